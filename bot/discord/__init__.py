@@ -1,1 +1,1 @@
-"""The Discord door: slash commands in, messages and threads out."""
+"""The Discord front end: receives slash commands, sends messages and threads."""

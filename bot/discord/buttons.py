@@ -1,4 +1,4 @@
-"""The buttons beneath a submission; they carry its number, so they work after any restart."""
+"""The buttons below a submission; they contain its number, so they work after a restart."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ class SubmissionAction(StrEnum):
     CANCEL = "cancel"
     """Stop what is queued or running."""
     AGAIN = "again"
-    """Submit the same source in the same mode."""
+    """Submit the same source again in the same mode."""
     RANKED = "ranked"
     """Submit the same source as a ranked run."""
     SOURCE = "source"
@@ -34,12 +34,12 @@ class SubmissionAction(StrEnum):
 
 
 class BoardAction(StrEnum):
-    """What a button beneath a board does."""
+    """What a button below a board does."""
 
     TEMPLATE = "template"
-    """Give a file to begin with."""
+    """Send a template."""
     REJUDGE = "rejudge"
-    """Judge everyone's best submission to that version by the present one."""
+    """Judge everyone's best submission to that version by the current one."""
 
 
 _LABELS = {
@@ -54,7 +54,7 @@ class SubmissionButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]],
     template=r"podium:(?P<deed>[a-z]+):(?P<submission>[0-9]{1,18})",
 ):
-    """One deed on one submission."""
+    """A button for one action on one submission."""
 
     def __init__(self, deed: SubmissionAction, submission: SubmissionId) -> None:
         label, style = _LABELS[deed]
@@ -89,7 +89,7 @@ _DEEDS: dict[SubmissionAction, Callable[[InteractionReply, SubmissionId], Awaita
 
 
 def buttons_of(status: SubmissionStatus) -> discord.ui.View:
-    """The buttons that make sense for a submission as it stands."""
+    """Return the buttons that apply to a submission in its current state."""
     offered = [SubmissionAction.CANCEL, SubmissionAction.SOURCE]
     if status.is_final:
         offered = [SubmissionAction.AGAIN, SubmissionAction.SOURCE]
@@ -105,7 +105,7 @@ class BoardButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]],
     template=r"podium:board:(?P<deed>[a-z]+):(?P<board>[0-9]{1,18}):(?P<version>[0-9]{1,9})",
 ):
-    """One deed on one version of a board."""
+    """A button for one action on one version of a board."""
 
     def __init__(self, deed: BoardAction, board: BoardId, version: int) -> None:
         label, style = _BOARD_LABELS[deed]
@@ -156,7 +156,7 @@ async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, versi
 
 
 def board_buttons(board: Board, version: int, *, rejudge: bool) -> discord.ui.View:
-    """The buttons beneath the news of a board."""
+    """Return the buttons below an announcement of a board."""
     view = discord.ui.View(timeout=None)
     deed = BoardAction.REJUDGE if rejudge else BoardAction.TEMPLATE
     view.add_item(BoardButton(deed, board.id, version))

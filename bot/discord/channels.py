@@ -1,4 +1,4 @@
-"""Channels and threads: finding them, and where a submission is shown."""
+"""Finds channels and threads, and stores where a submission is shown."""
 
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from bot.domain.submission import NewDisplay
 
 
 class SubmissionDisplay(BaseModel):
-    """The channel that a submission came from, and what stands there already."""
+    """The channel that a submission came from, and what was sent there."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -18,28 +18,28 @@ class SubmissionDisplay(BaseModel):
     user: int
     in_guild: bool
     thread: int | None = None
-    """The private thread of the submission; in direct messages there is none."""
+    """The submission's private thread; None in direct messages."""
     direct: int | None = None
-    """The person's direct messages, where the channel takes no private thread or has lost it."""
+    """The person's direct messages, used when the channel has no private thread."""
     unseen: bool = False
-    """Whether Discord takes neither, so that the person has to ask for the report."""
+    """Whether Discord accepts neither, so that the person must request the report."""
     live: int | None = None
-    """The message that moves with the submission."""
+    """The live message, edited while the submission progresses."""
     reported: int = 0
-    """How many messages of the full report are sent."""
+    """How many messages of the full report were sent."""
     announced: int | None = None
     """The public line of a ranked submission."""
     opened: bool = False
-    """Whether the public line has its thread."""
+    """Whether the public line has a thread."""
 
     @property
     def private(self) -> int:
-        """Where the person alone reads of the submission."""
+        """Return the thread or direct messages that only the person reads."""
         return self.direct or self.thread or self.channel
 
 
 def display_here(interaction: discord.Interaction[Any]) -> NewDisplay:
-    """A display in the channel of an interaction, or in that channel's parent."""
+    """Return a display in an interaction's channel, or in that channel's parent."""
     channel = interaction.channel
     place = SubmissionDisplay(
         channel=channel.parent_id
@@ -52,34 +52,34 @@ def display_here(interaction: discord.Interaction[Any]) -> NewDisplay:
 
 
 _DAY_MIN: Literal[1440] = 1440
-"""After which a thread in which nothing happens is put away."""
+"""Minutes of inactivity after which Discord archives a thread."""
 ARCHIVED = 50083
 _TOO_MANY_THREADS = 160006
 
 
 def may_here(channel: discord.TextChannel) -> discord.Permissions:
-    """What the bot may do in a channel; all of it while the guild is not known yet."""
+    """Return the bot's permissions in a channel; all of them until the guild is known."""
     me = _me(channel.guild)
     return discord.Permissions.all() if me is None else channel.permissions_for(me)
 
 
 def _me(guild: discord.Guild) -> discord.Member | None:
-    return guild.me  # before the gateway has told of the guild it is None, whatever the stubs say
+    return guild.me  # None until the gateway has sent the guild, despite the stubs
 
 
 def is_lost(error: discord.HTTPException) -> bool:
-    """Whether a thread is gone, out of reach, put away, or cannot be made here."""
+    """Return whether a thread is deleted, inaccessible, archived, or cannot be created."""
     gone = isinstance(error, discord.NotFound | discord.Forbidden)
     return gone or error.code in {ARCHIVED, _TOO_MANY_THREADS}
 
 
 def takes_threads(may: discord.Permissions) -> bool:
-    """Whether a private thread can be opened and written to."""
+    """Return whether a private thread can be opened and written to."""
     return may.view_channel and may.create_private_threads and may.send_messages_in_threads
 
 
 async def channel_of(client: discord.Client, number: int) -> discord.TextChannel | None:
-    """The channel; None where it is gone, out of sight, or of a kind without private threads."""
+    """Return the channel; None when it is deleted, hidden or has no private threads."""
     found: object = client.get_channel(number)
     if found is None:
         try:
@@ -92,7 +92,7 @@ async def channel_of(client: discord.Client, number: int) -> discord.TextChannel
 async def own_thread(
     client: discord.Client, channel: discord.TextChannel, name: str
 ) -> discord.Thread | None:
-    """The bot's private thread of this name, if an earlier try has made one."""
+    """Return the bot's private thread of this name, if an earlier attempt created one."""
     me = client.user
     for each in await channel.guild.active_threads():
         mine = me is not None and each.owner_id == me.id and each.is_private()
@@ -102,7 +102,7 @@ async def own_thread(
 
 
 async def new_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
-    """A private thread with nobody but the bot in it."""
+    """Create a private thread with only the bot in it."""
     return await channel.create_thread(
         name=name,
         type=discord.ChannelType.private_thread,
@@ -112,7 +112,7 @@ async def new_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
 
 
 async def woken(client: discord.Client, place: SubmissionDisplay) -> bool:
-    """Whether the place's thread, which was put away, takes messages again."""
+    """Return whether the display's archived thread could be reopened."""
     if place.thread is None:
         return False
     try:
@@ -128,7 +128,7 @@ async def woken(client: discord.Client, place: SubmissionDisplay) -> bool:
 async def open_beneath(
     channel: discord.TextChannel, message: int, name: str, *, doubtful: bool
 ) -> None:
-    """A public thread beneath a message, which has its number; none where there is one already."""
+    """Open a public thread under a message, with the message's id, unless there is one."""
     if doubtful and (await channel.fetch_message(message)).flags.has_thread:
         return
     await channel.get_partial_message(message).create_thread(

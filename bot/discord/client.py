@@ -1,4 +1,4 @@
-"""The Discord client, and the connection that is opened again when it breaks."""
+"""The Discord client, and its connection, which is reopened when it breaks."""
 
 import asyncio
 import hashlib
@@ -37,11 +37,11 @@ from runners import plugins
 _log = structlog.get_logger(__name__)
 
 LONGEST_WAIT_S = 30.0
-"""A rate limit that lasts longer is an error, after which somebody else's message is sent first."""
+"""A longer rate limit raises an error, so that other messages are sent first."""
 
 
 def is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Whether what discord.py logs of a button is more than that another copy has answered it."""
+    """Return False for discord.py's log of a click that another bot process answered."""
     return not (record.exc_info and isinstance(record.exc_info[1], SupersededError))
 
 
@@ -49,7 +49,7 @@ logging.getLogger("discord.ui.view").addFilter(is_worth_a_line)
 
 
 class Tree(app_commands.CommandTree["PodiumClient"]):
-    """The commands, and the one place where what they did not expect ends."""
+    """The command tree; handles all unexpected errors of commands."""
 
     @override
     async def on_error(
@@ -71,10 +71,10 @@ class Tree(app_commands.CommandTree["PodiumClient"]):
 
 
 class PodiumClient(discord.Client):
-    """One connection to Discord; `door` is what its commands work with."""
+    """One connection to Discord; `door` is the context of its commands."""
 
     def __init__(self, door: DiscordContext, trusted_guilds: frozenset[int] = frozenset()) -> None:
-        # Guilds alone: commands bring their own member, message and attachment with them.
+        # Only the guilds intent: commands include their own member, message and attachment.
         intents = discord.Intents(guilds=True)
         super().__init__(
             intents=intents,
@@ -96,22 +96,22 @@ class PodiumClient(discord.Client):
         await self._publish_commands()
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
-        """Make what is missing, at every start."""
+        """Create missing roles and channels at every start."""
         await prepare(guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
-        """Make what is missing, when the bot is invited."""
+        """Create missing roles and channels when the bot is invited."""
         await prepare(guild)
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
-        """Hear of every interaction, whoever answers it."""
+        """Note every interaction, whichever process answers it."""
         await answer_for_nobody(interaction)
 
     async def _publish_commands(self) -> None:
-        """Tell Discord of the commands, unless it knows just these."""
+        """Register the commands with Discord, unless they are unchanged."""
         commands_here: Sequence[Any] = self.tree.get_commands()
         wanted: list[dict[str, Any]] = [each.to_dict(self.tree) for each in commands_here]
-        # As Discord gives them: discord.py 2.7's own class loses the context of servers.
+        # Raw data from Discord: discord.py 2.7's own class loses the contexts of commands.
         known: list[Any] = await self.http.get_global_commands(self.application_id or 0)
         if _outline(wanted) != _outline(known):
             await self.tree.sync()
@@ -125,13 +125,13 @@ _KEPT = (
 
 
 def _outline(described: list[dict[str, Any]]) -> str:
-    """A digest of what a person sees of the commands, whichever side describes them."""
+    """Return a digest of what a person sees of the commands, as described by either side."""
     text = json.dumps(sorted(map(_bare, described), key=lambda one: (one["type"], one["name"])))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _bare(described: dict[str, Any]) -> dict[str, Any]:
-    """Only what is said, without ids, defaults and empty lists."""
+    """Return the description without ids, defaults and empty lists."""
     kept = {key: described[key] for key in _KEPT if described.get(key)}
     for key in ("options", "choices"):
         if key in kept:
@@ -140,7 +140,7 @@ def _bare(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def point_at(settings: DiscordSettings) -> None:
-    """Reach Discord through another address, such as a proxy; discord.py has no option for it."""
+    """Use another address for Discord, such as a proxy; discord.py has no option for it."""
     if settings.api_base:
         Route.BASE = settings.api_base
     if settings.gateway_url:
@@ -148,7 +148,7 @@ def point_at(settings: DiscordSettings) -> None:
 
 
 class _Backoff(ExponentialBackoff[Literal[False]]):
-    """discord.py would wait up to 17 minutes between two tries to reach the gateway."""
+    """Shorter waits: discord.py would wait up to 17 minutes between gateway connections."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ discord.client.ExponentialBackoff = _Backoff  # type: ignore[attr-defined,assign
 
 @asynccontextmanager
 async def connected(door: DiscordContext, settings: DiscordSettings) -> AsyncIterator[PodiumClient]:
-    """A client that is logged in; it has to be run by `connect`."""
+    """Yield a client that is logged in; the caller must run its `connect`."""
     point_at(settings)
     async with PodiumClient(door, settings.trusted_guilds) as client:
         await client.login(settings.token)
@@ -173,7 +173,7 @@ MOST_S = 30.0
 
 
 async def serve(door: DiscordContext, settings: DiscordSettings, stop: asyncio.Event) -> None:
-    """Serve until `stop` is set; SetupError when Discord refuses the token from the first."""
+    """Serve until `stop` is set; SetupError when Discord refuses the token at the first login."""
     wait_s = AGAIN_S
     known = False
     while not stop.is_set():
@@ -189,7 +189,7 @@ async def serve(door: DiscordContext, settings: DiscordSettings, stop: asyncio.E
             _log.error("Discord refuses the token now", action="token_refused")
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             _log.warning("Discord is away", action="discord_away", error=repr(error))
-        except Exception as error:  # noqa: BLE001 - a bug of this door must not end the judging
+        except Exception as error:  # noqa: BLE001 - a bug of this front end must not end judging
             _log.error("the door failed", action="incident", exc_info=error)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), wait_s)
@@ -197,7 +197,7 @@ async def serve(door: DiscordContext, settings: DiscordSettings, stop: asyncio.E
 
 
 async def _session(client: PodiumClient, door: DiscordContext, stop: asyncio.Event) -> None:
-    """Everything that hangs on one login, until `stop` or until the line is lost."""
+    """Run everything that belongs to one login, until `stop` or a lost connection."""
     door.line.measure = lambda: _latency_s(client)
     line = asyncio.create_task(client.connect(reconnect=True), name="gateway")
     stopping = asyncio.create_task(stop.wait(), name="stopping")
@@ -218,7 +218,7 @@ async def _session(client: PodiumClient, door: DiscordContext, stop: asyncio.Eve
 
 
 def _latency_s(client: PodiumClient) -> float | None:
-    """Of the last heartbeat; None while the gateway is away, infinite before the first one."""
+    """Return the last heartbeat's latency; None when offline, infinite before the first one."""
     if client.is_closed() or not client.is_ready():
         return None
     return math.inf if math.isnan(client.latency) else client.latency

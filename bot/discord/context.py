@@ -1,4 +1,4 @@
-"""What every command is handed: the store, the time, and what this door was told."""
+"""What every command receives: the store, the clock, and this front end's settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,44 +22,44 @@ def _own_line() -> ServiceConnection:
 
 @dataclass(frozen=True, slots=True)
 class DiscordSettings:
-    """How the bot reaches Discord; no address means Discord's own."""
+    """How the bot reaches Discord; an empty address means Discord's own."""
 
     token: str
     api_base: str | None = None
     gateway_url: str | None = None
     trusted_guilds: frozenset[int] = frozenset()
-    """Guilds whose roles count; none: see `roles.is_trusted`."""
+    """Guilds whose roles count; if empty, see `roles.is_trusted`."""
     prices: Prices = field(default_factory=dict)
     """What a second of each GPU type costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordContext:
-    """Podium, as the commands of this door see it."""
+    """Podium as this front end's commands see it."""
 
     store: Store
     clock: Clock
     runners: Sequence[Runner] = ()
-    """Where the solutions of new tasks are tried."""
+    """Where the solutions of new tasks are run."""
     lease: timedelta = timedelta(seconds=30)
-    """How long what a silent process of this door holds stays its own."""
+    """How long a process of this front end holds something without a heartbeat."""
     line: ServiceConnection = field(default_factory=_own_line)
-    """How the connection to Discord is, for others to see."""
+    """The state of the connection to Discord, for others to read."""
     prices: Prices = field(default_factory=dict)
     """What a second of each GPU type costs."""
 
     @property
     def beat_s(self) -> float:
-        """Seconds between two prolongations of what is held."""
+        """Return the seconds between two renewals of leases."""
         return self.lease.total_seconds() / 3
 
     async def person(self, user: discord.User | discord.Member) -> Person:
-        """The account of a Discord user, under the name by which others know them."""
+        """Return the account of a Discord user, under their display name."""
         return await self.store.people.ensure(f"{DOOR}:{user.id}", user.global_name or user.name)
 
 
 def context_of(interaction: discord.Interaction[Any]) -> DiscordContext:
-    """The door through which an interaction came."""
+    """Return the context of the client that received an interaction."""
     door = getattr(interaction.client, "door", None)
     if not isinstance(door, DiscordContext):
         raise TypeError("the client was made without its door")

@@ -1,4 +1,4 @@
-"""Reports as messages within Discord's limits, with plots as pictures."""
+"""Converts reports to messages within Discord's limits, with plots as pictures."""
 
 import asyncio
 import re
@@ -14,28 +14,28 @@ from bot.reports.charts import as_table, in_words
 from bot.reports.escaping import clean, table_lines
 
 FILES = 10
-"""Files that a message takes."""
+"""The most files in a message."""
 FILE_BYTES = 10 << 20
-"""Bytes that a file of a message may have."""
+"""The most bytes in a file of a message."""
 _BLOCK = 1200
-"""Longer tables and logs are sent as files, so that a phone does not have to scroll for ever."""
+"""Longer tables and logs are sent as files, to avoid long scrolling on a phone."""
 _BEGINS = 400
-"""So much of a longer message is shown next to its file."""
+"""How much of a longer text is shown next to its file."""
 _TABLE = 1600
-"""A page of standings fits, and a message has room for its title."""
+"""Fits a page of standings, and leaves room for the message's title."""
 _MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}
 
 
 @dataclass(frozen=True, slots=True)
 class MessageDraft:
-    """One message: at most 2,000 characters and ten files."""
+    """A message of at most 2,000 characters and ten files."""
 
     content: str
     files: tuple[Attachment, ...] = ()
 
 
 def sheets(report: Report) -> tuple[MessageDraft, ...]:
-    """The messages that show a report, in order; nothing of it is left out."""
+    """Return the messages that show the whole report, in order."""
     parts = [f"**{line(report.title)}**"]
     files: list[Attachment] = []
     for number, block in enumerate(report.blocks, start=1):
@@ -48,7 +48,7 @@ def sheets(report: Report) -> tuple[MessageDraft, ...]:
 
 
 def _begins_anew(before: Block, block: Block) -> bool:
-    """Whether a verdict follows the small print of another GPU type's, and wants some air."""
+    """Return whether a verdict follows another GPU type's small print and needs space."""
     small_print = isinstance(before, Text) and before.tone is Tone.QUIET
     return small_print and isinstance(block, Text) and block.tone in {Tone.GOOD, Tone.BAD}
 
@@ -65,7 +65,7 @@ def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
         case Link(text, url):
             return f"{line(text)}: <{url}>", None
         case Attachment(name, about=about):
-            return "" if about else f"-# file {line(name)}", block  # a picture is seen
+            return "" if about else f"-# file {line(name)}", block  # a picture is shown by itself
         case _:
             assert_never(block)
 
@@ -98,7 +98,7 @@ def _slug(title: str) -> str:
 
 
 def _packed(parts: Sequence[str], files: Sequence[Attachment]) -> Iterator[MessageDraft]:
-    """As few messages as the limits allow; the files come with the last one, ten at a time."""
+    """Yield as few messages as possible; files come with the last one, ten at a time."""
     *first, last = _texts(parts)
     yield from (MessageDraft(text) for text in first)
     yield MessageDraft(last, tuple(files[:FILES]))
@@ -121,7 +121,7 @@ _log = structlog.get_logger(__name__)
 
 
 async def illustrated(report: Report) -> Report:
-    """The report with a picture for each chart; a chart that cannot be drawn stays as it is."""
+    """Return the report with a picture for each chart; a chart that cannot be drawn stays."""
     blocks = [await _illustrated(block) for block in report.blocks]
     return replace(report, blocks=tuple(blocks))
 
@@ -131,7 +131,7 @@ async def _illustrated(block: Block) -> Block:
         return block
     try:
         picture = await asyncio.to_thread(_png, block)
-    except Exception:  # noqa: BLE001 - whatever matplotlib meets, the numbers can be shown
+    except Exception:  # noqa: BLE001 - when matplotlib fails, the numbers can still be shown
         _log.exception("a chart could not be drawn", action="undrawn", title=block.title)
         return block
     return Attachment(_file_name(block.title), picture, in_words(block))

@@ -1,4 +1,4 @@
-"""The one handler of errors; the answer to a click on a question that is no longer open."""
+"""The only error handler, and the answer to a click on an expired question."""
 
 import asyncio
 import secrets
@@ -18,26 +18,26 @@ _log = structlog.get_logger(__name__)
 ALREADY_ANSWERED = 40060
 """Another process of this application has answered the interaction."""
 UNKNOWN_INTERACTION = 10062
-"""Three seconds have passed, and nobody can answer any more."""
+"""More than three seconds have passed, so the interaction can no longer be answered."""
 
 
 class SupersededError(Exception):
-    """Another copy of the bot, or nobody any more, answers this interaction: stay quiet."""
+    """Another process answers this interaction, or none can any more: stay silent."""
 
 
 def gives_way(error: discord.HTTPException) -> bool:
-    """Whether the interaction is somebody else's, or nobody's any more."""
+    """Return whether another process answers the interaction, or none can any more."""
     return error.code in {ALREADY_ANSWERED, UNKNOWN_INTERACTION}
 
 
 def words_for(error: BaseException) -> str | None:
-    """What the person is told, ready to be shown; None when there is nobody to tell."""
+    """Return the message for the person, ready to show; None when none can be shown."""
     leaf = cause(error)
     match leaf:
         case SupersededError():
             return None
         case UserError(code="wrong-channel", message=message):
-            return message  # our own words, with channels that can be clicked
+            return message  # our own text, with clickable channels
         case UserError(message=message, moments=moments):
             return timed(message, moments)
         case app_commands.CheckFailure():
@@ -47,7 +47,7 @@ def words_for(error: BaseException) -> str | None:
 
 
 def _ours(error: BaseException) -> str:
-    """Words for what is no fault of the person; the log has the rest under the incident's id."""
+    """Return the message for an internal error; the log has details under the incident's id."""
     incident = secrets.token_hex(4)
     _log.error("a command failed", action="incident", incident=incident, exc_info=error)
     if isinstance(error, StoreError | RunnerError):
@@ -58,14 +58,14 @@ def _ours(error: BaseException) -> str:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether Discord is away or overloaded, so that another try is worth it."""
+    """Return whether Discord is unavailable or overloaded, so that a retry may succeed."""
     if isinstance(error, discord.HTTPException):
         return error.status >= 500 or error.status == 429
     return isinstance(error, discord.RateLimited | aiohttp.ClientError | TimeoutError | OSError)
 
 
 def cause(error: BaseException) -> BaseException:
-    """The error itself, out of what the library and task groups wrap around it."""
+    """Return the original error, unwrapped from discord.py's errors and from task groups."""
     while True:
         if isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
@@ -76,7 +76,7 @@ def cause(error: BaseException) -> BaseException:
 
 
 GRACE_S = 2.0
-"""After which nobody answers, not even another copy of the bot; a person's client waits 3 s."""
+"""How long to wait for another process of the bot to answer; a client waits 3 s."""
 _ANSWERED = frozenset({discord.InteractionType.component, discord.InteractionType.modal_submit})
 WORDS = (
     "This is not open any more: it was answered, it has waited for 14 minutes, or the bot was "
@@ -85,7 +85,7 @@ WORDS = (
 
 
 async def answer_for_nobody(interaction: discord.Interaction[Any]) -> None:
-    """Say what to do where Discord would say no more than "This interaction failed"."""
+    """Answer a click that no process handles, instead of Discord's "This interaction failed"."""
     if interaction.type not in _ANSWERED:
         return
     await asyncio.sleep(GRACE_S)
@@ -94,7 +94,7 @@ async def answer_for_nobody(interaction: discord.Interaction[Any]) -> None:
     try:
         await interaction.response.send_message(WORDS, ephemeral=True)
     except discord.InteractionResponded:
-        return  # while this was sent
+        return  # answered meanwhile
     except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
         if not (isinstance(error, discord.HTTPException) and gives_way(error)):
             _log.warning("a click could not be answered", action="untold", error=repr(error))

@@ -1,4 +1,4 @@
-"""Makes other people's text safe to show on Discord: no markup, no mention, no broken fence."""
+"""Escapes untrusted text for Discord: no markup, no mention, no broken fence."""
 
 import math
 import re
@@ -12,18 +12,18 @@ from bot.reports.escaping import clean, one_line
 MOST = 2000
 """Characters in a message."""
 _SPECIAL = re.compile(r"<(?=[@#/:]|a:|t:|id:)")
-"""Begins a mention, a command, an emoji, a time or a link into the server."""
+"""Starts a mention, a command, an emoji, a time or a link within the server."""
 _ADDRESS = re.compile(r"((?<![\w<])https?://[A-Za-z0-9._~/%#?=&+:,@-]*[A-Za-z0-9/])")
-"""An address that a person can still click on: of nothing that could be markup but `_` and `~`."""
+"""An address that stays clickable; it contains no markup characters except `_` and `~`."""
 _MARKUP = re.compile(r"[\\`*_~|]")
 _LEADING = re.compile(r"^([ \t]*)([#>-])", re.MULTILINE)
-"""A heading, a quotation or a list at the beginning of a line."""
+"""A heading, a quotation or a list at the start of a line."""
 _BLIND = "\u200b"
-"""Takes no room, and keeps three backticks from being the end of a block."""
+"""Zero width; separates backticks so that they do not end a block."""
 
 
 def plain(text: str) -> str:
-    """The text as it reads, whatever markup or mention it holds."""
+    """Return the text escaped so that Discord shows it as it is, without markup or mentions."""
     safe = "".join(
         part if _ADDRESS.fullmatch(part) else _unmarked(part)
         for part in _ADDRESS.split(clean(text))
@@ -32,23 +32,23 @@ def plain(text: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """Without markup, in time that grows with the length alone.
+    """Escape markup in time linear in the length.
 
-    discord.py's `escape_markdown` takes minutes for `[a](` ten thousand times over, and leaves what
-    it takes for a link as it is, such as `steam://` with a fence behind it.
+    discord.py's `escape_markdown` takes minutes for ten thousand times `[a](`, and does not escape
+    what it considers a link, such as `steam://` followed by a fence.
     """
     flat = _LEADING.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", text))
     return flat.replace("](", "]\\(")
 
 
 def moment(at: datetime) -> str:
-    """A time in the reader's own zone and language, and how far off it is, as Discord shows it."""
-    number = math.ceil(at.timestamp())  # never before it is true
+    """Return a time that Discord shows in the reader's zone and language, with the distance."""
+    number = math.ceil(at.timestamp())  # rounded up, so that it is never shown early
     return f"<t:{number}:F> (<t:{number}:R>)"
 
 
 def timed(text: str, moments: Mapping[str, datetime]) -> str:
-    """The text as it reads, with each of the words that name a time as Discord shows times."""
+    """Return the escaped text, with the words that name a time shown as Discord times."""
     for words, at in moments.items():
         before, found, after = text.rpartition(words)
         if found:
@@ -58,16 +58,16 @@ def timed(text: str, moments: Mapping[str, datetime]) -> str:
 
 
 def line(text: str, most: int = 200) -> str:
-    """The text on one line, safe and no longer than that."""
+    """Return the text on one line, escaped and at most this long."""
     flat = one_line(text)
     return plain(flat if len(flat) <= most else f"{flat[: most - 1]}…")
 
 
 def fenced(text: str, syntax: str = "") -> str:
-    """The text in a block of its own, as it was written; `syntax` is a word of ours."""
+    """Return the text unchanged in a code block; `syntax` is trusted."""
     return f"```{syntax}\n{unfenced(text)}\n```"
 
 
 def unfenced(text: str) -> str:
-    """The text without anything that would end the block around it."""
+    """Return the text without anything that would end the block around it."""
     return clean(text).replace("```", f"`{_BLIND}`{_BLIND}`").rstrip("\n")

@@ -1,4 +1,4 @@
-"""What the bot needs of a guild: roles, a channel, and where submissions are taken."""
+"""What the bot needs in a guild: roles, a channel, and where submissions are accepted."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from bot.discord.roles import make_missing
 from bot.domain.errors import UserError
 
 SUBMISSIONS = "submissions"
-"""The channel where submissions are taken as long as no admin names others."""
+"""The channel for submissions while no admin has allowed others."""
 _log = structlog.get_logger(__name__)
 
 
 def house(guild: int) -> str:
-    """The guild's name in the store."""
+    """Return the guild's name in the store."""
     return f"{DOOR}:{guild}"
 
 
 async def prepare(guild: discord.Guild) -> None:
-    """Make the roles and the channel that are missing, as far as the bot may."""
+    """Create missing roles and the missing channel, as far as the bot's permissions allow."""
     try:
         await make_missing(guild)
         if not any(channel.name == SUBMISSIONS for channel in guild.text_channels):
@@ -37,7 +37,7 @@ async def _make_channel(guild: discord.Guild) -> None:
 
 
 async def require_room(door: DiscordContext, interaction: discord.Interaction[Any]) -> None:
-    """UserError where no submissions are taken; direct messages always are such a place."""
+    """Raise UserError where no submissions are accepted; direct messages always are."""
     if interaction.guild_id is None:
         return
     channel = interaction.channel

@@ -1,8 +1,8 @@
-"""Does what was asked once, whatever is lost on the way: claimed in the store, then acknowledged.
+"""Executes each interaction once: claims it in the store, then acknowledges it.
 
-The claim is a lease. Its holder does what was asked, even where Discord says that somebody has
-acknowledged it already, since that may have been the holder itself, whose answer was lost. What is
-claimed and not ended is taken up again by `unfinished.py`.
+The claim is a lease. Its holder executes the request even if Discord reports an earlier
+acknowledgement, since that may have been the holder's own, whose reply was lost. `unfinished.py`
+resumes what was claimed but not finished.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from bot.domain.errors import StoreError
 from bot.domain.interaction import InteractionRequest
 
 DATABASE_S = 1.0
-"""For which the acknowledgement waits for the database."""
+"""How long the acknowledgement waits for the database."""
 CLAIMED = timedelta(seconds=1)
-"""The lease until the acknowledgement; a copy that lost the claim looks again after that."""
+"""The lease until the acknowledgement; a process that lost the claim checks again after it."""
 ACKNOWLEDGED_S = 3.0
-"""In which Discord takes an acknowledgement."""
+"""How long Discord accepts an acknowledgement."""
 PATIENCE_S = 30.0
-"""For which a database that is away is tried again."""
+"""How long an unavailable database is retried."""
 AGAIN_S = 0.2
 AWAY = (
     "The database does not answer, so nothing is stored yet. I try again for half a minute; "
@@ -50,7 +50,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Something unfinished that this process has claimed, and asks its handler for again."""
+    """An unfinished interaction that this process has claimed and dispatches again."""
 
     id: str
     owner: str
@@ -61,14 +61,14 @@ TAKEN: ContextVar[Taken | None] = ContextVar("taken", default=None)
 
 
 def name_of(interaction: discord.Interaction[Any]) -> str:
-    """The interaction's id in the store, which is the key of what is made for it as well."""
+    """Return the interaction's id in the store, also the idempotency key of what it creates."""
     return f"{DOOR}:{interaction.id}"
 
 
 def request_of(interaction: discord.Interaction[Any], answers: Mapping[str, Any]) -> str:
-    """What was asked, without its token, so that it can be asked again.
+    """Return the request without its token, so that it can be dispatched again.
 
-    Who asked and where is looked up again by then: rights may have changed.
+    Person and channel are looked up again then, since rights may have changed.
     """
     return json.dumps({
         "type": interaction.type.value,
@@ -83,7 +83,7 @@ def request_of(interaction: discord.Interaction[Any], answers: Mapping[str, Any]
 
 
 def answered_before(interaction: discord.Interaction[Any]) -> Mapping[str, Any]:
-    """What the person had answered to questions when this was begun, where it is taken up again."""
+    """Return the person's answers to questions in the interrupted run, when it is resumed."""
     taken = TAKEN.get()
     return taken.answers if taken is not None and taken.id == name_of(interaction) else {}
 
@@ -94,10 +94,10 @@ async def keeping(
     command: discord.Interaction[Any] | None = None,
     **answers: Sequence[str],
 ) -> AsyncIterator[InteractionReply]:
-    """Acknowledge what is claimed, and do it within a lease; whatever goes wrong is told there.
+    """Claim, acknowledge and hold a lease while the block runs; errors are shown there.
 
-    A click that answers a question names the command which had asked, and its answers: should this
-    process end, that command is given again with them. SupersededError when another copy does it.
+    A click that answers a question gives the command that asked and its answers: if this process
+    ends, that command is run again with them. SupersededError when another process does it.
     """
     with bound_contextvars(request=f"discord-{interaction.id}"):
         claim = InteractionClaim.of(interaction, request_of(command or interaction, answers))
@@ -110,7 +110,7 @@ async def keeping(
                     yield answer
                     done = True
                 except Exception as error:  # noqa: BLE001 - the interaction's outermost frame
-                    # A bot that is being stopped cannot say anything: the next one does it.
+                    # A bot that is shutting down cannot answer; the next process does.
                     done = not interaction.client.is_closed() and await _told(answer, error)
         except TimeoutError:
             _log.warning("a lease was too short", action="interaction_late")
@@ -121,17 +121,17 @@ async def keeping(
 
 @dataclass(slots=True)
 class InteractionClaim:
-    """An interaction, and the name under which it is held; no two have the same."""
+    """An interaction, and the unique name under which it is held."""
 
     door: DiscordContext
     asked: InteractionRequest
     owner: str
     is_taken: bool = False
-    """Whether it is claimed already, to be taken up again."""
+    """Whether it is already claimed, as a resumed one."""
 
     @classmethod
     def of(cls, interaction: discord.Interaction[Any], request: str) -> "InteractionClaim":
-        """The claim under which it was taken up again, or a new one."""
+        """Return the claim of a resumed interaction, or a new one."""
         name, taken = name_of(interaction), TAKEN.get()
         asked = InteractionRequest(name, DOOR, request, interaction.token, interaction.created_at)
         if taken is not None and taken.id == name:
@@ -139,7 +139,7 @@ class InteractionClaim:
         return cls(context_of(interaction), asked, secrets.token_hex(8))
 
     async def begin(self, answer: InteractionReply) -> None:
-        """Claim and acknowledge; SupersededError when that is another copy's, or cannot be."""
+        """Claim and acknowledge; SupersededError when another process did, or it is too late."""
         try:
             if not self.is_taken:
                 await self._begin_anew(answer)
@@ -161,7 +161,7 @@ class InteractionClaim:
             mine = await claiming
         finally:
             claiming.cancel()
-        if not mine and in_time:  # its holder may have ended before it could acknowledge
+        if not mine and in_time:  # the holder may have ended before acknowledging it
             await asyncio.sleep(CLAIMED.total_seconds())
             mine = await self._take()
         if not mine:
@@ -170,7 +170,7 @@ class InteractionClaim:
             await _acknowledge(answer.interaction)
 
     async def _take(self) -> bool:
-        """Whether it is claimed now, as soon as the database answers."""
+        """Claim it as soon as the database answers; return whether that succeeded."""
         end = asyncio.get_running_loop().time() + PATIENCE_S
         while True:
             try:
@@ -185,7 +185,7 @@ class InteractionClaim:
         return await self.door.store.interactions.keep(*held)
 
     async def end(self, *, done: bool, pause: timedelta) -> None:
-        """Forget what was asked, or leave it for later; without the store it is taken up again."""
+        """Delete the request, or leave it for later; without the store it is resumed."""
         interactions = self.door.store.interactions
         try:
             if done:
@@ -197,16 +197,16 @@ class InteractionClaim:
 
 
 class LastingAnswer(InteractionReply):
-    """An answer whose first message fills what was acknowledged, however often it is sent.
+    """A reply whose first message fills the acknowledgement, even when sent repeatedly.
 
-    Where nobody can answer there any more, the person is written to directly.
+    When the interaction can no longer be answered, the person gets a direct message.
     """
 
     is_filled = False
 
     @override
     async def _send(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
-        if self.interaction.token:  # none any more, where it had expired before it was done
+        if self.interaction.token:  # none if it had expired before the work was done
             try:
                 if self.is_filled:
                     await super()._send(sheet, view)
@@ -235,7 +235,7 @@ class LastingAnswer(InteractionReply):
 
 
 async def _acknowledge(interaction: discord.Interaction[Any]) -> bool:
-    """Whether Discord says that it was this process; who holds the claim goes on in any case."""
+    """Return whether Discord confirms this process; the claim's holder continues anyway."""
     try:
         async with asyncio.timeout(ACKNOWLEDGED_S):
             await _defer(interaction)
@@ -243,14 +243,14 @@ async def _acknowledge(interaction: discord.Interaction[Any]) -> bool:
         if not gives_way(error):
             _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
         return False
-    except (aiohttp.ClientError, OSError, RuntimeError) as error:  # the last: we are being stopped
+    except (aiohttp.ClientError, OSError, RuntimeError) as error:  # the last: shutting down
         _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
         return False
     return True
 
 
 async def _defer(interaction: discord.Interaction[Any]) -> None:
-    """Acknowledge, and again where the connection broke, which discord.py does not repeat."""
+    """Acknowledge; retry after a connection error, which discord.py does not."""
     while True:
         try:
             await interaction.response.defer(ephemeral=True, thinking=True)
@@ -261,7 +261,7 @@ async def _defer(interaction: discord.Interaction[Any]) -> None:
 
 
 async def _told(answer: InteractionReply, error: Exception) -> bool:
-    """Tell what went wrong; False where it is done later."""
+    """Show the error; False when the work is done later."""
     leaf = cause(error)
     later = isinstance(leaf, StoreError) or is_passing(leaf)
     if later:
@@ -276,7 +276,7 @@ async def _told(answer: InteractionReply, error: Exception) -> bool:
 
 
 async def _say(answer: InteractionReply, words: str) -> bool:
-    """Whether it was said, or never will be."""
+    """Return False when the message should be sent again later."""
     try:
         await answer.say(words[:2000])
     except (discord.DiscordException, aiohttp.ClientError, OSError) as silence:

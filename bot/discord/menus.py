@@ -1,4 +1,4 @@
-"""Questions that are answered within minutes: GPU types, of which there may be many, and a yes."""
+"""Questions answered within minutes: the choice of GPU types, and a confirmation."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -12,13 +12,13 @@ from bot.discord.responses import InteractionReply, replying
 from bot.domain.errors import UserError
 
 MENU_S = 840.0
-"""A menu may be left unanswered; after 14 minutes Discord would refuse the answer anyway."""
+"""A menu expires after 14 minutes: Discord would refuse a later answer anyway."""
 
 Then: TypeAlias = Callable[[InteractionReply, tuple[str, ...]], Awaitable[None]]
 
 
 class Question(discord.ui.View):
-    """A button that goes on once, with what is chosen by then."""
+    """A button that continues once, with the current choice."""
 
     def __init__(self, then: Then, label: str) -> None:
         super().__init__(timeout=MENU_S)
@@ -26,17 +26,17 @@ class Question(discord.ui.View):
         self.add_item(Go(label))
 
     def chosen(self) -> tuple[str, ...]:
-        """What is chosen by now; UserError when that is not enough."""
+        """Return the current choice; UserError when it is incomplete."""
         return ()
 
     def answering(
         self, interaction: discord.Interaction[Any]
     ) -> AbstractAsyncContextManager[InteractionReply]:
-        """Acknowledges the click on the button."""
+        """Acknowledge the click on the button."""
         return replying(interaction)
 
     async def go_on(self, interaction: discord.Interaction[Any]) -> None:
-        """Go on with what is chosen by now, once."""
+        """Continue once with the current choice."""
         async with self.answering(interaction) as answer:
             chosen = self.chosen()
             if self.is_finished():
@@ -46,7 +46,7 @@ class Question(discord.ui.View):
 
 
 class GpuMenus(Question):
-    """As many menus as the GPU types need, 25 in each, and a button to go on."""
+    """Menus for the GPU types, 25 in each, and a button to continue."""
 
     def __init__(self, gpus: Sequence[str], then: Then, *, label: str = "Submit") -> None:
         super().__init__(then, label)
@@ -64,18 +64,18 @@ class GpuMenus(Question):
 
     @property
     def picked(self) -> tuple[str, ...]:
-        """What is chosen by now, be it nothing."""
+        """Return the current choice, which may be empty."""
         return tuple(gpu for menu in self.menus for gpu in menu.values)
 
     def asking(self, words: str) -> str:
-        """The question, and how those GPU types are reached for which there is no room."""
+        """Return the question, and how to choose GPU types that do not fit into the menus."""
         if not self.left_out:
             return words
         return f"{words} ({len(self.left_out)} more can be named by the option `gpus`)"
 
 
 class GpuSelect(discord.ui.Select["GpuMenus"]):
-    """Up to 25 GPU types, of which any number may be chosen."""
+    """A menu of up to 25 GPU types with multiple choice."""
 
     def __init__(self, gpus: Sequence[str]) -> None:
         super().__init__(
@@ -92,13 +92,13 @@ class GpuSelect(discord.ui.Select["GpuMenus"]):
 
 
 class Go(discord.ui.Button["Question"]):
-    """Goes on with what is chosen."""
+    """The button that continues with the choice."""
 
     def __init__(self, label: str) -> None:
         super().__init__(label=label, style=discord.ButtonStyle.primary, row=4)
 
     @override
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        """Hand over to the question."""
+        """Pass the click to the question."""
         if self.view is not None:
             await self.view.go_on(interaction)

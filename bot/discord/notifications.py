@@ -1,7 +1,8 @@
 """Delivers notifications, and announces boards.
 
-Each delivery is held under a lease and carries a nonce, by which Discord knows it again for a few
-minutes. A second try also reads what stands there already: the answer to the first may be lost.
+Each delivery is held under a lease and has a nonce, by which Discord detects duplicates for a few
+minutes. A retry also reads the channel's recent messages, because the first reply may have been
+lost.
 """
 
 import asyncio
@@ -27,15 +28,15 @@ from runners.contract.task import TaskDefinition
 _log = structlog.get_logger(__name__)
 
 TRY_SHARE = 5 / 6
-"""Of the lease, for one delivery; a Discord that does not answer must not keep the others back for
-ever. Who outlives the lease is told so; the nonce then keeps the message single."""
+"""The share of the lease for one delivery, so that a Discord that does not answer cannot block the
+others. An attempt that outlives its lease is told so; the nonce then prevents a duplicate."""
 LOOK_S = 2.0
-"""Between two looks at an empty outbox."""
+"""Between two polls of an empty outbox."""
 MOST_WAIT_S = 900.0
 _READ_BACK = 50
-"""Messages among which a doubtful delivery is looked for."""
+"""How many messages are searched for a delivery in doubt."""
 _FOR_GOOD = frozenset({400, 403, 404})
-"""Answers that no later try would change."""
+"""Responses that a retry would not change."""
 
 
 _WORDS = {
@@ -47,7 +48,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Where news goes, and what everyone who reads it there has."""
+    """An addressee, and the credentials that all its readers have."""
 
     channel: discord.abc.Messageable
     credentials: frozenset[str]
@@ -55,7 +56,7 @@ class _Reader:
 
 @dataclass(slots=True)
 class Notices:
-    """One process that delivers."""
+    """Delivers notifications in one process."""
 
     client: discord.Client
     door: DiscordContext
@@ -72,7 +73,7 @@ class Notices:
                         await self._try(letter)
             except StoreError as error:
                 _log.warning("the store is away", action="notices_wait", error=str(error))
-            except Exception:  # noqa: BLE001  a bug with one letter must not keep the others back
+            except Exception:  # noqa: BLE001  a bug with one notification must not block the others
                 _log.exception("bug in a notice", action="notice_bug")
             await asyncio.sleep(LOOK_S)
 
@@ -96,7 +97,7 @@ class Notices:
             await outbox.refused(letter.id, self.owner, refusal)
 
     async def _deliver(self, letter: Delivery) -> str | None:
-        """Send it; gives why it was not to be sent."""
+        """Send it; return the reason if it must not be sent."""
         news = letter.news
         reader = await self._reader(letter)
         if reader is None or not await still_wanted(
@@ -109,7 +110,7 @@ class Notices:
         return None
 
     async def _words(self, news: Notification) -> str:
-        """The news, with a deadline in each reader's own time zone."""
+        """Return the text, with a deadline in each reader's own time zone."""
         board = await self.door.store.boards.get(news.board)
         if news.kind is not NewsKind.DEADLINE or board is None or board.deadline is None:
             return plain(news.text)
@@ -141,7 +142,7 @@ class Notices:
                 if message.author == self.client.user and message.content == text:
                     return True
         except discord.Forbidden:
-            pass  # the nonce alone has to do
+            pass  # the nonce alone must suffice
         return False
 
 
@@ -150,13 +151,13 @@ def _is_for_good(error: Exception) -> bool:
 
 
 def kinds_in_words(kinds: Iterable[NewsKind]) -> str:
-    """What somebody is told of."""
+    """Return in words which kinds somebody is told of."""
     return ", ".join(_WORDS[kind] for kind in sorted(kinds)) or "nothing"
 
 
 @asynccontextmanager
 async def delivering(client: discord.Client, door: DiscordContext) -> AsyncIterator[None]:
-    """Delivers for as long as the caller stays."""
+    """Deliver until the block ends."""
     task = asyncio.create_task(Notices(client, door).run(), name="notices")
     try:
         yield
@@ -168,11 +169,11 @@ async def delivering(client: discord.Client, door: DiscordContext) -> AsyncItera
 
 _INTRODUCTION = 1100
 _GPUS = 8
-"""GPU types that are named; a name has 32 letters at most."""
+"""How many GPU types are named; a name has at most 32 characters."""
 
 
 def season(deadline: datetime | None) -> str:
-    """Until when a board is open, in the reader's own time zone."""
+    """Return until when a board is open, in the reader's own time zone."""
     if deadline is None:
         return "It has no deadline."
     at = int(deadline.timestamp())
@@ -180,20 +181,20 @@ def season(deadline: datetime | None) -> str:
 
 
 def announcement(board: Board, task: TaskDefinition) -> str:
-    """Name, GPU types, deadline and what is to be solved, within one message."""
+    """Return name, GPU types, deadline and task, within one message."""
     head = f"**New leaderboard: {line(board.name)}** on {gpu_words(board.gpus)}"
     return f"{head}\n{season(board.deadline)}\n{_introduction(task.description.strip())}"
 
 
 def gpu_words(gpus: Sequence[str]) -> str:
-    """The GPU types, or the first of them and how many more there are."""
+    """Return the GPU types, or the first ones and the number of the others."""
     shown = gpus if len(gpus) <= _GPUS else gpus[: _GPUS - 1]
     more = "" if len(gpus) <= _GPUS else f" and {len(gpus) - len(shown)} more"
     return plain(", ".join(shown)) + more
 
 
 def _introduction(about: str) -> str:
-    """The description, or as many whole lines of it as there is room for."""
+    """Return the description, or as many whole lines as fit."""
     safe = plain(about)
     if len(safe) <= _INTRODUCTION:
         return safe

@@ -1,4 +1,4 @@
-"""Command groups, and options that complete themselves."""
+"""Command groups, and options with autocompletion."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -14,23 +14,23 @@ from bot.reports.escaping import one_line
 from bot.services.lookup import visible_boards
 
 MOST_CHOICES = 25
-"""Suggestions that Discord takes."""
+"""The most suggestions that Discord accepts."""
 MOST_MENUS = 4
-"""Of a message, which has five rows; one is the buttons'."""
+"""The most menus in a message: it has five rows, and one is for buttons."""
 _LONGEST = 100
 _DIGITS = 15
-"""Of a number, so that ten times as much is still one that Discord can say."""
+"""The most digits of a typed number, so that ten times it is still exact in Discord."""
 
 
 async def boards(
     interaction: discord.Interaction[Any], current: str
 ) -> list[app_commands.Choice[str]]:
-    """Boards whose name has the typed text in it: open ones first, then by name."""
+    """Return boards whose name contains the typed text: open ones first, then by name."""
     door = context_of(interaction)
     try:
         found = await visible_boards(door.store, await viewer_of(interaction))
     except StoreError:
-        return []  # whoever types on is told by the command itself
+        return []  # if they continue typing, the command itself reports the error
     now = door.clock.now()
     wanted = [board for board in found if current.casefold() in board.name.casefold()]
     wanted.sort(key=lambda board: (not board.is_open(now), board.name.casefold()))
@@ -40,7 +40,7 @@ async def boards(
 async def gpus(
     interaction: discord.Interaction[Any], current: str
 ) -> list[app_commands.Choice[str]]:
-    """GPU types of the chosen board, or of all; what is typed already stays in front."""
+    """Return GPU types of the chosen board, or of all; typed ones stay in front."""
     door = context_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
     try:
@@ -57,7 +57,7 @@ async def gpus(
 async def own_submissions(
     interaction: discord.Interaction[Any], current: str
 ) -> list[app_commands.Choice[int]]:
-    """The person's newest submissions whose number begins as typed."""
+    """Return the person's newest submissions whose number begins as typed."""
     door = context_of(interaction)
     try:
         person = await door.person(interaction.user)
@@ -74,7 +74,7 @@ async def own_submissions(
 async def any_submissions(
     interaction: discord.Interaction[Any], current: str
 ) -> list[app_commands.Choice[int]]:
-    """For an admin: whose submission has the typed number, or one that begins with it."""
+    """Return for an admin the submissions whose number begins as typed, with their owners."""
     if not current.isdecimal() or len(current) > _DIGITS or not has_role(interaction, ADMIN):
         return []
     store = context_of(interaction).store
@@ -97,7 +97,7 @@ async def any_submissions(
 async def own_tokens(
     interaction: discord.Interaction[Any], current: str
 ) -> list[app_commands.Choice[int]]:
-    """The person's tokens whose number begins as typed."""
+    """Return the person's tokens whose number begins as typed."""
     door = context_of(interaction)
     try:
         person = await door.person(interaction.user)
@@ -112,24 +112,24 @@ async def own_tokens(
 
 
 def choices(names: list[str]) -> list[app_commands.Choice[str]]:
-    """As many suggestions as Discord takes; names too long for one can still be typed."""
+    """Return as many suggestions as Discord accepts; longer names can still be typed."""
     fitting = [name for name in names if 1 <= len(name) <= _LONGEST]
     return [app_commands.Choice(name=name, value=name) for name in fitting[:MOST_CHOICES]]
 
 
 def gpu_names(text: str | None) -> tuple[str, ...]:
-    """The GPU types of a comma list."""
+    """Return the GPU types of a comma-separated list."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
 def in_menus(gpus: Sequence[str]) -> list[Sequence[str]]:
-    """The GPU types in parts that a menu takes each, as many as there is room for."""
+    """Split the GPU types into menus, as many as fit."""
     end = min(len(gpus), MOST_MENUS * MOST_CHOICES)
     return [gpus[start : start + MOST_CHOICES] for start in range(0, end, MOST_CHOICES)]
 
 
 def span(gpus: Sequence[str]) -> str:
-    """What a menu holds, in few words."""
+    """Return a menu's range of GPU types in few words."""
     return f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)
 
 
@@ -146,12 +146,12 @@ _DESCRIPTIONS = {
 
 
 _OF_SERVERS = frozenset({"admin"})
-"""Groups that a person's roles decide about, so that they are of no use in direct messages."""
+"""Groups that depend on roles in a guild, so that they are useless in direct messages."""
 _ON_SERVERS = app_commands.AppCommandContext(guild=True)
 
 
 def group(tree: Tree, name: str) -> app_commands.Group:
-    """The group of this name, made when it is first asked for; a space leads into a subgroup."""
+    """Return the group of this name, created on first use; a space separates a subgroup."""
     parent_name, _, own_name = name.rpartition(" ")
     parent = group(tree, parent_name) if parent_name else None
     found = (parent or tree).get_command(own_name)

@@ -1,8 +1,7 @@
-"""Boards, standings and the audit in pages, with buttons that survive a restart.
+"""Boards, standings and the audit log in pages, with buttons that survive a restart.
 
-The buttons carry what they need in their own id, so they work after any restart.
-
-So they work after any restart, for as long as the message stands.
+The buttons contain what they need in their own id, so they work after any restart, as long as the
+message exists.
 """
 
 import re
@@ -32,15 +31,15 @@ from bot.services.lookup import visible_board, visible_boards
 from bot.services.trends import season
 
 _BOARDS, _DECISIONS = 10, 8
-"""Lines of a page."""
+"""Lines per page."""
 _WIDTHS = (200, 60, 20)
-"""Letters of anybody's words in a line; fewer where a page would not fit into a message."""
+"""The most characters of a user's text per line; fewer if a page would exceed a message."""
 _ACCOUNT = re.compile(rf"^person {DOOR}:(?P<user>[0-9]{{1,20}})$")
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A page as it is shown, and whether there is one before and one after it."""
+    """A page, and whether there are pages before and after it."""
 
     text: str
     number: int
@@ -48,19 +47,19 @@ class ListPage:
 
 
 class PagedList(StrEnum):
-    """What is leafed through."""
+    """Which list is shown in pages."""
 
     BOARDS = "boards"
-    """The boards that a person sees."""
+    """The boards that a person may see."""
     AUDIT = "audit"
-    """What was decided; for admins."""
+    """Decisions; for admins."""
 
 
 class ListPageButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]],
     template=r"podium:leaf:(?P<book>boards|audit):(?P<turn>previous|next):(?P<number>[0-9]{1,6})",
 ):
-    """Leads to the page of this number; the first page is 0."""
+    """Shows the page of this number; the first page is 0."""
 
     def __init__(self, book: PagedList, turn: str, number: int, *, disabled: bool = False) -> None:
         custom_id = f"podium:leaf:{book}:{turn}:{number}"
@@ -90,7 +89,7 @@ class ListPageButton(
 async def leaf(
     interaction: discord.Interaction[Any], book: PagedList, number: int = 0
 ) -> tuple[str, discord.ui.View | None]:
-    """One page of a book as it is now, with buttons where there are several."""
+    """Return one page as of now, with buttons if there are several."""
     found = await _PAGES[book](interaction, number)
     if found.number == 0 and not found.more:
         return found.text, None
@@ -121,7 +120,7 @@ async def _boards(interaction: discord.Interaction[Any], number: int) -> ListPag
 
 
 def board_line(board: Board, people: int, width: int, *, is_open: bool) -> str:
-    """A board with its GPU types, its deadline in the reader's own time zone, and its size."""
+    """Return a board's GPU types, deadline in the reader's time zone, and participants."""
     gpus = line(", ".join(board.gpus), min(width, 60))
     season = "no deadline" if board.deadline is None else f"until {moment(board.deadline)}"
     crowd = "nobody yet" if people == 0 else "1 person" if people == 1 else f"{people} people"
@@ -142,7 +141,7 @@ async def _audit(interaction: discord.Interaction[Any], number: int) -> ListPage
 
 
 def decision_line(decision: NamedAuditEntry, width: int) -> str:
-    """Who did what, when and why; a person of Discord can be clicked on, and is not called."""
+    """Return who did what, when and why; Discord users can be clicked but are not notified."""
     row = decision.row
     account = _ACCOUNT.match(row.subject)
     subject = line(row.subject, width)
@@ -154,7 +153,7 @@ def decision_line(decision: NamedAuditEntry, width: int) -> str:
 
 
 def _fitting(lines: Callable[[int], Iterator[str]]) -> str:
-    """The lines with as much of everybody's words as a message takes."""
+    """Return the lines with as much of the users' texts as fits into a message."""
     pages = ["\n".join(lines(width)) for width in _WIDTHS]
     return next((page for page in pages if len(page) <= MOST), pages[-1][:MOST])
 
@@ -166,7 +165,7 @@ _PAGES: dict[PagedList, Callable[[discord.Interaction[Any], int], Awaitable[List
 
 
 MOST_AT_ONCE = 5
-"""GPU types whose standings are shown at once."""
+"""How many GPU types' standings are shown at once."""
 
 
 class PageDirection(StrEnum):
@@ -175,7 +174,7 @@ class PageDirection(StrEnum):
     PREVIOUS = "previous"
     """To the better ranks."""
     NEXT = "next"
-    """To the ranks beneath."""
+    """To the lower ranks."""
 
 
 class PageButton(
@@ -183,7 +182,7 @@ class PageButton(
     template=r"podium:page:(?P<turn>previous|next):(?P<board>[0-9]{1,18}):(?P<page>[0-9]{1,6}):"
     r"(?P<gpu>.{1,32})",
 ):
-    """Leads to the page before or after; the first page is 0."""
+    """Shows the previous or next page; the first page is 0."""
 
     def __init__(
         self, turn: PageDirection, board: BoardId, gpu: str, page: int, *, disabled: bool = False
@@ -220,7 +219,7 @@ class StandingsGpuSelect(
     discord.ui.DynamicItem[discord.ui.Select[Any]],
     template=r"podium:gpus:(?P<board>[0-9]{1,18}):(?P<number>[0-9])",
 ):
-    """Leads to the board's standings on another GPU type, or on several at once."""
+    """Shows the board's standings on another GPU type, or on several at once."""
 
     def __init__(
         self, board: BoardId, number: int, gpus: Sequence[str], chosen: Collection[str] = ()
@@ -265,7 +264,7 @@ async def _season(answer: InteractionReply, board: BoardId, gpu: str) -> Season:
 
 
 def first_page(found: Season) -> tuple[Report, discord.ui.View]:
-    """The best ranks with the season's plot, and what leads on from there."""
+    """Return the best ranks with the season's plot, and the controls."""
     pages = standings_pages(found.leaderboard)
     chart = season_chart(found)
     blocks = (*pages[0].blocks, *(() if chart is None else (chart,)))
@@ -273,7 +272,7 @@ def first_page(found: Season) -> tuple[Report, discord.ui.View]:
 
 
 def beside(found: Sequence[Season]) -> tuple[Report, discord.ui.View]:
-    """The best ranks on several GPU types, and the menu."""
+    """Return the best ranks on several GPU types, and the menu."""
     view = discord.ui.View(timeout=None)
     _add_menus(view, found[0], [each.leaderboard.gpu for each in found])
     return standings_beside([each.leaderboard for each in found]), view
@@ -287,7 +286,7 @@ def _add_menus(view: discord.ui.View, found: Season, chosen: Collection[str]) ->
 
 
 def page_view(found: Season, page: int, pages: int) -> discord.ui.View:
-    """Buttons where there are several pages, a menu where there are several GPU types."""
+    """Return buttons for several pages and a menu for several GPU types."""
     view = discord.ui.View(timeout=None)
     board, gpu = found.leaderboard.board, found.leaderboard.gpu
     _add_menus(view, found, (gpu,))

@@ -1,6 +1,7 @@
-"""Draws charts as pictures that can be read in Discord's dark theme and in its light one.
+"""Draws charts as pictures that are readable in Discord's dark and light themes.
 
-matplotlib takes a second to load: only `illustrating` imports this, when a chart is to be drawn.
+matplotlib takes a second to load: only `illustrated` imports this module, when there is a chart to
+draw.
 """
 
 import math
@@ -28,43 +29,43 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from bot.reports.blocks import Chart, Point, Series, Stroke
 from bot.reports.escaping import one_line
 
-mpl.rcParams["text.parse_math"] = False  # a dollar sign in a name is a dollar sign
+mpl.rcParams["text.parse_math"] = False  # a dollar sign in a name is no math
 _PAPER, _INK, _QUIET_INK, _QUIET = "#ffffff", "#1f2328", "#818b98", "#d0d7de"
 _COLOURS = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#5e4fa2", "#7f7f7f",
 )  # fmt: skip
-"""Okabe and Ito's colours, which the colour-blind can tell apart, the light ones darkened."""
+"""Okabe and Ito's color-blind safe colors, with the light ones darkened."""
 _MARKERS = "osD^vP*X"
 _LINES = ("-", "--", ":")
-"""The ninth series has the first one's colour, and another line."""
+"""The ninth series has the first one's color and another line style."""
 _WIDE = 8.0
-"""Values that differ by more than this factor are drawn on a logarithmic axis."""
+"""Values that differ by more than this factor use a logarithmic axis."""
 _FEW_DECADES = 1000.0
-"""Below this factor between two decades a tick at 2 and at 5 has room."""
+"""Below this factor, ticks at 2 and 5 fit between decades."""
 _NARROW = 0.1
-"""An axis shows at least this part of a value to both sides."""
+"""An axis shows at least this fraction of a value on both sides."""
 _MARGIN = 0.12
-"""Inches around the drawing, which Discord would else show flush with the picture's edge."""
+"""Inches around the drawing, which would otherwise touch the picture's edge."""
 _SHORT = 1 / 96
-"""Days that the axis of times reaches to both sides of its middle, at the least."""
+"""Days that the time axis extends at least to both sides of its middle."""
 _TITLE, _NAME, _PLACE = 64, 24, 16
-"""Letters of a title's line, of a name in a legend, of a name along the axis."""
+"""The most characters of a title's line, of a name in a legend, of a name along the axis."""
 _COLUMNS = 4
-"""Of a legend, at the most."""
+"""The most columns in a legend."""
 _LEVEL = 5
-"""More names along the axis than this are written aslant."""
+"""With more names than this, the labels along the axis are slanted."""
 _INTERVALS = 60
-"""More intervals than this would hide the points that they belong to."""
+"""More intervals than this would hide their points."""
 _drawing = Lock()
-"""matplotlib is not made for several threads."""
+"""matplotlib is not thread-safe."""
 
 
 def png(chart: Chart) -> bytes:
-    """The chart as a picture of 1,200 by 675 pixels."""
+    """Return the chart as a picture of 1,200 by 675 pixels."""
     with _drawing:
         layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
         figure = Figure(figsize=(8, 4.5), dpi=150, facecolor=_PAPER, layout=layout)
-        FigureCanvasAgg(figure)  # by which widths can be measured before anything is drawn
+        FigureCanvasAgg(figure)  # needed to measure widths before drawing
         _draw(chart, figure)
         file = BytesIO()
         figure.savefig(file, format="png")
@@ -91,7 +92,7 @@ def _draw(chart: Chart, figure: Figure) -> None:
 
 
 def _name_lines(lines: Sequence[Line2D], names: Sequence[str], figure: Figure) -> None:
-    """A legend in as many columns as there is room for."""
+    """Add a legend with as many columns as fit."""
     room = figure.bbox.width - 2 * _MARGIN * figure.dpi
     for columns in range(min(len(lines), _COLUMNS), 0, -1):
         legend = figure.legend(
@@ -148,7 +149,7 @@ _Numbers: TypeAlias = list[float]
 
 
 def _columns(series: Series, names: Sequence[str]) -> tuple[_Numbers, _Numbers, _Numbers]:
-    """Where the points are, their values and half-widths; a name without a point is a gap."""
+    """Return positions, values and half-widths of the points; a missing point is a gap."""
     points: Sequence[Point] = series.points
     x = [float(date2num(point.at)) for point in points] if not names else _places(names)
     if names:
@@ -162,7 +163,7 @@ def _places(names: Sequence[str]) -> _Numbers:
 
 
 def _scale(points: Sequence[Point], axes: Axes) -> None:
-    """Logarithmic where values differ widely; never so narrow that noise looks like progress."""
+    """Use a logarithmic axis for widely different values; keep noise from looking like progress."""
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
     if not points:
         return
@@ -190,10 +191,10 @@ def _furnish(axes: Axes) -> None:
 
 
 def shown(text: str, most: int = _NAME) -> str:
-    """Anybody's words on one line; in Latin letters what the font cannot draw, or draws mirrored.
+    """Return a user's text on one line, transliterated where the font cannot draw it.
 
-    matplotlib's own font is the only one that is sure to be there: it has no Chinese, Japanese or
-    Korean writing and no emoji. The tables beneath a picture have every name as it is written.
+    Only matplotlib's own font is certain to be installed: it has no Chinese, Japanese or Korean
+    characters and no emoji. The tables below a picture have every name unchanged.
     """
     font = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
     drawable = "".join(
@@ -205,6 +206,6 @@ def shown(text: str, most: int = _NAME) -> str:
 
 
 def _is_plain(letter: str, font: FT2Font) -> bool:
-    """Whether a letter has a picture, and is written from left to right."""
+    """Return whether the font has the character and it is written from left to right."""
     mirrored = unicodedata.bidirectional(letter) in {"R", "AL", "AN"}
     return bool(font.get_char_index(ord(letter))) and not mirrored

@@ -1,4 +1,4 @@
-"""Takes a task zip in: reads it, shows what it holds or changes, asks, and stores the release."""
+"""Receives a task zip: reads it, shows its contents or changes, asks, and stores the request."""
 
 import asyncio
 from dataclasses import replace
@@ -35,7 +35,7 @@ AGREED = "Check and publish"
 async def upload_of(
     attachment: discord.Attachment, request: PublishRequest, answer: InteractionReply
 ) -> TaskUpload:
-    """The task of a zip, shown as it was read; UserError with file and line when it is not one."""
+    """Return the task of a zip after showing it; UserError with file and line if invalid."""
     if attachment.size > ZIP_BYTES:
         raise UserError(
             "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are taken"
@@ -48,7 +48,7 @@ async def upload_of(
 
 
 async def create(upload: TaskUpload, answer: InteractionReply) -> None:
-    """Hand in a new board for the GPU types that are named, or ask for them first."""
+    """Submit a new board for the named GPU types, or ask for them first."""
     door = context_of(answer.interaction)
     upload = replace(upload, request=replace(upload.request, onto=NO_BOARD))
     if upload.request.gpus:
@@ -68,14 +68,14 @@ async def create(upload: TaskUpload, answer: InteractionReply) -> None:
 
 
 async def update(upload: TaskUpload, board: Board, answer: InteractionReply) -> None:
-    """Show what the next version changes; hand it in when the person agrees."""
+    """Show what the next version changes; submit it when the person agrees."""
     door = context_of(answer.interaction)
     upload = replace(upload, request=replace(upload.request, onto=board.task_version))
     await validate_publish(door.store, door.clock, upload.request, upload.task)
     report = await asyncio.to_thread(_change, board, await _present(door, board), upload)
     await answer.show(report)
     if len(report.blocks) == 1 and isinstance(report.blocks[0], Text):
-        await reconfigure(board, upload.request, answer)  # who may see it can differ nevertheless
+        await reconfigure(board, upload.request, answer)  # who may see it can still differ
         return
 
     async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
@@ -101,7 +101,7 @@ async def _present(door: DiscordContext, board: Board) -> TaskDefinition:
 
 
 async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
-    """Store what is to be checked; from here on it survives this process and this interaction."""
+    """Store what is to be checked; after that a restart does not lose it."""
     door, request = context_of(answer.interaction), upload.request
     await validate_publish(door.store, door.clock, request, upload.task)
     place = PublicationThread.here(answer.interaction).model_dump_json()
@@ -115,7 +115,7 @@ async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
 
 
 async def reconfigure(board: Board, request: PublishRequest, answer: InteractionReply) -> None:
-    """Change a board's deadline, its GPU types, or who may see it, alone."""
+    """Change only a board's deadline, GPU types or access."""
     door = context_of(answer.interaction)
     task = await _present(door, board)
     published = await publish(door.store, door.clock, replace(request, onto=None), task)

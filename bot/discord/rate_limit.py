@@ -1,4 +1,4 @@
-"""Every request to Discord: in order, spaced below the limit of all, and given up in silence."""
+"""Orders all requests to Discord, keeps them below the global limit, and sets a timeout."""
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
@@ -12,19 +12,19 @@ import discord
 from discord.http import Route
 
 SILENCE_S = 15.0
-"""After which a request that Discord does not answer is given up."""
+"""After which a request without a response is given up."""
 PER_S = 40
-"""Requests a second; Discord allows 50 of a bot, and discord.py heeds that only once refused."""
+"""Requests per second; Discord allows a bot 50. discord.py slows down only once refused."""
 _WITHOUT_LIMIT = ("/interactions", "/webhooks")
-"""Answers to people do not count there, and wait for nobody."""
+"""Replies to interactions do not count toward the limit, and never wait."""
 
 
 @dataclass(slots=True)
 class RequestSpacer:
-    """Lets `most` through in any second, and of one key one at a time.
+    """Allows `most` requests in any second, and one at a time per key.
 
-    Leave comes back a second after the answer: what matters is when a request arrives, and one that
-    is sent may be long on its way.
+    A slot is returned a second after the response: the limit counts arrivals, and a request may
+    take long to arrive.
     """
 
     most: int = PER_S
@@ -32,12 +32,12 @@ class RequestSpacer:
     locks: WeakValueDictionary[Hashable, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
-        """As much leave as there is in a second."""
+        """Start with one second's worth of slots."""
         self.leave = asyncio.Semaphore(self.most)
 
     @asynccontextmanager
     async def turn(self, key: Hashable | None = None) -> AsyncIterator[None]:
-        """Waits for leave to go; the key is free again when the caller is done."""
+        """Wait for a slot; the key is free again when the block ends."""
         lock = nullcontext() if key is None else self.locks.setdefault(key, asyncio.Lock())
         async with lock:
             await self.leave.acquire()
@@ -48,10 +48,10 @@ class RequestSpacer:
 
 
 def govern(client: discord.Client) -> None:
-    """Bring order into the client's requests; discord.py has no option for any of it.
+    """Order and limit the client's requests; discord.py has no option for this.
 
-    Left alone it takes a window that starts again for empty as soon as one of several requests
-    under way is answered, and sends more than the window holds.
+    When several requests are in flight and one is answered, discord.py assumes that a restarted
+    window is empty, and so exceeds the limit.
     """
     http: Any = client.http
     send = http.request

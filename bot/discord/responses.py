@@ -1,4 +1,4 @@
-"""Answers an interaction: at once within three seconds, then with what was asked for."""
+"""Answers an interaction: acknowledges it within three seconds, then sends the result."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,25 +16,25 @@ from bot.reports.blocks import Attachment, Report
 
 _log = structlog.get_logger(__name__)
 _ALT_TEXT = 1024
-"""Letters that Discord takes as the words for a picture."""
+"""The most characters of a picture's alternative text."""
 
 
 @dataclass(slots=True)
 class InteractionReply:
-    """An interaction that is acknowledged; what is said comes beneath the command."""
+    """An acknowledged interaction; messages appear below the command."""
 
     interaction: discord.Interaction[Any]
 
     async def say(self, text: str, view: discord.ui.View | None = None) -> None:
-        """One short message, already safe."""
+        """Send one short message, already escaped."""
         await self._send(MessageDraft(text), view)
 
     async def show(self, report: Report, view: discord.ui.View | None = None) -> None:
-        """A report in as many messages as it takes; the view comes with the last."""
+        """Send a report in as many messages as needed; the view comes with the last."""
         await self.show_all(sheets(await illustrated(report)), view)
 
     async def renew(self, report: Report, view: discord.ui.View, *, pictures: bool = False) -> None:
-        """Show another report in the message that was clicked; its files stay unless replaced."""
+        """Replace the report in the clicked message; its files stay unless `pictures`."""
         sheet, *more = sheets(await illustrated(report))
         files = as_files(sheet.files) if pictures else discord.utils.MISSING
         await self.interaction.edit_original_response(
@@ -46,7 +46,7 @@ class InteractionReply:
     async def show_all(
         self, found: Sequence[MessageDraft], view: discord.ui.View | None = None
     ) -> None:
-        """Messages in order; the view comes with the last."""
+        """Send messages in order; the view comes with the last."""
         *first, last = found
         for sheet in first:
             await self._send(sheet, None)
@@ -62,7 +62,7 @@ class InteractionReply:
 
 
 def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
-    """The attachments as uploads, each readable once."""
+    """Return the attachments as uploads, each readable once."""
     return [
         discord.File(BytesIO(each.data), each.name, description=each.about[:_ALT_TEXT] or None)
         for each in attachments
@@ -71,14 +71,14 @@ def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
 
 @asynccontextmanager
 async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]:
-    """For an answer that must be the first one, such as a form: nothing slow may come before."""
+    """For a first response that needs no acknowledgement, such as a form; be quick before it."""
     try:
         yield
     except discord.HTTPException as error:
         if gives_way(error):
             raise SupersededError from error
         raise
-    except Exception as error:  # noqa: BLE001 - the door's outermost frame for this interaction
+    except Exception as error:  # noqa: BLE001 - the outermost frame for this interaction
         words = words_for(error)
         if words is not None:
             await interaction.response.send_message(words[:2000], ephemeral=True)
@@ -86,9 +86,9 @@ async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]
 
 @asynccontextmanager
 async def replying(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
-    """Acknowledge at once, seen by this person alone; whatever goes wrong is told there.
+    """Acknowledge at once, visible only to this person; errors are shown there.
 
-    When another copy of the bot has answered, nothing is done at all.
+    When another process of the bot has answered, nothing is done.
     """
     async with _acknowledged(interaction, thinking=True) as answer:
         yield answer
@@ -96,7 +96,7 @@ async def replying(interaction: discord.Interaction[Any]) -> AsyncIterator[Inter
 
 @asynccontextmanager
 async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
-    """The same for a click whose answer replaces the message that was clicked."""
+    """Do the same for a click whose reply replaces the clicked message."""
     async with _acknowledged(interaction, thinking=False) as answer:
         yield answer
 

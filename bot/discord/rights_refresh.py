@@ -1,7 +1,7 @@
-"""Asks Discord again what people may, so that who loses a role here loses it over HTTP too.
+"""Asks Discord again for people's roles, so that a role lost there is lost over HTTP too.
 
-The bot is told of no change of a member: that would need an intent which Discord grants to few. So
-it asks, a little at a time and whoever was met longest ago first.
+Discord does not report changed members without an intent that it grants to few bots. So the bot
+polls, a few members at a time, longest unchecked first.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from bot.domain.records import RightsGrant
 _log = structlog.get_logger(__name__)
 
 AGE = timedelta(minutes=10)
-"""After which somebody is asked for again."""
+"""After which a member is checked again."""
 LOOK_S = 60.0
 AT_ONCE = 50
-"""Members that are asked for in one look: a small part of what Discord allows a bot."""
+"""Members checked in one pass: a small part of what Discord allows a bot."""
 
 
 async def recheck(client: discord.Client, door: DiscordContext) -> int:
-    """Ask for those who were met longest ago; gives how many that were."""
+    """Check the members unchecked for longest; return how many were checked."""
     stale = await door.store.rights.stale(member_kind(), AGE, AT_ONCE)
     for vouched in stale:
         await _recheck_one(client, door, vouched)
@@ -36,7 +36,7 @@ async def recheck(client: discord.Client, door: DiscordContext) -> int:
 
 
 def member_kind() -> str:
-    """The kind of the sources that are guilds."""
+    """Return the kind of rights sources that are guilds."""
     return member(0).partition(":")[0]
 
 
@@ -52,7 +52,7 @@ async def _recheck_one(client: discord.Client, door: DiscordContext, vouched: Ri
 async def _find(
     client: discord.Client, door: DiscordContext, vouched: RightsGrant
 ) -> discord.Member | None:
-    """The member; None for who is none any more, or where the bot has left."""
+    """Return the member; None for a former member, or when the bot has left the guild."""
     person = await door.store.people.get(vouched.person)
     kind, _, user = ("", "", "") if person is None else person.identity.partition(":")
     guild = client.get_guild(int(vouched.source.partition(":")[2]))
@@ -66,7 +66,7 @@ async def _find(
 
 @asynccontextmanager
 async def rechecking(client: discord.Client, door: DiscordContext) -> AsyncIterator[None]:
-    """Does so for as long as the caller stays."""
+    """Check periodically until the block ends."""
     task = asyncio.create_task(_run(client, door), name="rechecking")
     try:
         yield
@@ -83,6 +83,6 @@ async def _run(client: discord.Client, door: DiscordContext) -> None:
             await recheck(client, door)
         except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
             _log.warning("rights are not asked for", action="recheck_wait", error=repr(error))
-        except Exception:  # noqa: BLE001  a bug with one member must not end the door
+        except Exception:  # noqa: BLE001  a bug with one member must not end the front end
             _log.exception("bug in a recheck", action="recheck_bug")
         await asyncio.sleep(LOOK_S)

@@ -1,4 +1,4 @@
-"""Who a Discord user is to Podium, and what roles let them do."""
+"""Which person a Discord user is, and what their roles allow."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +20,7 @@ _log = structlog.get_logger(__name__)
 
 
 def require(interaction: discord.Interaction[Any], *names: str) -> None:
-    """UserError unless the person has one of the roles, or runs the guild, where that counts."""
+    """Raise UserError unless the person has one of the roles, or manages a trusted guild."""
     guild = interaction.guild
     if guild is None or not isinstance(interaction.user, discord.Member):
         raise UserError("not-allowed", "give this command on a server, where you have your roles")
@@ -35,14 +35,14 @@ def require(interaction: discord.Interaction[Any], *names: str) -> None:
 
 
 async def admin_deed(interaction: discord.Interaction[Any], reason: str) -> Decision:
-    """What an admin does now, and why; UserError for anybody else."""
+    """Return an admin's decision with its reason; UserError for everyone else."""
     require(interaction, ADMIN)
     actor = await context_of(interaction).person(interaction.user)
     return Decision(actor.id, reason)
 
 
 def has_role(interaction: discord.Interaction[Any], *names: str) -> bool:
-    """Whether the person has one of the roles here, or runs the guild."""
+    """Return whether the person has one of the roles here, or manages the guild."""
     guild, member = interaction.guild, interaction.user
     if guild is None or not isinstance(member, discord.Member):
         return False
@@ -50,16 +50,16 @@ def has_role(interaction: discord.Interaction[Any], *names: str) -> bool:
 
 
 def holds_role(member: discord.Member, *names: str) -> bool:
-    """Whether a member has one of the roles, or runs the guild, be its roles trusted or not."""
+    """Return whether a member has one of the roles or manages the guild, trusted or not."""
     held = {role.name for role in member.roles}
     return member.guild_permissions.administrator or bool(held & set(names))
 
 
 def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
-    """Whether roles of this guild count: a stranger may invite a public bot, and be admin there.
+    """Return whether roles of this guild count: strangers may invite a public bot.
 
-    The guilds that the installation names count. Where it names none, all of a private bot do,
-    and of a public one those of the application's owners.
+    The guilds named in the settings count. If none is named, all guilds of a private bot count, and
+    of a public bot those owned by the application's owners.
     """
     named: frozenset[int] = getattr(client, "trusted_guilds", frozenset())
     if named:
@@ -73,7 +73,7 @@ def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
 
 
 async def make_missing(guild: discord.Guild, names: Iterable[str] = _COLOURS) -> None:
-    """Create the roles that a guild lacks, where the bot may; without them its owner can act."""
+    """Create missing roles if the bot may; without them, only the guild's owner can act."""
     present = {role.name for role in guild.roles}
     for name in names:
         if name in present:
@@ -85,27 +85,27 @@ async def make_missing(guild: discord.Guild, names: Iterable[str] = _COLOURS) ->
 
 
 def person(user: int) -> str:
-    """The credential of one user, which is the account's identity as well."""
+    """Return the credential of a user, which is also the account's identity."""
     return f"{DOOR}:{user}"
 
 
 def role(number: int) -> str:
-    """The credential of everyone with a role."""
+    """Return the credential of everyone with a role."""
     return f"{DOOR}-role:{number}"
 
 
 def member(guild: int) -> str:
-    """The credential of every member of a guild, and of its rooms."""
+    """Return the credential of every member of a guild, and of its channels."""
     return f"{DOOR}-guild:{guild}"
 
 
 def room(channel: int) -> str:
-    """The address of a channel, to which news can go."""
+    """Return the address of a channel for notifications."""
     return f"{DOOR}-channel:{channel}"
 
 
 async def viewer_of(interaction: discord.Interaction[Any]) -> Viewer:
-    """Who gave a command, with what can be known of them in this place."""
+    """Return who gave a command, with the credentials known here."""
     door = context_of(interaction)
     user = interaction.user
     account = await door.person(user)
@@ -125,7 +125,7 @@ async def viewer_of(interaction: discord.Interaction[Any]) -> Viewer:
 async def held_elsewhere(
     client: discord.Client, user: int, wanted: frozenset[str]
 ) -> frozenset[str]:
-    """What a user holds in the guilds that the wanted credentials are of, asked of Discord."""
+    """Ask Discord which of the wanted credentials a user holds in other guilds."""
     held: frozenset[str] = frozenset()
     for guild in client.guilds:
         if wanted.isdisjoint({member(guild.id), *(role(each.id) for each in guild.roles)}):
@@ -138,7 +138,7 @@ async def held_elsewhere(
 
 
 def rights_of(client: discord.Client, who: discord.Member) -> Rights:
-    """What a guild vouches for; its roles give rights only where they count (`is_trusted`)."""
+    """Return the rights from a guild; its roles count only if it `is_trusted`."""
     counts = is_trusted(client, who.guild)
     return Rights(
         _of_member(who),
@@ -152,14 +152,14 @@ def _of_member(who: discord.Member) -> frozenset[str]:
 
 
 def of_room(client: discord.Client, channel: int) -> frozenset[str]:
-    """What everyone who reads a channel of a guild has: membership, and nothing else for sure."""
+    """Return the credential that all readers of a guild's channel surely have: membership."""
     found = client.get_channel(channel)
     guild = getattr(found, "guild", None)
     return frozenset() if guild is None else frozenset({member(guild.id)})
 
 
 def mention(credential: str) -> str:
-    """A person or a role as it is written in a message; another door's credential as it is."""
+    """Return a person or role as a mention; another front end's credential unchanged."""
     kind, _, number = credential.partition(":")
     sign = {DOOR: "@", f"{DOOR}-role": "@&"}.get(kind)
     return plain(credential) if sign is None else f"<{sign}{number}>"

@@ -1,4 +1,4 @@
-"""The permissions that the bot asks for, and what `podium doctor` finds in each guild."""
+"""The permissions that the bot needs, and what `podium doctor` finds in each guild."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,16 +26,16 @@ NEEDED = {
     "manage_roles": "to make the roles Leaderboard Admin and Leaderboard Creator",
     "manage_channels": "to make #submissions",
 }
-"""By discord.py's names; nobody's messages are read, so no privileged intent is needed."""
+"""By discord.py's names; the bot reads no messages, so it needs no privileged intent."""
 
 
 def wanted() -> discord.Permissions:
-    """All of them as one value."""
+    """Return all of them as one value."""
     return discord.Permissions(**dict.fromkeys(NEEDED, True))
 
 
 def lacking(granted: int) -> tuple[str, ...]:
-    """What is missing of a guild's grant, as Discord's own settings name it."""
+    """Return the permissions missing in a guild, by the names in Discord's settings."""
     has = discord.Permissions(granted)
     if has.administrator:
         return ()
@@ -43,7 +43,7 @@ def lacking(granted: int) -> tuple[str, ...]:
 
 
 def invite_link(application: int) -> str:
-    """Where the person who manages a guild lets the bot in."""
+    """Return the link by which a guild's manager adds the bot."""
     return discord.utils.oauth_url(
         application, permissions=wanted(), scopes=("bot", "applications.commands")
     )
@@ -51,20 +51,20 @@ def invite_link(application: int) -> str:
 
 PATIENCE_S = 3.0
 ANEW = "copy DISCORD_TOKEN anew from the application's Bot page"
-"""What helps where Discord refuses the token."""
+"""What to do when Discord refuses the token."""
 _PAGE = 200
-"""Guilds that Discord tells of at once."""
+"""The most guilds in one response of Discord."""
 
 
 class _Application(BaseModel):
-    """As much of an application as is used here."""
+    """The fields of an application that are used here."""
 
     id: int
     name: str
 
 
 class _Guild(BaseModel):
-    """As much of a guild as is used here."""
+    """The fields of a guild that are used here."""
 
     id: int
     name: str
@@ -75,12 +75,12 @@ _GUILDS = TypeAdapter(tuple[_Guild, ...])
 
 
 class DiscordUnavailableError(Exception):
-    """Discord does not answer, or not in a way that says anything about the token."""
+    """Discord does not answer, or with an error that is not about the token."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuildGrant:
-    """A guild that the bot is in, and the permissions that it lacks there."""
+    """A guild that the bot is in, and its missing permissions there."""
 
     name: str
     lacks: tuple[str, ...]
@@ -88,7 +88,7 @@ class GuildGrant:
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """What Discord says of the token's bot."""
+    """What Discord reports about the token's bot."""
 
     bot: str
     invite: str
@@ -110,7 +110,7 @@ async def check_up(settings: DiscordSettings) -> Checkup:
 
 
 async def application_of(settings: DiscordSettings) -> int:
-    """The application that the token is of; SetupError for a token that Discord refuses."""
+    """Return the application of the token; SetupError for a token that Discord refuses."""
     async with _asking(settings) as session:
         try:
             return (await _application(session)).id

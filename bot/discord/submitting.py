@@ -1,4 +1,4 @@
-"""Submits a file from Discord, and does what a submission's buttons ask."""
+"""Submits a file from Discord, and performs the actions of a submission's buttons."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -30,7 +30,7 @@ from runners.contract.task import Mode
 
 @dataclass(frozen=True, slots=True)
 class SubmissionUpload:
-    """A file that a person wants judged; no board means that its heading names one."""
+    """A file to judge; without a board, its header names one."""
 
     file_name: str
     content: bytes
@@ -40,7 +40,7 @@ class SubmissionUpload:
 
 
 async def read(script: discord.Attachment) -> bytes:
-    """The bytes of an attachment; UserError before anything too large is fetched."""
+    """Return the bytes of an attachment; UserError before a file too large is fetched."""
     if script.size > acceptance.MAX_SOURCE_BYTES:
         raise UserError(
             "too-large",
@@ -58,7 +58,7 @@ async def read(script: discord.Attachment) -> bytes:
 
 
 async def take_in(answer: InteractionReply, upload: SubmissionUpload) -> None:
-    """Store the submission and say so, or first ask for the GPU types where several are offered."""
+    """Store the submission and confirm it, or first ask which GPU types to use."""
     door = context_of(answer.interaction)
     await require_room(door, answer.interaction)
     gpus = upload.gpus or tuple(answered_before(answer.interaction).get("gpus", ()))
@@ -90,7 +90,7 @@ async def _store(
 
 
 def stored_words(interaction: discord.Interaction[Any], submission: Submission) -> str:
-    """What is said at once; everything else comes with the submission's own messages."""
+    """Return the first reply; the rest comes in the submission's own messages."""
     gpus = ", ".join(submission.gpus)
     stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
     if interaction.guild_id is None:
@@ -118,7 +118,7 @@ async def _ask_for_gpus(
 
 
 class SubmitMenus(GpuMenus):
-    """The GPU types of a submission: the click is kept with the command that asked for them."""
+    """The GPU type menus of a submission; the click is stored with the original command."""
 
     def __init__(self, gpus: Sequence[str], then: Then, command: discord.Interaction[Any]) -> None:
         super().__init__(gpus, then)
@@ -132,7 +132,7 @@ class SubmitMenus(GpuMenus):
 
 
 async def stop(answer: InteractionReply, submission: SubmissionId) -> None:
-    """What is queued ends at once, what runs within seconds."""
+    """Queued jobs end at once, running ones within seconds."""
     viewer = await viewer_of(answer.interaction)
     stopped = await submissions.cancel(context_of(answer.interaction).store, viewer, submission)
     if not stopped:
@@ -143,7 +143,7 @@ async def stop(answer: InteractionReply, submission: SubmissionId) -> None:
 async def run_again(
     answer: InteractionReply, submission: SubmissionId, mode: Mode | None = None
 ) -> None:
-    """The same source as a new submission, in its own mode where none is named."""
+    """Submit the same source again, by default in its own mode."""
     door, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
     request = submissions.RerunRequest(viewer, submission, mode, display_here(answer.interaction))
     again = await submissions.rerun(door.store, door.clock, request)
@@ -152,12 +152,12 @@ async def run_again(
 
 
 async def rank_again(answer: InteractionReply, submission: SubmissionId) -> None:
-    """The same source as a ranked submission."""
+    """Submit the same source as ranked."""
     await run_again(answer, submission, Mode.RANKED)
 
 
 async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:
-    """The file, for those who may see it."""
+    """Send the file to people who may read it."""
     door, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
     found = await sources.source(door.store, door.clock, viewer, submission)
     file = Attachment(found.file_name, found.text.encode())

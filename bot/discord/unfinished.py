@@ -1,4 +1,4 @@
-"""Takes up again what a process of this door had claimed, and ended before it was done."""
+"""Resumes interactions that a process of this front end claimed but did not finish."""
 
 import asyncio
 import json
@@ -18,11 +18,11 @@ from bot.domain.errors import StoreError
 from bot.domain.interaction import KEPT, Unfinished
 
 LOOK_S = 1.0
-"""Between two looks for what nobody holds any more."""
+"""Between two polls for interactions that no process holds."""
 FORGET_EVERY = 60
-"""Looks between two that forget tokens which have expired."""
+"""Polls between two deletions of expired tokens."""
 SILENT = timedelta(seconds=5)
-"""Nothing is taken up before its lease has been over for that long: its holder may be slow."""
+"""How long a lease must have expired before it is taken over: its holder may be slow."""
 MOST_TRIES = 3
 GIVEN_UP = (
     "What you asked for could not be done: {why}. Unless a thread follows a submission of it, "
@@ -33,7 +33,7 @@ _log = structlog.get_logger(__name__)
 
 @asynccontextmanager
 async def taking_up(client: discord.Client, door: DiscordContext) -> AsyncIterator[None]:
-    """Does so for as long as the caller stays."""
+    """Resume interactions until the block ends."""
     task = asyncio.create_task(_run(client, door), name="unfinished")
     try:
         yield
@@ -53,14 +53,14 @@ async def _run(client: discord.Client, door: DiscordContext) -> None:
             await take_up(client, door)
         except StoreError as error:
             _log.warning("the store is away", action="interactions_wait", error=str(error))
-        except Exception as error:  # noqa: BLE001  a bug must not end the looks
+        except Exception as error:  # noqa: BLE001  a bug must not end the polling
             _log.error("bug in taking up", action="incident", exc_info=error)
         looks += 1
         await asyncio.sleep(LOOK_S)
 
 
 async def take_up(client: discord.Client, door: DiscordContext) -> int:
-    """Take what nobody holds any more, and ask for it again; gives how many that were."""
+    """Claim unheld interactions and dispatch them again; return how many."""
     owner, interactions = secrets.token_hex(8), door.store.interactions
     found = await interactions.unfinished(DOOR, owner, door.lease, SILENT)
     away = False
@@ -74,7 +74,7 @@ async def take_up(client: discord.Client, door: DiscordContext) -> int:
 async def _is_taken_up(
     client: discord.Client, door: DiscordContext, unfinished: Unfinished, owner: str
 ) -> bool:
-    """False while Discord is away, so that it has to wait."""
+    """Return False while Discord is unavailable, so that it must wait."""
     _log.info("taken up again", action="interaction_again", id=unfinished.id)
     try:
         await _take_up_one(client, door, unfinished, owner)
@@ -102,11 +102,11 @@ async def _take_up_one(
         why = f"it was begun {MOST_TRIES} times, and each time the bot ended with it"
     elif door.clock.now() - unfinished.at > KEPT:
         why = "it was given more than a day ago"
-    state: Any = client._connection  # noqa: SLF001  discord.py has no other way to hear again
+    state: Any = client._connection  # noqa: SLF001  no public way to dispatch again
     if why is None:
         reset = TAKEN.set(Taken(unfinished.id, owner, asked["answers"]))
         try:
-            state.parse_interaction_create(payload)  # its task has the claim in its context
+            state.parse_interaction_create(payload)  # its task inherits the claim by context
         finally:
             TAKEN.reset(reset)
         return
@@ -120,7 +120,7 @@ async def _take_up_one(
 async def _asked_again(
     client: discord.Client, unfinished: Unfinished, asked: dict[str, Any]
 ) -> Any | None:  # noqa: ANN401  what Discord sends
-    """The event as Discord would send it now; None where the person or the bot has left."""
+    """Return the event as Discord would send it now; None if the person or the bot has left."""
     if asked["guild"] is None:
         return await _of_user(client, unfinished, asked)
     try:
@@ -138,15 +138,15 @@ async def _asked_again(
 
 
 async def _of_user(client: discord.Client, unfinished: Unfinished, asked: dict[str, Any]) -> Any:  # noqa: ANN401  what Discord sends
-    """The event as it would come from direct messages."""
+    """Return the event as if it came from direct messages."""
     user = await client.http.get_user(asked["user"])
     channel = {"id": str(asked["channel"] or 0), "type": discord.ChannelType.private.value}
     return _event(client, unfinished, asked) | {"user": user, "channel": channel}
 
 
 async def _channel(client: discord.Client, asked: dict[str, Any]) -> Any:  # noqa: ANN401
-    """What Discord says of a channel; of one that the client knows or that is gone, its id."""
-    number = asked["channel"] or 0  # of a kind that discord.py does not know
+    """Return Discord's data of a channel; only the id of one that is cached or deleted."""
+    number = asked["channel"] or 0  # of a kind unknown to discord.py
     if number and client.get_channel(number) is None:
         with suppress(discord.NotFound, discord.Forbidden):
             return await client.http.get_channel(number)

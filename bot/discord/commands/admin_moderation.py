@@ -43,7 +43,7 @@ async def pause(
     leaderboard_name: str | None = None,
     gpu: str | None = None,
 ) -> None:
-    """Until `/admin resume`, restarts included."""
+    """Stay paused until `/admin resume`, even after restarts."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         store = context_of(interaction).store
@@ -74,7 +74,7 @@ async def resume(
     leaderboard_name: str | None = None,
     gpu: str | None = None,
 ) -> None:
-    """Ends just this pause; others stay."""
+    """End only this pause; others stay."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         store = context_of(interaction).store
@@ -129,7 +129,7 @@ async def disqualify(
 async def requalify(
     interaction: discord.Interaction[Any], number: _Number, reason: _Reason
 ) -> None:
-    """Ends a disqualification or a withdrawal."""
+    """End a disqualification or a withdrawal."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
@@ -142,7 +142,7 @@ async def requalify(
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
 async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason: _Reason) -> None:
-    """A new submission of the same source, for the same person."""
+    """Submit the same source again for the same person."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
@@ -160,11 +160,11 @@ async def _admin_people(tree: Tree) -> None:
 @app_commands.command(description="Keep a person from submitting, and stop what is unfinished")
 @app_commands.describe(who="The person", reason="Shown to the person")
 async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
-    """What is unfinished is stopped; what has a result keeps it and its rank."""
+    """Cancel unfinished submissions; judged ones keep their results and ranks."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
-        await door.person(who)  # may never have submitted, and is banned nevertheless
+        await door.person(who)  # a person who never submitted can be banned too
         stopped = await ban_person(door.store, deed, f"{DOOR}:{who.id}")
         words = f"{line(who.name)} may not submit any more."
         if stopped:
@@ -176,7 +176,7 @@ async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: 
 @app_commands.command(description="Let a person submit again")
 @app_commands.describe(who="The person", reason="Kept in the audit")
 async def unban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
-    """Ends the ban."""
+    """End the ban."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)

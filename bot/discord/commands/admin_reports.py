@@ -30,7 +30,7 @@ async def _admin_reports(tree: Tree) -> None:
 @app_commands.command(description="Who did what, when and why: the newest first, in pages")
 @app_commands.describe(as_file="The whole record as a file instead")
 async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False) -> None:
-    """The record, which nobody can change."""
+    """Show the audit log, which cannot be changed."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         if as_file:
@@ -42,7 +42,7 @@ async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False)
 
 @app_commands.command(description="People, submissions a day, verdicts, and the queue")
 async def stats(interaction: discord.Interaction[Any]) -> None:
-    """The counts as they are now."""
+    """Show the current counts."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         door = context_of(interaction)
@@ -51,7 +51,7 @@ async def stats(interaction: discord.Interaction[Any]) -> None:
 
 @app_commands.command(description="The workers that live, and what they offer")
 async def runners(interaction: discord.Interaction[Any]) -> None:
-    """One line for each."""
+    """Show one line for each runner."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         door = context_of(interaction)
@@ -68,7 +68,7 @@ async def _admin_export(tree: Tree) -> None:
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def export(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
-    """Three files, for this admin alone."""
+    """Send three files, visible only to this admin."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         viewer = await viewer_of(interaction)

@@ -57,7 +57,7 @@ async def limit(
     mode: Mode | None = None,
     reason: _Reason = "",
 ) -> None:
-    """Replaces the limit of the same board and mode."""
+    """Replace the limit of the same board and mode."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
@@ -81,7 +81,7 @@ async def unlimit(
     mode: Mode | None = None,
     reason: _Reason = "",
 ) -> None:
-    """The limit of just this board and mode."""
+    """Remove the limit of exactly this board and mode."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
@@ -92,7 +92,7 @@ async def unlimit(
 
 @app_commands.command(description="What keeps submissions out: limits, pauses, bans")
 async def limits(interaction: discord.Interaction[Any]) -> None:
-    """A table of each."""
+    """Show a table of each kind."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         await answer.show(house_rules_report(await submission_rules(context_of(interaction).store)))
@@ -115,7 +115,7 @@ async def _admin_channels(tree: Tree) -> None:
 @app_commands.command(name="channel-allow", description="Take submissions in a channel")
 @app_commands.describe(channel="The channel; the first one named replaces #submissions")
 async def allow(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
-    """Besides those that are allowed already."""
+    """Add to the channels that are already allowed."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         door = context_of(interaction)
@@ -128,7 +128,7 @@ async def allow(interaction: discord.Interaction[Any], channel: discord.TextChan
 @app_commands.command(name="channel-forbid", description="Take no more submissions in a channel")
 @app_commands.describe(channel="The channel")
 async def forbid(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
-    """Without any allowed channel it is #submissions again."""
+    """Without any allowed channel, #submissions applies again."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         door = context_of(interaction)
@@ -164,7 +164,7 @@ async def notices(
     deadline: bool | None = None,
     record: bool | None = None,
 ) -> None:
-    """Of boards that not every member may see the channel is told nothing."""
+    """Boards that not every member may see are never announced in the channel."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         if not channel.permissions_for(channel.guild.me).send_messages:

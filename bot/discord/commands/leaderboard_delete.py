@@ -1,4 +1,4 @@
-"""`/leaderboard delete`: a board with everything of it, after its exact name was typed."""
+"""`/leaderboard delete`: deletes a board and all its data, after its exact name was typed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ async def setup(tree: Tree) -> None:
 async def delete(
     interaction: discord.Interaction[Any], leaderboard_name: str | None = None
 ) -> None:
-    """Asks for the exact name before anything happens."""
+    """Ask for the exact name before anything is deleted."""
     async with straight(interaction):
         if leaderboard_name is None:
             await _ask_which(interaction)
@@ -61,7 +61,7 @@ async def _ask_which(interaction: discord.Interaction[Any]) -> None:
 
 
 class _Which(discord.ui.Select[Any]):
-    """The boards that a person may delete."""
+    """A menu of the boards that a person may delete."""
 
     def __init__(self, names: Sequence[str]) -> None:
         found = [discord.SelectOption(label=name[:100], value=name) for name in names]
@@ -74,7 +74,7 @@ class _Which(discord.ui.Select[Any]):
 
 
 class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
-    """The name once more, as it is written."""
+    """A form that asks for the exact name again."""
 
     typed: discord.ui.TextInput[Any] = discord.ui.TextInput(label="The board's exact name")
     reason: discord.ui.TextInput[Any] = discord.ui.TextInput(
@@ -99,7 +99,7 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
 
 
 def _sheets(name: str, kept: BoardArchive) -> list[MessageDraft]:
-    """A message for each zip: all of them in one could be too large."""
+    """Return one message per zip: a message with all of them could be too large."""
     about = f"Leaderboard {line(name)}: its task and every source"
     whole = len(kept.zips) == 1
     return [
@@ -112,7 +112,7 @@ def _sheets(name: str, kept: BoardArchive) -> list[MessageDraft]:
 
 
 async def _hand_out(answer: InteractionReply, found: Sequence[MessageDraft]) -> str:
-    """Send the zips where they stay, before anything is deleted; gives the words for where."""
+    """Send the zips before anything is deleted; return words for where they are."""
     try:
         conversation = await answer.interaction.user.create_dm()
         for sheet in found:

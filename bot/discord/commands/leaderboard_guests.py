@@ -48,7 +48,7 @@ async def invite(  # noqa: PLR0913  an argument for each option
     who4: Guest | None = None,
     who5: Guest | None = None,
 ) -> None:
-    """Besides those who are invited already."""
+    """Add to the people who are already invited."""
     await _change(interaction, let_in, leaderboard_name, (who, who2, who3, who4, who5))
 
 
@@ -65,7 +65,7 @@ async def uninvite(  # noqa: PLR0913  an argument for each option
     who4: Guest | None = None,
     who5: Guest | None = None,
 ) -> None:
-    """What they have submitted stays theirs."""
+    """Their submissions remain theirs."""
     await _change(interaction, turn_away, leaderboard_name, (who, who2, who3, who4, who5))
 
 
@@ -98,5 +98,5 @@ async def _show(answer: InteractionReply, board: Board) -> None:
 
 
 def _mentions(guests: Iterable[str]) -> str:
-    """The guests as they are clicked on; nobody is called by it."""
+    """Return the guests as clickable mentions that notify no one."""
     return ", ".join(roles.mention(each) for each in sorted(guests))

@@ -35,7 +35,7 @@ async def setup(tree: Tree) -> None:
 
 @app_commands.command(name="help", description="What to do first, and every command")
 async def show_help(interaction: discord.Interaction[Any]) -> None:
-    """The first steps, then the list."""
+    """Show the first steps, then the list."""
     async with replying(interaction) as answer:
         found = getattr(interaction.client, "tree", None)
         lines = [] if found is None else list(every_command(found))
@@ -45,7 +45,7 @@ async def show_help(interaction: discord.Interaction[Any]) -> None:
 
 
 def every_command(tree: Tree) -> Iterator[str]:
-    """A line for each command and then for each menu, as a person finds it."""
+    """Yield a line for each command, then for each menu, as shown in Discord."""
     for each in sorted(tree.walk_commands(), key=lambda one: one.qualified_name):
         if isinstance(each, app_commands.Command):
             yield f"`/{each.qualified_name}` {each.description}"
@@ -61,7 +61,7 @@ _MENUS = {
 
 
 def packed(lines: list[str]) -> Iterator[str]:
-    """The lines in as few messages as they need."""
+    """Yield the lines in as few messages as possible."""
     text = ""
     for line in lines:
         if text and len(text) + len(line) + 1 > MOST:

@@ -1,4 +1,4 @@
-"""`/leaderboard create|update`: a board from a task zip, its next version, who may see it."""
+"""`/leaderboard create|update`: makes a board or its next version from a task zip."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,7 +28,7 @@ async def setup(tree: Tree) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a person says of who may see a board; None says nothing."""
+    """The requested change of who may see a board; None keeps the current value."""
 
     visibility: Visibility | None = None
     members_only: bool | None = None
@@ -84,7 +84,7 @@ async def create(  # noqa: PLR0913  an argument for each option
 
 
 def _access(interaction: discord.Interaction[Any], present: Access, change: _Change) -> Access:
-    """The access that is wished for; what nobody names stays."""
+    """Return the requested access; what is not given stays."""
     house = present.house
     if change.members_only is not None:
         house = member(interaction.guild_id or 0) if change.members_only else None

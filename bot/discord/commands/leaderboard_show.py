@@ -31,9 +31,9 @@ async def _leaderboard_show(tree: Tree) -> None:
 async def show(
     interaction: discord.Interaction[Any], leaderboard_name: str, gpu: str | None = None
 ) -> None:
-    """The first page; buttons lead to the others, a menu to the other GPU types.
+    """Show the first page; buttons lead to other pages, a menu to other GPU types.
 
-    Of several GPU types the best ranks of each.
+    With several GPU types, show the best ranks of each.
     """
     async with replying(interaction) as answer:
         door = context_of(interaction)
@@ -60,7 +60,7 @@ async def _leaderboard_personal(tree: Tree) -> None:
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def show_personal(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
-    """Places, the plot of your ranked times, and what you have submitted."""
+    """Show places, the plot of your ranked times, and your submissions."""
     async with replying(interaction) as answer:
         viewer = await viewer_of(interaction)
         found = await personal_board(context_of(interaction).store, viewer, leaderboard_name)
@@ -78,7 +78,7 @@ async def _leaderboard_gpus(tree: Tree) -> None:
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def compare_gpus(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
-    """A table, and a plot where there are several GPU types."""
+    """Show a table, and a plot if there are several GPU types."""
     async with replying(interaction) as answer:
         viewer = await viewer_of(interaction)
         found = await scaling(context_of(interaction).store, viewer, leaderboard_name)
@@ -92,7 +92,7 @@ async def _leaderboard_list(tree: Tree) -> None:
 
 @app_commands.command(name="list", description="Every board: open ones first, then ended ones")
 async def list_boards(interaction: discord.Interaction[Any]) -> None:
-    """One line for each board, in pages."""
+    """Show one line per board, in pages."""
     async with replying(interaction) as answer:
         await answer.say(*await leaf(interaction, PagedList.BOARDS))
 

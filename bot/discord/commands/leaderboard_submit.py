@@ -63,7 +63,7 @@ async def _submit_this_file(tree: Tree) -> None:
 
 
 async def submit_this_file(interaction: discord.Interaction[Any], message: discord.Message) -> None:
-    """A ranked submission; the board is the one that the file's heading names."""
+    """Submit as ranked; the file's header names the board."""
     async with keeping(interaction) as answer:
         if message.author.id != interaction.user.id:
             raise UserError("not-yours", "this message is somebody else's; submit your own")

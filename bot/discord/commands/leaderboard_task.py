@@ -1,4 +1,4 @@
-"""`/leaderboard task` and `/leaderboard template`: what to solve, and a file to begin with."""
+"""`/leaderboard task` and `/leaderboard template`: the task, and a template."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ async def setup(tree: Tree) -> None:
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def task(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
-    """The description, then the files."""
+    """Show the description, then the files."""
     async with replying(interaction) as answer:
         store = context_of(interaction).store
         viewer = await viewer_of(interaction)
@@ -39,7 +39,7 @@ async def task(interaction: discord.Interaction[Any], leaderboard_name: str) -> 
 async def template(
     interaction: discord.Interaction[Any], leaderboard_name: str, lang: str | None = None
 ) -> None:
-    """The template whose language is meant; the only one needs no name."""
+    """Send the template of the language; an only template needs no name."""
     async with replying(interaction) as answer:
         store, viewer = context_of(interaction).store, await viewer_of(interaction)
         board, definition = await task_of(store, viewer, leaderboard_name)

@@ -38,7 +38,7 @@ async def link(
     label: app_commands.Range[str, 1, 60] = "token",
     scope: Literal["read", "submit", "admin"] = "submit",
 ) -> None:
-    """Shown once, to this person alone."""
+    """Show the token once, only to this person."""
     async with replying(interaction) as answer:
         store, viewer = context_of(interaction).store, await viewer_of(interaction)
         made = await make_token(store, viewer.person, label, scope=scope_of(scope))
@@ -50,7 +50,7 @@ async def link(
 
 @app_commands.command(description="Your tokens")
 async def tokens(interaction: discord.Interaction[Any]) -> None:
-    """What is known of them; the secrets are not."""
+    """Show what is stored about them; their secrets are not stored."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
         person = await door.person(interaction.user)
@@ -72,7 +72,7 @@ async def tokens(interaction: discord.Interaction[Any]) -> None:
 async def revoke(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, 2**53]
 ) -> None:
-    """Whatever uses it is refused from now on."""
+    """From now on every request with the token is refused."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
         person = await door.person(interaction.user)
@@ -98,7 +98,7 @@ async def notices(
     lost_rank: bool | None = None,
     record: bool | None = None,
 ) -> None:
-    """Without a wish it only says what holds."""
+    """Without an option, only show the current settings."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
         person = await door.person(interaction.user)

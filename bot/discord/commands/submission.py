@@ -24,7 +24,7 @@ from bot.services.status import submission_status
 from runners.contract.task import Mode
 
 _LARGEST = 2**53
-"""What Discord can say as a number."""
+"""The largest number that Discord transmits exactly."""
 
 
 async def _submission(tree: Tree) -> None:
@@ -42,7 +42,7 @@ async def _submission(tree: Tree) -> None:
 async def show(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
 ) -> None:
-    """The report as it stands now, whoever asks again gets the newer one."""
+    """Show the current report; a later call shows a newer one."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
         own = await own_submission(door.store, await viewer_of(interaction), SubmissionId(number))
@@ -59,7 +59,7 @@ async def show(
 async def show_source(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
 ) -> None:
-    """The file."""
+    """Send the file."""
     async with replying(interaction) as answer:
         await submitting.show_source(answer, SubmissionId(number))
 
@@ -71,7 +71,7 @@ async def show_source(
 async def stop(
     interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
 ) -> None:
-    """What is queued ends at once, what runs within seconds."""
+    """Queued jobs end at once, running ones within seconds."""
     async with replying(interaction) as answer:
         await submitting.stop(answer, SubmissionId(number))
 
@@ -94,7 +94,7 @@ async def _submission_again(tree: Tree) -> None:
 async def rerun(
     interaction: discord.Interaction[Any], number: _Number, mode: Mode | None = None
 ) -> None:
-    """A new submission with a number of its own."""
+    """Create a new submission with its own number."""
     async with replying(interaction) as answer:
         await submitting.run_again(answer, SubmissionId(number), mode)
 
@@ -119,7 +119,7 @@ async def withdraw(
 @app_commands.describe(first="A submission", second="Another one to the same board")
 @app_commands.autocomplete(first=options.own_submissions, second=options.own_submissions)
 async def compare(interaction: discord.Interaction[Any], first: _Number, second: _Number) -> None:
-    """Both sources have to be visible to you."""
+    """You must be allowed to read both sources."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
         found = await compare_submissions(

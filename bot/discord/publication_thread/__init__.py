@@ -1,1 +1,1 @@
-"""Where a publication is followed on Discord: its thread, its outcome, its announcement."""
+"""Shows a publication on Discord: its thread, its outcome, its announcement."""

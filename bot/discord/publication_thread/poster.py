@@ -1,7 +1,7 @@
 """Posts one publication: a live message during its check, then its outcome and announcement.
 
-What was sent is stored at once, and each message carries a nonce, so that a process that goes on
-after a kill sends nothing twice.
+Each sent message is recorded at once and has a nonce, so that a process that resumes after a kill
+sends nothing twice.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ from bot.services.publishing.state import HeldPublication, PublicationOutcome, P
 from bot.services.rejudge import best_of
 
 EVERY_S = 1.5
-"""Between two edits of the live message: a channel takes five in five seconds."""
+"""Between two edits of the live message: a channel accepts five in five seconds."""
 _MOST_WAIT_S = 60.0
 _log = structlog.get_logger(__name__)
 
 
 def publishing(client: discord.Client, door: DiscordContext) -> AbstractAsyncContextManager[None]:
-    """Check and publish what came in here until the block ends, once Discord is connected."""
+    """Check and publish tasks submitted here, until the block ends, once Discord is connected."""
 
     def observe(held: HeldPublication) -> PublicationPoster:
         return PublicationPoster.of(client, door, held)
@@ -115,11 +115,11 @@ class PublicationPoster:
             message = await room.send(text, nonce=f"{self._nonce}-live")
             await self._note(live=message.id)
             return
-        with suppress(discord.NotFound):  # somebody has removed it: their choice
+        with suppress(discord.NotFound):  # somebody has deleted it on purpose
             await room.get_partial_message(self.thread.live).edit(content=text)
 
     async def _room(self) -> discord.PartialMessageable:
-        """A private thread for the person, or direct messages where none can be made."""
+        """Return a private thread for the person, or direct messages if none can be created."""
         if self.thread.thread is None:
             thread = await self._thread()
             if thread is None:
@@ -130,7 +130,7 @@ class PublicationPoster:
         return self.client.get_partial_messageable(self.thread.thread or 0)
 
     async def _move_on(self) -> None:
-        """To direct messages, where whatever was sent so far is sent again."""
+        """Switch to direct messages, and send again there what was sent so far."""
         conversation = await self.client.create_dm(discord.Object(self.thread.user))
         await self._note(thread=conversation.id, direct=True, live=None, told=0)
 
@@ -142,7 +142,7 @@ class PublicationPoster:
         return await own_thread(self.client, channel, name) or await new_thread(channel, name)
 
     async def _tell(self, state: PublicationState, outcome: PublicationOutcome) -> None:
-        """Send the outcome to the person alone, whose thread may be gone by now."""
+        """Send the outcome only to the person, whose thread may be deleted by now."""
         try:
             await self._tell_here(state, outcome)
         except discord.HTTPException as error:
@@ -163,7 +163,7 @@ class PublicationPoster:
                 await self._note(told=number)
 
     async def _announce(self, outcome: PublicationOutcome) -> None:
-        """Tell the channel of a new board, or ask about an old one's standings, once."""
+        """Announce a new board in the channel, or ask about an existing one's standings, once."""
         if outcome.board is not None and not self.thread.announced:
             await self._announce_board(outcome, outcome.board)
             await self._note(announced=True)

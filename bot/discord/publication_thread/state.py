@@ -1,4 +1,4 @@
-"""Where a publication is shown, and its words: the live message of its check, and its outcome."""
+"""Where a publication is shown, and its texts: the live message and the outcome."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from bot.reports.tasks import step_line, task_check_report
 from bot.services.publishing.state import PublicationOutcome
 
 _ROOM = 40
-"""Letters for the line that says how many runs are not shown."""
+"""Characters reserved for the line that counts the runs not shown."""
 
 
 class PublicationThread(BaseModel):
@@ -23,25 +23,25 @@ class PublicationThread(BaseModel):
     channel: int
     user: int
     thread: int | None = None
-    """Where it is shown: a private thread's number, or that of direct messages."""
+    """The id of the private thread, or of the direct messages."""
     direct: bool = False
-    """Whether that is direct messages."""
+    """Whether `thread` is direct messages."""
     live: int | None = None
-    """The message that moves with the check."""
+    """The live message of the check."""
     told: int = 0
-    """How many messages of the outcome are sent."""
+    """How many messages of the outcome were sent."""
     announced: bool = False
 
     @classmethod
     def here(cls, interaction: discord.Interaction[Any]) -> "PublicationThread":
-        """In the channel of an interaction, or in that channel's parent."""
+        """Return a state in an interaction's channel, or in that channel's parent."""
         channel = interaction.channel
         parent = channel.parent_id if isinstance(channel, discord.Thread) else None
         return cls(channel=parent or interaction.channel_id or 0, user=interaction.user.id)
 
 
 def outcome_report(outcome: PublicationOutcome) -> Report:
-    """Return what became of the board, or every finding of a check that failed."""
+    """Return the result for the board, or every finding of a failed check."""
     if outcome.report is not None:
         blocks = task_check_report(outcome.report).blocks
         words = "Nothing was published. Mend it, and give the command again."
@@ -53,7 +53,7 @@ def outcome_report(outcome: PublicationOutcome) -> Report:
 
 
 def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:
-    """How many runs have ended, and each run on a line of its own, as many as there is room for."""
+    """Return how many runs have ended, and one line per run, as many as fit."""
     ended = sum(each.finding is not None for each in steps)
     count = f"{ended} of {len(steps)} runs have ended" if steps else "it is read"
     head = f"**Checking the task of {line(name)}**: {count}"
@@ -73,7 +73,7 @@ def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:
 
 
 def _interest(step: CheckStep) -> int:
-    """What failed first, then what moves, what has ended, and what waits."""
+    """Sort failed runs first, then running, ended and waiting ones."""
     if step.finding is not None:
         return 0 if step.finding.level is Level.ERROR else 2
     return 3 if step.stage is None else 1

@@ -1,1 +1,1 @@
-"""Shows each submission where it was sent from: live while it moves, whole at its end."""
+"""Shows each submission where it came from: live while it runs, in full at its end."""

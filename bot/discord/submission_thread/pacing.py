@@ -1,29 +1,29 @@
-"""How often a live message is edited, and how long a failing one is tried again."""
+"""How often a live message is edited, and how long to wait after failures."""
 
 import asyncio
 import time
 from dataclasses import dataclass, field
 
 LONGEST_S = 20.0
-"""The longest wait between two tries, so that nobody waits a minute once Discord is back."""
+"""The longest wait between two attempts, so that displays resume soon after an outage."""
 OUT_AFTER = 3
-"""Failures in a row, of whichever submissions, after which Discord is taken to be away."""
+"""After this many failures in a row, of any submissions, Discord is considered unavailable."""
 
 
 @dataclass(slots=True)
 class OutageBackoff:
-    """Counts failures in a row; while Discord is away, one submission at a time tries it."""
+    """Counts failures in a row; during an outage, only one submission at a time tries again."""
 
     failures: int = 0
     next_try: float = 0.0
 
     @property
     def is_out(self) -> bool:
-        """Whether Discord is taken to be away."""
+        """Return whether Discord is considered unavailable."""
         return self.failures >= OUT_AFTER
 
     def wait_s(self) -> float:
-        """Seconds until somebody may try; 0 is leave for one try, and the next one has to wait."""
+        """Return the seconds until the next attempt; 0 permits one, and the next must wait."""
         if not self.is_out:
             return 0.0
         now = time.monotonic()
@@ -33,39 +33,39 @@ class OutageBackoff:
         return 0.0
 
     def failed(self) -> None:
-        """One more try in a row has failed."""
+        """Count one more failure in a row."""
         self.failures += 1
 
     def succeeded(self) -> bool:
-        """Something was shown; gives whether that ends an outage."""
+        """Count a success; return whether it ends an outage."""
         was_out, self.failures = self.is_out, 0
         return was_out
 
 
 def pause_s(failures: int) -> float:
-    """Seconds to wait after this many failures in a row: 2, 4, 8, 16, then the longest."""
+    """Return the seconds to wait after failures in a row: 2, 4, 8, 16, then the longest."""
     return min(LONGEST_S, 2.0 ** min(failures, 10))
 
 
 EDITS_PER_S = 15.0
-"""Of all live messages together; Discord allows a bot 50 requests a second in all."""
+"""Of all live messages together; Discord allows a bot 50 requests per second in all."""
 EVERY_S = 1.5
-"""Between two edits of one message: a channel takes five messages or edits in five seconds."""
+"""Between two edits of one message: a channel accepts five messages or edits in 5 s."""
 
 
 @dataclass(slots=True)
 class EditRateLimiter:
-    """Gives each edit its time."""
+    """Limits the rate of edits, per message and overall."""
 
     next_edit: float = 0.0
     last: dict[int, float] = field(default_factory=dict)
 
     def wait_for(self, message: int) -> float:
-        """Seconds until this message may be edited again."""
+        """Return the seconds until this message may be edited again."""
         return max(0.0, self.last.get(message, 0.0) + EVERY_S - time.monotonic())
 
     async def turn(self, message: int) -> None:
-        """Wait for the turn of an edit among all of them."""
+        """Wait for the next edit allowed overall."""
         now = time.monotonic()
         at = max(now, self.next_edit)
         self.next_edit = at + 1 / EDITS_PER_S
@@ -74,5 +74,5 @@ class EditRateLimiter:
             await asyncio.sleep(at - now)
 
     def forget(self, message: int) -> None:
-        """The message will not be edited any more."""
+        """Drop a message that will not be edited again."""
         self.last.pop(message, None)

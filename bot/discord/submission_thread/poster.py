@@ -1,7 +1,7 @@
-"""Keeps every submission of this door shown: hears what moved, draws it, survives restarts.
+"""Shows every submission of this front end, follows its changes, and survives restarts.
 
-One process at a time shows a submission, under a lease in the store. What Discord refuses for a
-while is tried again; nothing here is ever waited for by the judging.
+One process at a time shows a submission, under a lease in the store. Temporary errors of Discord
+are retried; judging never waits for anything here.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ from bot.domain.submission import Display
 _log = structlog.get_logger(__name__)
 
 QUEUE_S = 2.0
-"""Between two looks at the places of those who wait, at least."""
+"""The minimum time between two updates of queue positions."""
 _LOOK_S = 0.02
-"""More of that for each who waits, so that a long queue does not keep the store busy."""
+"""Additional time for each waiting submission, so that a long queue does not load the store."""
 CLAIM_S = 0.2
-"""Between two looks for new submissions, however many hints there are."""
+"""Between two polls for new submissions, however many notices arrive."""
 AT_ONCE = 8
-"""Submissions that are drawn at the same time."""
+"""The most submissions that are drawn at the same time."""
 _TICK_S = 0.01
-"""By which a timer may be early."""
+"""How early a timer may fire."""
 
 
 @dataclass(slots=True)
@@ -49,14 +49,14 @@ class _Held:
     failures: int = 0
     busy: bool = False
     moved: bool = False
-    """Whether something moved while it was drawn."""
+    """Whether it changed while it was being drawn."""
     not_before: float = 0.0
-    """By the event loop's clock: hints do not shorten the wait after a failure."""
+    """In the event loop's time: notices do not shorten the wait after a failure."""
 
 
 @dataclass(slots=True)
 class Showing:
-    """What this process shows, and what of it has to be drawn again."""
+    """What this process shows, and which of it must be drawn again."""
 
     door: DiscordContext
     steps: ThreadUpdater
@@ -65,17 +65,17 @@ class Showing:
     due: asyncio.Queue[SubmissionId] = field(default_factory=asyncio.Queue)
     waiting: set[SubmissionId] = field(default_factory=set)
     unknown: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when something moved that this process does not hold."""
+    """Set when a submission changed that this process does not hold."""
     moved: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when anything moved, whoever's it is."""
+    """Set when any submission changed."""
     patience: OutageBackoff = field(default_factory=OutageBackoff)
 
     async def run(self) -> None:
-        """Show until cancelled, whatever else happens."""
+        """Show until cancelled; errors do not end it."""
         while True:
             try:
                 await self._run()
-            except Exception as error:  # noqa: BLE001 - a bug with one must not end the showing
+            except Exception as error:  # noqa: BLE001 - a bug with one must not end the loop
                 _log.error("showing failed", action="incident", exc_info=error)
                 await asyncio.sleep(self.door.beat_s)
 
@@ -89,7 +89,7 @@ class Showing:
                 group.create_task(self._draw_what_is_due(), name=f"draw-{number}")
 
     async def let_go(self) -> None:
-        """Leave what is unfinished to the next process at once."""
+        """Release what is unfinished, so that the next process can claim it at once."""
         with suppress(StoreError):
             await self.door.store.displays.let_go(self.owner)
 
@@ -119,7 +119,7 @@ class Showing:
             await asyncio.sleep(CLAIM_S)
 
     async def _follow_the_queue(self) -> None:
-        """Anyone who begins or ends moves the place of those behind, who are told nothing of it."""
+        """Redraw waiting submissions: their positions change without a notice to them."""
         while True:
             await self.moved.wait()
             self.moved.clear()
@@ -129,14 +129,14 @@ class Showing:
             await asyncio.sleep(max(QUEUE_S, _LOOK_S * len(waiting)))
 
     async def _keep(self) -> None:
-        """Prolong the leases, and look at everything held in case a hint was lost."""
+        """Renew the leases, and check everything held in case a notice was lost."""
         while True:
             await self.claim()
             await self._prolong()
             await asyncio.sleep(self.door.beat_s)
 
     async def claim(self) -> None:
-        """Take what is new, and what nobody holds any more."""
+        """Claim what is new, and what no process holds any more."""
         try:
             displays = self.door.store.displays
             for display in await displays.claim(DOOR, self.owner, self.door.lease):
@@ -147,7 +147,7 @@ class Showing:
     def _take(self, display: Display) -> None:
         submission = display.submission
         held = self.held.get(submission)
-        if held is None or not held.busy:  # what was held before may be out of date
+        if held is None or not held.busy:  # the stored state of one held before may be out of date
             try:
                 self.held[submission] = _Held(DisplayedSubmission.of(display))
             except ValidationError as error:
@@ -158,7 +158,7 @@ class Showing:
         self._mark(submission)
 
     async def _prolong(self) -> None:
-        held = list(self.held)  # what is taken while the store is asked is not in its answer
+        held = list(self.held)  # one claimed while the store answers is not in its answer
         try:
             kept = set(await self.door.store.displays.keep(self.owner, self.door.lease))
         except StoreError as error:
@@ -171,7 +171,7 @@ class Showing:
                 self._drop(submission)
 
     def _mark(self, submission: SubmissionId) -> None:
-        """To be drawn as soon as somebody has time, unless it has to wait after a failure."""
+        """Draw it as soon as possible, unless it has to wait after a failure."""
         held = self.held.get(submission)
         if held is None or held.not_before > asyncio.get_running_loop().time() + _TICK_S:
             return
@@ -222,7 +222,7 @@ class Showing:
             return DisplayProgress(done=True)
         except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
             return await self._failed(held, error)
-        except Exception as error:  # noqa: BLE001 - a bug with one must not keep the others back
+        except Exception as error:  # noqa: BLE001 - a bug with one must not block the others
             submission = held.show.submission
             _log.error("not shown", action="incident", submission=submission, exc_info=error)
             return self._put_off(held, LONGEST_S)
@@ -238,7 +238,7 @@ class Showing:
             self._mark(submission)
 
     async def _failed(self, held: _Held, error: Exception) -> DisplayProgress:
-        """Again later, unless Discord will never take it: then the store has it for who asks."""
+        """Retry later, or give up if Discord always refuses; the report can still be requested."""
         submission = held.show.submission
         if isinstance(error, discord.RateLimited):
             return self._put_off(held, error.retry_after)
@@ -263,7 +263,7 @@ class Showing:
 
 @asynccontextmanager
 async def showing(client: discord.Client, door: DiscordContext) -> AsyncIterator[Showing]:
-    """Shows for as long as the caller stays."""
+    """Show submissions until the block ends."""
     shown = Showing(door, ThreadUpdater(client, door, EditRateLimiter()))
     task = asyncio.create_task(shown.run(), name="showing")
     try:

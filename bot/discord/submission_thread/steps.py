@@ -1,8 +1,8 @@
-"""Brings one submission's display forward: thread, live message, report, public line.
+"""Advances one submission's display: thread, live message, report, public line.
 
-Every step is written down as soon as it is done, and each message carries a nonce, so that who
-goes on after a kill neither skips a message nor sends it twice. Discord forgets a nonce within
-minutes: after a failure, or when somebody else began, what stands there is read first.
+Every step is recorded as soon as it is done, and each message has a nonce, so that a process that
+resumes neither skips nor repeats a message. Discord remembers a nonce only for minutes: after a
+failure, or when another process began, the recent messages are read first.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ _log = structlog.get_logger(__name__)
 
 _UNKNOWN_MESSAGE = 10008
 _AGAIN_S = 0.5
-"""Before the next try in another room."""
+"""Before the next attempt in another place."""
 _LOOK_BACK = 100
-"""Messages among which a doubtful one is looked for: as many as one request gives."""
+"""How many messages are searched for one in doubt: as many as one request returns."""
 
 
 @dataclass(slots=True)
@@ -47,24 +47,24 @@ class DisplayedSubmission:
     submission: SubmissionId
     place: SubmissionDisplay
     drawn: str = ""
-    """The live message as Discord has it, as far as this process knows."""
+    """The live message on Discord, as far as this process knows."""
     doubtful: bool = False
-    """Whether a message may stand there that is not written down."""
+    """Whether a message may have been sent but not recorded."""
     private: bool = False
-    """Whether everything that the person alone reads is there."""
+    """Whether everything private was sent."""
     queued: bool = False
-    """Whether a job of it waits, so that its place moves with everybody's."""
+    """Whether one of its jobs waits, so that its position changes."""
 
     @classmethod
     def of(cls, display: Display) -> "DisplayedSubmission":
-        """The display as it was left; whoever had it before may have stopped at any point."""
+        """Return the display as stored; its previous holder may have stopped at any point."""
         place = SubmissionDisplay.model_validate_json(display.place)
         return cls(display.submission, place, doubtful=display.claims > 1)
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayProgress:
-    """How far a display has come: to its end, or to where it should be looked at again."""
+    """How far a display is: finished, or when to check it again."""
 
     done: bool = False
     again_s: float | None = None
@@ -76,7 +76,7 @@ class DisplayTakenOverError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """What is to be sent once: its nonce, and how it is known again."""
+    """A message to send once: its nonce, and how to recognize it."""
 
     text: str
     nonce: str
@@ -87,14 +87,14 @@ class _Message:
 
 @dataclass(frozen=True, slots=True)
 class ThreadUpdater:
-    """Everything that it takes to show a submission."""
+    """What is needed to show a submission."""
 
     client: discord.Client
     door: DiscordContext
     pace: EditRateLimiter = field(default_factory=EditRateLimiter)
 
     async def forward(self, show: DisplayedSubmission, owner: str) -> DisplayProgress:
-        """Draw what has changed; raises what Discord or the store raises, and may be repeated."""
+        """Draw what has changed; may be repeated. Raises the errors of Discord and the store."""
         now = with_costs(
             await submission_status(self.door.store, show.submission), self.door.prices
         )
@@ -109,7 +109,7 @@ class ThreadUpdater:
             show.private = True
             return DisplayProgress(
                 again_s=0.0
-            )  # everybody's report comes before anybody's public line
+            )  # private reports of all come before any public line
         await self._publicly(show, owner, now)
         written = show.place.model_dump_json()
         await self.door.store.displays.finish(show.submission, owner, written)
@@ -124,7 +124,7 @@ class ThreadUpdater:
     async def _privately(
         self, show: DisplayedSubmission, owner: str, now: SubmissionStatus
     ) -> float | None:
-        """What the person alone reads; seconds to wait when it is too early to edit."""
+        """Update the private part; return the seconds to wait when it is too early to edit."""
         if show.place.unseen:
             return None
         try:
@@ -144,7 +144,7 @@ class ThreadUpdater:
         return again_s
 
     async def _move_on(self, show: DisplayedSubmission, owner: str) -> None:
-        """From a thread that is lost to direct messages, and from closed ones to silence."""
+        """Switch from a lost thread to direct messages; if those are closed, stop."""
         if show.place.direct is not None:
             await self._note(show, owner, unseen=True)
             return
@@ -153,7 +153,7 @@ class ThreadUpdater:
         await self._note(show, owner, direct=channel.id, live=None, reported=0)
 
     async def _open(self, show: DisplayedSubmission, owner: str, now: SubmissionStatus) -> None:
-        """A private thread for the person, or direct messages where none can be made."""
+        """Open a private thread for the person, or direct messages if none can be created."""
         place = show.place
         if not place.in_guild or place.thread is not None or place.direct is not None:
             return
@@ -175,7 +175,7 @@ class ThreadUpdater:
     async def _draw_live(
         self, show: DisplayedSubmission, owner: str, now: SubmissionStatus
     ) -> float | None:
-        """Send or edit the message that moves; seconds to wait when it is too early to edit."""
+        """Send or edit the live message; return the seconds to wait when it is too early."""
         text = live_text(now)
         live = show.place.live
         if live is None:
@@ -190,7 +190,7 @@ class ThreadUpdater:
         return None
 
     async def _send_live(self, show: DisplayedSubmission, owner: str, now: SubmissionStatus) -> int:
-        """The message that moves; an earlier try may have sent it, with what was so then."""
+        """Send the live message, or find it if an earlier attempt sent it with older text."""
         begins, text = headline(now), live_text(now)
         nonce = f"{show.submission}-live"
         message = _Message(
@@ -208,7 +208,7 @@ class ThreadUpdater:
             await self._at(place.private).get_partial_message(message).edit(content=text, view=view)
         except discord.NotFound as error:
             if error.code != _UNKNOWN_MESSAGE:
-                raise  # otherwise somebody has removed it: their choice
+                raise  # otherwise somebody has deleted it on purpose
 
     async def _report(
         self, show: DisplayedSubmission, owner: str, report: Sequence[MessageDraft]
@@ -220,7 +220,7 @@ class ThreadUpdater:
                 await self._note(show, owner, reported=number)
 
     async def _publicly(self, show: DisplayedSubmission, owner: str, now: SubmissionStatus) -> None:
-        """The public line, with a thread of its own where others find the times."""
+        """Send the public line, with a thread that shows the times to others."""
         if now.submission.mode is not Mode.RANKED or not show.place.in_guild:
             return
         won = await placements(self.door.store, show.submission)
@@ -264,7 +264,7 @@ class ThreadUpdater:
     async def _send_once(
         self, show: DisplayedSubmission, channel: int, message: _Message
     ) -> discord.Message:
-        """The message as it stands there; an earlier try may have sent it already."""
+        """Return the message, sent now or by an earlier attempt."""
         where = self._at(channel)
         if show.doubtful:
             async for old in where.history(limit=_LOOK_BACK):

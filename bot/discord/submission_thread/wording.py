@@ -1,4 +1,4 @@
-"""The few words around a submission: its live message, its thread's name, its public line."""
+"""The short texts of a submission: its live message, its thread's name, its public line."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from bot.reports.submission import job_line, warning_of
 
 _MARKS = {Tone.GOOD: "🟢 ", Tone.BAD: "🔴 "}
 _THREAD_NAME = 100
-"""Letters in a thread's name."""
+"""Characters in a thread's name."""
 _FILE_NAME = 50
-"""Of which the file has these at most, in a public line as well."""
+"""How many of them the file's name may take, in a public line as well."""
 
 
 def headline(now: SubmissionStatus) -> str:
-    """The first line of the live message, which never changes."""
+    """Return the first line of the live message, which never changes."""
     submission = now.submission
     name = line(submission.file_name, 60)
     return (
@@ -27,7 +27,7 @@ def headline(now: SubmissionStatus) -> str:
 
 
 def live_text(now: SubmissionStatus) -> str:
-    """The submission, one line for each GPU type, and what its person should know of it."""
+    """Return the submission, one line per GPU type, and any warning."""
     warning = warning_of(now)
     said = [f"-# Warning: {line(warning, 400)}"] if warning else []
     return _fitted([headline(now), *map(_job, now.jobs), *said])
@@ -39,20 +39,20 @@ def _job(job: JobStatus) -> str:
 
 
 def thread_name(now: SubmissionStatus) -> str:
-    """Such as `#12 kernel.py on matmul`; a thread's name shows no markup."""
+    """Return a name such as `#12 kernel.py on matmul`; thread names have no markup."""
     name = one_line(now.submission.file_name)[:_FILE_NAME]
     return f"#{now.submission.id} {name} on {one_line(now.board.name)}"[:_THREAD_NAME]
 
 
 def line_text(now: SubmissionStatus, user: int, won: Sequence[Placement]) -> str:
-    """Whose submission it is, and its place on each GPU type."""
+    """Return whose submission it is, and its place on each GPU type."""
     name, board = line(now.submission.file_name, _FILE_NAME), line(now.board.name)
     head = f"<@{user}>'s submission #{now.submission.id} {name} on {board}"
     return _fitted([head, *(placement_line(each).text for each in won)])
 
 
 def _fitted(lines: Sequence[str]) -> str:
-    """The lines as one message; of too many the last ones are counted, not shown."""
+    """Join the lines into one message; count the last ones if they do not fit."""
     text = "\n".join(lines)
     shown = len(lines)
     while len(text) > MOST:
