@@ -1,1 +1,1 @@
-"""The rules of the leaderboard: pure, without any input or output."""
+"""The rules of the leaderboard: pure functions and types, without input or output."""

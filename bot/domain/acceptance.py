@@ -1,4 +1,4 @@
-"""The rules by which a submission is taken in or refused at the door."""
+"""The rules by which a submission is accepted or refused at once."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from runners.languages import spec_by_suffix, spec_of, specs
 MAX_SOURCE_BYTES = 1_000_000
 MAX_FILE_NAME = 100
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-"""How a file of UTF-16 or UTF-32 begins: with its byte order mark."""
+"""The byte order marks at the start of a UTF-16 or UTF-32 file."""
 _MANY = 0.2
-"""The share of NUL bytes from which on a file is taken for UTF-16 without a byte order mark."""
+"""From this share of NUL bytes on, a file without a byte order mark is taken for UTF-16."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that may be handed in, with what its heading says."""
+    """A file that may be submitted, with its header."""
 
     name: str
     source: str
@@ -31,13 +31,13 @@ class SourceFile:
 
 
 def read_file(name: str, content: bytes) -> SourceFile:
-    """An uploaded file as every board takes it; UserError says what to change."""
+    """Return an uploaded file that any board accepts; UserError says what to change."""
     source = source_text(content)
     return SourceFile(file_name(name), source, parse_heading(source))
 
 
 def source_text(content: bytes) -> str:
-    """The text of an uploaded file; UserError when it cannot be a source file."""
+    """Return the text of an uploaded file; UserError when it cannot be a source file."""
     if len(content) > MAX_SOURCE_BYTES:
         raise UserError(
             "too-large",
@@ -64,10 +64,10 @@ def source_text(content: bytes) -> str:
 
 
 def _is_utf16(content: bytes) -> bool:
-    """Whether it is text of two or four bytes a letter; a program or a picture has no such mark."""
+    """Return whether it is text in two or four bytes per character, not a binary file."""
     if content.startswith((*_UTF16, b"\0\0\xfe\xff")):
         return True
-    # Source code is ASCII for the most part, so every other byte is NUL then.
+    # Source code is mostly ASCII, so every other byte is NUL then.
     halves = content[::2], content[1::2]
     return len(content) % 2 == 0 and any(
         half.count(0) > _MANY * len(content) and b"\0" not in other
@@ -76,7 +76,7 @@ def _is_utf16(content: bytes) -> bool:
 
 
 def check_language(name: str, board: str, task: TaskDefinition) -> None:
-    """UserError when the file's name says that it is not in the language of the board's task."""
+    """Raise UserError when the file's suffix is not of the language of the board's task."""
     dot = name.rfind(".")
     suffix, wanted = name[dot:].casefold() if dot >= 0 else "", spec_of(task.lang)
     if suffix in wanted.suffixes:
@@ -99,12 +99,12 @@ def check_language(name: str, board: str, task: TaskDefinition) -> None:
 
 
 def suffixes() -> tuple[str, ...]:
-    """Return how the names of submissions end, in any language."""
+    """Return the suffixes of submissions in all languages."""
     return tuple(suffix for each in specs() for suffix in each.suffixes)
 
 
 def file_name(name: str) -> str:
-    """The last part of the file's name, as it may be stored and shown."""
+    """Return the last part of the file's name, as it may be stored and shown."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1].strip()
     if not last or len(last) > MAX_FILE_NAME:
         raise UserError("bad-file-name", f"name the file with 1 to {MAX_FILE_NAME} characters")
@@ -114,7 +114,7 @@ def file_name(name: str) -> str:
 
 
 def board_name(argument: str | None, heading: Heading) -> str:
-    """The board that is meant; UserError when nobody names one, or two different ones are named."""
+    """Return the chosen board's name; UserError when there is none, or two different ones."""
     if argument is not None and heading.leaderboard not in {None, argument}:
         raise UserError(
             "heading-disagrees",
@@ -132,7 +132,7 @@ def board_name(argument: str | None, heading: Heading) -> str:
 
 
 def check_open(board: Board, now: datetime) -> None:
-    """UserError when the board's season is over at the aware time `now`."""
+    """Raise UserError when the board's season is over at the aware time `now`."""
     if board.deadline is not None and not board.is_open(now):
         when = show_deadline(board.deadline)
         raise UserError(
@@ -145,7 +145,7 @@ def check_open(board: Board, now: datetime) -> None:
 def choose_gpus(
     arguments: Sequence[str], heading: Sequence[str], board: Sequence[str]
 ) -> tuple[str, ...]:
-    """The GPU types to run on, spelled as the board spells them and in the board's order."""
+    """Return the GPU types to run on, in the board's format and order."""
     wanted, written = _known(arguments, board), _known(heading, board)
     if wanted and written and wanted != written:
         raise UserError(

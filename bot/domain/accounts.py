@@ -1,4 +1,4 @@
-"""A person, what they may do, and what their tokens are good for."""
+"""A person, their rights, and the scopes of their tokens."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
 
 PREFIX = "podium_"
-"""So that a leaked one is recognised by people and by scanners."""
+"""A prefix by which people and scanners recognize a leaked token."""
 
 
 class TokenScope(StrEnum):
-    """What a token is good for; it is refused everywhere else."""
+    """What a token may be used for; it is refused for everything else."""
 
     READ = "read"
-    """To read what the person may read."""
+    """To read what its person may read."""
     PERSON = "person"
-    """To act for the person whose it is: to submit, for example."""
+    """To act for its person: to submit, for example."""
     ADMIN = "admin"
-    """To act for the person as an admin too, as long as the person is one."""
+    """To act for its person also as an admin, while the person is one."""
     WORKER = "worker"
-    """To judge as the worker that its label names."""
+    """To judge as the worker named by its label."""
     SESSION = "session"
-    """A browser in which the person is signed in, to act as the person."""
+    """A browser in which the person is signed in, with the rights of `PERSON`."""
     ADMIN_SESSION = "admin-session"
-    """One in which the person acts as an admin too, as long as the person is one."""
+    """A browser session with the rights of `ADMIN`, while the person is an admin."""
 
     @property
     def word(self) -> str:
-        """What people choose it by."""
+        """Return the word by which people choose it."""
         return "submit" if self is TokenScope.PERSON else self.value
 
 
@@ -41,9 +41,9 @@ _PERSONAL = frozenset({TokenScope.READ, TokenScope.PERSON, TokenScope.ADMIN})
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it is kept: nobody can tell from it what its owner sends.
+    """A token as stored, from which its secret cannot be computed.
 
-    `person` is whose it is, or who made that of a worker.
+    `person` is its owner, or who created it for a worker.
     """
 
     id: TokenId
@@ -54,53 +54,54 @@ class Token:
     scope: TokenScope = TokenScope.PERSON
     expires_at: datetime | None = None
     begun_by: TokenId | None = None
-    """Of a browser that was signed in by a token: that token, with which it ends."""
+    """The token with which a browser session was started, and with which it ends."""
 
     @property
     def may(self) -> str:
-        """Its scope in the word that people choose it by."""
+        """Return its scope as the word by which people choose it."""
         return self.scope.word
 
     @property
     def is_personal(self) -> bool:
-        """Whether it is one to call with for its person; a browser's cookie is none."""
+        """Return whether it is one for programs that call for its person; not a browser's
+        cookie."""
         return self.scope in _PERSONAL
 
     @property
     def of_worker(self) -> bool:
-        """Whether it is a worker's, and nobody's to call with."""
+        """Return whether it is a worker's, with which no person may call."""
         return self.scope is TokenScope.WORKER
 
     def is_live(self, now: datetime) -> bool:
-        """Whether it is neither revoked nor expired at this time."""
+        """Return whether it is neither revoked nor expired at this time."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 def scope_of(word: Literal["read", "submit", "admin"]) -> TokenScope:
-    """The scope that people name by this word."""
+    """Return the scope that this word means."""
     return TokenScope.PERSON if word == "submit" else TokenScope(word)
 
 
 def digest_of(secret: str) -> str:
-    """What is stored of a token; it is random, so a plain hash cannot be guessed back."""
+    """Return what is stored of a token; its secret is random, so a plain hash is safe."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 MACHINE = "machine"
-"""The source of rights that were given at the machine which runs Podium."""
+"""The source of rights that were granted at the machine running Podium."""
 _ACTING = frozenset({TokenScope.PERSON, TokenScope.ADMIN})
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What one source vouches for, such as a guild: it counts until that source says otherwise."""
+    """The rights granted by one source, such as a guild, until that source changes them."""
 
     credentials: frozenset[str] = frozenset()
     is_admin: bool = False
     is_creator: bool = False
 
     def __or__(self, other: "Rights") -> "Rights":
-        """What two sources vouch for together."""
+        """Return the rights of both sources together."""
         return Rights(
             self.credentials | other.credentials,
             is_admin=self.is_admin or other.is_admin,
@@ -110,13 +111,13 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class Caller(Viewer):
-    """Who asks from outside; `sees_all` only where person and token both are an admin's."""
+    """An external caller; `sees_all` only if both person and token have admin rights."""
 
     scope: TokenScope = TokenScope.READ
     is_creator: bool = False
     """Whether the person may create boards."""
     until: datetime | None = None
-    """When the token or the session ends by which they call; None: at no set time."""
+    """When their token or session ends; None: at no set time."""
 
 
 ANYBODY = Caller(NOBODY)
@@ -126,7 +127,7 @@ ANYBODY = Caller(NOBODY)
 def caller(
     person: Viewer, rights: Rights, scope: TokenScope, *, until: datetime | None = None
 ) -> Caller:
-    """A person with these rights who calls by a token of this scope."""
+    """Return the caller for a person with these rights and a token of this scope."""
     is_admin = rights.is_admin and scope is TokenScope.ADMIN
     return Caller(
         person=person.person,
@@ -139,27 +140,27 @@ def caller(
 
 
 def require_person(asks: Caller) -> None:
-    """UserError `bad-token` for anybody without an account."""
+    """Raise UserError `bad-token` for a caller without an account."""
     if asks.person == NOBODY:
         raise UserError("bad-token", "this needs a token: send Authorization: Bearer TOKEN")
 
 
 def require_acting(asks: Caller) -> None:
-    """UserError for who may only read: anybody without an account, and a token for reading."""
+    """Raise UserError for a caller who may only read: without an account, or by a read token."""
     require_person(asks)
     if asks.scope not in _ACTING:
         raise UserError("narrow-token", "this token only reads; make one that may submit")
 
 
 def require_creator(asks: Caller) -> None:
-    """UserError for who may not create boards."""
+    """Raise UserError for a caller who may not create boards."""
     require_acting(asks)
     if not asks.is_creator:
         raise UserError("not-allowed", "creating boards takes the right to it; ask an admin")
 
 
 def require_admin(asks: Caller) -> None:
-    """UserError for who is no admin, or calls by a token that is not an admin's."""
+    """Raise UserError for a caller who is no admin, or whose token is not an admin's."""
     require_acting(asks)
     if not asks.sees_all:
         words = "this takes an admin, and a token of scope admin"
@@ -167,14 +168,14 @@ def require_admin(asks: Caller) -> None:
 
 
 DEMO = "demo"
-"""The kind of the accounts whose kernels `podium demo` hands in; no door has such."""
+"""The account kind for kernels that `podium demo` submits; no front end uses it."""
 HOUSE = "podium:house"
-"""The identity for which the house's own jobs run; no door has accounts of this kind."""
+"""The identity that owns the system's own jobs; no front end uses this kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone who submits; `identity` is the door's own name, such as `local:ada`."""
+    """Someone who submits; `identity` is from the front end, such as `local:ada`."""
 
     id: PersonId
     identity: str

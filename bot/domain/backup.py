@@ -1,4 +1,4 @@
-"""What a backup of a whole database holds."""
+"""What a backup of a whole database contains."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class BackupContents:
-    """When it was made and by which version of Podium, and how many rows each table has in it."""
+    """When and by which version of Podium it was made, and the rows in each table."""
 
     made_at: datetime
     podium: str

@@ -9,16 +9,16 @@ from bot.domain.pins import Pins
 from runners.contract.task import Mode, TaskDefinition
 
 NOBODY = PersonId(0)
-"""No account has this number: it stands for a reader who has none."""
+"""The number of no account; used for a reader without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who looks, and what a door vouches for: an identity, roles, membership of a house.
+    """Who is looking, and their credentials: identity, roles, guild membership.
 
-    Each credential is a door's own word, such as `discord:17`, `discord-role:5` or
-    `discord-guild:123`. `sees_all` is for admins, and for anyone who sits at the machine that runs
-    Podium and could read its database anyway.
+    Each credential is set by a front end, such as `discord:17`, `discord-role:5` or
+    `discord-guild:123`. `sees_all` is for admins, and for people at the machine that runs Podium,
+    who could read its database anyway.
     """
 
     person: PersonId
@@ -27,48 +27,48 @@ class Viewer:
 
 
 class Visibility(StrEnum):
-    """To whom a board exists."""
+    """Who may see a board."""
 
     PUBLIC = "public"
-    """To everyone, or to every member of its house."""
+    """Everyone, or every member of its guild."""
     PRIVATE = "private"
-    """To its guests alone."""
+    """Only its guests."""
 
 
 class SourceVisibility(StrEnum):
-    """When others may read what was submitted; one's own can be read always."""
+    """When others may read submitted sources; one's own is always readable."""
 
     AFTER_DEADLINE = "after-deadline"
-    """Once the board takes no more submissions."""
+    """Once the board accepts no more submissions."""
     ALWAYS = "always"
     """As soon as it is submitted."""
     NEVER = "never"
-    """At no time."""
+    """Never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rule of one board; its house and its guests are credentials that a viewer may have."""
+    """The access rule of one board; `house` and guests are credentials of viewers."""
 
     visibility: Visibility = Visibility.PUBLIC
     house: str | None = None
-    """What everyone who sees the board must have, such as `discord-guild:123`."""
+    """The credential that everyone who sees the board needs, such as `discord-guild:123`."""
     source: SourceVisibility = SourceVisibility.AFTER_DEADLINE
     guests: frozenset[str] = frozenset()
 
     def admits(self, credentials: frozenset[str]) -> bool:
-        """Whether the board exists for people with these credentials, or for a room of them."""
+        """Return whether people, or a channel, with these credentials may see the board."""
         if self.house is not None and self.house not in credentials:
             return False
         return self.visibility is Visibility.PUBLIC or bool(self.guests & credentials)
 
     @property
     def named(self) -> frozenset[str]:
-        """Every credential that this rule asks for."""
+        """Return every credential that this rule checks."""
         return self.guests if self.house is None else self.guests | {self.house}
 
     def shows_sources(self, *, is_open: bool) -> bool:
-        """Whether others may read a submission while the board is open, or once it has closed."""
+        """Return whether others may read a source while the board is open, or after it closed."""
         match self.source:
             case SourceVisibility.AFTER_DEADLINE:
                 return not is_open
@@ -79,12 +79,12 @@ class Access:
 
 
 HIDDEN = "/"
-"""What the name of a board of the house begins with: nobody can give, write or list such a name."""
+"""The prefix of names of the system's own boards, which people cannot give, write or list."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewBoard:
-    """A board that is about to be stored; None as deadline means that it stays open."""
+    """A board to store; the deadline None means that it stays open."""
 
     name: str
     gpus: tuple[str, ...]
@@ -96,7 +96,7 @@ class NewBoard:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A stored board; `task_version` is the version that new submissions are judged by."""
+    """A stored board; `task_version` judges new submissions."""
 
     id: BoardId
     name: str
@@ -107,27 +107,27 @@ class Board:
     created_at: datetime
     access: Access = field(default_factory=Access)
     pins: Pins = ()
-    """The pools that alone time its ranked jobs, by GPU type."""
+    """The only pools that time its ranked jobs, by GPU type."""
 
     def pool_for(self, gpu: str, mode: Mode) -> str:
-        """The pool that alone takes a job of this mode; empty: any."""
+        """Return the only pool that takes a job of this mode; empty: any."""
         return dict(self.pins).get(gpu, "") if mode is Mode.RANKED else ""
 
     @property
     def is_hidden(self) -> bool:
-        """Whether it is the house's own, which is in no list and found under no name."""
+        """Return whether it is the system's own, which is never listed or found by name."""
         return self.name.startswith(HIDDEN)
 
     def visible_to(self, viewer: Viewer) -> bool:
-        """Whether the board exists for this viewer; for its creator it always does."""
+        """Return whether the viewer may see the board; its creator always may."""
         return self.belongs_to(viewer) or self.access.admits(viewer.credentials)
 
     def belongs_to(self, viewer: Viewer) -> bool:
-        """Whether the viewer may change the board and see all that concerns its task."""
+        """Return whether the viewer may change the board and see everything about its task."""
         return viewer.sees_all or viewer.person == self.creator
 
     def is_open(self, now: datetime) -> bool:
-        """Whether the season still takes submissions at the aware time `now`."""
+        """Return whether the season accepts submissions at the aware time `now`."""
         return self.deadline is None or now <= self.deadline
 
 

@@ -1,17 +1,17 @@
-"""What a person may see of an evaluation: ranked runs keep their secret inputs to themselves."""
+"""What a person may see of an evaluation; the inputs of ranked runs stay secret."""
 
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 
 _PUBLIC_STAGES = frozenset({Stage.BUILD, Stage.TEST})
-"""Nothing secret has been shown to a submission that fell before any benchmark was begun."""
+"""A submission that failed before any benchmark has not seen secret inputs."""
 
 
 def disclosed(evaluation: Evaluation) -> Evaluation:
-    """The evaluation without what could tell the inputs of a ranked run.
+    """Return the evaluation without what could reveal the inputs of a ranked run.
 
-    A submission may print what it was given, so even the log of a passed ranked run stays hidden.
+    A submission may print its inputs, so even the log of a passed ranked run stays hidden.
     """
     if is_public(evaluation):
         return evaluation
@@ -26,9 +26,10 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
 
 
 def is_public(evaluation: Evaluation) -> bool:
-    """Whether all of it may be shown: no secret input had been made when it ended.
+    """Return whether all of it may be shown: it ended before any secret input was made.
 
-    A submission is built again for every round, so its build may fail with secret inputs too.
+    A submission is built again for every round, so a build failure may come after secret inputs
+    too.
     """
     begun = any(
         case.kind is CaseKind.BENCHMARK and case.status is not CaseStatus.SKIPPED
@@ -38,11 +39,11 @@ def is_public(evaluation: Evaluation) -> bool:
 
 
 QUOTING = frozenset({Verdict.BUILD_FAILED, Verdict.CRASHED, Verdict.INVALID_SUBMISSION})
-"""Their messages are a compiler's or an exception's, which may say anything of the source."""
+"""Verdicts whose messages come from a compiler or an exception and may quote the source."""
 
 
 def without_quotes(evaluation: Evaluation) -> Evaluation:
-    """The evaluation for those from whom its source is hidden: nothing that could quote it."""
+    """Return the evaluation without anything that could quote the hidden source."""
     hidden: dict[str, object] = {"log": "", "files": ()}
     if evaluation.verdict in QUOTING:
         cases = (each.model_copy(update={"message": ""}) for each in evaluation.cases)
@@ -51,7 +52,7 @@ def without_quotes(evaluation: Evaluation) -> Evaluation:
 
 
 def _numbered(evaluation: Evaluation) -> list[tuple[int, CaseResult]]:
-    """Each case with its number, from 1, within its kind."""
+    """Return each case with its number, from 1, within its kind."""
     counts = dict.fromkeys(CaseKind, 0)
     numbered = []
     for case in evaluation.cases:
@@ -70,7 +71,7 @@ def _message(evaluation: Evaluation) -> str:
     if evaluation.verdict is Verdict.PASSED:
         return ""
     if evaluation.verdict is Verdict.TIMING_REJECTED:
-        return evaluation.message  # the judge's own two numbers, which say nothing of the inputs
+        return evaluation.message  # the judge's own two numbers, without the inputs
     for number, case in _numbered(evaluation):
         if case.status is CaseStatus.FAILED:
             return f"{evaluation.verdict} at {case.kind} {number} of the ranked run"

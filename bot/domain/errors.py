@@ -1,4 +1,4 @@
-"""The families of errors that doors show; anything else is a bug."""
+"""The families of errors that front ends show; anything else is a bug."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from runners.contract.task import FILE_NAME_FORM, GPU_NAME, TASK_NAME_FORM
 
 _LONGEST_NAME = 100
-"""Letters of a wrong name that are said again."""
+"""The most characters of a wrong name that are repeated in a message."""
 _FORMS = {
     GPU_NAME.pattern: (
         "must be the name of a GPU type, such as H100 or CPU: at most 32 letters, digits and any "
@@ -22,14 +22,14 @@ _FORMS = {
         "letter, a digit or _"
     ),
 }
-"""What a text of each pattern must be, in words."""
+"""What a text that must match a pattern should be, in words."""
 
 
 class UserError(Exception):
-    """The person's doing; the message says what was wrong and what to do next.
+    """The person's mistake; the message says what was wrong and what to do next.
 
-    `code` is a stable slug such as `unknown-board`, for programs. `moments` has the words of the
-    message that name a time, with that time, for doors which can show it in the reader's own zone.
+    `code` is a stable slug such as `unknown-board`, for programs. `moments` maps words of the
+    message that name a time to that time, for front ends that can show it in the reader's zone.
     """
 
     def __init__(
@@ -42,15 +42,15 @@ class UserError(Exception):
 
 
 class StoreError(Exception):
-    """The database is away or refuses; our fault, and tried again where that is safe."""
+    """The database is unavailable or refuses; our fault, and retried where that is safe."""
 
 
 class SetupError(StoreError):
-    """The installation cannot start as it is; the message says what to do."""
+    """The installation cannot start with this configuration; the message says what to do."""
 
 
 def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
-    """A refusal of a name that does not exist, with the nearest names or all of them."""
+    """Return the refusal of an unknown name, with the nearest names or all of them."""
     known = sorted(valid)
     if len(name) > _LONGEST_NAME:
         name = f"{name[:_LONGEST_NAME]}..."
@@ -65,7 +65,7 @@ def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
 
 
 def board_moved(name: str) -> UserError:
-    """The refusal of a change whose board somebody else has changed since it was begun."""
+    """Return the refusal of a change whose board has changed since it was prepared."""
     return UserError(
         "board-moved",
         f"the task of leaderboard {name!r} was changed meanwhile; give the command again to see "
@@ -74,10 +74,10 @@ def board_moved(name: str) -> UserError:
 
 
 def fault_words(fault: Mapping[str, Any]) -> str:
-    """What is wrong with one value: an entry of pydantic's list of errors, in words for people."""
+    """Return in words what is wrong with one value, from an entry of pydantic's list of errors."""
     message = str(fault["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
     if fault["type"] != "string_pattern_mismatch":
         return message
-    # The context may be left out of the entry, the message ends with the pattern.
+    # An entry may lack the context, but its message ends with the pattern.
     pattern = message.removeprefix("String should match pattern '").removesuffix("'")
     return _FORMS.get(pattern, f"must have the form {pattern}")

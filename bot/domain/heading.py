@@ -1,4 +1,4 @@
-"""The heading that a submission may carry in the comments above its first line of code."""
+"""The header that a submission may have in comments above its first line of code."""
 
 from dataclasses import dataclass, replace
 
@@ -15,12 +15,12 @@ _BOTH = (*(f"{comment}!POPCORN" for comment in _COMMENTS), *_OURS)
 _KEYS = {"leaderboard": _BOTH, "gpus": _BOTH, "gpu": _BOTH, "expect": _OURS, "needs": _OURS}
 _KEYS |= dict.fromkeys(OVERRIDES, (MARKER,))
 _PLACE = frozenset({"leaderboard", "gpus", "gpu"})
-"""The keys that say where a file goes."""
+"""The keys that choose a file's board and GPU types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What a file says about itself; `expect` and `needs` are for files that tasks ship."""
+    """The header of a file; `expect` and `needs` are for files that tasks ship."""
 
     leaderboard: str | None = None
     gpus: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Heading:
 
 
 def parse_heading(source: str) -> Heading:
-    """The heading of a source; UserError `bad-heading` names the line that is wrong."""
+    """Return the header of a source; UserError `bad-heading` names the wrong line."""
     heading = Heading()
     seen: dict[str, int] = {}
     for number, words in comment_lines(source, _COMMENTS):
@@ -43,11 +43,11 @@ def parse_heading(source: str) -> Heading:
 
 
 def with_board(source: str, board: str, comment: str) -> str:
-    """The source with one line that says where it goes: to this board, on the GPU types it has.
+    """Return the source with a single header line: this board, on all its GPU types.
 
-    `comment` begins a comment in the source's language.
+    `comment` starts a comment in the source's language.
     """
-    source = source.removeprefix("\ufeff")  # a byte order mark is none below the first line
+    source = source.removeprefix("\ufeff")  # a byte order mark is only valid at the start of a file
     dropped = {number for number, words in comment_lines(source, _COMMENTS) if _names_place(words)}
     lines = enumerate(source.splitlines(keepends=True), start=1)
     kept = "".join(line for number, line in lines if number not in dropped)
@@ -102,7 +102,7 @@ def _with(heading: Heading, number: int, key: str, values: tuple[str, ...]) -> H
 
 
 def _check_sizes(number: int, key: str, text: str) -> None:
-    """Refuse what is no formula; whether it fits the task's cases is the judge's to say."""
+    """Refuse an invalid formula; whether it fits the task's cases is for the judge to decide."""
     try:
         parse_sizes(key, text)
     except FormulaError as error:

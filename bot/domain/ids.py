@@ -1,4 +1,4 @@
-"""The names of stored things, told apart by type."""
+"""The ids of stored things, as distinct types."""
 
 from typing import NewType
 
@@ -15,13 +15,13 @@ AuditId = NewType("AuditId", int)
 
 
 def is_system_submission(submission: SubmissionId) -> bool:
-    """Whether it is one of the house's own, whose numbers are all below zero.
+    """Return whether it is one of the system's own, whose numbers are negative.
 
-    Such a one times a task's reference; nobody waits for it, and nobody is ranked by it.
+    Such a submission times a task's reference; it is not ranked, and no person waits for it.
     """
     return submission < 0
 
 
 def is_storable(number: int) -> bool:
-    """Whether a database has room for it; what has none was never given to anything."""
+    """Return whether a database can store the number; other numbers are never ids."""
     return -(1 << 63) <= number < 1 << 63

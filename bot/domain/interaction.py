@@ -1,30 +1,30 @@
-"""What a person asked a door for, kept from before it is acknowledged until it is done."""
+"""A person's request to a front end, stored from before its acknowledgement until it is done."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 TOKEN_LIVES = timedelta(minutes=15)
-"""For which a person can be answered by the token of what they asked."""
+"""How long the request's token can be used to answer."""
 KEPT = timedelta(days=1)
-"""How long something done is remembered, so that it is not done again when it is told again."""
+"""How long a finished request is remembered, so that a repeated one is not executed again."""
 
 
 @dataclass(frozen=True, slots=True)
 class InteractionRequest:
-    """Something that is about to be done; `id` begins with the door, such as discord:5."""
+    """A request to execute; `id` begins with the front end, such as discord:5."""
 
     id: str
     door: str
     request: str
-    """The door's own words, of which all that was asked can be made again."""
+    """The front end's own text, from which the whole request can be restored."""
     token: str = field(repr=False)
-    """A secret: whoever has it speaks in the bot's name."""
+    """A secret: its holder can speak in the bot's name."""
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """Something that a process began and did not end; `tries` counts this one."""
+    """A request that a process began and did not finish; `tries` includes this attempt."""
 
     id: str
     request: str

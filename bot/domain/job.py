@@ -21,7 +21,7 @@ class JobState(StrEnum):
     SUCCEEDED = "succeeded"
     """An evaluation was accepted, whatever its verdict."""
     FAILED = "failed"
-    """Given up after the last attempt, or after an error that will not go away."""
+    """Given up after the last attempt, or after a permanent error."""
     CANCELLED = "cancelled"
     """Stopped by a person."""
 
@@ -29,20 +29,20 @@ class JobState(StrEnum):
 FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 
 PRIORITIES = {Mode.TEST: 30, Mode.BENCHMARK: 20, Mode.PROFILE: 20, Mode.RANKED: 10}
-"""Higher is claimed first, so that a quick test never waits behind a ranked backlog."""
+"""Higher ones are claimed first, so that a quick test never waits behind ranked jobs."""
 
 
 HOUSE_PRIORITY = 0
-"""Of the house's own jobs, which time references: everybody's go first."""
+"""Of the system's own jobs, which time references: all other jobs go first."""
 
 
 MOST_ATTEMPTS = 12
-"""Of one job in all, however many were lost: a job that kills what it touches must end too."""
+"""Of one job in total, lost ones included: a job that crashes its worker must end too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A stored job; every write of a worker names `fence`, which grows with every claim."""
+    """A stored job; each write of a worker names `fence`, which grows with every claim."""
 
     id: JobId
     submission: SubmissionId
@@ -64,11 +64,11 @@ class Job:
     started_at: datetime | None
     finished_at: datetime | None
     pool: str = ""
-    """The pool whose workers alone may claim it, see `bot.domain.pins`; empty: any."""
+    """The only pool whose workers may claim it, see `bot.domain.pins`; empty: any."""
 
     @property
     def leased(self) -> "LeasedJob":
-        """What its worker needs to know of it."""
+        """Return what its worker needs to know of it."""
         return LeasedJob(
             id=self.id,
             submission=self.submission,
@@ -83,7 +83,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class LeasedJob:
-    """A job as the worker knows it that has claimed it; it is the worker's while `fence` holds."""
+    """A job as its worker knows it; the worker holds it while `fence` is current."""
 
     id: JobId
     submission: SubmissionId
@@ -93,32 +93,32 @@ class LeasedJob:
     call: str | None
     created_at: datetime
     pool: str = ""
-    """The pool that alone may do it; empty: any."""
+    """The only pool that may run it; empty: any."""
 
     @property
     def of_the_house(self) -> bool:
-        """Whether it times a task's reference."""
+        """Return whether it is the system's own, which times a task's reference."""
         return is_system_submission(self.submission)
 
 
 class GiveUpReason(StrEnum):
-    """Why a worker gives up a job that it has claimed, without an evaluation of it."""
+    """Why a worker gives up a claimed job without an evaluation."""
 
     FAILED = "failed"
-    """The attempt failed for a fault of ours; another may not."""
+    """The attempt failed through our fault; another may succeed."""
     HOPELESS = "hopeless"
-    """No further attempt can do better."""
+    """No further attempt can succeed."""
     LOST = "lost"
-    """The attempt went with its runner or its worker; another one replaces it."""
+    """The attempt was lost with its runner or worker; another one replaces it."""
     UNTOUCHED = "untouched"
-    """Nothing was done yet, or nothing that counts: it goes back at once."""
+    """Nothing that counts was done yet: the job returns to the queue at once."""
     CANCELLED = "cancelled"
-    """A person asked for its end."""
+    """A person asked to stop it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """One step of a job, for those who watch; `kind` is a state or a stage."""
+    """One step of a job, for watchers; `kind` is a state or a stage."""
 
     id: EventId
     job: JobId
@@ -136,9 +136,9 @@ class Claim:
     slots: dict[str, int]
     lease: timedelta
     pools: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By GPU type and pool how many of the slots are that pool's; jobs pinned to it take no more.
+    """By GPU type and pool, how many slots belong to the pool and may take jobs pinned to it.
 
-    A GPU type that is not named gets no pinned jobs.
+    A GPU type that is not listed gets no pinned jobs.
     """
 
 
@@ -158,8 +158,8 @@ SILENT_AFTER = timedelta(seconds=15)
 class Worker:
     """A live worker; `gpus` is None until its runners have answered.
 
-    `offers` has what each of its runners offers, and is empty where that cannot be read: a worker
-    of another version may have written it. `running` counts the jobs that it holds.
+    `offers` has the offer of each runner; empty when it cannot be read, because a worker of another
+    version may have written it. `running` counts the jobs that it holds.
     """
 
     name: str
@@ -169,19 +169,19 @@ class Worker:
     running: int = field(default=0, compare=False)
 
     def is_silent(self, now: datetime) -> bool:
-        """Whether it missed heartbeats: it is probably lost, and its lease still runs."""
+        """Return whether it missed heartbeats: it is probably lost, though its lease still runs."""
         return self.seen_at is not None and now - self.seen_at > SILENT_AFTER
 
 
 class Topic(StrEnum):
-    """What a subscriber can wait for."""
+    """What a subscriber can listen for."""
 
     READY = "ready"
     """Work became claimable; the payload is the GPU type."""
     CANCEL = "cancel"
     """A running job should stop; the payload is the job's id."""
     PROGRESS = "progress"
-    """A submission's job moved; the payload is the submission's id."""
+    """A submission's job changed; the payload is the submission's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,20 +193,20 @@ class Notice:
 
 
 def backoff(attempt: int) -> timedelta:
-    """How long a job waits after its `attempt`-th failed attempt: 2, 4, 8 s ... at most 60 s."""
+    """Return how long a job waits after its `attempt`-th failure: 2, 4, 8 s ... at most 60 s."""
     return timedelta(seconds=min(60, 2**attempt))
 
 
 def attempts_after_loss(max_attempts: int) -> int:
-    """How many attempts a job may have once one was lost with its worker, runner or database.
+    """Return the allowed attempts after one was lost with its worker, runner or database.
 
-    Nobody knows what such an attempt would have given, so another one replaces it.
+    The result of such an attempt is unknown, so another one replaces it.
     """
     return max(max_attempts, min(max_attempts + 1, MOST_ATTEMPTS))
 
 
 def submission_state(states: tuple[JobState, ...]) -> SubmissionState:
-    """The state of a submission whose jobs are in these states."""
+    """Return the state of a submission whose jobs are in these states."""
     if all(state is JobState.QUEUED for state in states):
         return SubmissionState.QUEUED
     if any(state not in FINAL_STATES for state in states):
@@ -219,26 +219,26 @@ def submission_state(states: tuple[JobState, ...]) -> SubmissionState:
 
 
 def after_failure(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
-    """The running job after an attempt that failed for our own fault.
+    """Return the running job after an attempt that failed through our own fault.
 
-    Its call has failed with it, so the next attempt starts a new one.
+    Its runner call has failed too, so the next attempt starts a new one.
     """
     return replace(_given_up(job, error, now, final=final), call=None)
 
 
 def after_loss(job: Job, error: str, now: datetime) -> Job:
-    """The running job whose attempt was lost with its runner, while its worker lives to say so."""
+    """Return the running job after its attempt was lost with its runner, reported by its worker."""
     return replace(_lost(job, error, now), call=None)
 
 
 def after_lost_lease(job: Job, now: datetime) -> Job:
-    """The running job whose worker vanished; its call may still run, so it is kept."""
+    """Return the running job after its worker vanished; its call is kept, as it may still run."""
     error = f"the worker vanished during attempt {job.attempt}"
     return _lost(job, error, now)
 
 
 def after_return(job: Job, now: datetime) -> Job:
-    """The running job which its worker hands back untouched."""
+    """Return the running job after its worker returned it untouched."""
     if job.cancel_requested:
         return _ended(job, JobState.CANCELLED, now)
     return replace(
@@ -247,7 +247,7 @@ def after_return(job: Job, now: datetime) -> Job:
 
 
 def after_cancel(job: Job, now: datetime) -> Job:
-    """The job that a person stopped."""
+    """Return the job after a person stopped it."""
     return _ended(job, JobState.CANCELLED, now)
 
 

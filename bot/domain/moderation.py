@@ -1,4 +1,4 @@
-"""What keeps a submission out: bans, pauses, limits; and what takes one off its board."""
+"""What prevents a submission: bans, pauses, limits; and what takes one off its board."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from runners.contract.task import Mode
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """At most so many submissions of one person in any such time; None covers every one."""
+    """At most `most` submissions of one person per window; None covers every board or mode."""
 
     most: int
     window: timedelta
@@ -24,7 +24,7 @@ class RateLimit:
             raise ValueError("a limit has a number and a time")
 
     def refusal(self, counted: datetime, now: datetime) -> UserError:
-        """The words for who has made `most` of them since `counted`, the oldest that counts."""
+        """Return the refusal after `most` submissions since `counted`, the oldest counted one."""
         plain = "submission" if self.most == 1 else "submissions"
         what = f"{self.mode} {plain}" if self.mode else plain
         verb = "is" if self.most == 1 else "are"
@@ -40,12 +40,12 @@ class RateLimit:
 
 
 def banned(reason: str) -> UserError:
-    """The words for who may not submit."""
+    """Return the refusal for a banned person."""
     return UserError("banned", f"you are banned from submitting: {reason}; ask an admin")
 
 
 def span(window: timedelta) -> str:
-    """A limit's time in words."""
+    """Return a limit's window in words."""
     return show_span(window.total_seconds())
 
 
@@ -55,12 +55,12 @@ class ExclusionKind(StrEnum):
     WITHDRAWN = "withdrawn"
     """Its owner took it off the board."""
     DISQUALIFIED = "disqualified"
-    """An admin did."""
+    """An admin took it off the board."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """A submission that keeps its result and is not ranked."""
+    """A submission that keeps its result but is not ranked."""
 
     submission: SubmissionId
     kind: ExclusionKind

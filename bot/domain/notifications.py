@@ -1,4 +1,4 @@
-"""News that people and rooms may ask for: what is news at all, and in which words."""
+"""Notifications for people and channels: when to send them, and in which words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from bot.domain.scoring import Entrant, Score, Standing, entrants, indistinguish
 from bot.domain.times import show_deadline, show_time
 
 WORTH_TELLING = 10
-"""Anyone who loses a rank up to this one may be told."""
+"""Losing a rank up to this one may be announced."""
 REMIND_BEFORE = timedelta(hours=24)
 
 
 class NewsKind(StrEnum):
-    """What one may ask to be told of; nobody is told without asking."""
+    """What people can subscribe to; they are told only of what they asked for."""
 
     DEADLINE = "deadline"
     """A board closes within a day."""
     LOST_RANK = "lost-rank"
-    """Somebody else has taken one's rank among the first ten."""
+    """Somebody else has taken the person's rank among the first ten."""
     RECORD = "record"
     """A board has a new best time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """Something for one addressee, such as `discord:17`; no two of one `key` are ever kept."""
+    """A message for one addressee, such as `discord:17`; at most one per `key` is stored."""
 
     key: str
     kind: NewsKind
@@ -39,31 +39,31 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """News in the hands of a process that is to deliver it."""
+    """A notification held by a process that delivers it."""
 
     id: NewsId
     news: Notification
     tries: int
-    """How often it was claimed, this time included."""
+    """How often it was claimed, including this time."""
 
     @property
     def doubtful(self) -> bool:
-        """Whether an earlier try may have delivered it, and only the answer was lost."""
+        """Return whether an earlier attempt may have delivered it, with only the response lost."""
         return self.tries > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Somebody whose rank is worse by a score of somebody else."""
+    """A person whose rank got worse through another person's score."""
 
     standing: Standing
     rank: int
-    """The rank now; the standing has the one before."""
+    """The current rank; the standing has the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one new score has done to the standings of its GPU type."""
+    """The effect of one new score on the standings of its GPU type."""
 
     score: Score
     before: tuple[Standing, ...]
@@ -71,7 +71,7 @@ class Change:
 
     @property
     def is_record(self) -> bool:
-        """Whether it is the first score, or faster than the best one beyond doubt."""
+        """Return whether it is the first score, or certainly faster than the previous best."""
         if not self.before:
             return True
         best = self.before[0].score.value
@@ -80,7 +80,7 @@ class Change:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Who of the first ten has a worse rank now, best ranks first."""
+        """Return who among the first ten has a worse rank now, best ranks first."""
         now = {each.score.person: each.rank for each in self.after}
         return tuple(
             Loss(each, now[each.score.person])
@@ -92,9 +92,9 @@ class Change:
 def change_by(
     submission: SubmissionId, scores: Iterable[Score], others: Iterable[Entrant] = ()
 ) -> Change | None:
-    """What the score of a submission has changed; None when it is not among the scores.
+    """Return the effect of a submission's score; None when it is not among the scores.
 
-    `scores` are all those of some people, and `others` is everybody else.
+    `scores` are all those of some people, and `others` are the remaining people.
     """
     everything, rest = tuple(scores), tuple(others)
     new = next((each for each in everything if each.submission == submission), None)
@@ -107,12 +107,12 @@ def change_by(
 
 
 def closes_soon(board: Board, now: datetime) -> bool:
-    """Whether it is time to remind of the board's deadline."""
+    """Return whether it is time to remind of the board's deadline."""
     return board.deadline is not None and now <= board.deadline <= now + REMIND_BEFORE
 
 
 def record_news(change: Change, board: Board, addressee: str) -> Notification:
-    """That a board has a new best time."""
+    """Return the notification of a board's new best time."""
     new = change.score
     words = f"Record on {board.name} ({new.gpu}): {new.person_name} needs {_time(new)}"
     if change.before:
@@ -124,7 +124,7 @@ def record_news(change: Change, board: Board, addressee: str) -> Notification:
 
 
 def loss_news(loss: Loss, change: Change, board: Board, addressee: str) -> Notification:
-    """That somebody else has taken one's rank."""
+    """Return the notification that somebody else has taken the person's rank."""
     new, own = change.score, loss.standing.score
     words = (
         f"You went from rank {loss.standing.rank} to {loss.rank} on {board.name} ({new.gpu}): "
@@ -135,12 +135,12 @@ def loss_news(loss: Loss, change: Change, board: Board, addressee: str) -> Notif
 
 
 def deadline_words(deadline: datetime) -> str:
-    """A deadline as it stands in news, for doors which can show it in the reader's own zone."""
+    """Return a deadline as in notifications, where front ends can localize it."""
     return f"at {show_deadline(deadline)}"
 
 
 def is_current(news: Notification, board: Board) -> bool:
-    """Whether the deadline that news tells of is still the board's; other news stays true."""
+    """Return whether the deadline in a notification is still the board's; others stay true."""
     if news.kind is not NewsKind.DEADLINE:
         return True
     if board.deadline is None:
@@ -149,7 +149,7 @@ def is_current(news: Notification, board: Board) -> bool:
 
 
 def deadline_news(board: Board, deadline: datetime, addressee: str) -> Notification:
-    """That a board is about to close; a deadline that is moved is told again."""
+    """Return the notification of a board that closes soon; a moved deadline is announced again."""
     words = f"Leaderboard {board.name} closes {deadline_words(deadline)}."
     key = f"deadline {board.id} {deadline.timestamp():.0f} {addressee}"
     return Notification(key, NewsKind.DEADLINE, addressee, board.id, words)

@@ -1,4 +1,4 @@
-"""Pins: on which GPU types of a board one pool of machines alone times the ranked jobs."""
+"""Pins: the GPU types of a board whose ranked jobs only one pool of machines times."""
 
 import re
 from collections.abc import Iterable
@@ -7,20 +7,20 @@ from bot.domain.errors import UserError
 from runners.contract.gpus import gpu_types
 
 Pins = tuple[tuple[str, str], ...]
-"""Pairs of a GPU type and a pool, as in `bot.domain.scoring.pool_of`; each GPU type once."""
+"""Pairs of a GPU type, listed once, and a pool as in `bot.domain.scoring.pool_of`."""
 
 ANY = "any"
-"""In place of a pool: every pool may time the ranked jobs."""
+"""Instead of a pool: every pool may time the ranked jobs."""
 ALL = "*"
-"""In place of a GPU type: every GPU type of the board."""
+"""Instead of a GPU type: every GPU type of the board."""
 MOST_CHARACTERS = 80
 _POOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*( [A-Za-z0-9][A-Za-z0-9._-]*)?")
 
 
 def parse_pins(texts: Iterable[str]) -> Pins:
-    """Read changes such as `modal` or `A100=box, H100=any`, in order; `*` stands for all types.
+    """Parse changes such as `modal` or `A100=box, H100=any`, in order; `*` stands for all types.
 
-    UserError `bad-pool` for what is none of these.
+    UserError `bad-pool` for anything else.
     """
     parts = (part.strip() for text in texts for part in text.split(","))
     return tuple(_parsed(part) for part in parts if part)
@@ -41,9 +41,9 @@ def _parsed(part: str) -> tuple[str, str]:
 
 
 def pinned(present: Pins, changes: Pins, gpus: tuple[str, ...]) -> Pins:
-    """The pins of a board with these GPU types after the changes, by GPU type.
+    """Return the pins of a board with these GPU types after the changes, by GPU type.
 
-    UserError `bad-pool` for a change of a GPU type that the board does not have.
+    UserError `bad-pool` for a GPU type that the board does not have.
     """
     pins = dict(present)
     for gpu, pool in changes:
@@ -58,10 +58,10 @@ def pinned(present: Pins, changes: Pins, gpus: tuple[str, ...]) -> Pins:
 
 
 def show_pins(pins: Pins) -> str:
-    """The pins as `parse_pins` reads them; empty where there are none."""
+    """Return the pins in the format of `parse_pins`; empty when there are none."""
     return ", ".join(f"{gpu}={pool}" for gpu, pool in pins)
 
 
 def awaited_words(gpu: str, pool: str) -> str:
-    """What a job waits for that only this pool may time; empty: any."""
+    """Return what a job waits for if only this pool may time it; empty: any pool."""
     return f"{gpu} of pool {pool}" if pool else gpu

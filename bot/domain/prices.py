@@ -1,4 +1,4 @@
-"""What a second of a GPU costs, as the owner of an installation says."""
+"""The price of a second on a GPU, set by the owner of an installation."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,12 @@ from bot.domain.status import JobStatus, SubmissionStatus
 from runners.contract.gpus import gpu_types
 
 Prices = Mapping[str, float]
-"""By GPU type what one second of one GPU costs, in the owner's currency."""
+"""The price of one second on one GPU, by GPU type, in the owner's currency."""
 NO_PRICES: Prices = MappingProxyType({})
 
 
 def parse_prices(texts: Iterable[str]) -> dict[str, float]:
-    """Read prices such as `A100=0.000583`; ValueError for what is none."""
+    """Parse prices such as `A100=0.000583`; ValueError for anything else."""
     prices: dict[str, float] = {}
     for text in texts:
         gpu, _, price = (each.strip() for each in text.partition("="))
@@ -29,18 +29,18 @@ def parse_prices(texts: Iterable[str]) -> dict[str, float]:
 
 
 def cost(prices: Prices, gpu: str, seconds: float) -> float | None:
-    """What so many GPU seconds cost; None where no price is known."""
+    """Return the cost of GPU seconds; None without a known price."""
     price = prices.get(gpu)
     return None if price is None else price * seconds
 
 
 def show_cost(value: float | None) -> str:
-    """A cost for people, to four significant digits; a dash where none is known."""
+    """Return a cost with four significant digits; a dash for None."""
     return "-" if value is None else f"{value:.4g}" if value < 1000 else f"{value:.0f}"
 
 
 def with_costs(found: SubmissionStatus, prices: Prices) -> SubmissionStatus:
-    """The same with the cost of each job that has an evaluation."""
+    """Return the status with the cost of each job that has an evaluation."""
     return replace(found, jobs=tuple(_with_cost(each, prices) for each in found.jobs))
 
 

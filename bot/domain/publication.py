@@ -15,10 +15,10 @@ from runners.contract.task import TaskDefinition
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """How a board is to be, whatever its task is; stored with a task zip as JSON.
+    """The requested settings of a board; stored with a task zip as JSON.
 
-    No `name`: the task's. No `gpus`: see `default_gpus`. No `deadline`: the board's present one,
-    unless `endless` opens the board without a deadline.
+    No `name`: the task's. No `gpus`: see `default_gpus`. No `deadline`: the board's current one,
+    unless `endless` removes it.
     """
 
     person: PersonId
@@ -27,17 +27,17 @@ class PublishRequest:
     deadline: datetime | None = None
     endless: bool = False
     as_admin: bool = False
-    """An admin may change a board that is somebody else's."""
+    """Whether to change another person's board, as an admin."""
     access: Access | None = None
-    """Who may see the board; None leaves it as it is, and a new one public."""
+    """Who may see the board; None keeps it, and makes a new board public."""
     onto: TaskVersionId | None = None
-    """The task version that the board must still have, NO_BOARD for a new one; None: any."""
+    """The task version that the board must have, NO_BOARD for a new board; None: any."""
     zip_name: str = ""
     """The name of the uploaded zip, without its suffix."""
     strict: bool = True
-    """False ignores unknown keys of task.yml, as the reading of a competition does."""
+    """False ignores unknown keys of task.yml, as for competitions."""
     pins: Pins = ()
-    """Changes of the pools that alone time its ranked jobs, as `bot.domain.pins` reads them."""
+    """Changes of the pools that alone time its ranked jobs, see `bot.domain.pins`."""
 
     def board_name(self, task: TaskDefinition) -> str:
         """Return the name of the board."""
@@ -68,7 +68,7 @@ class Published:
 
     @property
     def told(self) -> str:
-        """What publishing did, as a sentence."""
+        """Return in a sentence what publishing did."""
         words = f"{self.board.name} on {', '.join(self.board.gpus)}"
         match self.change:
             case PublishChange.CREATED:
@@ -114,7 +114,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class NewRelease:
-    """A task zip; `wish` is the request as JSON, `place` the door's own JSON: where it is shown."""
+    """A task zip; `wish` is the request, `place` where it is shown, both as JSON."""
 
     door: str
     person: PersonId
@@ -125,9 +125,9 @@ class NewRelease:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A stored one with its state; `tries` counts how often a process has begun it, also this one.
+    """A stored one with its state; `tries` counts the processes that began it, this one included.
 
-    `state` is a `PublicationState` as JSON, of every door alike.
+    `state` is a `PublicationState` as JSON, the same for every front end.
     """
 
     id: ReleaseId

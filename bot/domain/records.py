@@ -94,10 +94,10 @@ class SubmissionComparison:
     second: ComparedSubmission
     difference: str
     beside: tuple[tuple[str, str, str], ...]
-    """Each line of the first, ` ` or `|` `<` `>` as `diff --side-by-side` has it, and the second's.
+    """Each line of the first source, a mark of `diff --side-by-side`, and the line of the second.
 
-    Empty where the sources are the same, or too long to be compared. Lines are the same whatever
-    ends them, so there may be lines and no difference.
+    Empty when the sources are the same or too long to compare. Line endings are ignored, so there
+    may be lines without a difference.
     """
     too_long: bool = False
     """Whether a source has more than `MOST_LINES` lines."""

@@ -1,10 +1,10 @@
 """How long a task's own reference takes, and the least time that a card's memory allows.
 
-It is judged as everybody's kernel is, by a job of the house, in a candidate to which the whole task
-is shown: the reference is trusted, and no other candidate lives next to it.
+The reference is judged like any kernel, by a job of the system, in a candidate that sees the whole
+task: it is trusted, and no other candidate runs at the same time.
 
-Known only where memory, and not arithmetic, is certainly the limit: a task says how many operations
-it takes, not in which precision, so they are counted at the slowest rate there is.
+The least time is known only if memory certainly limits it, not arithmetic. A task gives its number
+of operations but not their precision, so the slowest rate is assumed.
 """
 
 import ast
@@ -36,14 +36,14 @@ from runners.languages import spec_of
 
 _USUAL = "ref_kernel"
 _MATCHER = "make_match_reference"
-"""KernelBot's maker of checks: `check_implementation = make_match_reference(ref_kernel)`."""
+"""KernelBot's factory of checks: `check_implementation = make_match_reference(ref_kernel)`."""
 FAILED = "reference-failed"
-"""What the audit calls it when a reference could not be timed."""
+"""The audit action for a reference that could not be timed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Untimed:
-    """A board's present task version on one of its GPU types, whose reference is untimed."""
+    """A board's current task version on a GPU type where its reference is not timed."""
 
     board: BoardId
     task_version: TaskVersionId
@@ -52,10 +52,10 @@ class Untimed:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known of the reference of one task version on one GPU type.
+    """The known data of one task version's reference on one GPU type.
 
-    `value`, `machine` and `at` are there once it was timed; `failure` says why it never will be.
-    No `submission` where the task has no reference that could be timed.
+    `value`, `machine` and `at` are set once it was timed; `failure` says why it never will be.
+    `submission` is None for a task without a reference that can be timed.
     """
 
     submission: SubmissionId | None
@@ -66,7 +66,7 @@ class Reference:
 
 
 def reference_source(task: TaskDefinition) -> str | None:
-    """The submission that hands in the task's reference; None for a task which names none."""
+    """Return the source that submits the task's reference; None for a task without one."""
     if task.format is TaskFormat.KERNELBENCH and task.grader is Grader.NATIVE:
         return REFERENCE_MODEL
     name = _reference_name(task)
@@ -74,12 +74,12 @@ def reference_source(task: TaskDefinition) -> str | None:
 
 
 def as_candidate(task: TaskDefinition) -> TaskDefinition:
-    """The task as the reference is judged by: its candidate sees every file, which no other may."""
+    """Return the task for judging its reference: the candidate sees every file, unlike others."""
     return task.model_copy(update={"shared_files": tuple(task.files)})
 
 
 def failure(state: JobState, error: str | None, verdict: str | None, message: str | None) -> str:
-    """Why a reference without a time will get none; empty while its job goes on."""
+    """Return why a reference will get no time; empty while its job is unfinished."""
     match state:
         case JobState.SUCCEEDED if verdict == Verdict.PASSED:
             return "it passed, but with no time that can be used"
@@ -94,18 +94,18 @@ def failure(state: JobState, error: str | None, verdict: str | None, message: st
 
 
 def failure_subject(board: str, version: int, gpu: str) -> str:
-    """How the audit names a reference."""
+    """Return the audit log's name of a reference."""
     return f"board {board} version {version} on {gpu}"
 
 
 def machine_of(environment: Environment) -> str:
-    """The machine of a reference's time in a few words, such as `NVIDIA H200, driver 570.86`."""
+    """Return the machine of a reference's time, such as `NVIDIA H200, driver 570.86`."""
     machine = environment.cpu if environment.gpu == CPU else environment.gpu
     return f"{machine}, driver {environment.driver}" if environment.driver else machine
 
 
 def speed_up(reference: ScoreValue, value: ScoreValue) -> float:
-    """How many times faster than the reference."""
+    """Return how many times faster than the reference it is."""
     return reference.time_ns / value.time_ns
 
 
@@ -125,7 +125,7 @@ def _reference_name(task: TaskDefinition) -> str | None:
 
 
 def _matched(tree: ast.Module) -> Iterator[str]:
-    """The kernels of which the module makes its check."""
+    """Yield the kernels from which the module makes its check."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             match node.func, node.args:
@@ -136,7 +136,7 @@ def _matched(tree: ast.Module) -> Iterator[str]:
 
 
 def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
-    """Nanoseconds that no ranked time can be under, combined as the task combines times."""
+    """Return a lower bound of any ranked time in ns, combined as the task combines times."""
     card = GPU_TYPES.get(gpu)
     if card is None or task.bytes is None or not task.lower_bound:
         return None

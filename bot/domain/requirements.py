@@ -1,4 +1,4 @@
-"""Whether a runner can serve a task or a solution, and what it lacks when it cannot."""
+"""Whether a runner can serve a task or a solution, and what it lacks otherwise."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ _NEEDS_GPU = frozenset({"cuda", "triton"})
 
 
 def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple[str, ...]:
-    """What a runner lacks for a task on a GPU type; empty when it can serve it."""
+    """Return what a runner lacks for a task on a GPU type; empty when it can serve it."""
     offered = {
         f"GPU type {gpu}": gpu in capabilities.gpus,
         f"language {task.lang}": task.lang in capabilities.languages,
@@ -27,9 +27,9 @@ def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple
 
 
 def has_device(task: TaskDefinition, gpu: str) -> bool:
-    """Whether a GPU type is one on which the task's inputs may live.
+    """Return whether the task's inputs may be on this GPU type.
 
-    A task of the CPU would run next to a GPU too, but rank a time that is not that GPU's.
+    A CPU task would also run next to a GPU, but its time would not be that GPU's.
     """
     match task.device:
         case Device.ANY:
@@ -41,7 +41,7 @@ def has_device(task: TaskDefinition, gpu: str) -> bool:
 
 
 def missing_for(capabilities: Capabilities, solution: Solution, gpu: str) -> tuple[str, ...]:
-    """What a runner lacks of what a shipped solution needs; empty when it can run it."""
+    """Return what a runner lacks for a shipped solution; empty when it can run it."""
     has_gpu = gpu != CPU
     return tuple(
         need
@@ -53,11 +53,11 @@ def missing_for(capabilities: Capabilities, solution: Solution, gpu: str) -> tup
 def least_missing(
     runners: Iterable[Capabilities], task: TaskDefinition, gpu: str
 ) -> tuple[str, ...]:
-    """What the nearest runner lacks: empty when one of them can serve the task."""
+    """Return what the best runner lacks; empty when one can serve the task."""
     lacks = [missing(each, task, gpu) for each in runners]
     return min(lacks, key=len, default=(f"GPU type {gpu}",))
 
 
 def in_service(offers: Iterable[Capabilities]) -> tuple[str, ...]:
-    """The GPU types of which some card can be used now, by name."""
+    """Return the GPU types with a usable card, by name."""
     return tuple(sorted({gpu for each in offers for gpu, count in each.gpus.items() if count > 0}))

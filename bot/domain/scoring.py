@@ -1,4 +1,4 @@
-"""Scores of passed ranked evaluations, and the standings that they make."""
+"""Scores of passed ranked evaluations, and the standings made of them."""
 
 import math
 from collections import Counter
@@ -35,12 +35,12 @@ class Score:
     value: ScoreValue
     submitted_at: datetime
     pool: str = ""
-    """Which machines timed it, see `pool_of`; empty where that was not noted."""
+    """The pool that timed it, see `pool_of`; empty if unrecorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One line of a leaderboard: a person's best score, its shared rank, and the tries it took."""
+    """One line of a leaderboard: a person's best score, its shared rank, and their attempts."""
 
     rank: int
     score: Score
@@ -48,10 +48,10 @@ class Standing:
 
 
 def pool_of(worker: str | None, call: str | None) -> str:
-    """The name of the machines that did a job: `local`, `modal`, `ray`, or an agent's name.
+    """Return the pool that ran a job: `local`, `modal`, `ray`, or a remote worker's name.
 
-    Times of two pools may differ though their GPU type is one. An agent that judges by anything but
-    its own cards says so, as in `box modal`. In place of a call its runner's name will do.
+    Times of two pools may differ on the same GPU type. A remote worker that does not judge on its
+    own cards says so, as in `box modal`. The runner's name may replace the call.
     """
     runner = (call or "").partition("/")[0].partition("_")[0]
     agent, is_agent, _ = (worker or "").partition(":")
@@ -61,7 +61,7 @@ def pool_of(worker: str | None, call: str | None) -> str:
 
 
 def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
-    """Why an evaluation is no answer to a request, or None when it is one."""
+    """Return why an evaluation does not answer a request; None when it does."""
     for name in ("request_id", "mode", "gpu"):
         asked, answered = getattr(request, name), getattr(evaluation, name)
         if asked != answered:
@@ -77,15 +77,15 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
 
 
 def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
-    """The score of a passed ranked evaluation, None for any other.
+    """Return the score of a passed ranked evaluation; None for any other.
 
-    A workload counts no less than the GPU needs for it by its nominal rates, and one that was cut
-    short what `counted` says. The half-widths of the cases are taken as independent: they come
-    from separate rounds.
+    A workload counts at least the time that the GPU's nominal rates require, and one cut short
+    counts its `counted` time. The half-widths of cases are independent, because they come from
+    separate rounds.
     """
     if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
         return None
-    if task.format is TaskFormat.IO_CONTRACT:  # times a reference too, and ranks nobody
+    if task.format is TaskFormat.IO_CONTRACT:  # it times a reference too, and ranks no submissions
         return None
     times = _times(evaluation, floors(task, evaluation.gpu))
     if not times:
@@ -96,10 +96,10 @@ def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
 
 
 def counted(measured: Measurement) -> float:
-    """The time in ns that counts: of few rounds the slowest, of a single one its interval's end.
+    """Return the time in ns that counts: if cut short, the slowest round or the interval's end.
 
-    A submission that wastes its time limit has fewer rounds than others: their mean would be the
-    more worth trying again until it comes out low.
+    A submission that uses up its time limit has fewer rounds: with their mean, it would pay to
+    retry until it is low by chance.
     """
     if not measured.cut_short:
         return measured.time_ns
@@ -132,19 +132,19 @@ def _combined(ranking_by: RankingBy, times: Sequence[ScoreValue]) -> ScoreValue:
 
 
 TIE = 0.005
-"""Two times that differ by less than this fraction share a rank, whatever their intervals say."""
+"""Two times that differ by less than this fraction share a rank, whatever their intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """One person on a leaderboard: the best score, and of how many it is the best."""
+    """One person on a leaderboard: the best score, and how many scores they have."""
 
     best: Score
     attempts: int
 
 
 def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
-    """Each person's fastest score; of equal ones the earlier submission."""
+    """Return each person's fastest score; of equal ones, the earlier submission."""
     everything = sorted(scores, key=in_order)
     attempts = Counter(each.person for each in everything)
     best: dict[PersonId, Score] = {}
@@ -154,9 +154,9 @@ def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
 
 
 def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
-    """The standings of people who are each there once; ValueError for a mixture of leaderboards.
+    """Return the standings of different people; ValueError for scores of several leaderboards.
 
-    Ranks go 1, 1, 3: an entry belongs to a group while the group's first cannot be told from it.
+    Ranks go 1, 1, 3: an entry joins a group while it cannot be told apart from the group's first.
     """
     ordered = sorted(entered, key=lambda each: in_order(each.best))
     if len({(each.best.board, each.best.task_version, each.best.gpu) for each in ordered}) > 1:
@@ -173,7 +173,7 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
 
 
 def records(scores: Iterable[Score]) -> tuple[Score, ...]:
-    """The scores that were the fastest of all when they were submitted, oldest first."""
+    """Return the scores that were the fastest when they were submitted, oldest first."""
     found: list[Score] = []
     for each in sorted(scores, key=in_time):
         if not found or each.value.time_ns < found[-1].value.time_ns:
@@ -182,26 +182,26 @@ def records(scores: Iterable[Score]) -> tuple[Score, ...]:
 
 
 def ties(first: ScoreValue, later: ScoreValue) -> bool:
-    """Whether a later entry shares the rank of a group's first: within its interval, or 0.5 %.
+    """Return whether a later entry ties with a group's first: within its interval, or 0.5 %.
 
-    The later one's own interval does not count: a kernel that is slow now and then has as wide a
-    one as it wants, and would else stand next to any that is faster.
+    The later entry's own interval does not count: by being slow now and then, a kernel could widen
+    it at will and tie with any faster one.
     """
     return later.time_ns - first.time_ns <= max(first.half_width_ns, TIE * first.time_ns)
 
 
 def indistinguishable(one: ScoreValue, other: ScoreValue) -> bool:
-    """Whether two times differ by no more than their larger interval, or than 0.5 %."""
+    """Return whether two times differ by at most their larger interval, or 0.5 %."""
     resolution = max(one.half_width_ns, other.half_width_ns)
     resolution = max(resolution, TIE * min(one.time_ns, other.time_ns))
     return abs(one.time_ns - other.time_ns) <= resolution
 
 
 def in_time(score: Score) -> tuple[datetime, int]:
-    """Sorts scores as they were submitted."""
+    """Sort key: scores in the order of submission."""
     return score.submitted_at, score.submission
 
 
 def in_order(score: Score) -> tuple[float, datetime, int]:
-    """Sorts scores as they stand: the fastest first, of equal ones the earlier submission."""
+    """Sort key: the fastest first; of equal ones, the earlier submission."""
     return score.value.time_ns, score.submitted_at, score.submission

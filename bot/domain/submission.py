@@ -1,4 +1,4 @@
-"""A submission, its idempotency key, and where a door shows it."""
+"""A submission, its idempotency key, and where a front end shows it."""
 
 import hashlib
 import json
@@ -14,23 +14,23 @@ from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode
 
 KEPT = timedelta(hours=24)
-"""For how long a key stands for the submission that it was first sent with."""
+"""How long a key refers to the submission that it was first sent with."""
 LONGEST_KEY = 200
 _BARE = rf"[!#-\[\]-~]{{1,{LONGEST_KEY}}}"
 KEY_PATTERN = f'^("{_BARE}"|{_BARE})$'
-"""Printable ASCII but quote, backslash and space; as RFC 8941 has strings, or without quotes."""
+"""Printable ASCII except quote, backslash and space; as a string of RFC 8941, or unquoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """A key of one person, and by what another submission with the same key is told apart."""
+    """A person's key, with a digest that distinguishes other submissions with the same key."""
 
     key: str
     digest: str
 
 
 def key_of(text: str) -> str:
-    """The key in the value of an `Idempotency-Key` header; UserError `bad-key` when it is none."""
+    """Return the key in an `Idempotency-Key` header; UserError `bad-key` when it is invalid."""
     if not re.fullmatch(KEY_PATTERN, text):
         raise UserError(
             "bad-key",
@@ -40,7 +40,7 @@ def key_of(text: str) -> str:
 
 
 def reused(key: str) -> UserError:
-    """The refusal of a key that came with another submission before."""
+    """Return the refusal of a key that came with another submission before."""
     return UserError(
         "key-reused",
         f"the key {key!r} came with another submission within {KEPT.total_seconds() / 3600:.0f} h; "
@@ -50,7 +50,7 @@ def reused(key: str) -> UserError:
 
 @dataclass(frozen=True, slots=True)
 class NewDisplay:
-    """A door that will show a submission; `place` is the door's own text, such as a channel."""
+    """A front end that will show a submission; `place` is its own text, such as a channel."""
 
     door: str
     place: str
@@ -58,22 +58,22 @@ class NewDisplay:
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """A submission that a door has not shown to its end."""
+    """A submission that a front end has not finished showing."""
 
     submission: SubmissionId
     person: PersonId
     door: str
     place: str
     claims: int
-    """How often a process has taken it up."""
+    """How often a process has claimed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRequest:
-    """What a door was handed, unchecked; no board or GPU means that the heading names them."""
+    """An unchecked request of a front end; without board or GPU types, the header names them."""
 
     viewer: Viewer
-    """Who submits: a board that this viewer may not see does not take it."""
+    """Who submits; the board must be visible to them."""
     file_name: str
     content: bytes
     mode: Mode
@@ -81,13 +81,13 @@ class SubmissionRequest:
     gpus: tuple[str, ...] = ()
     display: NewDisplay | None = None
     key: str | None = None
-    """Whatever comes again with this key is the same submission."""
+    """Requests with the same key are the same submission."""
     profile: ProfileOptions | None = None
-    """What is asked of the profiler, in mode `profile`."""
+    """The options of the profiler, in mode `profile`."""
 
     @property
     def once(self) -> IdempotencyKey | None:
-        """The key with a digest of everything that is asked for."""
+        """Return the key with a digest of the whole request."""
         if self.key is None:
             return None
         content = hashlib.sha256(self.content).hexdigest()
@@ -97,7 +97,7 @@ class SubmissionRequest:
 
 @dataclass(frozen=True, slots=True)
 class NewSubmission:
-    """An accepted submission that is about to be stored with one job per GPU."""
+    """An accepted submission to be stored, with one job per GPU type."""
 
     person: PersonId
     board: BoardId
@@ -110,15 +110,15 @@ class NewSubmission:
     max_attempts: int = 3
     display: NewDisplay | None = None
     judged_again: bool = False
-    """An admin asked for it: neither bans nor limits hold for it, and no limit counts it."""
+    """Whether an admin requested it: bans and limits do not apply, and no limit counts it."""
     once: IdempotencyKey | None = None
     profile: ProfileOptions | None = None
     warning: str = ""
-    """What its person should know of it; see `Submission`."""
+    """A warning for its submitter; see `Submission`."""
 
 
 class SubmissionState(StrEnum):
-    """Where a submission stands, taken over all its jobs."""
+    """The state of a submission, over all its jobs."""
 
     QUEUED = "queued"
     """No job has started."""
@@ -127,14 +127,14 @@ class SubmissionState(StrEnum):
     FINISHED = "finished"
     """Every job ended with an evaluation."""
     FAILED = "failed"
-    """Some job was given up, through no fault of the submission."""
+    """Some job failed, but not through the submission's fault."""
     CANCELLED = "cancelled"
     """The person stopped it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A stored submission; its source is kept once per hash."""
+    """A stored submission; equal sources are stored once, by hash."""
 
     id: SubmissionId
     person: PersonId
@@ -148,4 +148,4 @@ class Submission:
     created_at: datetime
     profile: ProfileOptions | None = None
     warning: str = ""
-    """Why it may be no valid Python, where the door could not tell for certain."""
+    """Why it may be invalid Python, if that was uncertain when it was accepted."""

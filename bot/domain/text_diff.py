@@ -1,4 +1,4 @@
-"""Which parts of two texts are the same, found with bounded work: both come from strangers."""
+"""Finds the common parts of two untrusted texts, with bounded work."""
 
 import difflib
 import re
@@ -9,25 +9,25 @@ from itertools import accumulate, pairwise, zip_longest
 from typing_extensions import override
 
 _EXACT = 1_000
-"""Of so many parts those that often repeat are looked at as well; of more, that takes too long."""
+"""Up to this many parts, frequently repeated ones are compared as well."""
 ALIKE = 0.5
-"""So large a part of the words of two lines must be the same for one to be a changed other."""
+"""Two lines count as one changed line if they share at least this fraction of their words."""
 _STEPS_PER_PAIR = 10
 _LOOKED_AT = 400
-"""Letters of a line whose words say what it is like."""
+"""Only this many characters of a line are compared."""
 _AROUND = 3
-"""Lines that a unified difference shows round each change."""
+"""Lines of context around each change in a unified diff."""
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(slots=True)
 class StepBudget:
-    """How much looking is left; a million steps take about 0.15 s."""
+    """How many steps are left; a million steps take about 0.15 s."""
 
     left: int
 
     def take(self, count: int) -> bool:
-        """Whether so many steps were left; they are not any more."""
+        """Use up this many steps; return False if fewer are left."""
         if count > self.left:
             return False
         self.left -= count
@@ -35,14 +35,14 @@ class StepBudget:
 
 
 class BoundedMatcher(difflib.SequenceMatcher[str]):
-    """Python's own, which takes no more than these steps.
+    """Python's SequenceMatcher, with a limit on its steps.
 
-    Without them its time grows with the square of what it is given, and for some with the cube.
-    What is left when they are used up counts as different: the result is coarser, and still true.
+    Without it, the time grows with the square of the length, for some inputs with the cube. When no
+    steps are left, the rest counts as different: the diff is coarser but correct.
     """
 
     b2j: dict[str, list[int]]
-    """Where in the second each part stands, as Python documents it."""
+    """The positions of each part in the second text; set by `difflib`."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str], steps: StepBudget) -> None:
         super().__init__(None, before, after, autojunk=len(after) > _EXACT)
@@ -55,7 +55,7 @@ class BoundedMatcher(difflib.SequenceMatcher[str]):
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> difflib.Match:
-        """The longest common part of two ranges; none once the steps are used up."""
+        """Return the longest common part of two ranges; an empty one when no steps are left."""
         end = len(self.before) if ahi is None else ahi
         if not self._steps.take(self._cost_before[end] - self._cost_before[alo]):
             return difflib.Match(alo, blo, 0)
@@ -63,7 +63,7 @@ class BoundedMatcher(difflib.SequenceMatcher[str]):
 
 
 def unified(matcher: BoundedMatcher, before: str, after: str) -> Iterator[str]:
-    """As `diff -u` has it, from a matcher that has done the work already."""
+    """Yield the lines of `diff -u`, from a matcher that has already run."""
     for number, group in enumerate(matcher.get_grouped_opcodes(_AROUND)):
         if not number:
             yield from (f"--- {before}", f"+++ {after}")
@@ -78,7 +78,7 @@ def unified(matcher: BoundedMatcher, before: str, after: str) -> Iterator[str]:
 
 
 def _range(begin: int, end: int) -> str:
-    """Where a group lies, as `diff -u` counts; an empty one follows the line that it names."""
+    """Return a group's range in the format of `diff -u`; an empty one names the line before it."""
     length = end - begin
     if length == 1:
         return f"{begin + 1}"
@@ -86,7 +86,7 @@ def _range(begin: int, end: int) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines without their ends, counted as editors and compilers count them."""
+    """Return the lines without line endings, counted like editors and compilers do."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 
@@ -94,9 +94,9 @@ def lines_of(text: str) -> list[str]:
 def side_by_side(
     before: Sequence[str], after: Sequence[str], steps: StepBudget
 ) -> Iterator[tuple[str | None, str | None]]:
-    """Lines that were replaced and those that replace them, such that like ones stand together.
+    """Yield replaced lines next to their replacements, with similar ones paired.
 
-    Between those the others stand together as they come, also once the steps are used up.
+    Between these pairs, or when no steps are left, lines are paired in order.
     """
     ends = [(-1, -1), *_anchors(before, after, steps), (len(before), len(after))]
     for (i1, j1), (i2, j2) in pairwise(ends):
@@ -108,7 +108,7 @@ def side_by_side(
 def _anchors(
     before: Sequence[str], after: Sequence[str], steps: StepBudget
 ) -> Sequence[tuple[int, int]]:
-    """Pairs of like lines, in order, with as much in common as can be."""
+    """Return the pairs of similar lines, in order, with the greatest total similarity."""
     if not steps.take(_STEPS_PER_PAIR * len(before) * len(after)):
         return []
     olds, news = _words(before), _words(after)
@@ -135,6 +135,6 @@ def _words(lines: Sequence[str]) -> list[frozenset[str]]:
 
 
 def _likeness(old: frozenset[str], new: frozenset[str]) -> float:
-    """From 0 to 1; 0 as well where there is too little of it."""
+    """Return the similarity from 0 to 1; 0 if it is too small."""
     share = 2 * len(old & new) / max(1, len(old) + len(new))
     return share if share >= ALIKE else 0.0

@@ -1,4 +1,4 @@
-"""Deadlines and durations as people write and read them."""
+"""Deadlines and durations in the formats that people use."""
 
 import difflib
 import math
@@ -15,11 +15,11 @@ _FORM = re.compile(
 )
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _YEARS = range(1971, 9000)
-"""The years that stay representable when they are moved to another zone."""
+"""Years that can still be represented in any time zone."""
 
 
 def parse_deadline(text: str) -> datetime:
-    """The aware time that is meant: UTC without a zone, the day's last minute without a time."""
+    """Return the aware time; UTC without a zone, the day's last minute without a time."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise _bad(text, "it is not in that form")
@@ -64,7 +64,7 @@ def _bad(text: str, why: str) -> UserError:
 
 
 def show_deadline(deadline: datetime) -> str:
-    """The deadline with its zone, such as `2027-01-31 18:00 CET (17:00 UTC)`."""
+    """Return the deadline with its zone, such as `2027-01-31 18:00 CET (17:00 UTC)`."""
     if deadline.tzinfo is None:
         raise ValueError("a deadline must be aware")
     shown = f"{deadline:%Y-%m-%d %H:%M} {deadline.tzname()}"
@@ -80,7 +80,7 @@ _DIGITS = 4
 
 
 def show_time(time_ns: float, half_width_ns: float | None = None) -> str:
-    """A measured time such as `29.14 us ± 0.06`; the half-width is never rounded down."""
+    """Return a time such as `29.14 us ± 0.06`; the half-width is never rounded down."""
     scale, unit = _unit(time_ns)
     value = time_ns / scale
     if half_width_ns is None:
@@ -91,25 +91,25 @@ def show_time(time_ns: float, half_width_ns: float | None = None) -> str:
 
 
 def show_factor(factor: float) -> str:
-    """How many times faster, with two significant digits at least, such as `3.2x` or `0.45x`."""
+    """Return how many times faster, with at least two significant digits, such as `3.2x`."""
     return f"{factor:.{min(_decimals(factor, 2), 3)}f}x"
 
 
 def common_unit(times_ns: Sequence[float]) -> tuple[float, str]:
-    """Nanoseconds in the unit that suits the smallest of these times, and the unit's name."""
+    """Return one unit for these times, chosen by the smallest: nanoseconds per unit, and name."""
     return _unit(min(times_ns, default=1.0))
 
 
 def _unit(time_ns: float) -> tuple[float, str]:
     for scale, unit in _UNITS:
-        # 999.96 us would be shown as 1000 us, so the larger unit begins a little below 1.
+        # 999.96 us would be shown as 1000 us, so the larger unit starts a little below 1.
         if time_ns >= 0.99995 * scale:
             return scale, unit
     return _UNITS[-1]
 
 
 def _decimals(value: float, digits: int) -> int:
-    """How many decimals show `value` with this many significant digits, six at most."""
+    """Return the decimals that show `value` with this many significant digits, at most six."""
     if value <= 0:
         return 0
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
@@ -117,7 +117,7 @@ def _decimals(value: float, digits: int) -> int:
 
 
 def _decimals_for(value: float, half: float) -> int:
-    """Four digits of the value, fewer (at least two) where the interval makes them noise."""
+    """Return decimals for four digits of the value, fewer (at least two) if those are noise."""
     decimals = _decimals(value, _DIGITS)
     fewest = _decimals(value, 2)
     while decimals > fewest and half >= 10 ** (2 - decimals):
@@ -131,7 +131,7 @@ def _round_up(half: float, decimals: int) -> float:
 
 
 def show_span(seconds: float) -> str:
-    """A waiting time in words that promise no more precision than there is, such as `2 min`."""
+    """Return a waiting time in rough words, such as `2 min`."""
     if seconds < 0.95:
         return "under 1 s"
     if seconds < 90:

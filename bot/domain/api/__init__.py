@@ -1,1 +1,1 @@
-"""What our own HTTP interface and its clients tell each other, as JSON."""
+"""The JSON messages between our own HTTP API and its clients."""

@@ -1,4 +1,4 @@
-"""Who one is here, and one's tokens."""
+"""The caller's account and tokens."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -8,25 +8,25 @@ from pydantic import Field, StringConstraints
 from bot.domain.api.base import WHOLE, RequestBody, ResponseBody
 
 Scope = Literal["read", "submit", "admin"]
-"""What a token is good for; each has what those before it have."""
+"""The scope of a token; each includes those before it."""
 
 
 class Me(ResponseBody):
-    """Whose token came, and what may be done with it."""
+    """The token's person, and what the token may do."""
 
     id: int
     identity: str
     name: str
     scope: Scope
     is_admin: bool
-    """Whether the person is an admin, and this token one for it."""
+    """Whether the person is an admin and this token has admin scope."""
     is_creator: bool
     credentials: tuple[str, ...]
-    """By which private boards and those of a guild are seen."""
+    """The credentials that give access to private boards and to those of a guild."""
 
 
 class TokenOrder(RequestBody):
-    """A token to make: never more than the one that asks, nor longer."""
+    """A token to create, with no more scope and no longer lifetime than the caller's own."""
 
     label: Annotated[str, StringConstraints(min_length=1, max_length=60)]
     scope: Scope = "submit"
@@ -34,7 +34,7 @@ class TokenOrder(RequestBody):
 
 
 class TokenAnswer(ResponseBody):
-    """What is known of a token; its secret is not."""
+    """The stored data of a token, without its secret."""
 
     id: int
     label: str
@@ -44,12 +44,12 @@ class TokenAnswer(ResponseBody):
 
 
 class TokensAnswer(ResponseBody):
-    """One's own tokens that are not revoked."""
+    """The caller's own tokens that are not revoked."""
 
     tokens: tuple[TokenAnswer, ...]
 
 
 class TokenMade(TokenAnswer):
-    """A new token; `token` is shown this once."""
+    """A new token; `token` is shown only once."""
 
     token: str

@@ -1,4 +1,4 @@
-"""The bodies of `/api/v1/admin`, and of what is running."""
+"""The bodies of `/api/v1/admin`, and of live workers and queues."""
 
 from datetime import date, datetime
 from typing import Annotated
@@ -12,19 +12,19 @@ from runners.contract.verdict import Verdict
 
 
 class DecisionBody(RequestBody):
-    """Why an admin does something; it is kept in the audit and shown to whom it concerns."""
+    """The reason for an admin's decision, for the audit log and the person concerned."""
 
     reason: Reason = ""
 
 
 class PersonDeed(DecisionBody):
-    """Whom it concerns, by identity, such as `discord:17`."""
+    """The person concerned, by identity, such as `discord:17`."""
 
     identity: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class PauseDeed(DecisionBody):
-    """What is to rest: one board, one GPU type, or with neither the taking of submissions."""
+    """What to pause: one board, one GPU type, or, without either, all submissions."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -46,20 +46,20 @@ class LimitKey(DecisionBody):
 
 
 class LimitOrder(LimitKey):
-    """At most so many submissions of one person in any such time."""
+    """One person may make at most `most` submissions in any window of this length."""
 
     most: Annotated[int, Field(ge=1, le=1_000_000), WHOLE]
     window_s: Annotated[float, Field(ge=1, le=366 * 86_400)]
 
 
 class Stopped(ResponseBody):
-    """How many unfinished submissions a deed has stopped."""
+    """How many unfinished submissions a decision has stopped."""
 
     stopped: int
 
 
 class LimitAnswer(ResponseBody):
-    """A limit that holds."""
+    """A current limit."""
 
     board: str | None
     mode: Mode | None
@@ -76,7 +76,7 @@ class BanAnswer(ResponseBody):
 
 
 class RulesAnswer(ResponseBody):
-    """Everything that keeps submissions out at the moment."""
+    """Everything that currently prevents submissions."""
 
     limits: tuple[LimitAnswer, ...]
     pause: str | None
@@ -88,7 +88,7 @@ class RulesAnswer(ResponseBody):
 
 
 class DecisionAnswer(ResponseBody):
-    """A row of the audit; nobody's name for what Podium did by itself."""
+    """An entry of the audit log; the actor's name is None for Podium itself."""
 
     actor: str | None
     action: str
@@ -105,7 +105,7 @@ class AuditAnswer(ResponseBody):
 
 
 class DayAnswer(ResponseBody):
-    """How much was submitted on a day."""
+    """How many submissions were made on a day."""
 
     day: date
     submissions: int
@@ -113,20 +113,20 @@ class DayAnswer(ResponseBody):
 
 
 class UsageAnswer(ResponseBody):
-    """What one person's evaluations for one board needed of one GPU type."""
+    """The GPU time of one person's evaluations for one board on one GPU type."""
 
     board: str
     person: str
     gpu: str
     evaluations: int
     seconds: float
-    """For which they had a GPU, or so many GPUs as many times."""
+    """GPU seconds: with several GPUs, each one counts."""
     cost: float | None = None
-    """Of these seconds, in the owner's currency; None where no price of the GPU type is set."""
+    """The cost of these seconds in the owner's currency; None when the GPU type has no price."""
 
 
 class StatsAnswer(ResponseBody):
-    """Counts as they are now; days, verdicts and usage are of the last two weeks."""
+    """Current counts; days, verdicts and usage cover the last two weeks."""
 
     people: int
     boards: int
@@ -138,7 +138,7 @@ class StatsAnswer(ResponseBody):
 
 
 class RunnerAnswer(ResponseBody):
-    """A worker that lives; `gpus` is None until its runners have answered."""
+    """A live worker; `gpus` is None until its runners have answered."""
 
     name: str
     gpus: tuple[str, ...] | None
@@ -150,14 +150,14 @@ class RunnerAnswer(ResponseBody):
 
 
 class RunnersAnswer(ResponseBody):
-    """The workers that live, by name, and the time here."""
+    """The live workers, by name, and the server's time."""
 
     now: datetime
     runners: tuple[RunnerAnswer, ...]
 
 
 class PoolAnswer(ResponseBody):
-    """One GPU type: its jobs that have not ended, and who offers it."""
+    """One GPU type: its unfinished jobs, and how many workers offer it."""
 
     gpu: str
     queued: int
@@ -165,12 +165,12 @@ class PoolAnswer(ResponseBody):
     workers: int
     """How many workers offer it now."""
     paused: str | None
-    """Why no jobs of it begin at the moment."""
+    """Why no jobs on it are started now."""
 
 
 class QueueAnswer(ResponseBody):
     """Every GPU type that has jobs or workers, or is paused."""
 
     paused: str | None
-    """Why no submissions are taken at the moment."""
+    """Why no submissions are accepted now."""
     pools: tuple[PoolAnswer, ...]

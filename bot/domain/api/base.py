@@ -1,4 +1,4 @@
-"""The bases of every body, and what several of them have."""
+"""The base classes of all bodies, and fields that several have."""
 
 from typing import Annotated
 
@@ -8,9 +8,9 @@ from runners.contract.task import GPU_NAME
 from runners.contract.wire import Wire
 
 PATH = "/api/v1"
-"""Of every route."""
+"""The prefix of every route."""
 BODY_MAX = 64 << 10
-"""Bytes of every body but a submission's."""
+"""The maximum bytes of every body except a submission's."""
 MOST_ON_A_PAGE = 200
 
 
@@ -19,28 +19,28 @@ def _whole(value: object) -> object:
 
 
 WHOLE = BeforeValidator(_whole)
-"""For an integer as JSON Schema has it: `2.0` is one."""
+"""For an integer as JSON Schema defines it: `2.0` is one."""
 
 Number = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
-"""What a database has room for; numbers below zero are the house's own submissions."""
+"""The range that a database can store; negative numbers are the system's own submissions."""
 GpuName = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Reason = Annotated[str, StringConstraints(max_length=500)]
-"""It is shown to whom it concerns."""
+"""Shown to the person concerned."""
 
 
 class RequestBody(Wire):
-    """What a client sends; keys that are not known are refused."""
+    """What a client sends; unknown keys are refused."""
 
 
 class ResponseBody(Wire):
-    """What the server says; a client passes over keys that a later server adds."""
+    """What the server returns; clients ignore keys that a newer server adds."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class ProblemDetails(ResponseBody):
-    """Why there is no other answer (RFC 9457); `code` is for programs, `detail` says what to do."""
+    """An error (RFC 9457); `code` is for programs, `detail` says what to do."""
 
     title: str
     status: int

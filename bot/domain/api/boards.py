@@ -26,30 +26,30 @@ class BoardLine(ResponseBody):
     id: int
     gpus: tuple[str, ...]
     deadline: datetime | None
-    """None: it stays open."""
+    """None: the board stays open."""
     is_open: bool
     created_at: datetime
     creator_id: int
     task_version_id: int
-    """Of the version by which new submissions are judged."""
+    """The version that judges new submissions."""
     visibility: Visibility
     source_visibility: SourceVisibility
-    """When others may read what was submitted."""
+    """When others may read the submitted sources."""
     pools: dict[str, str] = Field(default_factory=dict)
-    """By GPU type the pool that alone times its ranked runs; of a type that is not named, any."""
+    """By GPU type, the only pool that times its ranked runs; any pool for types not listed."""
 
 
 class BoardAnswer(BoardLine):
-    """A board with what goes on there."""
+    """A board with its activity."""
 
     participants: int
     """How many people have submitted, in any mode."""
     best: tuple[BestTime, ...]
-    """Of the present task version, on each GPU type with a ranked time."""
+    """For the current task version, on each GPU type with a ranked time."""
 
 
 class BoardsAnswer(ResponseBody):
-    """Boards that exist for the caller, by name; `next` is the cursor of the page after this."""
+    """The boards that the caller may see, by name; `next` is the next page's cursor."""
 
     boards: tuple[BoardAnswer, ...]
     next: str | None = None
@@ -85,7 +85,7 @@ class TaskAnswer(ResponseBody):
     device: Device
     ranking_by: RankingBy
     gpus: tuple[str, ...]
-    """Those of the board."""
+    """The GPU types of the board."""
     libraries: tuple[str, ...]
     multi_gpu: bool
     tests: tuple[WorkloadBody, ...]
@@ -96,7 +96,7 @@ class TaskAnswer(ResponseBody):
     submission_file: str
     files: tuple[TaskFileBody, ...]
     templates: tuple[str, ...]
-    """The languages for which there is a file to begin with."""
+    """The languages that have a template."""
 
 
 class StandingBody(Time):
@@ -111,11 +111,11 @@ class StandingBody(Time):
     submission: int
     submitted_at: datetime
     pool: str = ""
-    """Which machines timed it: `local`, `modal`, `ray`, or an agent's name."""
+    """The pool that timed it: `local`, `modal`, `ray`, or a remote worker's name."""
 
 
 class Absent(ResponseBody):
-    """A person without a score here, with the latest ranked run that did not pass."""
+    """A person without a score here, with their latest failed ranked run."""
 
     person: str
     person_id: int
@@ -135,18 +135,18 @@ class StandingsAnswer(ResponseBody):
     version_note: str
     deadline: datetime | None
     speed_of_light_ns: float | None
-    """The time that the card's memory allows at the least, where it is known."""
+    """The minimum time that the card's memory bandwidth allows, if known."""
     timing: Timing
     reference: Time | None
-    """The time of the task's own reference, where it is known."""
+    """The time of the task's own reference, if known."""
     reference_failure: str
-    """Why there is none; told to the board's creator only."""
+    """Why it has no time; only for the board's creator."""
     entries: tuple[StandingBody, ...]
     absent: tuple[Absent, ...]
 
 
 class LeaderboardsAnswer(ResponseBody):
-    """The leaderboards of a board: one for each GPU type, or the one that was asked for."""
+    """A board's leaderboards: one per GPU type, or only the requested one."""
 
     board: BoardLine
     leaderboards: tuple[StandingsAnswer, ...]
@@ -156,7 +156,7 @@ MEDIA_TYPE = "application/x-ndjson"
 
 
 class ExportHead(ResponseBody):
-    """The first piece: whose export it is."""
+    """The first line: the board of the export."""
 
     kind: Literal["board"] = "board"
     board: str
@@ -164,7 +164,7 @@ class ExportHead(ResponseBody):
 
 
 class ExportRows(ResponseBody):
-    """Lines of one of the tables, each by its columns."""
+    """Rows of one table, as lists by column."""
 
     kind: Literal["rows"] = "rows"
     table: str
@@ -172,7 +172,7 @@ class ExportRows(ResponseBody):
 
 
 class ExportSource(ResponseBody):
-    """A submitted file by the SHA-256 of its bytes; each comes once."""
+    """A submitted file with the SHA-256 of its bytes; each appears once."""
 
     kind: Literal["source"] = "source"
     sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
@@ -180,7 +180,7 @@ class ExportSource(ResponseBody):
 
 
 class ExportEnd(ResponseBody):
-    """The last piece: without it the export has broken off."""
+    """The last line; without it, the export is incomplete."""
 
     kind: Literal["end"] = "end"
 
@@ -189,4 +189,4 @@ ExportPiece = Annotated[
     ExportHead | ExportRows | ExportSource | ExportEnd, Field(discriminator="kind")
 ]
 PIECE: TypeAdapter[ExportPiece] = TypeAdapter(ExportPiece)
-"""Reads a line."""
+"""Parses a line of an export."""

@@ -1,4 +1,4 @@
-"""Boards on their way: what is wanted of one, and how the check of its task goes."""
+"""Requests to publish boards, and the progress of their checks."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,7 +17,7 @@ Deadline = Annotated[
     AwareDatetime,
     Field(ge=datetime(1971, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC)),
 ]
-"""With a zone, in years that stay representable in every one."""
+"""With a time zone, in years that can be represented in every zone."""
 Gpus = Annotated[tuple[GpuName, ...], Field(max_length=MOST_GPUS)]
 Pools = Annotated[
     tuple[Annotated[str, StringConstraints(min_length=1, max_length=150)], ...],
@@ -30,48 +30,48 @@ Guest = Annotated[
 
 
 class BoardWish(RequestBody):
-    """What is wanted of a board; what is not named stays as it is."""
+    """The requested settings of a board; missing ones stay as they are."""
 
     gpus: Gpus = ()
-    """All its GPU types; of a new board those of its task, else every type that is offered here."""
+    """All its GPU types; a new board defaults to its task's, else to every type offered here."""
     deadline: Deadline | None = None
     endless: bool = False
-    """Take the deadline away."""
+    """Remove the deadline."""
     visibility: Visibility | None = None
     source_visibility: SourceVisibility | None = None
-    """When others may read what was submitted."""
+    """When others may read the submitted sources."""
     pools: Pools = ()
-    """Which pool alone times ranked runs: `modal`, `A100=local`, or `any` to let every pool."""
+    """The only pool that times ranked runs: `modal`, `A100=local`, or `any` for every pool."""
 
 
 class TaskWish(BoardWish):
-    """The fields next to a task zip."""
+    """The form fields sent with a task zip."""
 
     lenient: bool = False
     """Ignore unknown keys of task.yml and empty case lists, for tasks written for KernelBot."""
 
 
 class NewBoardWish(TaskWish):
-    """The fields next to the zip of a new board."""
+    """The form fields sent with the zip of a new board."""
 
     name: Name | None = None
-    """Else the task's own."""
+    """Defaults to the task's own name."""
 
 
 class GuestsOrder(RequestBody):
-    """Who may see a private board, or may not any more."""
+    """People to invite to a private board, or to remove from it."""
 
     guests: Annotated[tuple[Guest, ...], Field(min_length=1, max_length=MOST_GUESTS)]
 
 
 class GuestsAnswer(ResponseBody):
-    """Everybody who was invited to a board."""
+    """Everyone who is invited to a board."""
 
     guests: tuple[str, ...]
 
 
 class RejudgeOrder(RequestBody):
-    """Whose best submissions are judged by the present task: those of this earlier version."""
+    """The earlier version whose best submissions the current task judges again."""
 
     version: Annotated[int, Field(ge=1, lt=1 << 31), WHOLE]
 
@@ -84,20 +84,20 @@ class Rejudging(ResponseBody):
 
 
 class CheckState(StrEnum):
-    """How far the check of a task is."""
+    """The progress of a task's check."""
 
     WAITING = "waiting"
     """It waits for its turn."""
     RUNNING = "running"
-    """The task's own solutions are run."""
+    """The task's own solutions are running."""
     PUBLISHED = "published"
-    """They ended as they must, and the board is there."""
+    """The solutions got their expected verdicts, and the board is published."""
     REFUSED = "refused"
     """Nothing was published; `problem` says why."""
 
 
 class CheckRun(ResponseBody):
-    """One run of a check, in words; `ok` once it has ended."""
+    """One run of a check, in words; `ok` is set once it has ended."""
 
     words: str
     ok: bool | None
@@ -111,7 +111,7 @@ class CheckProblem(ResponseBody):
 
 
 class GpuCheck(ResponseBody):
-    """On which GPU type the task was run; `obstacle` says why it was not."""
+    """A GPU type of the check; `obstacle` says why the task was not run on it."""
 
     gpu: str
     obstacle: str
@@ -121,13 +121,13 @@ class PublishedAnswer(ResponseBody):
     """What publishing did."""
 
     board: BoardLine | None
-    """The board as it is now; None: it was deleted since."""
+    """The current board; None: it was deleted since."""
     task_version: int
     version_note: str
     change: str
-    """`created`, `new-version`, `configured`, or `unchanged` where all was so already."""
+    """`created`, `new-version`, `configured`, or `unchanged`."""
     checked: tuple[GpuCheck, ...]
-    """Empty where the board has had this state of the task before."""
+    """Empty if the board has had this state of the task before."""
 
 
 class CheckAnswer(ResponseBody):
@@ -135,18 +135,18 @@ class CheckAnswer(ResponseBody):
 
     id: int
     name: str
-    """Of the board."""
+    """The name of the board."""
     state: CheckState
     begun: tuple[str, ...]
-    """What the check has begun with, in words."""
+    """What the check has started, in words."""
     runs: tuple[CheckRun, ...]
     remarks: tuple[str, ...]
-    """What was found once it has ended."""
+    """The findings once it has ended."""
     problem: CheckProblem | None
     published: PublishedAnswer | None
 
 
 class ChecksAnswer(ResponseBody):
-    """One's own checks of the last month, newest first, at most a hundred."""
+    """The caller's checks of the last month, newest first, at most a hundred."""
 
     checks: tuple[CheckAnswer, ...]

@@ -1,4 +1,4 @@
-"""Submissions: how one is handed in, followed and read."""
+"""Bodies for submitting, following and reading submissions."""
 
 from datetime import datetime
 from typing import Annotated
@@ -17,7 +17,7 @@ from runners.contract.verdict import Verdict
 
 
 class OrderFields(RequestBody):
-    """What is to become of a file; without board or GPU types its heading names them."""
+    """How to run a file; a missing board or GPU type comes from its header."""
 
     mode: Mode
     board: Annotated[str, StringConstraints(max_length=200)] | None = None
@@ -25,49 +25,49 @@ class OrderFields(RequestBody):
 
 
 class SubmissionOrder(OrderFields):
-    """A file to hand in, with what is to become of it."""
+    """A file to submit, and how to run it."""
 
     file_name: Annotated[str, StringConstraints(min_length=1, max_length=300)]
     source: Annotated[str, StringConstraints(max_length=MAX_SOURCE_BYTES)]
 
 
 class Again(RequestBody):
-    """In which mode an earlier submission is run again; None means its own."""
+    """The mode in which to run an earlier submission again; None means its own."""
 
     mode: Mode | None = None
 
 
 class Withdrawal(RequestBody):
-    """Why a submission goes off its board."""
+    """Why a submission is taken off its board."""
 
     reason: Reason = ""
 
 
 class Numbered(ResponseBody):
-    """A submission by its number."""
+    """A submission's number."""
 
     id: int
 
 
 class Cancelled(ResponseBody):
-    """How many jobs of a submission had not ended."""
+    """How many unfinished jobs of a submission were cancelled."""
 
     stopped: int
 
 
 class QueuePositionBody(ResponseBody):
-    """A queued job's place, from 1, and about how long until it ends; None: nobody knows."""
+    """A queued job's position, from 1, and the estimated seconds until it ends; None: unknown."""
 
     position: int
     estimate_s: float | None
     paused: str | None
-    """Why no jobs of this GPU type begin at the moment."""
+    """Why no jobs on this GPU type are started now."""
     running: int = 0
-    """How many jobs of this GPU type run now."""
+    """How many jobs on this GPU type run now."""
 
 
 class JobAnswer(ResponseBody):
-    """One submission on one GPU type: its place while it waits, its evaluation at the end."""
+    """One submission on one GPU type: its position while queued, its evaluation at the end."""
 
     id: int
     gpu: str
@@ -75,46 +75,46 @@ class JobAnswer(ResponseBody):
     attempt: int
     max_attempts: int
     error: str | None
-    """What went wrong on our side in the latest attempt."""
+    """The internal error of the latest attempt."""
     pool: str = ""
-    """The pool that alone may time it, as the board's creator said; empty: any."""
+    """The only pool that may time it, set by the board's creator; empty: any."""
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
     stage: str | None
     done: int
-    """Of `total` cases of the stage."""
+    """How many of the stage's `total` cases are done."""
     total: int
     note: str
     place: QueuePositionBody | None
     evaluation: Evaluation | None
-    """Of ranked runs nothing secret is in it."""
+    """Without the secret inputs of ranked runs."""
     cost: float | None = None
-    """Of the GPU seconds of its evaluation; None where no price of the GPU type is set."""
+    """The cost of its GPU seconds; None when the GPU type has no price."""
 
 
 class ExclusionAnswer(ResponseBody):
-    """Why a submission is not ranked whatever its result is."""
+    """Why a submission is not ranked, regardless of its result."""
 
     kind: ExclusionKind
     reason: str
 
 
 class ProfileFile(ResponseBody):
-    """A file that a profile left; its bytes are at `.../files/GPU/NAME`."""
+    """A file of a profile; its bytes are at `.../files/GPU/NAME`."""
 
     gpu: str
     name: str
 
 
 class ProfileFiles(ResponseBody):
-    """Every file that a profile left; none of any other mode."""
+    """Every file of a profile; none in other modes."""
 
     files: tuple[ProfileFile, ...]
 
 
 class SubmissionAnswer(ResponseBody):
-    """Where a submission stands, and how it ended."""
+    """The status of a submission, and its result."""
 
     id: int
     board: BoardLine
@@ -124,7 +124,7 @@ class SubmissionAnswer(ResponseBody):
     task_version_id: int
     file_name: str
     source_hash: str
-    """SHA-256 of the submitted text."""
+    """SHA-256 of the source."""
     mode: Mode
     gpus: tuple[str, ...]
     state: SubmissionState
@@ -132,13 +132,13 @@ class SubmissionAnswer(ResponseBody):
     jobs: tuple[JobAnswer, ...]
     exclusion: ExclusionAnswer | None
     warning: str = ""
-    """Why the file may be no valid Python; the judge's verdict says for certain."""
+    """Why the file may be invalid Python; only the judge's verdict is certain."""
     unserved: tuple[str, ...]
-    """The GPU types for which it waits although nobody is there to judge it."""
+    """The GPU types for which it waits without any live worker."""
 
 
 class JobResultBody(ResponseBody):
-    """How a submission ended on one GPU type; only a passed ranked one has a time."""
+    """A submission's result on one GPU type; only a passed ranked one has a time."""
 
     gpu: str
     verdict: Verdict
@@ -146,7 +146,7 @@ class JobResultBody(ResponseBody):
 
 
 class PastSubmission(ResponseBody):
-    """One line of one's own history."""
+    """One line of the caller's own history."""
 
     id: int
     board: str
@@ -163,7 +163,7 @@ class PastSubmission(ResponseBody):
 
 
 class HistoryAnswer(ResponseBody):
-    """One's own submissions, newest first; `next` is the cursor of the page after this one."""
+    """The caller's own submissions, newest first; `next` is the next page's cursor."""
 
     submissions: tuple[PastSubmission, ...]
     next: str | None
@@ -178,7 +178,7 @@ class SourceAnswer(ResponseBody):
 
 
 class Event(ResponseBody):
-    """One step of a job; `kind` is a state or a stage, `id` what a watcher resumes from."""
+    """One step of a job; `kind` is a state or a stage, a watcher resumes from `id`."""
 
     id: int
     job: int

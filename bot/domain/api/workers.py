@@ -1,4 +1,4 @@
-"""What a machine that judges from elsewhere, an agent, and its server tell each other, as JSON."""
+"""The JSON messages between a remote worker (agent) and its server."""
 
 import re
 from datetime import datetime
@@ -13,23 +13,23 @@ from runners.contract.task import GPU_NAME, Mode
 from runners.contract.wire import Wire
 
 PATH = "/api/v1/agents"
-"""Of every route for agents; what follows is the session, which is one life of one agent."""
+"""The prefix of every route for agents; the session follows it, one per run of an agent."""
 HARNESS_HEADER = "Podium-Harness"
-"""The version of the agent's harness, in every request: another one would measure otherwise."""
+"""The version of the agent's harness, in every request: others could measure differently."""
 SESSION = re.compile(r"^[0-9a-f]{8,32}$")
 
 BODY_MAX = 256 << 10
-"""Bytes of every body but an evaluation."""
+"""The maximum bytes of every body except an evaluation."""
 EVALUATION_MAX = 16 << 20
-"""Bytes of an evaluation: as long a line as a harness may print."""
+"""The maximum bytes of an evaluation: the longest line that a harness may print."""
 NOTICES_S = 20.0
-"""How long an agent waits for a notice, with nothing said, before it asks again."""
+"""How long an agent waits for a notice before it asks again."""
 MOST_NOTICES_S = 60.0
 
 GpuName = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
 Count = Annotated[int, Field(ge=1, le=1024)]
 BigInt = Annotated[int, Field(ge=0, lt=1 << 63)]
-"""What a database has room for."""
+"""The range that a database can store."""
 Runners = Annotated[
     dict[Annotated[str, StringConstraints(max_length=100)], Annotated[int, Field(ge=0, le=1024)]],
     Field(max_length=16),
@@ -38,38 +38,38 @@ Line = Annotated[str, StringConstraints(max_length=16 << 10)]
 
 
 class WorkerConfig(Wire):
-    """The server's answer to an agent that has just begun."""
+    """The server's response to an agent that has just started."""
 
     worker: str
-    """The name under which it is known."""
+    """The agent's name on the server."""
     lease_s: float
-    """How long what it holds stays its own without a sign of life."""
+    """How long the agent keeps its jobs without a heartbeat."""
 
 
 class WorkerOffers(Wire):
-    """What the agent's runners offer, by name; None while they have not all been asked."""
+    """What the agent's runners offer, by name; None until all have been asked."""
 
     offers: Annotated[dict[str, Capabilities], Field(max_length=16)] | None
 
 
 class FreeSlots(Wire):
-    """How many evaluations the agent could begin now, by GPU type."""
+    """How many evaluations the agent can start now, by GPU type."""
 
     slots: Annotated[dict[GpuName, Count], Field(min_length=1, max_length=64)]
     runners: Annotated[dict[GpuName, Runners], Field(max_length=64)] | None = None
-    """The same by runner, where several have slots of one GPU type; None of an older agent.
+    """The same by runner, when several serve one GPU type; None from an older agent.
 
-    A job that is pinned to a pool goes to a runner of that pool alone.
+    A job pinned to a pool goes only to a runner of that pool.
     """
 
     @model_serializer(mode="wrap")
     def _without_none(self, inner: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """As an older server reads it, wherever it can be."""
+        """Omit None, so that an older server accepts it where possible."""
         return {key: value for key, value in inner(self).items() if value is not None}
 
 
 class ClaimedJob(Wire):
-    """One job that is the agent's from here on."""
+    """A job that the agent holds from now on."""
 
     id: int
     submission: int
@@ -79,11 +79,11 @@ class ClaimedJob(Wire):
     call: str | None
     created_at: datetime
     pool: str | None = None
-    """The pool that alone may do it."""
+    """The only pool that may run it."""
 
     @classmethod
     def of(cls, job: LeasedJob, *, with_pool: bool) -> "ClaimedJob":
-        """The job as it travels; with its pool only to an agent that knows of pools."""
+        """Return the job as sent; with its pool only to an agent that knows pools."""
         return cls(
             id=job.id,
             submission=job.submission,
@@ -97,13 +97,13 @@ class ClaimedJob(Wire):
 
     @model_serializer(mode="wrap")
     def _without_pool(self, inner: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """As an older agent reads it, unless the job is pinned."""
+        """Omit the pool for older agents, unless the job is pinned."""
         found: dict[str, object] = inner(self)
         return {key: value for key, value in found.items() if key != "pool" or value}
 
     @property
     def leased(self) -> LeasedJob:
-        """The job as a dispatcher knows it."""
+        """Return the job as a dispatcher uses it."""
         return LeasedJob(
             id=JobId(self.id),
             submission=SubmissionId(self.submission),
@@ -117,65 +117,65 @@ class ClaimedJob(Wire):
 
 
 class Claimed(Wire):
-    """What a claim gave; nothing when nothing is due."""
+    """The claimed jobs; empty when none is due."""
 
     jobs: tuple[ClaimedJob, ...] = ()
 
 
 class HeldJob(Wire):
-    """A job that the agent takes for its own."""
+    """A job that the agent believes it holds."""
 
     id: BigInt
     fence: BigInt
 
 
 class Held(Wire):
-    """Everything that the agent takes for its own."""
+    """All jobs that the agent believes it holds."""
 
     jobs: Annotated[tuple[HeldJob, ...], Field(max_length=4096)]
 
 
 class JobBeat(Wire):
-    """A job that is still the agent's; those that are not told of are lost."""
+    """A job that the agent still holds; jobs that are not listed are lost."""
 
     id: int
     cancel_requested: bool
 
 
 class Beats(Wire):
-    """The answer to a sign of life."""
+    """The response to a heartbeat."""
 
     jobs: tuple[JobBeat, ...] = ()
 
 
 class JobNotice(Wire):
-    """A hint, as `bot.ports.Notice`."""
+    """A hint, like `bot.ports.Notice`."""
 
     topic: str
     payload: str
 
 
 class JobNotices(Wire):
-    """The hints that came while the agent waited."""
+    """The notices that arrived while the agent waited."""
 
     notices: tuple[JobNotice, ...] = ()
 
 
 class RunnerCall(Wire):
-    """The id by which the agent's runner knows a started evaluation."""
+    """The runner's id of a started evaluation."""
 
     call: Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
 class GivenUp(Wire):
-    """How an attempt ended that gave no evaluation."""
+    """How an attempt without an evaluation ended."""
 
     why: GiveUpReason
     error: Line = ""
 
 
 class LogLines(Wire):
-    """Events of the agent, each one line of JSON."""
+    """Log events of the agent, one JSON line each."""
 
     lines: Annotated[tuple[Line, ...], Field(max_length=200)]
     lost: Annotated[int, Field(ge=0)] = 0

@@ -1,1 +1,1 @@
-"""Task folders: what is in one, and how it is read, checked and packed."""
+"""Task folders: their contents, and how they are read, checked and packed."""

@@ -1,4 +1,4 @@
-"""Zips from people: read without trusting a single field of them."""
+"""Reads zips from people, and trusts none of their fields."""
 
 import io
 import posixpath
@@ -14,17 +14,17 @@ MAX_PACKED = 10 << 20
 MAX_UNPACKED = 32 << 20
 MAX_ENTRIES = 1_000
 MAX_RATIO = 200
-"""Unpacked bytes per packed byte of one entry, above 64 KiB."""
+"""The maximum ratio of unpacked to packed bytes of an entry, above 64 KiB."""
 _ALWAYS_SMALL = 64 << 10
 MAX_NAME = 240
 METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-"""The compressions that Python unpacks no further than asked; bz2 and LZMA have no such bound."""
+"""The compressions that Python can unpack to a limit; bz2 and LZMA have no limit."""
 
 _NESTED = re.compile(r"\.(zip|tar|tgz|gz|bz2|xz|7z|rar|zst|whl|jar)$", re.IGNORECASE)
 _LITTER = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")
 _FORM = "a task's zip holds one folder with task.yml in it, as `podium task pack DIR` makes it"
 _UTF8 = 0x800
-"""The flag of an entry whose name is UTF-8; any other name is of code page 437."""
+"""The flag of an entry with a UTF-8 name; other names are in code page 437."""
 
 
 def _refusal(name: str, message: str) -> UserError:
@@ -32,9 +32,9 @@ def _refusal(name: str, message: str) -> UserError:
 
 
 def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
-    """The bundle in a zip; UserError `bad-zip` names the entry and the correct form.
+    """Return the bundle in a zip; UserError `bad-zip` names the entry and the correct form.
 
-    `name` is the zip's own, without its suffix: a task at the top of the zip has no other.
+    `name` is the zip's own, without its suffix; it names a task at the top level of the zip.
     """
     if len(data) > MAX_PACKED:
         raise _refusal("", f"the zip has {len(data):,} bytes; at most {MAX_PACKED:,} are taken")
@@ -48,7 +48,7 @@ def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
 
 
 def write_zip(bundle: TaskBundle) -> bytes:
-    """A zip that `read_zip` takes, as far as the bundle's own files allow it."""
+    """Return a zip that `read_zip` accepts, if the bundle's own files allow it."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for name, content in bundle.files.items():
@@ -57,7 +57,7 @@ def write_zip(bundle: TaskBundle) -> bytes:
 
 
 def _compression(content: bytes) -> int:
-    """Deflate, but for what would unpack to more times its size than is taken."""
+    """Return deflate, except for content that would exceed the maximum ratio."""
     small = len(content) <= _ALWAYS_SMALL
     dense = small or len(content) <= MAX_RATIO * len(zlib.compress(content)) // 2
     return zipfile.ZIP_DEFLATED if dense else zipfile.ZIP_STORED
@@ -82,7 +82,7 @@ def _read_entries(archive: zipfile.ZipFile) -> dict[str, bytes]:
 
 
 def _require_safe(entry: zipfile.ZipInfo) -> None:
-    # `filename` was cut at NUL and had its separators rewritten; the original is what they sent.
+    # `filename` is cut at NUL and has its separators replaced; the original is what was sent.
     name = entry.orig_filename
     message = _name_fault(name) or _kind_fault(entry)
     if message:
@@ -128,7 +128,7 @@ def _kind_fault(entry: zipfile.ZipInfo) -> str:
 
 
 def _require_apart(entries: list[zipfile.ZipInfo]) -> None:
-    """Refuse entries which share packed bytes, the trick of the smallest zip bombs."""
+    """Refuse entries that share packed bytes, a technique of zip bombs."""
     end = 0
     for entry in sorted(entries, key=lambda e: e.header_offset):
         if entry.header_offset < end:
@@ -137,7 +137,7 @@ def _require_apart(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _stored_length(entry: zipfile.ZipInfo) -> int:
-    """The bytes of an entry's name in the zip."""
+    """Return the length in bytes of an entry's name in the zip."""
     return len(entry.orig_filename.encode("utf-8" if entry.flag_bits & _UTF8 else "cp437"))
 
 

@@ -16,9 +16,9 @@ _PACK = "`podium task pack DIR` makes a zip with all that a task takes from besi
 
 @dataclass(frozen=True, slots=True)
 class TaskBundle:
-    """Files by posix path; `root` is the task's folder among them, empty for the top.
+    """Files by POSIX path; `root` is the task's folder, empty for the top level.
 
-    `name` is what the task is called unless somebody says otherwise: as its folder, when empty.
+    `name` is the task's default name; if empty, the folder's.
     """
 
     files: Mapping[str, bytes]
@@ -26,7 +26,7 @@ class TaskBundle:
     name: str = ""
 
     def locate(self, source: str) -> str:
-        """The path of `source`, written relative to the task's folder; UserError if it escapes."""
+        """Return the path of `source`, relative to the task's folder; UserError if it escapes."""
         path = posixpath.normpath(posixpath.join(self.root, source))
         outside = path.startswith(("../", "/")) or path == ".."
         if outside or "\\" in source or "\0" in source:
@@ -34,7 +34,7 @@ class TaskBundle:
         return path
 
     def text(self, source: str) -> str:
-        """The UTF-8 text of a file, written relative to the task's folder."""
+        """Return the UTF-8 text of a file, given relative to the task's folder."""
         path = self.locate(source)
         data = self.files.get(path)
         if data is None:
@@ -47,7 +47,7 @@ class TaskBundle:
             raise UserError("bad-task", f"{path}:{line}: this is not UTF-8 text") from error
 
     def under(self, folder: str) -> tuple[str, ...]:
-        """The names of the files directly in `folder` of the task, sorted."""
+        """Return the names of the files directly in `folder` of the task, sorted."""
         prefix = posixpath.join(self.root, folder) + "/"
         names = (path.removeprefix(prefix) for path in self.files if path.startswith(prefix))
         return tuple(sorted(name for name in names if "/" not in name))
@@ -62,7 +62,7 @@ _EXPECTED = {"correct": Verdict.PASSED, "wrong": Verdict.WRONG_ANSWER}
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """One shipped submission; `name` is its path inside the task, `needs` what it runs on."""
+    """A shipped submission; `name` is its path in the task, `needs` what it requires."""
 
     name: str
     source: str
@@ -71,7 +71,7 @@ class Solution:
 
 
 def solutions(bundle: TaskBundle) -> tuple[Solution, ...]:
-    """The files of solutions/correct and solutions/wrong, by name, correct ones first."""
+    """Return the files of solutions/correct and solutions/wrong, by name, correct ones first."""
     return tuple(
         _solution(bundle, f"solutions/{kind}/{name}", expected)
         for kind, expected in _EXPECTED.items()

@@ -1,4 +1,4 @@
-"""Competition YAML: a set of tasks with its deadlines and GPU types, in KernelBot's form."""
+"""Competition YAML: tasks with deadlines and GPU types, in KernelBot's format."""
 
 import json
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class Competition:
 
 
 class _Lenient(Wire):
-    """Sets come from elsewhere: a key of theirs that is not ours is passed over."""
+    """Competition files come from elsewhere: unknown keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -80,7 +80,7 @@ def parse_competition(data: bytes, file: str) -> Competition:
 
 
 def _warnings(document: Document) -> Iterator[str]:
-    """What is said about the keys that were passed over."""
+    """Yield the warnings about ignored keys."""
     yield from _unknown_keys(document, (), document.value, _CompetitionFile)
     problems = document.value["problems"]
     for i, problem in enumerate(problems if isinstance(problems, list) else ()):

@@ -1,11 +1,11 @@
-"""Sources that answer without computing: a right kernel whose result is overwritten."""
+"""Submissions that answer without computing: a correct kernel whose result is overwritten."""
 
 from runners.contract.task import TaskFormat
 
 DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
-"""What an answer is filled with, as Python spells it; integers take -1 in place of NaN."""
+"""The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
 REPLAY = "its first input"
-"""The answer of a model that remembers its first one."""
+"""The answer of a model that caches its first one."""
 
 _WRAPPER = """
 
@@ -64,17 +64,17 @@ ModelNew.forward = _forward
 
 
 def degenerate_answers(task_format: TaskFormat) -> tuple[str, ...]:
-    """What no task of the format may take for right.
+    """Return the answers that no task of the format may accept.
 
-    The inputs of a KernelBench problem differ in their numbers alone: a mean over millions of them,
-    as a loss is, may hardly change. Other tasks may have a single test.
+    The inputs of a KernelBench problem differ only in their values: a mean over millions of them,
+    such as a loss, may hardly change. Other tasks may have a single test.
     """
     replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
     return (*DEGENERATE, *replay)
 
 
 def degenerate_source(source: str, answer: str, task_format: TaskFormat) -> str:
-    """A submission which calls `source`'s kernel and then gives another answer than its result."""
+    """Return a submission that runs `source`'s kernel and then replaces its result."""
     if answer == REPLAY:
         return source + _REPLAY
     return source + _WRAPPER.format(number=DEGENERATE[answer]) + _KERNELS[task_format]

@@ -1,4 +1,4 @@
-"""The rules of tasks whose submissions are built or launched by the judge."""
+"""Rules for tasks whose submissions the judge builds or launches."""
 
 import posixpath
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _OURS = frozenset(
     {"-o", "--output-file", "-c", "--compile", "-E", "-ptx", "-cubin", "-run", "--run"}
 )
-"""The compiler's flags that decide what it makes."""
+"""Compiler flags that control its output."""
 
 
 def check_program(config: BuildConfig, document: Document) -> None:
-    """UserError with its line for what no compiler could take."""
+    """Raise UserError with the line for options that no compiler accepts."""
     for i, name in enumerate(config.sources):
         if not name.endswith(_SUFFIXES):
             words = (
@@ -43,7 +43,7 @@ def check_program(config: BuildConfig, document: Document) -> None:
 def check_evaluation(
     config: BuildConfig, document: Document, files: Mapping[str, str], submission_file: str
 ) -> None:
-    """UserError when the sources leave out the task's own program, or the submission."""
+    """Raise UserError when the sources lack the task's own program or the submission."""
     path = ("config", "sources")
     if not set(config.sources) - {submission_file}:
         words = "none of the sources is the task's own; name the one with `main`, such as eval.cu"
@@ -57,15 +57,15 @@ def check_evaluation(
 def headers(
     config: BuildConfig, document: Document, bundle: TaskBundle, taken: Mapping[str, str]
 ) -> dict[str, str]:
-    """The files of `include_dirs` by their flat names, as they lie next to the sources.
+    """Return the files of `include_dirs` by flat name, as they are next to the sources.
 
-    UserError when a folder is not there, lies elsewhere, or has a folder in it.
+    UserError when a folder is missing, is outside the task, or has a subfolder.
     """
     found: dict[str, str] = {}
     for i, written in enumerate(config.include_dirs):
         folder = posixpath.normpath(written)
         if folder == ".":
-            continue  # where the task's files lie is looked through anyway
+            continue  # the task's own folder is searched anyway
         fault = _fault_of(written, folder, bundle)
         if not fault:
             for name in bundle.under(folder):
@@ -98,20 +98,20 @@ def _fault_of(written: str, folder: str, bundle: TaskBundle) -> str:
 
 
 MAX_CONFIG = 16 << 10
-"""Bytes of `config` as it travels to each candidate."""
+"""The maximum bytes of `config` as sent to each candidate."""
 _SWITCHES = (
     "use_fast_math", "extra-device-vectorization", "restrict", "device-int128", "disable-warnings",
 )  # fmt: skip
 _VALUED = (
     "std", "maxrregcount", "fmad", "ftz", "prec-sqrt", "prec-div", "ptxas-options", "diag-suppress",
 )  # fmt: skip
-"""Options of NVRTC that a task may give; source: NVRTC's documentation, "Supported Options"."""
+"""NVRTC options that a task may set; source: NVRTC's documentation, "Supported Options"."""
 _FLAG = re.compile(rf"--?(?:{'|'.join(_SWITCHES)}|(?:{'|'.join(_VALUED)})=[\w+.,=-]+)")
 _MACRO = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def check_launch(launch: Launch, cases: Sequence[Workload], document: Document) -> None:
-    """Refuse a launch that has no numbers for some case, or that writes to no output."""
+    """Refuse a launch that has no values for some case, or that writes to no output."""
     try:
         plan = LaunchPlan.of(launch)
         for case in cases:
@@ -126,7 +126,7 @@ def check_launch(launch: Launch, cases: Sequence[Workload], document: Document) 
 
 
 def check_config(config: BuildConfig, document: Document) -> None:
-    """Refuse what the compiler of device code, NVRTC, does not know or would never look at."""
+    """Refuse what NVRTC, the compiler of device code, does not know or would ignore."""
     if len(config.model_dump_json()) > MAX_CONFIG:
         words = f"'config' takes more than {MAX_CONFIG:,} bytes; put long text into a header"
         raise document.refusal(("config",), words)

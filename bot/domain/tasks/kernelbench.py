@@ -1,4 +1,4 @@
-"""KernelBench's problems as tasks: a checkout's files in, the files of task folders out."""
+"""Converts KernelBench's problems to tasks: from the files of a checkout to task folders."""
 
 import ast
 import re
@@ -9,13 +9,13 @@ from bot.domain.tasks.lint import defined_names, parse_python
 
 PRECISIONS = ("fp32", "fp16", "bf16")
 TESTS = 5
-"""As many as KernelBench's own scripts have trials."""
+"""The number of trials in KernelBench's own scripts."""
 
 _LEVEL = re.compile(r"level(\d+)")
 _FILE = re.compile(r"(\d+)_(\w.*)\.py")
 _NEEDED = frozenset({"Model", "get_inputs", "get_init_inputs"})
 _LIBRARIES = ("einops", "numpy", "torchvision", "transformers")
-"""What a problem may import besides torch, and no runner is sure to have."""
+"""What a problem may import besides torch, and a runner may lack."""
 
 _TASK = """\
 files:
@@ -62,7 +62,7 @@ class ModelNew(Right):
 
 
 def problem_tasks(sources: Mapping[str, str], precision: str) -> dict[str, str]:
-    """The files of a set of tasks, by path, from problems by a path such as `level1/1_Name.py`.
+    """Return the files of a set of tasks, from problems by path such as `level1/1_Name.py`.
 
     UserError names the first file that is no problem.
     """
@@ -79,7 +79,7 @@ def problem_tasks(sources: Mapping[str, str], precision: str) -> dict[str, str]:
 
 
 def is_problem(path: str) -> bool:
-    """Whether a path, of which the last two parts matter, is named as a problem is."""
+    """Return whether a path's last two parts are named like a problem."""
     folder, _, file = path.rpartition("/")
     level = _LEVEL.fullmatch(folder.rpartition("/")[2])
     return level is not None and _FILE.fullmatch(file) is not None
@@ -136,7 +136,7 @@ def _files(source: str, path: str, name: str, precision: str) -> dict[str, str]:
 
 
 def _renamed(source: str, name: str) -> str:
-    """The problem with its model under another name; as long as the model needs the rest of it."""
+    """Return the problem with its model renamed, as the model may need the rest of the file."""
     return re.sub(r"\bModel\b", name, source)
 
 

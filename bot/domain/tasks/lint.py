@@ -1,4 +1,4 @@
-"""What is wrong with a task although its files can be read."""
+"""Finds errors in a task whose files can be read."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ from runners.contract.verdict import Verdict
 
 
 LONGEST_FAULT = 300
-"""Characters that are told of what is wrong."""
+"""The most characters of an error that are shown."""
 
 
 def parse_python(text: str, file: str) -> ast.Module:
-    """The syntax tree; UserError with the line when it does not parse."""
+    """Return the syntax tree; UserError with the line when it does not parse."""
     try:
         return module_tree(text)
     except SyntaxError as error:
@@ -27,9 +27,9 @@ def parse_python(text: str, file: str) -> ast.Module:
 
 
 def python_fault(source: str) -> str | None:
-    """What is wrong with a source, and in which line; None where Python can parse it.
+    """Return the syntax error and its line; None when Python can parse the source.
 
-    As bytes, as Python reads a file: a line at its head may name a coding.
+    Parsed as bytes, like a file: a first line may declare an encoding.
     """
     try:
         ast.parse(source.encode(errors="surrogatepass"))
@@ -41,12 +41,12 @@ def python_fault(source: str) -> str | None:
 
 
 def defined_names(tree: ast.Module) -> frozenset[str]:
-    """The names which the module binds at its top level, also under `if`, `try` and `with`."""
+    """Return the names bound at the module's top level, also under `if`, `try` and `with`."""
     return frozenset(name for statement in _top(tree.body) for name in _bound(statement))
 
 
 def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """In no order, and with a list of our own: a chain of `elif` is as deep as it is long."""
+    """Yield in any order, with an explicit stack: a chain of `elif` nests as deep as it is long."""
     waiting = list(body)
     while waiting:
         statement = waiting.pop()
@@ -56,7 +56,7 @@ def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _blocks(statement: ast.stmt) -> tuple[Sequence[ast.stmt], ...]:
-    """The statements within one that still run at the module's top level."""
+    """Return the nested statements that still run at the module's top level."""
     match statement:
         case ast.If(body=body, orelse=orelse):
             return (body, orelse)
@@ -83,14 +83,14 @@ def _bound(statement: ast.stmt) -> Iterable[str]:
 
 
 def _assigned(targets: Iterable[ast.expr]) -> Iterator[str]:
-    """The names among the targets, also of `a, b = ...`; not the `x` of `x.a = ...`."""
+    """Yield the names among the targets, also in `a, b = ...`; not the `x` of `x.a = ...`."""
     for node in (node for target in targets for node in ast.walk(target)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
 
 
 def wants_cuda(tree: ast.Module) -> bool:
-    """Whether the code names CUDA as a device with no question whether there is one."""
+    """Return whether the code names CUDA as a device without a check that it is available."""
     return any(_is_cuda(node) for node in _unguarded(tree))
 
 
@@ -105,7 +105,7 @@ def _is_cuda(node: ast.AST) -> bool:
 
 
 def _unguarded(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node but comparisons and what stands under a test of `is_available`."""
+    """Yield all nodes except comparisons and code under a test of `is_available`."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -124,11 +124,11 @@ def _asks_for_cuda(test: ast.expr) -> bool:
 
 
 _MOST_CASES = 100
-"""Of tests and of benchmarks that are compared with each other, each with each."""
+"""The most tests, and benchmarks, that are compared pairwise."""
 
 
 def lint(task: TaskDefinition, shipped: tuple[Solution, ...]) -> tuple[Finding, ...]:
-    """Every static finding on the task."""
+    """Return every static finding on the task."""
     remarks = (
         *_on_words(task),
         *_on_solutions(shipped),
@@ -138,7 +138,7 @@ def lint(task: TaskDefinition, shipped: tuple[Solution, ...]) -> tuple[Finding, 
 
 
 def _on_cases(task: TaskDefinition) -> Iterator[str]:
-    """What their sizes tell; the cases of a KernelBench problem have none."""
+    """Yield findings from the cases' sizes; KernelBench problems have none."""
     yield from _on_repeats("tests", task.tests)
     yield from _on_repeats("benchmarks", task.benchmarks)
     yield from _on_small_benchmarks(task)

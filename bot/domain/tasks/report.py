@@ -1,18 +1,18 @@
-"""What a check of a task found, ready for a door to draw."""
+"""The findings of a task's check, ready for a front end to show."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How grave a finding is."""
+    """How severe a finding is."""
 
     ERROR = "error"
-    """The task must not be published like this."""
+    """The task must not be published with it."""
     WARNING = "warning"
-    """The task works, and could be better."""
+    """The task works, but could be better."""
     INFO = "info"
-    """Something that was done, or skipped and why."""
+    """Something that was done, or skipped with a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """Every finding on a task on one GPU type.
+    """All findings on a task on one GPU type.
 
-    `obstacle` says why its solutions could not be run; it is empty when they were.
+    `obstacle` says why its solutions could not be run; empty when they were.
     """
 
     task: str
@@ -38,23 +38,23 @@ class TaskReport:
 
     @property
     def dry_run(self) -> bool:
-        """Whether the task's solutions were run."""
+        """Return whether the task's solutions were run."""
         return not self.obstacle
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """What speaks against publishing the task."""
+        """Return the findings that prevent publishing."""
         return tuple(each for each in self.findings if each.level is Level.ERROR)
 
     @property
     def ok(self) -> bool:
-        """Whether it was run, and nothing speaks against publishing it."""
+        """Return whether the task was run and may be published."""
         return self.dry_run and not self.errors
 
 
 @dataclass(frozen=True, slots=True)
 class CheckStep:
-    """One run of a check as it stands: waiting, at a stage, or ended with its finding.
+    """One run of a check: waiting, at a stage, or ended with its finding.
 
     `name` is the solution's path or what is tried; `done` of `total` counts the stage's cases.
     """

@@ -1,4 +1,4 @@
-"""The files of a new task, which run as they are and are meant to be changed."""
+"""The files of a new task, which run unchanged and are meant to be edited."""
 
 import re
 
@@ -89,7 +89,7 @@ def custom_kernel(data: input_t) -> output_t:
 
 
 def scaffold(name: str) -> dict[str, str]:
-    """The files of a new task by path inside its folder; UserError for a name that cannot be."""
+    """Return a new task's files by path in its folder; UserError for an invalid name."""
     if _NAME.fullmatch(name) is None:
         raise UserError(
             "bad-name",

@@ -1,4 +1,4 @@
-"""The keys of task.yml: their types, and what one document must satisfy by itself."""
+"""The keys of task.yml: their types, and the constraints within one document."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from runners.contract.wire import Wire
 from runners.languages import names_of, spec_of, specs
 
 SLOT = "@SUBMISSION@"
-"""The source which stands for the submission."""
+"""Stands for the submission's source."""
 MAX_CASES = 200
 
 
@@ -53,7 +53,7 @@ class FileEntry(Wire):
 
 
 class TaskYaml(Wire):
-    """task.yml as it is written; the keys that both have mean the same in `TaskDefinition`."""
+    """task.yml as written; keys also in `TaskDefinition` have the same meaning there."""
 
     files: Annotated[tuple[FileEntry, ...], Field(min_length=1, max_length=100)]
     lang: Annotated[LanguageName, BeforeValidator(_known_language)]
@@ -83,11 +83,11 @@ class TaskYaml(Wire):
     isolation: tuple[IsolationLayer, ...] = ()
     version_note: str = ""
     validation: dict[str, object] | None = None
-    """KernelBot's later look at the best submissions, which is not done here: passed over."""
+    """KernelBot's later validation of the best submissions, which Podium ignores."""
 
 
 def read_schema(document: Document, *, strict: bool) -> tuple[TaskYaml, tuple[str, ...]]:
-    """The keys of a document, checked, and what was passed over when not `strict`."""
+    """Return a document's validated keys, and the warnings when not `strict`."""
     warnings = _unknown_keys(document, strict=strict)
     written = _validate(document)
     return written, warnings + _check(written, document, strict=strict)
@@ -173,7 +173,7 @@ def _check_slot(written: TaskYaml, document: Document) -> None:
 
 
 def _check_language(written: TaskYaml, document: Document) -> None:
-    """Refuse what would be accepted and never looked at."""
+    """Refuse keys that the language would ignore."""
     spec = spec_of(written.lang)
     foreign = sorted(written.config.model_fields_set - spec.config_keys)
     path = ("config", *foreign[:1])
@@ -238,7 +238,7 @@ def _check_code(written: TaskYaml, launch: Launch, document: Document) -> None:
 
 
 def _formulas(written: TaskYaml) -> Iterator[tuple[tuple[str, ...], int | str]]:
-    """Every formula of the work that a case takes, with its path."""
+    """Yield every formula of a case's work, with its path."""
     if written.flops is not None:
         yield ("flops",), written.flops
     if written.bytes is not None:

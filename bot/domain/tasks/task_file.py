@@ -1,4 +1,4 @@
-"""task.yml: the one schema, read from a bundle into a `TaskDefinition`."""
+"""task.yml: its single parser, from a bundle to a `TaskDefinition`."""
 
 import hashlib
 import json
@@ -19,9 +19,9 @@ from runners.languages import spec_of
 
 REFERENCE = "reference.py"
 MAX_TASK = 8 << 20
-"""Bytes of a whole task as it travels: with the largest submission it fits one request."""
+"""The maximum bytes of a task as sent: one request holds it and the largest submission."""
 ROUNDS = "rounds.json"
-"""The file of a task made from a request that says how its kernels are timed."""
+"""In a task made from a request, the file that says how its kernels are timed."""
 
 _SHARED = frozenset({"task.py", "utils.py"})
 _HEADERS = (".h", ".hpp", ".hh", ".cuh", ".inc", ".inl")
@@ -40,7 +40,7 @@ class _Source:
     bundle: TaskBundle
 
     def read(self, path: Path, source: str) -> str:
-        """The text of a file that task.yml names at `path`."""
+        """Return the text of a file that task.yml names at `path`."""
         try:
             return self.bundle.text(source)
         except UserError as error:
@@ -49,7 +49,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class ParsedTask:
-    """A task, and what was passed over in a file imported from a KernelBot set."""
+    """A task, and the warnings about ignored keys of a KernelBot set."""
 
     task: TaskDefinition
     warnings: tuple[str, ...] = ()
@@ -58,12 +58,12 @@ class ParsedTask:
 def parse_task(
     bundle: TaskBundle, *, name: str | None = None, strict: bool = True
 ) -> TaskDefinition:
-    """The task of a bundle; UserError with file and line when anything is not as it must be."""
+    """Return the task of a bundle; UserError with file and line when anything is invalid."""
     return read_task(bundle, name=name, strict=strict).task
 
 
 def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = True) -> ParsedTask:
-    """As `parse_task`, with the warnings of a reading that is not strict.
+    """Do the same as `parse_task`, with warnings when not strict.
 
     `name` defaults to the bundle's.
     """
@@ -78,7 +78,7 @@ def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = Tru
 
 
 def digest(task: TaskDefinition) -> str:
-    """A hash of everything that makes two versions of a task differ; not of the version's note."""
+    """Return a hash of everything that makes task versions differ; not of the version's note."""
     content = task.model_dump(mode="json", exclude={"version_note"})
     content["files"] = sorted(content["files"].items())
     content["shared_files"] = sorted(content["shared_files"])
@@ -186,7 +186,7 @@ def _add_templates(source: _Source, files: dict[str, str]) -> dict[str, str]:
 
 
 def _grader(source: _Source, files: dict[str, str]) -> Grader:
-    """The grader asked for, else the first that can grade what the task brings."""
+    """Return the requested grader, else the first that can grade the task."""
     wanted = source.written.grader
     faults = {grader: _fault(grader, source, files) for grader in Grader}
     if wanted is not None:
@@ -203,7 +203,7 @@ def _grader(source: _Source, files: dict[str, str]) -> Grader:
 
 
 def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
-    """Why a grader cannot grade the task; empty when it can."""
+    """Return why a grader cannot grade the task; empty when it can."""
     written = source.written
     match grader:
         case Grader.NATIVE if _own(written):
@@ -220,7 +220,7 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
 
 
 def _own(written: TaskYaml) -> str:
-    """Why it is not for our own judge, whatever its files define; empty when it is."""
+    """Return why our own judge cannot grade it, regardless of its files; empty when it can."""
     if written.multi_gpu:
         return "a task with multi_gpu brings its own evaluation"
     if _is_program(written):
@@ -231,7 +231,7 @@ def _own(written: TaskYaml) -> str:
 
 
 def _wanted_by_launch(written: TaskYaml) -> frozenset[str]:
-    """Device code writes into memory that the judge lays ready: it must know the output's form."""
+    """Return what a launch needs: the judge allocates the output, so it must know its shape."""
     return frozenset({"ref_kernel"}) if written.launch is not None else frozenset()
 
 
@@ -247,6 +247,6 @@ def _device(files: dict[str, str], written: TaskYaml, grader: Grader) -> Device:
         return spec_of(written.lang).device
     sources = {name: text for name, text in files.items() if name.endswith(".py")}
     if grader is Grader.NATIVE:
-        sources.pop(written.config.main, None)  # the evaluation that is not used
+        sources.pop(written.config.main, None)  # the unused evaluation program
     trees = [parse_python(text, name) for name, text in sources.items()]
     return Device.CUDA if any(wants_cuda(tree) for tree in trees) else Device.ANY

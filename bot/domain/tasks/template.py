@@ -1,4 +1,4 @@
-"""A task's templates as people get them, and what becomes of one that is handed in unchanged."""
+"""A task's templates as people get them, and the expected verdicts of unchanged ones."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -12,35 +12,35 @@ from runners.contract.verdict import Verdict
 from runners.languages import spec_by_suffix, spec_of
 
 UNWRITTEN = frozenset({Verdict.WRONG_ANSWER, Verdict.INVALID_SUBMISSION, Verdict.CRASHED})
-"""What a kernel may get whose body is still to be written."""
+"""Verdicts that a kernel without a body may get."""
 _ENTRIES = frozenset({"custom_kernel", "forward"})
 _SHORT = 4096
-"""Characters of the longest source that is looked through for a missing body."""
+"""Longer sources, in characters, are not searched for a missing body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One template as a board hands it out: its heading names that board, and nothing else does."""
+    """A template as a board offers it: its header names only that board."""
 
     name: str
     text: str
 
     @property
     def content(self) -> bytes:
-        """What is downloaded, and handed in again."""
+        """Return the bytes for download, which can be submitted unchanged."""
         return self.text.encode()
 
     @property
     def marker(self) -> str:
-        """The first word of each line of its heading."""
+        """Return the first word of each header line."""
         return self.text.partition(" ")[0]
 
     @property
     def expected(self) -> frozenset[Verdict]:
-        """The verdicts of which it must get one: `passed`, unless it is declared a stub.
+        """Return the verdicts of which it must get one: `passed`, unless it is a stub.
 
-        It is one where its heading expects another verdict, or its function has no body.
-        UserError for a heading that no board takes.
+        It is a stub when its header expects another verdict, or its function has no body. UserError
+        for a header that no board accepts.
         """
         expect = parse_heading(self.text).expect
         if expect is not None:
@@ -49,9 +49,9 @@ class Template:
 
 
 def template_of(task: TaskDefinition, board: str, language: str | None = None) -> Template:
-    """The template of a language as this board hands it out; without one the task's first.
+    """Return the template of a language as this board offers it; by default the first.
 
-    UserError when the task has none, or none of this language.
+    UserError when the task has none, or none in this language.
     """
     names = list(task.templates)
     if not names:
@@ -63,13 +63,13 @@ def template_of(task: TaskDefinition, board: str, language: str | None = None) -
 
 
 def templates(task: TaskDefinition, board: str) -> dict[str, Template]:
-    """Every template as this board hands it out, by the name of its file in the task."""
+    """Return every template as this board offers it, by its file name in the task."""
     files = sorted(set(task.templates.values()))
     return {file: _handed_out(task, board, file) for file in files}
 
 
 def shown_files(task: TaskDefinition, board: str) -> Mapping[str, str]:
-    """The files of a task as this board shows them: a template among them goes to this board."""
+    """Return a task's files as this board shows them; its templates name this board."""
     return task.files | {file: each.text for file, each in templates(task, board).items()}
 
 
@@ -81,7 +81,7 @@ def _handed_out(task: TaskDefinition, board: str, file: str) -> Template:
 
 
 def _is_unwritten(template: Template) -> bool:
-    """Whether the function that the task asks for says, in Python's words, that it has no body."""
+    """Return whether the function that the task requires has no body, in Python."""
     if not template.name.endswith(".py") or len(template.text) > _SHORT:
         return False
     try:

@@ -1,4 +1,4 @@
-"""YAML from outside as plain values, each with the line on which it stands."""
+"""Untrusted YAML as plain values, each with its line."""
 
 import difflib
 import math
@@ -12,10 +12,10 @@ from bot.domain.errors import UserError, fault_words
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 20_000
-"""Values in one document, aliases counted as often as they are used."""
+"""The most values in a document; an alias counts each time it is used."""
 MAX_DEPTH = 24
 MAX_SCALAR = 64
-"""Characters of a value that is no text: YAML's numbers cost more than their length to read."""
+"""The most characters of a value that is no text: long YAML numbers are slow to parse."""
 
 _TEXT = "tag:yaml.org,2002:str"
 _PLAIN = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
@@ -26,30 +26,30 @@ Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A mapping read from `file`; `lines` gives the line of each value by its path."""
+    """A mapping read from `file`; `lines` has the line of each value by its path."""
 
     file: str
     value: dict[str, Value]
     lines: dict[Path, int]
 
     def line(self, path: Path) -> int:
-        """The line of the value at `path`, or of the nearest one above it."""
+        """Return the line of the value at `path`, or of its nearest parent."""
         while path not in self.lines and path:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def refusal(self, path: Path, message: str) -> UserError:
-        """A refusal of the value at `path`."""
+        """Return the refusal of the value at `path`."""
         return refusal(self.file, self.line(path), message)
 
 
 def refusal(file: str, line: int, message: str) -> UserError:
-    """A refusal which names the file and the line."""
+    """Return a refusal with file and line."""
     return UserError("bad-task", f"{file}:{line}: {message}")
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader with dates left as text."""
+    """The safe loader, with dates kept as text."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -60,7 +60,7 @@ _Loader.yaml_implicit_resolvers = {
 
 @dataclass(slots=True)
 class _Reading:
-    """Turns the nodes of one document into plain values, within the budget."""
+    """Converts the nodes of one document to plain values, within the limits."""
 
     file: str
     loader: _Loader
@@ -143,7 +143,7 @@ def _text(data: bytes, file: str) -> str:
 
 
 def _survey(text: str, file: str) -> None:
-    """Refuse what is too large or too deep before anything is built from it."""
+    """Refuse documents that are too large or too deep before building values."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_Loader)):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -166,7 +166,7 @@ def _yaml_refusal(error: yaml.MarkedYAMLError, text: str, file: str) -> UserErro
 
 
 def validation_refusal(document: Document, error: ValidationError) -> UserError:
-    """The first finding of pydantic as a refusal with its line."""
+    """Return pydantic's first error as a refusal with its line."""
     found = error.errors(include_url=False, include_context=False)[0]
     path = tuple(part for part in found["loc"] if part != "[key]")
     if found["type"] == "missing":
@@ -178,12 +178,12 @@ def validation_refusal(document: Document, error: ValidationError) -> UserError:
 
 
 def _is_type_label(part: str | int, document: Document) -> bool:
-    """Whether pydantic put a union's member name, and no key, into the path."""
+    """Return whether a path part is pydantic's label of a union member, not a key."""
     return isinstance(part, str) and not any(part in path for path in document.lines)
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:
-    """What to say about a key that does not exist."""
+    """Return the message for an unknown key."""
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"the keys are: {', '.join(names)}"
