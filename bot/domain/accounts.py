@@ -63,8 +63,7 @@ class Token:
 
     @property
     def is_personal(self) -> bool:
-        """Return whether it is one for programs that call for its person; not a browser's
-        cookie."""
+        """Return whether programs may call with it for its person; cookies do not count."""
         return self.scope in _PERSONAL
 
     @property
