@@ -1,1 +1,1 @@
-"""HTTP: what programs and browsers ask of Podium."""
+"""The HTTP front end for programs and browsers."""

@@ -32,7 +32,7 @@ from runners import plugins
 
 
 class _Application(FastAPI):
-    """An application whose every answer has an id, that to a bug as well."""
+    """An application whose responses all have a request id, even the one to a bug."""
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
@@ -43,11 +43,11 @@ class _Application(FastAPI):
 
 
 def build(door: WebContext) -> FastAPI:
-    """The application with every route there is."""
+    """Return the application with all routes."""
     app = _Application(title="Podium", openapi_url=None)
     app.state.door = door
     app.state.most_at_once = MOST_AT_ONCE
-    # The slices come first: the pages' `/admin/{deed}` would take `/admin/cleanup-jobs`.
+    # The slices come first: otherwise the pages' `/admin/{deed}` would match `/admin/cleanup-jobs`.
     for each in (*slices(), *(plugins.load(routes, name) for name in plugins.names(routes))):
         app.include_router(each.router)
     handle_failures(app)
@@ -66,24 +66,24 @@ _log = structlog.get_logger(__name__)
 
 STARTS_S = 10.0
 CLOSES_S = 5
-"""What requests under way may still take once the door closes."""
+"""Seconds that running requests may still take when the server closes."""
 MOST_AT_ONCE = 4000
-"""Connections and requests; who comes then is asked to come again. A watcher of a page has one."""
+"""The most connections and requests; further ones are asked to retry. A page watcher uses one."""
 SPARE = 100
-"""So many places are kept free by having the longest idle go."""
+"""This many places are kept free by closing the longest idle connections."""
 OTHER_FILES = 512
-"""What the rest of the process may have open besides them."""
+"""How many files the rest of the process may have open."""
 _AT_ONCE = 64
-"""Connections that are accepted before anything else has its turn."""
+"""How many connections are accepted before other tasks get a turn."""
 _AGAIN_S = 1.0
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to the process whose guest it is.
+    """A server that leaves signal handling to the process it runs in.
 
-    It accepts by itself: asyncio tells of a connection by TLS only once its handshake is done, and
-    whoever never begins one would be counted nowhere.
+    It accepts connections itself: asyncio reports a TLS connection only after its handshake, so a
+    client that never starts one would not be counted.
     """
 
     def __init__(self, config: uvicorn.Config, connections: ClientConnections) -> None:
@@ -122,7 +122,7 @@ class _Server(uvicorn.Server):
                     self._begin(accepted, peer[0])
                 else:
                     accepted.close()
-            except OSError as error:  # that of a connection which has ended already, or ours
+            except OSError as error:  # of a connection that has already ended, or ours
                 if error.errno in _EXHAUSTED:
                     _log.warning("nobody can connect", action="no-room", error=str(error))
                     await asyncio.sleep(_AGAIN_S)
@@ -130,7 +130,7 @@ class _Server(uvicorn.Server):
                 await asyncio.sleep(0)
 
     def _begin(self, accepted: socket.socket, address: str) -> None:
-        """Make it a connection, which ends by itself where its handshake takes too long."""
+        """Make it a connection, which is closed when its handshake takes too long."""
         connection = ClientConnection(
             self._connections,
             address,
@@ -148,7 +148,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(door: WebContext, settings: HttpSettings) -> AsyncIterator[str]:
-    """The open door's address; SetupError when it cannot listen there."""
+    """Yield the server's address while it runs; SetupError when it cannot listen there."""
     most = _room()
     trusted = [ip_network(each) for each in settings.proxies]
     with _listening(settings) as listener:
@@ -165,9 +165,9 @@ async def serving(door: WebContext, settings: HttpSettings) -> AsyncIterator[str
 
 
 def _room() -> int:
-    """How many connections there may be: a file for each, where the machine allows as many.
+    """Return how many connections are possible: one file each, up to the machine's limit.
 
-    The usual limit is for older programs, and is raised.
+    The usual soft limit is for older programs, so it is raised.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_AT_ONCE + OTHER_FILES
@@ -197,7 +197,7 @@ def _config(door: WebContext, settings: HttpSettings, most: int) -> uvicorn.Conf
     )
     try:
         config.load()
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # includes ssl.SSLError
         raise SetupError(
             f"the certificate {settings.certificate} with the key {settings.key} cannot be used: "
             f"{error.strerror or error}; see PODIUM_HTTP_CERTIFICATE and PODIUM_HTTP_KEY"
@@ -206,21 +206,22 @@ def _config(door: WebContext, settings: HttpSettings, most: int) -> uvicorn.Conf
 
 
 def is_local(door: WebContext, settings: HttpSettings) -> bool:
-    """Whether whoever comes is on this machine."""
+    """Return whether all clients are on this machine."""
     return settings.is_loopback and not _is_fronted(door, settings)
 
 
 def _is_fronted(door: WebContext, settings: HttpSettings) -> bool:
-    """Whether strangers come through a proxy next to the door, be its own address as it may."""
+    """Return whether outside clients come through a proxy next to this server."""
     public = urlsplit(door.public_url or "").hostname
     return bool(settings.proxies) or (public is not None and not is_loopback(public))
 
 
 @contextmanager
 def _listening(settings: HttpSettings) -> Iterator[socket.socket]:
-    """A bound socket: bound by uvicorn, a port in use would end the process."""
+    """Yield a bound socket: if uvicorn bound it, a used port would end the process."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # Told that it is TCP, asyncio sends each answer at once; else they wait 40 ms for each other.
+    # With the TCP protocol given, asyncio sends each response at once; otherwise they wait 40 ms
+    # for each other.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

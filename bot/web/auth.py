@@ -1,8 +1,8 @@
-"""Who asks: the viewer of a request, and the remote worker.
+"""Who calls: the viewer of a request, and the remote worker.
 
-A route names the least that it needs: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate` or
-`MayAdminister`. Where a token comes another way than in `Authorization`, `caller_by` gives its
-caller, and the rules of `bot.domain.accounts` say what that one may.
+A route declares the least right that it needs: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate`
+or `MayAdminister`. When a token comes in another way than `Authorization`, `caller_by` returns its
+caller, and `bot.domain.accounts` has the rules for it.
 """
 
 from typing import Annotated
@@ -31,7 +31,7 @@ _LONGEST_TOKEN = 200
 async def agent_of(
     request: Request, session: Annotated[str, Path(pattern=SESSION.pattern)]
 ) -> RemoteWorker:
-    """The agent that asks; UserError without a worker's token, or with another harness."""
+    """Return the calling remote worker; UserError without its token, or with another harness."""
     door = context_of(request)
     name = await admitted(door.store, door.clock, bearer(request))
     _check_harness(request.headers.get(HARNESS_HEADER, ""), door)
@@ -42,7 +42,7 @@ FromAgent = Annotated[RemoteWorker, Depends(agent_of)]
 
 
 def bearer(request: Request) -> str:
-    """The token of a request; UserError when it has none."""
+    """Return the token of a request; UserError when it has none."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not 1 <= len(token.strip()) <= _LONGEST_TOKEN:
         raise UserError("bad-token", "this needs a token: send Authorization: Bearer TOKEN")
@@ -76,17 +76,17 @@ _TOKEN = Depends(
         "--person NAME` at the machine that runs Podium, or `POST /api/v1/me/tokens`.",
     )
 )
-"""For the description of the API alone: it neither reads nor refuses anything."""
+"""Only for the API description: it neither reads nor refuses anything."""
 NEEDED = "needed"
-"""A second scheme in the description, of routes which no reader without a token gets through."""
+"""A second scheme in the description, for routes that require a token."""
 Needed = Annotated[object, Depends(HTTPBearer(auto_error=False, scheme_name=NEEDED))]
 
 
 async def viewer_of(request: Request) -> Caller:
-    """Who looks: the person of the token, or a reader without an account where none came.
+    """Return the viewer: the token's person, or a reader without an account.
 
-    A browser's cookie counts for reading alone: whoever acts by it sends a form (`forms.py`).
-    UserError `bad-token` when a token came and is no person's.
+    A browser's cookie permits only reading; actions need a form (`forms.py`). UserError `bad-token`
+    when a token is given that is not a person's.
     """
     if "Authorization" not in request.headers:
         browser = await browser_of(request) if request.scope.get("method") in _READING else None
@@ -95,15 +95,15 @@ async def viewer_of(request: Request) -> Caller:
 
 
 async def caller_by(request: Request, secret: str) -> Caller:
-    """Who calls by this token, however it came; UserError `bad-token` when it is nobody's."""
+    """Return the caller with this token, however sent; UserError `bad-token` if it is unknown."""
     door = context_of(request)
     return await caller_for_token(door.store, door.clock, secret)
 
 
 async def still_looks(request: Request, viewer: Caller) -> bool:
-    """Whether the request would come from the same viewer now: for answers that take long.
+    """Return whether the request would have the same viewer now, during a long response.
 
-    A token may have been revoked or expired meanwhile, a browser signed out, a right withdrawn.
+    Meanwhile a token may be revoked or expired, a browser signed out, a right withdrawn.
     """
     try:
         return await viewer_of(request) == viewer
@@ -112,7 +112,7 @@ async def still_looks(request: Request, viewer: Caller) -> bool:
 
 
 async def described(_: Annotated[object, _TOKEN], request: Request) -> Caller:
-    """`viewer_of`, which the description of the API knows as the place of a token."""
+    """Return `viewer_of`, and describe in the API where the token goes."""
     return await viewer_of(request)
 
 
@@ -121,34 +121,34 @@ AnyViewer = Annotated[Caller, Depends(described)]
 
 
 async def person_of(viewer: AnyViewer, _: Needed = None) -> Caller:
-    """The person who asks; UserError `bad-token` for anybody without an account."""
+    """Return the person who calls; UserError `bad-token` without an account."""
     require_person(viewer)
     return viewer
 
 
 async def submitter(viewer: AnyViewer, _: Needed = None) -> Caller:
-    """Who may submit, cancel and the like; UserError `narrow-token` with a token for reading."""
+    """Return a caller who may submit and so on; UserError `narrow-token` for a read token."""
     require_acting(viewer)
     return viewer
 
 
 async def creator(viewer: AnyViewer, _: Needed = None) -> Caller:
-    """Who may create boards; UserError `not-allowed` for anybody else."""
+    """Return a caller who may create boards; UserError `not-allowed` for others."""
     require_creator(viewer)
     return viewer
 
 
 async def administrator(viewer: AnyViewer, _: Needed = None) -> Caller:
-    """An admin by an admin's token; UserError `not-allowed` for anybody else."""
+    """Return an admin calling with an admin's token; UserError `not-allowed` for others."""
     require_admin(viewer)
     return viewer
 
 
 FromPerson = Annotated[Caller, Depends(person_of)]
-"""Somebody with an account, who reads."""
+"""Someone with an account, who reads."""
 MaySubmit = Annotated[Caller, Depends(submitter)]
-"""Somebody who may act as the person they are."""
+"""Someone who may act for their person."""
 MayCreate = Annotated[Caller, Depends(creator)]
-"""Somebody who may create boards."""
+"""Someone who may create boards."""
 MayAdminister = Annotated[Caller, Depends(administrator)]
 """An admin."""

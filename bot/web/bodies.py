@@ -1,4 +1,4 @@
-"""Bodies: read within a limit and a deadline into strict types, and written from them."""
+"""Reads bodies into strict types, with limits on size and time, and writes responses."""
 
 import asyncio
 import re
@@ -20,33 +20,33 @@ from bot.domain.errors import UserError, fault_words
 from runners.contract.wire import Wire
 
 READ_S = 60.0
-"""What a body may take to arrive."""
+"""Seconds for a body to arrive."""
 _MOST_FAULTS = 3
 _MOST_FILES = 16
 _MOST_FIELDS = 64
 _UTF8 = frozenset({b"utf-8", b"utf8", b"us-ascii"})
-"""Names of the only encoding that is read; ASCII is a part of it."""
+"""Names of the only supported encoding; ASCII is a subset."""
 _MOST_TEXTS = 500
-"""In the JSON of a request, names of fields included."""
+"""The most strings in the JSON of a request, including field names."""
 _MOST_AROUND = 16 << 10
-"""Bytes of it that are in no text: brackets, commas, numbers, room for the eye."""
+"""The most bytes outside of strings: brackets, commas, numbers, white space."""
 _TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A text with its quotes; one that does not end goes on to the end, so that each byte is read once.
-"""
+"""A string with its quotes; an unterminated one extends to the end, so each byte is read once."""
 
 Body = TypeVar("Body", bound=Wire)
 
 
 async def read(request: Request, kind: type[Body], most: int) -> Body:
-    """The body as this type; UserError when it is longer than `most` bytes or does not fit.
+    """Return the body as this type; UserError when it is longer than `most` bytes or invalid.
 
-    Not FastAPI's own way: that reads bodies of any length, and takes JSON's lists for no tuples.
+    FastAPI's own parsing would read bodies of any length, and does not accept JSON lists for
+    tuples.
     """
     return parsed(kind, await whole(request, most))
 
 
 async def read_optional(request: Request, kind: type[Body], most: int) -> Body:
-    """The same, and the type's defaults where there is no body."""
+    """Do the same, but return the type's defaults when there is no body."""
     text = await whole(request, most)
     return parsed(kind, text or b"{}")
 
@@ -55,11 +55,11 @@ async def read_optional(request: Request, kind: type[Body], most: int) -> Body:
 async def form_of(
     request: Request, most: int, *, files: int = _MOST_FILES, fields: int = _MOST_FIELDS
 ) -> AsyncIterator[FormData]:
-    """A form with its files; UserError when it is longer than `most` bytes or is no form.
+    """Yield a form with its files; UserError when longer than `most` bytes or not a form.
 
-    Only then is it taken apart: what is too long or breaks off leaves no file behind.
+    It is parsed only when complete, so that one too long or incomplete leaves no file behind.
 
-    A part needs no content type of its own.
+    A part needs no content type.
     """
     text = await whole(request, most)
     counts = {"max_files": files, "max_fields": fields, "max_part_size": most}
@@ -76,10 +76,10 @@ async def form_of(
 
 
 class _Multipart(MultiPartParser):
-    """Knows whether the last boundary has come, and takes no text but UTF-8.
+    """A parser that knows whether the last boundary has come, and accepts only UTF-8.
 
-    Starlette reads whatever codec a form names, also those whose time grows with the square of
-    the text (punycode), and those that are broken by design (undefined).
+    Starlette accepts any codec that a form names, including quadratic ones (punycode) and
+    deliberately broken ones (undefined).
     """
 
     ended = False
@@ -108,7 +108,7 @@ def _require_utf8(text: bytes | bytearray, where: str) -> None:
 
 
 async def _taken_apart(request: Request, text: bytes, counts: Mapping[str, int]) -> FormData:
-    """The form; whatever ends this early closes the files of the parts that there were."""
+    """Return the form; when parsing ends early, the files of its parts are closed."""
     kind, options = parse_options_header(request.headers.get("Content-Type"))
     charset = options.get(b"charset", b"utf-8").lower()
     if charset not in _UTF8:
@@ -119,7 +119,7 @@ async def _taken_apart(request: Request, text: bytes, counts: Mapping[str, int])
     async def pieces() -> AsyncGenerator[bytes, None]:
         yield text
         if not parser.ended:
-            # Told from here, the parser closes its files; at its own end it would take no notice.
+            # Raised here, the parser closes its files; at its own end it would not.
             raise MultiPartException("it breaks off before its last boundary; send it again")
 
     async with aclosing(pieces()) as stream:
@@ -128,7 +128,7 @@ async def _taken_apart(request: Request, text: bytes, counts: Mapping[str, int])
 
 
 def _given(text: bytes) -> Receive:
-    """What hands over a body that is there already."""
+    """Return an ASGI receive function for a body that is already read."""
 
     async def receive() -> Message:
         return {"type": "http.request", "body": text, "more_body": False}
@@ -137,7 +137,7 @@ def _given(text: bytes) -> Receive:
 
 
 async def whole(request: Request, most: int) -> bytes:
-    """All bytes of the body; UserError when it is longer than `most`, slow, or breaks off."""
+    """Return the whole body; UserError when it is longer than `most`, slow, or incomplete."""
     try:
         async with asyncio.timeout(READ_S):
             return await _text(request, most)
@@ -149,7 +149,7 @@ async def whole(request: Request, most: int) -> bytes:
 
 
 def parsed(kind: type[Body], text: bytes) -> Body:
-    """JSON as this type; UserError where it does not fit."""
+    """Parse JSON as this type; UserError when it is invalid."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
@@ -157,13 +157,13 @@ def parsed(kind: type[Body], text: bytes) -> Body:
 
 
 def require_simple(text: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST_AROUND) -> None:
-    """UserError for JSON of thousands of names or values: each would be a fault of its own.
+    """Raise UserError for JSON with too many strings, each of which could be an error of its own.
 
-    It may have so many texts, and so many bytes `around` them.
+    It may have this many strings, and this many bytes `around` them.
 
-    To find a million of them takes 16 s, in which nobody else is served.
+    Finding a million errors takes 16 s, in which no other request is served.
     """
-    # A quote inside a text is escaped, so what is left are about two for each text.
+    # A quote inside a string is escaped, so about two quotes per string remain.
     quotes = text.count(b'"') - text.count(b'\\"')
     if quotes > 2 * texts or len(_TEXT.sub(b"", text)) > around:
         raise UserError("bad-body", "the body holds thousands of values; only texts may be long")
@@ -179,7 +179,7 @@ async def _text(request: Request, most: int) -> bytes:
 
 
 def _faults(error: ValidationError) -> str:
-    """Where it does not fit and why; never what was sent."""
+    """Return where it is invalid and why, but never what was sent."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     words = [
         f"{'.'.join(str(part) for part in fault['loc']) or 'all of it'}: {fault_words(fault)}"
@@ -190,7 +190,7 @@ def _faults(error: ValidationError) -> str:
 
 
 def written(body: Wire) -> Response:
-    """The answer that holds this value; nobody on the way may keep it."""
+    """Return the response with this value, which must not be cached on the way."""
     return Response(
         body.model_dump_json(),
         media_type="application/json",

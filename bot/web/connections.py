@@ -1,8 +1,8 @@
-"""How long connections may be silent, how many there are, and what known proxies say of them.
+"""Limits how long connections may be silent and how many there are; applies proxy headers.
 
-uvicorn gives a connection that has said nothing, or half a request, all the time in the world.
-Here every wait for a client has a deadline, in the handshake of TLS as well, and whoever waits
-longest goes first where it gets crowded.
+uvicorn never closes a connection that sends nothing, or half a request. Here every wait for a
+client has a deadline, also in the TLS handshake, and when connections run out, the longest waiting
+ones are closed first.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from bot.web.request_ids import HEADER
 from bot.web.security_headers import NOSNIFF, SealedProtocol
 
 IDLE_S = 75
-"""Between two requests: popcorn-cli asks every 5 s, proxies keep connections for a minute."""
+"""Between two requests: popcorn-cli polls every 5 s, proxies keep connections for a minute."""
 HEAD_S = 10.0
-"""Until the head of a request is complete: from the connection, or from the head's first byte."""
+"""Until a request's header is complete: from the connection, or from the header's first byte."""
 TAKEN_S = 75.0
-"""Until a client takes any of an answer that is on its way to it."""
+"""Until a client reads any of the response being sent."""
 PER_ADDRESS = 64
-"""Connections of one address, or of one network of IPv6."""
+"""Connections from one address, or from one IPv6 network."""
 TOLD_S = 60.0
-"""Between two lines of the log about connections that were refused."""
+"""Between two log lines about refused connections."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _LATE = f"the request's head was not complete within {HEAD_S:.0f} s; send it again\n"
@@ -48,28 +48,28 @@ _log = structlog.get_logger(__name__)
 
 
 class _Wait(Enum):
-    """What the door waits for from a client."""
+    """What the server waits for from a client."""
 
     HEAD = auto()
-    """A request, or the rest of one that was answered already."""
+    """A request, or the rest of one that was already answered."""
     NEXT = auto()
     """The next request."""
     TAKING = auto()
-    """That the client takes its answer."""
+    """That the client reads its response."""
 
 
 _LIMITS_S = {_Wait.HEAD: HEAD_S, _Wait.TAKING: TAKEN_S}
-"""uvicorn itself has a limit for the wait between two requests."""
+"""uvicorn's own limit applies between two requests."""
 
 
 @dataclass(slots=True)
 class ClientConnections:
-    """Every connection that was accepted and has not ended."""
+    """All accepted connections that have not ended."""
 
     most: int
-    """Once so many are there, each new one has that end which waits longest."""
+    """Once there are this many, each new one closes the longest waiting."""
     trusted: Sequence[Network] = ()
-    """Proxies, which have as many as they want."""
+    """Proxies, which have no limit per address."""
     _by_address: "dict[str, set[ClientConnection]]" = field(default_factory=dict)
     _waiting: "dict[ClientConnection, None]" = field(default_factory=dict)
     """Those that wait for their clients, the longest first."""
@@ -77,7 +77,7 @@ class ClientConnections:
     _told_at: float | None = None
 
     def make_room(self, address: str) -> bool:
-        """Whether one more may come from this address; others may have to go for it."""
+        """Return whether one more is accepted from this address; others may be closed for it."""
         if self._count >= self.most and self._waiting:
             next(iter(self._waiting)).hang_up()
         same = self._by_address.get(_household(address), set())
@@ -91,12 +91,12 @@ class ClientConnections:
         return True
 
     def enter(self, connection: "ClientConnection") -> None:
-        """Count one that was accepted."""
+        """Count an accepted connection."""
         self._count += 1
         self._by_address.setdefault(_household(connection.address), set()).add(connection)
 
     def leave(self, connection: "ClientConnection") -> None:
-        """Forget one that has ended; a second time does nothing."""
+        """Remove an ended connection; calling it again does nothing."""
         household = _household(connection.address)
         same = self._by_address.get(household, set())
         if connection not in same:
@@ -108,13 +108,13 @@ class ClientConnections:
             del self._by_address[household]
 
     def hang_up_unmade(self) -> None:
-        """End those whose handshake is not done, of which uvicorn knows nothing."""
+        """Close those in their handshake, which uvicorn does not know yet."""
         for connection in list(self._waiting):
             if not connection.is_made:
                 connection.hang_up()
 
     def note(self, connection: "ClientConnection") -> None:
-        """Keep whether it waits for its client."""
+        """Record whether it waits for its client."""
         if connection.waits_since is None:
             self._waiting.pop(connection, None)
         else:
@@ -155,7 +155,7 @@ class ClientConnection(SealedProtocol):
         self._settle()
 
     def hang_up(self) -> None:
-        """End it at once; what is still on its way to the client is lost."""
+        """Close it at once; data not yet sent is lost."""
         if self.is_made:
             self.transport.abort()
         elif self.making is not None:
@@ -163,7 +163,7 @@ class ClientConnection(SealedProtocol):
         self._end()
 
     def made_or_not(self, accepted: socket.socket, task: "asyncio.Task[object]") -> None:
-        """Hear how the handshake ended."""
+        """Handle the result of the handshake."""
         failed = task.cancelled() or task.exception() is not None
         if failed and not self.is_made:
             accepted.close()
@@ -206,7 +206,7 @@ class ClientConnection(SealedProtocol):
         self._end()
 
     def _settle(self) -> None:
-        """Begin the present wait, if it is another; who sends a little at a time gains no time."""
+        """Start the current wait if it changed; sending slowly gains no time."""
         wait = self._waits_for()
         if wait is self._wait or self._ended:
             return
@@ -233,7 +233,7 @@ class ClientConnection(SealedProtocol):
         return _Wait.HEAD if begun or cycle is None else _Wait.NEXT
 
     def _overdue(self) -> None:
-        """End it; who sent half a head is told why."""
+        """Close it; a client that sent half a header is told why."""
         if self._wait is not _Wait.HEAD or not self._has_half_a_head():
             self.hang_up()
             return
@@ -252,7 +252,7 @@ class ClientConnection(SealedProtocol):
 
 
 def _household(host: str) -> str:
-    """Whose connections are counted together: of IPv6 a network, of which a household has one."""
+    """Return the group whose connections are counted together: for IPv6, a household's network."""
     address = _address(host)
     if address is None or address.version == 4:
         return str(address or host)
@@ -260,7 +260,7 @@ def _household(host: str) -> str:
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """An address; one of IPv4 as itself, where a door to both kinds sees it written as IPv6."""
+    """Return an address; IPv4 mapped into IPv6 becomes plain IPv4."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -269,7 +269,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 class Proxies:
-    """The application, which believes these addresses and networks alone."""
+    """The application, which trusts proxy headers only from these addresses and networks."""
 
     def __init__(self, app: ASGIApp, proxies: Sequence[str]) -> None:
         self._app = app
@@ -296,7 +296,7 @@ class Proxies:
 
 
 def _spellings(proxy: str) -> tuple[str, str]:
-    """An address or network as it is, and as a door to IPv4 and IPv6 alike sees it."""
+    """Return an address or network as it is, and as a dual-stack socket sees it."""
     network = ip_network(proxy)
     if network.version == 6:
         return proxy, proxy

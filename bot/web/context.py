@@ -1,4 +1,4 @@
-"""What every route is handed: the store, the time, and what this door was told."""
+"""What every route receives: the store, the clock, and the server's settings."""
 
 import asyncio
 import ipaddress
@@ -19,38 +19,39 @@ from runners.contract.runner import Runner
 
 DOOR = "web"
 EXPORTS = 2
-"""Whole boards that are handed out at the same time."""
+"""The most boards that are exported at the same time."""
 _WRITTEN_MOST = 32
-"""Long answers that are kept: each may be some hundred kilobytes."""
+"""The most long responses in the cache; each may be some hundred kilobytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """Where the door listens; with a certificate and its key it speaks HTTPS itself."""
+    """Where the server listens; with a certificate and key it serves HTTPS itself."""
 
     host: str
     port: int
     certificate: Path | None = None
     key: Path | None = None
     proxies: tuple[str, ...] = ()
-    """Addresses and networks whose word for who asks, and by which protocol, is taken
+    """Addresses and networks whose headers for client and protocol are trusted
 
-    (`X-Forwarded-For`, `X-Forwarded-Proto`)."""
+    (`X-Forwarded-For`, `X-Forwarded-Proto`).
+    """
 
     @property
     def url(self) -> str:
-        """The door's address, as somebody on this machine writes it."""
+        """Return the server's URL for clients on this machine."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'http' if self.certificate is None else 'https'}://{host}:{self.port}"
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it can be reached from this machine alone."""
+        """Return whether it can be reached only from this machine."""
         return is_loopback(self.host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address means this machine and no other."""
+    """Return whether a name or an address means only this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -59,63 +60,63 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(slots=True)
 class Closing:
-    """Whether the door is about to close: who waits for something then goes at once."""
+    """Whether the server is closing, so that waiting requests end at once."""
 
     begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class WebContext:
-    """Podium, as the routes of this door see it."""
+    """Podium as this server's routes see it."""
 
     store: Store
     clock: Clock
     lease: timedelta
-    """How long what a silent agent holds stays its own."""
+    """How long a remote worker keeps its jobs without a heartbeat."""
     harness: str
-    """The version of the harness that judges here; agents must have the same."""
+    """The version of the harness here; remote workers must have the same."""
     package: str
-    """The version of Podium, as pip knows it; empty in a checkout."""
+    """Podium's version as pip reports it; empty in a checkout."""
     requests_per_minute: int = 0
-    """Of one token, or of one address without one; 0: as many as come."""
+    """Per token, or per address without one; 0: no limit."""
     closing: Closing = field(default_factory=Closing)
     kept: ResponseCache = field(default_factory=ResponseCache, compare=False)
-    """What many readers want at once."""
+    """Values that many readers request at once."""
     written: SharedCache[Any] = field(
         default_factory=lambda: SharedCache(_WRITTEN_MOST), compare=False
     )
-    """Long answers, written once for each change of what they tell."""
+    """Long responses, written once per change of their data."""
     comparing: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
-    """Held by who compares two sources, which takes much of the interpreter."""
+    """Held while two sources are compared, which keeps the interpreter busy."""
     judges: bool = False
     """Whether this process has runners of its own."""
     lines: tuple[ServiceConnection, ...] = ()
-    """What other doors of this process are connected to."""
+    """The connections of this process's other front ends."""
     runners: Sequence[Runner] = ()
-    """Where the solutions of new tasks are tried."""
+    """Where the solutions of new tasks are run."""
     identities: Identities | None = None
-    """Who vouches for people that sign in; None: they sign in by token."""
+    """Confirms the identity of people who sign in; None: they sign in by token."""
     links: SignInLinks = field(default_factory=SignInLinks, compare=False)
-    """By which the person at the machine may sign in."""
+    """For signing in from this machine."""
     public_url: str | None = None
-    """The door's address as browsers know it, where it was told."""
+    """The server's public URL, if configured."""
     prices: Prices = field(default_factory=dict)
     """What a second of each GPU type costs."""
     device_metrics: bool = False
-    """Whether a kernel of the evaluation server's is counted by `ncu` where nothing is said."""
+    """The evaluation server's default for counting a kernel with `ncu`."""
     exports: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(EXPORTS), compare=False
     )
-    """Whose turn it is to fetch a whole board."""
+    """Limits the concurrent exports."""
 
 
 def is_here(request: Request) -> bool:
-    """Whether this door is for its own machine alone, so that who asks sits at it."""
+    """Return whether only this machine can connect, so that the caller is its user."""
     return bool(getattr(request.app.state, "loopback", False))
 
 
 def context_of(request: Request) -> WebContext:
-    """The door through which a request came."""
+    """Return the context of a request's application."""
     door = request.app.state.door
     if not isinstance(door, WebContext):
         raise TypeError("the application was made without its door")

@@ -1,7 +1,6 @@
-"""The difference of two sources as it is drawn: side by side, with changed words, folded, bounded.
+"""The diff of two sources as drawn: side by side, changed words marked, folded, limited.
 
-Both are strangers' words. Whatever they are, no more is drawn than a browser shows at once, and
-what is left out is said.
+Both are untrusted. No more is drawn than a browser can show, and omissions are stated.
 """
 
 import re
@@ -14,13 +13,13 @@ from bot.domain.text_diff import ALIKE, BoundedMatcher, StepBudget
 from bot.reports.escaping import clean
 
 CONTEXT = 3
-"""Unchanged lines that are shown before and after each change."""
+"""How many unchanged lines are shown before and after each change."""
 _LEAST_FOLD = 2
-"""Fewer unchanged lines are shown; folding them would save nothing."""
+"""Fewer unchanged lines than this are shown, not folded."""
 LONGEST = 1_000
-"""Letters of a line that are drawn."""
+"""The most characters of a line that are drawn."""
 MOST = 400_000
-"""Letters that are drawn in all; each line costs some for its markup."""
+"""The most characters drawn in total; each line counts some for its markup."""
 _PER_ROW = 60
 _WORD_STEPS = 200_000
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
@@ -28,7 +27,7 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a line, and whether the other side's line has it not."""
+    """A part of a line, and whether the other side lacks it."""
 
     text: str
     changed: bool = False
@@ -36,7 +35,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line with its number; `beyond` are the letters at its end that are not drawn."""
+    """A line with its number; `beyond` counts the characters at its end that are not drawn."""
 
     number: int
     pieces: tuple[Piece, ...]
@@ -45,7 +44,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What stands side by side; where both sides do, `same` says whether they are the same."""
+    """A pair of lines side by side; if both exist, `same` says whether they are equal."""
 
     old: DiffLine | None
     new: DiffLine | None
@@ -54,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Some rows; `folded` ones are unchanged, and have no rows where there is no room for them."""
+    """Consecutive rows; `folded` ones are unchanged, and without rows if they do not fit."""
 
     rows: tuple[Row, ...]
     count: int
@@ -63,7 +62,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All sections in order, and of how many lines with a change or near one there is no more."""
+    """All sections in order, and how many lines with or near a change are omitted."""
 
     sections: tuple[Section, ...]
     removed: int
@@ -72,21 +71,21 @@ class Difference:
 
 
 Beside = tuple[str, str, str]
-"""A line of the first, how it differs, and one of the second: see `bot.services.comparison`."""
+"""A line of the first, a mark, and a line of the second: see `bot.services.comparison`."""
 _Numbered = tuple[int, int, Beside]
-"""The same with the numbers that both lines have, or would have."""
+"""The same with both line numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """A section before it is known whether there is room for it."""
+    """A section before its rows are limited."""
 
     lines: Sequence[_Numbered]
     folded: bool = False
 
 
 def difference(beside: Sequence[Beside]) -> Difference:
-    """How the lines are drawn."""
+    """Return how the lines are drawn."""
     stretches = list(_stretches(_numbered(beside)))
     fitting = _within(stretches)
     steps = StepBudget(_WORD_STEPS)
@@ -113,7 +112,7 @@ def _numbered(beside: Iterable[Beside]) -> Iterator[_Numbered]:
 
 
 def _stretches(lines: Iterable[_Numbered]) -> Iterator[_Stretch]:
-    """Changes with the lines round them, and between them what is folded."""
+    """Yield changes with their context, and the folded stretches between them."""
     runs = [(same, list(run)) for same, run in groupby(lines, key=lambda each: each[2][1] == " ")]
     shown: list[_Numbered] = []
     for number, (same, run) in enumerate(runs):
@@ -133,7 +132,7 @@ def _stretches(lines: Iterable[_Numbered]) -> Iterator[_Stretch]:
 
 
 def _within(stretches: Sequence[_Stretch]) -> list[Sequence[_Numbered]]:
-    """Of each stretch the lines that fit: changes first, then what is folded, whole or not."""
+    """Return the lines of each stretch that fit: changes first, then whole folded stretches."""
     room = StepBudget(MOST)
     kept: list[Sequence[_Numbered]] = [() for _ in stretches]
     for number, each in enumerate(stretches):
@@ -151,7 +150,7 @@ def _size(line: _Numbered) -> int:
 
 
 def _row(old_number: int, new_number: int, beside: Beside, steps: StepBudget) -> Row:
-    """With its words marked, without controls, and no longer than what is drawn."""
+    """Return a row with words marked, control characters removed and lines cut."""
     mark = beside[1]
     old = None if mark == ">" else _line(old_number, beside[0])
     new = None if mark == "<" else _line(new_number, beside[2])

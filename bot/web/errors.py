@@ -1,4 +1,4 @@
-"""The door's one handler: every family of errors as a problem document (RFC 9457)."""
+"""The server's error handler: returns each family of errors as a problem document (RFC 9457)."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from runners.contract.runner import RunnerError
 _log = structlog.get_logger(__name__)
 
 RETRY_S = 2
-"""After how many seconds another try makes sense while the database is away."""
+"""Seconds after which to retry while the database is unavailable."""
 _STATUSES = {
     "bad-address": HTTPStatus.UNPROCESSABLE_ENTITY,
     "bad-token": HTTPStatus.UNAUTHORIZED,
@@ -63,20 +63,20 @@ _STATUSES = {
     "too-many-exports": HTTPStatus.CONFLICT,
     "too-many-tokens": HTTPStatus.CONFLICT,
 }
-"""Of a person's errors by their code; a name that nothing has is not found, all else bad."""
+"""HTTP statuses of UserErrors by code; unknown names are 404, all else 400."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _UNKNOWN = "unknown-"
 _OURS = (StoreError, RunnerError)
 
 
 def handle_failures(app: FastAPI) -> None:
-    """Make every error of the application a problem document, or a page for a browser."""
+    """Return every error of the application as a problem document, or a page for a browser."""
     for family in (UserError, *_OURS, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(family, _answer)
 
 
 class MethodError(HTTPException):
-    """Another method is needed, by somebody who knows all that there are at this path."""
+    """Another method is required; the error lists all methods of the path."""
 
     def __init__(self, allowed: Iterable[str]) -> None:
         headers = {"Allow": ", ".join(sorted(allowed))}
@@ -93,7 +93,7 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 
 def _for_reader(error: RequestValidationError) -> Exception:
-    """The same in words for anyone who followed a link or changed an address."""
+    """Return the error in words for people who followed a link or edited an address."""
     places = {str(part) for each in error.errors() for part in each["loc"][:1]}
     if places == {"path"}:
         return HTTPException(HTTPStatus.NOT_FOUND)
@@ -102,7 +102,7 @@ def _for_reader(error: RequestValidationError) -> Exception:
 
 
 async def _signed_in(request: Request) -> Person | None:
-    """Who is signed in at this browser; None also where the database cannot say."""
+    """Return who is signed in; None also when the database does not answer."""
     try:
         browser = await browser_of(request)
         if browser is None:
@@ -113,7 +113,7 @@ async def _signed_in(request: Request) -> Person | None:
 
 
 async def answer_to(request: Request, error: Exception) -> Response:
-    """The answer to a request that failed."""
+    """Return the response to a failed request."""
     match error:
         case UserError():
             headers = _when(error, context_of(request).clock.now()) if error.moments else {}
@@ -137,7 +137,7 @@ async def answer_to(request: Request, error: Exception) -> Response:
 
 
 def _allowed(request: Request) -> Iterator[str]:
-    """Every method of the path; a route knows no more than its own."""
+    """Yield all methods of the path; one route knows only its own."""
     for method in _METHODS:
         asked = {**request.scope, "method": "GET" if method == "HEAD" else method}
         if any(route.matches(asked)[0] is Match.FULL for route in request.app.routes):
@@ -145,7 +145,7 @@ def _allowed(request: Request) -> Iterator[str]:
 
 
 def _when(error: UserError, now: datetime) -> dict[str, str]:
-    """After how many seconds another try makes sense, where the error knows."""
+    """Return a Retry-After header, if the error knows the time."""
     if status_of(error.code) is not HTTPStatus.TOO_MANY_REQUESTS:
         return {}
     wait = max(error.moments.values()) - now
@@ -153,7 +153,7 @@ def _when(error: UserError, now: datetime) -> dict[str, str]:
 
 
 def status_of(code: str) -> HTTPStatus:
-    """Of a person's error, by its code."""
+    """Return the status for a UserError's code."""
     missing = code.startswith(_UNKNOWN)
     return _STATUSES.get(code, HTTPStatus.NOT_FOUND if missing else HTTPStatus.BAD_REQUEST)
 
@@ -161,7 +161,7 @@ def status_of(code: str) -> HTTPStatus:
 def problem(
     status: HTTPStatus, code: str, detail: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A problem document; `code` is for programs, `detail` says what to do."""
+    """Return a problem document; `code` is for programs, `detail` says what to do."""
     more = {"WWW-Authenticate": "Bearer"} if status is HTTPStatus.UNAUTHORIZED else {}
     body = {"title": status.phrase, "status": int(status), "code": code, "detail": detail}
     return Response(

@@ -1,4 +1,4 @@
-"""Intervals, histograms and the data of plots."""
+"""Computes intervals, histograms and the data of plots."""
 
 import math
 import statistics
@@ -12,19 +12,19 @@ from bot.reports.blocks import Chart, Point, Series
 from bot.reports.escaping import one_line
 
 _LOGARITHMIC_FROM = 4.0
-"""Times that differ more than so many times are drawn on a logarithmic scale."""
+"""Times that differ by more than this factor use a logarithmic scale."""
 _MARGIN = 0.03
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalMark:
-    """A standing's time with its interval, and what all who share its rank span, if any do."""
+    """A standing's time with its interval, and the span of all who share its rank, if any."""
 
     at: float
     left: float
     right: float
     band: tuple[float, float] | None = None
-    """Where the band begins and how wide it is."""
+    """Where the band begins, and its width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class Histogram:
     median: float
     count: int
     beyond: int
-    """Samples above the last bar, which is where the slowest hundredth begins."""
+    """Samples above the last bar, where the slowest hundredth begins."""
     marks: tuple[tuple[str, float], ...]
 
 
 class _Scale:
-    """Brings values between two into percent."""
+    """Maps values between two limits to percent."""
 
     def __init__(self, low: float, high: float, *, logarithmic: bool = False) -> None:
         self._turn = math.log if logarithmic else float
@@ -74,9 +74,9 @@ class _Scale:
 
 
 def spans(standings: Sequence[Standing], among: Sequence[Standing] = ()) -> Spans | None:
-    """The intervals of these standings, in order; None where there are none.
+    """Return the intervals of these standings, in order; None when there are none.
 
-    They may be some `among` all of a leaderboard: then a band spans those, too, that are not shown.
+    They may be a part of `among`, all of a leaderboard: then a band also spans those not shown.
     """
     if not standings:
         return None
@@ -94,7 +94,7 @@ def spans(standings: Sequence[Standing], among: Sequence[Standing] = ()) -> Span
 
 @dataclass(slots=True)
 class _Group:
-    """Those who share a rank: how many, and what they span in nanoseconds."""
+    """People who share a rank: how many, and their span in nanoseconds."""
 
     count: int = 0
     low: float = math.inf
@@ -121,7 +121,7 @@ def _span(standing: Standing, group: _Group, scale: _Scale) -> IntervalMark:
 
 
 def _edges(standing: Standing) -> tuple[float, float]:
-    """The interval's ends; an interval wider than its time ends at a tenth of it."""
+    """Return the interval's ends; if wider than its time, it ends at a tenth of the time."""
     value = standing.score.value
     least = 0.1 * value.time_ns
     return max(least, value.time_ns - value.half_width_ns), value.time_ns + value.half_width_ns
@@ -138,9 +138,9 @@ def _widened(low: float, high: float, *, logarithmic: bool) -> tuple[float, floa
 def histogram(
     samples: Sequence[float], marks: Sequence[tuple[str, float]] = (), bins: int = 48
 ) -> Histogram | None:
-    """The distribution of samples with the marks on its scale; None without any sample.
+    """Return the distribution of samples with the marks on its scale; None without samples.
 
-    The scale ends at the slowest hundredth, so that one late sample does not squash all others.
+    The scale ends at the slowest hundredth, so that one slow sample does not compress all others.
     """
     ordered = sorted(each for each in samples if math.isfinite(each))
     if not ordered:
@@ -171,11 +171,11 @@ def histogram(
 
 
 _MOST = 2_000
-"""Points of one series: more are no more than ink, and each takes 30 bytes."""
+"""The most points of one series: more would overlap, and each takes 30 bytes."""
 
 
 def as_data(chart: Chart) -> dict[str, Any]:
-    """A chart's title, axes and series; times in seconds since 1970, names by their number."""
+    """Return a chart's title, axes and series; times in seconds since 1970, names by index."""
     return {
         "title": one_line(chart.title),
         "x": chart.x,
@@ -198,7 +198,7 @@ def _series(series: Series, names: Sequence[str]) -> dict[str, Any]:
 
 
 def thinned(points: Sequence[Point], most: int = _MOST) -> Sequence[Point]:
-    """At most so many of the points, evenly, with the first and the last among them."""
+    """Return at most `most` of the points, evenly, including the first and the last."""
     if len(points) <= most:
         return points
     step = (len(points) - 1) / (most - 1)

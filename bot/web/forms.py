@@ -1,4 +1,4 @@
-"""Forms: read within a limit and a deadline, and only from who is signed in at a page of ours."""
+"""Reads forms with limits on size and time, only from signed-in users of our own pages."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,16 +15,16 @@ from bot.web.bodies import form_of
 from bot.web.sessions import STAMP, Browser, browser_of, require_same_origin, require_stamp
 
 SMALL = 64 << 10
-"""Bytes of a form without a file."""
+"""The most bytes of a form without a file."""
 ROOM = 64 << 10
-"""Bytes that the other fields of a form with a file may have."""
+"""The most bytes of the other fields in a form with a file."""
 _MOST_FIELDS = 200
 
 
 def number_in(text: str, most: int) -> int | None:
-    """The number from 1 to `most` that a person wrote, such as `#17`; None for anything else.
+    """Return the number from 1 to `most` that a person typed, such as `#17`; else None.
 
-    Its length is looked at first: Python reads no number of thousands of digits.
+    Its length is checked first: Python does not parse numbers of thousands of digits.
     """
     digits = text.strip().removeprefix("#")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= len(str(most))):
@@ -34,7 +34,7 @@ def number_in(text: str, most: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """An uploaded file; both are a stranger's words."""
+    """An uploaded file; both fields are untrusted."""
 
     name: str
     content: bytes
@@ -42,25 +42,25 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What stands in a form."""
+    """The fields of a form."""
 
     data: FormData
 
     def text(self, name: str) -> str:
-        """A field without the space around it; empty when there is none."""
+        """Return a field without surrounding white space; empty when there is none."""
         return self.raw(name).strip()
 
     def raw(self, name: str) -> str:
-        """A field as it was written."""
+        """Return a field unchanged."""
         value = self.data.get(name)
         return value if isinstance(value, str) else ""
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Every value of a field."""
+        """Return every value of a field."""
         return tuple(each for each in self.data.getlist(name) if isinstance(each, str))
 
     async def file(self, name: str) -> File | None:
-        """An uploaded file; None when nobody chose one."""
+        """Return an uploaded file; None when none was chosen."""
         value = self.data.get(name)
         if not isinstance(value, (UploadFile, FastUploadFile)) or not value.filename:
             return None
@@ -69,26 +69,26 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A form that a person sent from a page of ours."""
+    """A form sent from one of our pages."""
 
     browser: Browser
     fields: Fields
 
     @property
     def caller(self) -> Caller:
-        """Who acts, with the rights of this moment."""
+        """Return who acts, with their current rights."""
         return self.browser.session.caller
 
 
 @asynccontextmanager
 async def read_form(request: Request, most: int = SMALL) -> AsyncIterator[Fields]:
-    """The form of a request; UserError when it is longer than `most` bytes or breaks off."""
+    """Yield a request's form; UserError when it is longer than `most` bytes or incomplete."""
     async with form_of(request, most, files=1, fields=_MOST_FIELDS) as form:
         yield Fields(form)
 
 
 def posted(most: int = SMALL) -> Callable[[Request], AsyncGenerator[Posted, None]]:
-    """What a route that acts depends on; UserError for whatever no page of ours has sent."""
+    """Return the dependency of acting routes; UserError for forms not from our own pages."""
 
     async def found(request: Request) -> AsyncGenerator[Posted, None]:
         require_same_origin(request)

@@ -1,4 +1,4 @@
-"""How many requests one token or one address may make, counted in this process; told in headers."""
+"""Limits the requests per token or address, counted in this process; reported in headers."""
 
 import base64
 import binascii
@@ -23,28 +23,28 @@ from bot.web.rendering import for_people
 from bot.web.sessions import COOKIES
 
 POPCORN = "/popcorn"
-"""Where KernelBot's routes are."""
+"""The prefix of KernelBot's routes."""
 POPCORN_TOKEN = "X-Popcorn-Cli-Id"  # noqa: S105 - a header's name
-"""The header in which its clients send their token."""
+"""The header in which popcorn-cli sends its token."""
 WINDOW_S = 60.0
 AT_ONCE = 100
-"""Requests of one token, or of one address without one, that may run at once.
+"""The most concurrent requests per token, or per address without one.
 
-A page that updates itself is one.
+A page that updates itself counts as one.
 """
 OF_WORKER = 10
-"""So many times as much is a worker's: it tells each step of each job that it has."""
+"""A worker gets this many times the limit: it reports each step of each job."""
 _FREE = ("/static/", "/healthz")
-"""What costs nothing: files that stay in memory, and a word."""
+"""Requests that do not count: files in memory, and health checks."""
 _REMEMBERED_S = 60.0
-"""For so long a token that was somebody's is not looked up again."""
+"""How long a valid token is not looked up again."""
 _MOST_KEYS = 20_000
-"""Anyone who has all requests left is forgotten then; a flood of strangers fills no memory."""
+"""When exceeded, keys with a full allowance are dropped, so that memory stays bounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimitStatus:
-    """What is left to somebody, and after how many seconds there is one more, and all."""
+    """How many requests are left, and the seconds until one more, and until all."""
 
     left: int
     next_s: float
@@ -53,14 +53,14 @@ class RateLimitStatus:
 
 @dataclass(slots=True)
 class Limiter:
-    """Counts by key: `most` at once, each given back after its share of the window."""
+    """Counts by key: `most` at once, each restored after its share of the window."""
 
     most: int
     now: Callable[[], float] = time.monotonic
     _spent_until: dict[str, float] = field(default_factory=dict)
 
     def allowance(self, key: str) -> RateLimitStatus:
-        """What this key may do now."""
+        """Return what this key may do now."""
         now = self.now()
         busy_s = max(0.0, self._spent_until.get(key, now) - now)
         left = math.floor((WINDOW_S - busy_s) / self._share_s + 1e-9)
@@ -68,7 +68,7 @@ class Limiter:
         return RateLimitStatus(max(0, left), next_s, busy_s)
 
     def count(self, key: str) -> RateLimitStatus:
-        """Take one away; gives what is left."""
+        """Take one away; return what is left."""
         now = self.now()
         if len(self._spent_until) >= _MOST_KEYS and key not in self._spent_until:
             self._forget(now)
@@ -80,20 +80,20 @@ class Limiter:
         return WINDOW_S / self.most
 
     def _forget(self, now: float) -> None:
-        """Keep those that have made requests lately, or none where all have."""
+        """Drop keys without recent requests, or all keys if every one is recent."""
         busy = {key: until for key, until in self._spent_until.items() if until > now}
         self._spent_until = busy if len(busy) < _MOST_KEYS else {}
 
 
 class _Known(NamedTuple):
-    """A token that was somebody's at this time."""
+    """A token that was valid at this time."""
 
     at: float
     of_worker: bool
 
 
 class _Share(NamedTuple):
-    """For whom a request counts, and what of."""
+    """Which key a request counts for, and against which limit."""
 
     key: str
     limiter: Limiter
@@ -102,28 +102,27 @@ class _Share(NamedTuple):
 
 @dataclass(slots=True)
 class RateLimits:
-    """The application behind the limits: all of it but what costs nothing.
+    """The application behind the limits, except for free requests.
 
-    A request counts for its token, however it is written, and a browser's for its session. Only a
-    token that is somebody's counts for itself. Without one, and with one that is nobody's, a
-    request counts for its address: for each of both by itself, so that nobody who tries many
-    tokens keeps out neighbours who have a good one, or none.
+    A request counts for its token, or for its browser session. Only valid tokens have their own
+    count. Requests without a token, and with an invalid one, count for their address, separately,
+    so that trying many tokens does not lock out neighbors with a valid token or none.
     """
 
     app: ASGIApp
     limiter: Limiter
     find: Callable[[str], Awaitable[Token | None]]
-    """The live token of a digest."""
+    """Finds the live token of a digest."""
     _workers: Limiter = field(init=False)
     _known: "OrderedDict[str, _Known]" = field(default_factory=OrderedDict)
     _under_way: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Workers have a limit of their own."""
+        """Create the separate limit of workers."""
         self._workers = Limiter(OF_WORKER * self.limiter.most, self.limiter.now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse with when to come again."""
+        """Respond, or refuse and say when to retry."""
         if scope["type"] != "http" or scope["path"].startswith(_FREE):
             await self.app(scope, receive, send)
             return
@@ -196,7 +195,7 @@ def _headers(most: int, allowance: RateLimitStatus) -> dict[str, str]:
 
 
 def _secret(scope: Scope) -> str:
-    """The token or the session that comes with a request, without what may stand around it."""
+    """Return a request's token or session, without its scheme or cookie name."""
     headers = Headers(scope=scope)
     usual = _token_in(headers.get("Authorization", ""))
     if scope["path"].startswith(f"{POPCORN}/"):
@@ -216,13 +215,13 @@ def _token_in(authorization: str) -> str:
 
 
 def _address(scope: Scope) -> str:
-    """Who is connected; of IPv6 the network, of whose addresses a household has billions."""
+    """Return the client's address; for IPv6 its network, since a household has billions."""
     host = (scope.get("client") or ("", 0))[0]
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host
-    # A door to both kinds of addresses sees those of IPv4 written as IPv6, all in one network.
+    # A dual-stack socket sees IPv4 addresses mapped into IPv6, all in one network.
     address = getattr(address, "ipv4_mapped", None) or address
     if address.version == 4:
         return str(address)

@@ -1,7 +1,6 @@
-"""A task's description as HTML: the few marks of Markdown that its authors use, all else as text.
+"""A task's description as HTML: supports a small part of Markdown, and escapes the rest.
 
-Every line is looked at once, so that no text takes long. Tables, lists and formulas stay the text
-that they are, line by line.
+Every line is parsed once, in linear time. Tables, lists and formulas stay plain text, line by line.
 """
 
 import re
@@ -17,7 +16,7 @@ _SPAN = re.compile(r"`(?P<code>[^`\n]+)`|\*\*(?P<strong>[^*\n]+)\*\*")
 
 
 def marked(text: str) -> Markup:
-    """Headings, fenced blocks, `code` and **strong** words, escaped."""
+    """Return headings, fenced blocks, `code` and **strong** words as HTML, escaped."""
     return Markup("\n").join(_blocks(clean(text).strip("\n").split("\n")))
 
 
@@ -51,6 +50,6 @@ def _spans(text: str) -> Markup:
 
 
 def _span(found: re.Match[str]) -> str:
-    """One span of a text that is escaped already."""
+    """Return one span of already escaped text as HTML."""
     code, strong = found["code"], found["strong"]
     return f"<strong>{strong}</strong>" if code is None else f"<code>{code}</code>"

@@ -8,11 +8,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HEADER = "Location"
 _KEPT = ":/%#?=@[]!$&'()*+,;"
-"""What Starlette leaves as it is in the address of a redirect."""
+"""Characters that Starlette does not escape in a redirect's address."""
 
 
 class RelativeRedirects:
-    """Takes our own address out of redirects, such as those from `/queue/` to `/queue`."""
+    """Removes our own host from redirects, such as from `/queue/` to `/queue`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -36,24 +36,24 @@ class RelativeRedirects:
 
 
 def _address(scope: Scope) -> str:
-    """How Starlette begins a redirect: by the name that the client gave us, where it is a name."""
+    """Return how Starlette begins a redirect: with the host that the client gave, if valid."""
     here = URL(scope={**scope, "path": "", "root_path": "", "query_string": b""})
     return quote(str(here), safe=_KEPT)
 
 
 def _path_of(address: str, ours: str) -> str:
-    """The address without our own name; one that leads elsewhere stays as it is."""
+    """Return the address without our own host; an external one stays as it is."""
     if not address.startswith(ours):
         return address
     path = address[len(ours) :]
     if path and not path.startswith(("/", "?")):
-        return address  # a longer name that begins like ours
-    # A path that began with two slashes would be the name of another host.
+        return address  # a longer host that starts like ours
+    # A path that starts with two slashes would be another host.
     return f"/{path.lstrip('/')}"
 
 
 class HeadRequests:
-    """The application as it is, for whom each HEAD is a GET that goes away after the headers."""
+    """The application, for which each HEAD is a GET that disconnects after the headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -73,7 +73,7 @@ class HeadRequests:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         async def receive_no_more() -> Message:
-            # What never ends, such as events, ends with this.
+            # Endless responses, such as events, end here.
             return {"type": "http.disconnect"} if begun else await receive()
 
         await self._app({**scope, "method": "GET"}, receive_no_more, send_head)
@@ -83,10 +83,10 @@ _OURS = re.compile(rb'(?:__Host-podium|podium|podium-sign-in)="?[A-Za-z0-9_=.-]{
 
 
 class OwnCookies:
-    """The application without the cookies of strangers.
+    """The application with only our own cookies.
 
-    FastAPI reads the header for every route. For one of backslashes Python before 3.11.10 needs a
-    time that grows with the square of its length; ours have nothing to unescape.
+    FastAPI parses the header for every route. Before Python 3.11.10 that takes quadratic time for
+    backslashes; our cookies have nothing to unescape.
     """
 
     def __init__(self, app: ASGIApp) -> None:

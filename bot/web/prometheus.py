@@ -1,4 +1,4 @@
-"""Writes measures in the text format that Prometheus reads."""
+"""Writes metrics in the text format of Prometheus."""
 
 import math
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ _EDGES = (*(str(edge) for edge in BUCKETS_S), "+Inf")
 
 
 def exposition(measures: Measures | None, lines: Sequence[ServiceConnection]) -> bytes:
-    """Everything there is to tell; without measures that the database is away, and the rest."""
+    """Return all metrics; without measures, that the database is unavailable, and the rest."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     registry.register(_Collected(measures, lines))
@@ -33,7 +33,7 @@ def exposition(measures: Measures | None, lines: Sequence[ServiceConnection]) ->
 
 
 class _Collected(Collector):
-    """The families of one scrape."""
+    """The metric families of one scrape."""
 
     def __init__(self, measures: Measures | None, lines: Sequence[ServiceConnection]) -> None:
         self._measures = measures
@@ -55,7 +55,7 @@ class _Collected(Collector):
 
 
 def _of_lines(lines: Sequence[ServiceConnection]) -> Iterator[Metric]:
-    """Of this process alone: another one has lines of its own."""
+    """Yield this process's connections; other processes report their own."""
     for line in lines:
         latency_s, name = line.latency_s, f"podium_{line.name}"
         words = f"Whether this process is connected to {line.name.capitalize()}"
@@ -86,7 +86,7 @@ def _by_gpu(name: str, words: str) -> GaugeMetricFamily:
 
 
 def _bounded(pools: Iterable[GpuMetrics]) -> Iterator[tuple[str, list[GpuMetrics]]]:
-    """Pools by label: from a number on they are one, however many there are."""
+    """Yield pools by label: beyond a number of types, the rest share one label."""
     found: dict[str, list[GpuMetrics]] = defaultdict(list)
     for pool in sorted(pools, key=lambda each: (-each.slots, each.gpu)):
         known = pool.gpu in found or len(found) < MOST_GPUS
@@ -119,7 +119,7 @@ def _of_tallies(tallies: Sequence[Tally]) -> Iterator[Metric]:
 
 
 def _labels(tallies: Iterable[Tally]) -> dict[str, str]:
-    """The label of each GPU type: those with the most evaluations have their own."""
+    """Return the label of each GPU type: those with the most evaluations get their own."""
     sizes = Counter[str]()
     for each in tallies:
         sizes[each.gpu] += each.evaluations
@@ -137,13 +137,13 @@ def _evaluations(
 
 
 def _buckets(counts: Iterable[Sequence[int]]) -> list[tuple[str, float]]:
-    """Cumulative, as Prometheus wants them."""
+    """Return cumulative buckets, as Prometheus expects."""
     together = [sum(same) for same in zip(*counts, strict=True)]
     return list(zip(_EDGES, map(float, accumulate(together)), strict=True))
 
 
 def _lost(measures: Measures) -> Metric:
-    """Also of pools that have lost none: from nothing to one, no rate is seen."""
+    """Include pools without lost leases: a rate does not show the step from nothing to one."""
     leases = {**dict.fromkeys((each.gpu for each in measures.pools), 0), **measures.lost_leases}
     counts = Counter[str]()
     for place, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):

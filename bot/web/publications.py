@@ -1,7 +1,7 @@
-"""Checks of tasks that came in here, as their pages show them.
+"""Checks of tasks that were submitted here, as their pages show them.
 
-A check is a publication: stored before anything is said of it, and run by the engine. Its state
-stays readable for a month.
+A check is a publication: stored before it is confirmed, and run by the engine. Its state stays
+readable for a month.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -22,12 +22,12 @@ from bot.web.context import DOOR, WebContext
 
 KEEP = timedelta(days=30)
 MOST_OPEN = 3
-"""Checks of one person at the same time."""
+"""The most unfinished checks of one person."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """One run of a check; `tone` once it has ended."""
+    """One run of a check; `tone` is set once it has ended."""
 
     words: str
     tone: Tone | None
@@ -51,19 +51,19 @@ class Check:
 
     @property
     def outcome(self) -> PublicationOutcome | None:
-        """How it ended; None while it has not."""
+        """Return its outcome; None while it runs."""
         return self.state.outcome
 
     @property
     def steps(self) -> tuple[ShownStep, ...]:
-        """Every run of the task's solutions."""
+        """Return every run of the task's solutions."""
         steps = self.state.steps
         with_gpu = len({each.gpu for each in steps}) > 1
         return tuple(_shown(each, with_gpu=with_gpu) for each in steps)
 
     @property
     def remarks(self) -> tuple[tuple[str, Tone], ...]:
-        """The lines of its outcome; what went well is among the steps."""
+        """Return the lines of its outcome; passed runs are among the steps."""
         return () if self.outcome is None else tuple(_remarks(self.outcome))
 
 
@@ -87,7 +87,7 @@ def _remarks(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
 
 
 async def hand_in(door: WebContext, request: PublishRequest, data: bytes) -> ReleaseId:
-    """Store what is to be checked; UserError while the person has enough of it under way."""
+    """Store a task to be checked; UserError when the person has too many unfinished checks."""
     shown = await door.store.releases.told_to(DOOR, request.person)
     if sum(each.ended_at is None for each in shown) >= MOST_OPEN:
         words = f"{MOST_OPEN} tasks of yours are being checked already; wait for one of them"
@@ -97,7 +97,7 @@ async def hand_in(door: WebContext, request: PublishRequest, data: bytes) -> Rel
 
 
 async def own_check(door: WebContext, viewer: Viewer, number: int) -> Check:
-    """One's own check, or for an admin anybody's; UserError when there is none."""
+    """Return one's own check, or any for an admin; UserError when there is none."""
     note = await door.store.releases.told(DOOR, ReleaseId(number))
     if note is None or not (viewer.sees_all or note.person == viewer.person):
         raise UserError("unknown-check", f"there is no check {number}, or not any more")
@@ -105,17 +105,17 @@ async def own_check(door: WebContext, viewer: Viewer, number: int) -> Check:
 
 
 class StateOnly:
-    """The observer of a door whose pages read the stored state."""
+    """The observer for a front end whose pages read the stored state."""
 
     async def changed(self, state: PublicationState) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
     async def finished(self, state: PublicationState) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
 
 def checking(door: WebContext) -> AbstractAsyncContextManager[None]:
-    """Check and publish what comes in here, until the block ends."""
+    """Check and publish submitted tasks until the block ends."""
     return PublicationEngine(
         door.store, door.clock, door.runners, DOOR, door.lease, lambda _: StateOnly(), keep=KEEP
     ).running()

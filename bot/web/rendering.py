@@ -1,4 +1,4 @@
-"""How pages are drawn: templates, assets, words for errors, sources in colours."""
+"""Draws pages: templates, assets, error texts, highlighted sources."""
 
 import gzip
 import hashlib
@@ -36,7 +36,7 @@ _HOUR_S = 3_600
 
 
 def left(span: timedelta) -> str:
-    """A time that runs, such as `3 days 4 h`; `static/podium.js` counts on in the same words."""
+    """Return a remaining time such as `3 days 4 h`; `static/podium.js` uses the same words."""
     seconds = max(0, int(span.total_seconds()))
     if seconds >= 2 * _DAY_S:
         return f"{seconds // _DAY_S} days {seconds // _HOUR_S % 24} h"
@@ -46,32 +46,32 @@ def left(span: timedelta) -> str:
 
 
 def moment(at: datetime) -> str:
-    """A time of an aware day in UTC, to the minute."""
+    """Return an aware time in UTC, to the minute."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def day(at: datetime) -> str:
-    """A day in UTC."""
+    """Return a date in UTC."""
     return f"{at.astimezone(UTC):%Y-%m-%d}"
 
 
 def many(count: int, one: str, more: str) -> str:
-    """A number with its noun, such as `1 person` or `2,000 people`."""
+    """Return a number with its noun, such as `1 person` or `2,000 people`."""
     return f"{count:,} {one if count == 1 else more}"
 
 
 def capitalise(text: str) -> str:
-    """The text with a capital first letter, the rest as it is."""
+    """Return the text with a capital first letter, otherwise unchanged."""
     return text[:1].upper() + text[1:]
 
 
 def kind(block: Block) -> str:
-    """Which of a report's blocks it is."""
+    """Return the type of a report's block."""
     return type(block).__name__
 
 
 def query(values: Mapping[str, object]) -> str:
-    """The part of an address behind `?`, without what is None or empty."""
+    """Return the query string of an address, without None and empty values."""
     return urlencode({name: value for name, value in values.items() if value not in {None, ""}})
 
 
@@ -86,7 +86,7 @@ FILTERS = {
     "many": many,
     "marked": marked,
 }
-"""By the names that templates call them."""
+"""By the names used in templates."""
 
 
 PREFIX = "/static"
@@ -101,7 +101,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file with its address, which another content would change: it may be kept for ever."""
+    """A file whose address changes with its content, so that it may be cached forever."""
 
     name: str
     media_type: str
@@ -111,20 +111,20 @@ class Asset:
 
     @property
     def url(self) -> str:
-        """Where the door has it."""
+        """Return its address on this server."""
         return f"{PREFIX}/{self.digest}/{self.name}"
 
 
 @cache
 def assets() -> Mapping[str, Asset]:
-    """Every file of `static/`, by name."""
+    """Return every file of `static/`, by name."""
     folder = files("bot.web").joinpath("static")
     found = (_asset(each.name, each.read_bytes()) for each in folder.iterdir() if each.is_file())
     return {each.name: each for each in found}
 
 
 def asset_url(name: str) -> str:
-    """The address of a file of `static/`; KeyError when there is none of this name."""
+    """Return the address of a file of `static/`; KeyError for an unknown name."""
     return assets()[name].url
 
 
@@ -135,7 +135,7 @@ def _asset(name: str, data: bytes) -> Asset:
 
 
 PLACES = (("/", "Leaderboards"), ("/submit", "Submit"), ("/queue", "Queue"), ("/docs", "Docs"))
-"""Where the header leads: address and name."""
+"""The links of the page header: address and name."""
 SECURITY = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -149,16 +149,16 @@ SECURITY = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Of every page: nothing is loaded from elsewhere, nothing inline is run or styled."""
+"""On every page: nothing is loaded from elsewhere, and nothing inline is run or styled."""
 _FOR_PROGRAMS = {"api", "popcorn", "eval", "static", "healthz", "readyz", "metrics"}
-"""Beneath these nobody gets pages, whatever a browser says that it takes."""
+"""Below these paths there are no pages, whatever a browser accepts."""
 _LEVEL = 5
 _NOT_WANTED = re.compile(r"0(\.0*)?")
 
 
 @cache
 def environment() -> Environment:
-    """The templates; every value is escaped, and no control or direction mark is let through."""
+    """Return the templates; every value is escaped, control and direction marks are removed."""
     made = Environment(
         loader=PackageLoader("bot.web", "templates"),
         autoescape=True,
@@ -179,7 +179,7 @@ def _shown(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A drawn page, ready to be sent any number of times."""
+    """A rendered page, ready to be sent any number of times."""
 
     body: bytes
     zipped: bytes
@@ -187,7 +187,7 @@ class RenderedPage:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """The sheet of a drawn text."""
+        """Return the page with this text."""
         body = text.encode()
         zipped = gzip.compress(body, _LEVEL, mtime=0)
         return cls(body, zipped, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"')
@@ -196,30 +196,31 @@ class RenderedPage:
 async def page(
     request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
 ) -> Response:
-    """The page that a template makes of these values; its header names who looks."""
+    """Return the response with a rendered template; its header shows the viewer."""
     return sent(request, await sheet(request, viewer, template, values))
 
 
 async def sheet(
     request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
 ) -> RenderedPage:
-    """The same, not yet sent; it is for this viewer alone."""
+    """Return the same without sending it; it is only for this viewer."""
     me = None
     if viewer.person != NOBODY:
         me = await context_of(request).store.people.get(viewer.person)
-    # Not in a thread: each time the loop sends or waits, it would have to win the interpreter back.
+    # Not in a thread: each time the loop sends or waits, it would have to reacquire the interpreter
+    # lock.
     return RenderedPage.of(draw(template, {"me": me, "here": request.url.path, **values}))
 
 
 def draw(template: str, values: Mapping[str, Any]) -> str:
-    """The text that a template makes of these values."""
+    """Return the text of a rendered template."""
     return environment().get_template(template).render(values)
 
 
 def sent(request: Request, drawn: RenderedPage, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """The answer that carries a page, compressed where the browser takes that.
+    """Return the response with a page, compressed if the browser accepts it.
 
-    Who asks again is told when nothing has changed.
+    An unchanged page is answered with 304.
     """
     headers = {
         **SECURITY,
@@ -237,7 +238,7 @@ def sent(request: Request, drawn: RenderedPage, status: HTTPStatus = HTTPStatus.
 
 
 def takes_gzip(request: Request) -> bool:
-    """Whether who asks can read gzip, and has not said that it is not wanted (`gzip;q=0`)."""
+    """Return whether the client accepts gzip and has not excluded it (`gzip;q=0`)."""
     for each in request.headers.get("Accept-Encoding", "").lower().split(","):
         coding, _, weight = each.replace(" ", "").partition(";q=")
         if coding == "gzip":
@@ -246,15 +247,15 @@ def takes_gzip(request: Request) -> bool:
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a browser asked, at an address that is for people."""
+    """Return whether a browser asked for a page at an address for people."""
     place = request.url.path.removeprefix("/").partition("/")[0]
     return place not in _FOR_PROGRAMS and "text/html" in request.headers.get("Accept", "")
 
 
 def for_people(request: Request, problem: Response, me: Person | None = None) -> Response:
-    """A problem document as a page where a browser asked for one, else as it is.
+    """Return a problem document as a page if a browser asked for one, else unchanged.
 
-    `me` is who is signed in, where that is known.
+    `me` is who is signed in, if known.
     """
     if not wants_page(request):
         return problem
@@ -270,16 +271,16 @@ def for_people(request: Request, problem: Response, me: Person | None = None) ->
 
 
 MOST = 50_000
-"""Characters that are coloured; longer ones are shown plain, for each takes ten on the page."""
+"""Characters up to which a source is highlighted; each takes ten on the page."""
 _OTHERS = {"triton": "python"} | dict.fromkeys(("cc", "c", "h", "hpp"), "cpp")
-"""The lexers of files that no submission is, by their ending."""
+"""The lexers of files that are no submissions, by suffix."""
 COLOURS: Final = Apart(2.0, patience_s=4.0)
-"""Where sources are coloured: a lexer needs minutes for some, such as 49,000 empty lines of C++."""
+"""Highlights sources: a lexer takes minutes for some, such as 49,000 empty lines of C++."""
 _COLOURED: Final = SharedCache[Markup](64)
 
 
 async def highlighted(text: str, file_name: str) -> Markup:
-    """The text by lines, each numbered by the style sheet; coloured by what its name says it is."""
+    """Return the text by lines, numbered by the style sheet, highlighted by its file name."""
     cleaned, lexer = clean(text), _lexer(file_name.rpartition(".")[2].lower())
     if lexer is None or len(cleaned) > MOST:
         return plain(cleaned)
@@ -297,7 +298,7 @@ async def highlighted(text: str, file_name: str) -> Markup:
 
 
 def plain(text: str) -> Markup:
-    """The text by lines, without colours."""
+    """Return the text by lines, without highlighting."""
     lines = "".join(
         f'<span id="line-{number}">{escape(line)}\n</span>'
         for number, line in enumerate(text.split("\n"), start=1)
@@ -306,7 +307,7 @@ def plain(text: str) -> Markup:
 
 
 def coloured(text: str, lexer: str) -> str:
-    """The text as the lexer of that name has Pygments draw it; only ever called apart."""
+    """Return the text highlighted by this lexer of Pygments; only called in its own process."""
     formatter = HtmlFormatter(cssclass="lines", linespans="line", linenos=False)
     return str(highlight(text, get_lexer_by_name(lexer, stripnl=False), formatter))
 

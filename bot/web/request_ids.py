@@ -1,4 +1,4 @@
-"""Gives each request an id: in its answer as X-Request-Id, and in every event that it causes."""
+"""Gives each request an id: in its response as X-Request-Id, and in its log events."""
 
 import re
 import secrets
@@ -12,9 +12,9 @@ from bot.domain.api.workers import PATH
 
 HEADER = "X-Request-Id"
 SLOW_S = 1.0
-"""A reading request that was answered sooner, and well, is not worth a line of the log."""
+"""A successful read request faster than this is not logged."""
 _OFFERED = re.compile(r"[A-Za-z0-9._-]{1,64}")
-"""What is taken over from a proxy or a client; anything else could forge lines or fill the log."""
+"""The ids accepted from a proxy or client; others could forge or flood log lines."""
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _LONGEST_PATH = 200
 
@@ -22,13 +22,13 @@ _log = structlog.get_logger(__name__)
 
 
 class RequestIds:
-    """Stands outermost, so that an answer to a bug has its id as well."""
+    """The outermost layer, so that a response to a bug has its id as well."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, and log it once its answer is out."""
+        """Serve one request, and log it after its response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -56,7 +56,7 @@ def _id_of(scope: Scope) -> str:
 
 
 def _tell(scope: Scope, status: int | None, seconds: float) -> None:
-    """Log what changed something, failed or took long; never the query, which may hold a secret."""
+    """Log changes, failures and slow requests; never the query, which may contain a secret."""
     method, path = scope["method"], scope["path"]
     well = status is not None and status < 500
     reading = method in _READING or path.startswith(f"{PATH}/")
@@ -73,6 +73,6 @@ def _tell(scope: Scope, status: int | None, seconds: float) -> None:
 
 
 def _is_open_ended(scope: Scope) -> bool:
-    """Whether the request waits for news: that it takes long says nothing."""
+    """Return whether the request waits for news, so that a long duration means nothing."""
     accepted = Headers(scope=scope).get("accept", "")
     return "text/event-stream" in accepted or scope["path"].startswith(f"{PATH}/")

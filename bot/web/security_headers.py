@@ -1,4 +1,4 @@
-"""Headers of every answer, whatever it is: no browser guesses at one, or leaves HTTPS."""
+"""Headers of every response: browsers must not sniff content types or leave HTTPS."""
 
 from http import HTTPStatus
 
@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 NOSNIFF = ("X-Content-Type-Options", "nosniff")
 _HSTS = ("Strict-Transport-Security", "max-age=31536000")
-"""For a year; not for other names beneath ours, which may be somebody else's."""
+"""For a year; not for subdomains, which may belong to others."""
 _BUSY = PlainTextResponse(
     "Podium answers as many requests as it can just now; try again in some seconds\n",
     HTTPStatus.SERVICE_UNAVAILABLE,
@@ -20,9 +20,9 @@ _BUSY = PlainTextResponse(
 
 
 class Sealing:
-    """The application with these headers; by HTTPS alone where its public address is of HTTPS.
+    """The application with these headers; the HTTPS one only if its public address has HTTPS.
 
-    Whoever comes while `most` requests are answered is asked to come again: uvicorn's own answer
+    Requests beyond `most` concurrent ones are asked to retry: uvicorn's own response
     (`limit_concurrency`) would lack the headers.
     """
 
@@ -50,7 +50,7 @@ class Sealing:
 
 
 class SealedProtocol(H11Protocol):
-    """HTTP as uvicorn speaks it; its own answer to what is no request is sealed as well."""
+    """uvicorn's HTTP protocol, with the headers also in its response to invalid requests."""
 
     @override
     def send_400_response(self, msg: str) -> None:

@@ -1,8 +1,8 @@
-"""Who is signed in at a browser: its cookie, and what a form of ours carries besides it.
+"""Who is signed in at a browser: its cookie, and the stamp in our forms.
 
-A cookie comes with every request that any page makes, so it counts for reading alone. To act, a
-request must come from a page of this door (`Sec-Fetch-Site`, else `Origin`), and its form must hold
-the stamp, which only the pages of that session know.
+Browsers send a cookie with requests from any site, so it permits only reading. To act, a request
+must come from our own pages (`Sec-Fetch-Site`, else `Origin`), and its form must contain the stamp,
+a CSRF token known only to the session's pages.
 """
 
 import hashlib
@@ -19,34 +19,34 @@ from bot.services.tokens import NewToken
 from bot.web.context import context_of
 
 STAMP = "stamp"
-"""The field of every form that acts."""
+"""The stamp's field in every acting form."""
 COOKIES = ("__Host-podium", "podium")
-"""The name of a session's cookie by HTTPS, and by plain HTTP."""
+"""The names of a session's cookie over HTTPS, and over plain HTTP."""
 _LONGEST_SECRET = 200
 _LONGEST_PATH = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """A browser that is signed in, with the stamp of its forms."""
+    """A signed-in browser, with the stamp of its forms."""
 
     session: BrowserSession
     stamp: str
 
 
 def is_https(request: Request) -> bool:
-    """Whether the browser speaks HTTPS, to us or to the proxy in front of us."""
+    """Return whether the browser uses HTTPS, to us or to the proxy in front of us."""
     public = context_of(request).public_url
     return request.url.scheme == "https" or (public or "").startswith("https:")
 
 
 def cookie_name(request: Request) -> str:
-    """By HTTPS a name that no other host and no plain HTTP can set."""
+    """Return, for HTTPS, a name that no other host and no plain HTTP can set."""
     return COOKIES[0] if is_https(request) else COOKIES[1]
 
 
 async def browser_of(request: Request) -> Browser | None:
-    """Who is signed in; None without a cookie, and with one whose session has ended."""
+    """Return who is signed in; None without a cookie, or when its session has ended."""
     secret = request.cookies.get(cookie_name(request), "")
     if not 1 <= len(secret) <= _LONGEST_SECRET:
         return None
@@ -56,17 +56,17 @@ async def browser_of(request: Request) -> Browser | None:
 
 
 async def still_signed_in(request: Request, browser: Browser) -> bool:
-    """Whether its session goes on, with the same rights: for answers that take long."""
+    """Return whether the session continues with the same rights, during a long response."""
     return await browser_of(request) == browser
 
 
 def _stamp(secret: str) -> str:
-    """Bound to the session, and no way back to its secret."""
+    """Return the stamp, derived from the session's secret and not reversible."""
     return hashlib.sha256(f"stamp of {secret}".encode()).hexdigest()
 
 
 def require_same_origin(request: Request) -> None:
-    """UserError unless a page of this door made the request; browsers say so themselves."""
+    """Raise UserError unless one of our own pages made the request, by the browser's headers."""
     site = request.headers.get("Sec-Fetch-Site")
     if site == "same-origin" or (site is None and _is_ours(request)):
         return
@@ -80,14 +80,14 @@ def _is_ours(request: Request) -> bool:
 
 
 def require_stamp(browser: Browser, stamp: str) -> None:
-    """UserError unless a form is one of this session's."""
+    """Raise UserError unless the form belongs to this session."""
     if not hmac.compare_digest(browser.stamp.encode(), stamp.encode()):
         words = "this form is of an earlier sign-in; open the page again and repeat it"
         raise UserError("old-form", words)
 
 
 def remember(request: Request, response: Response, made: NewToken) -> None:
-    """Hand the browser its session."""
+    """Set the session's cookie."""
     response.set_cookie(
         cookie_name(request),
         made.secret,
@@ -100,13 +100,13 @@ def remember(request: Request, response: Response, made: NewToken) -> None:
 
 
 def forget(request: Request, response: Response) -> None:
-    """Have the browser drop it."""
+    """Delete the session's cookie."""
     name, secure = cookie_name(request), is_https(request)
     response.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")
 
 
 def own_path(text: str | None) -> str:
-    """Where to go on after a sign-in: a path of this door, whatever was asked for."""
+    """Return the target after a sign-in: a path of this server, whatever was requested."""
     path = text or ""
     good = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     good = good and path.isascii() and "\\" not in path and len(path) <= _LONGEST_PATH
@@ -114,5 +114,5 @@ def own_path(text: str | None) -> str:
 
 
 def new_state() -> str:
-    """What a sign-in elsewhere must bring back."""
+    """Return the state that an external sign-in must bring back."""
     return secrets.token_urlsafe(32)

@@ -1,4 +1,4 @@
-"""Parts of a page that go on by themselves: server-sent events, each the part's whole new text."""
+"""Parts of a page that update themselves: server-sent events, each with the part's new text."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,27 +10,27 @@ from bot.web.context import WebContext
 
 TICK_S = 1.0
 _QUIET_S = 20.0
-"""After so long without anything new a comment is sent: who went away is noticed by it."""
+"""After this silence a comment is sent, to detect disconnected clients."""
 LONGEST_S = 3_600.0
-"""How long one answer lasts; the browser asks again by itself."""
+"""How long one response lasts; then the browser reconnects."""
 
 Part = tuple[str, bool]
-"""The text, and whether it is the last one."""
+"""The text, and whether it is the last."""
 Still = Callable[[], Awaitable[bool]]
-"""Whether who watches is still who began to: see `viewers.still_looks`."""
+"""Whether the watcher may still watch: see `auth.still_looks`."""
 
 
 async def anybody() -> bool:
-    """For parts that everybody may see."""
+    """Return True, for parts that everyone may see."""
     return True
 
 
 def live(
     door: WebContext, part: Callable[[], Awaitable[Part]], still: Still = anybody
 ) -> StreamingResponse:
-    """The part now and whenever it changes, until it is the last one or the door closes.
+    """Send the part now and after each change, until the last one or until the server closes.
 
-    Before anything is told, `still` is asked: who may not watch any more is told nothing.
+    `still` is checked before each event: nothing is sent to a client that may no longer watch.
     """
     told = _telling(door, part, still)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -61,7 +61,7 @@ async def _telling(
 
 
 async def _read(part: Callable[[], Awaitable[Part]], told: str) -> Part:
-    """The part, or what was told before while the database is away, or once there is no part."""
+    """Return the part, or the previous one if the database is unavailable or the part is gone."""
     try:
         return await part()
     except StoreError:
@@ -71,7 +71,7 @@ async def _read(part: Callable[[], Awaitable[Part]], told: str) -> Part:
 
 
 async def _is_let(still: Still) -> bool:
-    """Whether they may watch; who cannot be asked about comes again by themselves."""
+    """Return whether they may watch; if that is unknown, the client reconnects."""
     try:
         return await still()
     except StoreError:
@@ -79,6 +79,6 @@ async def _is_let(still: Still) -> bool:
 
 
 def event(name: str, text: str) -> str:
-    """One event as it travels; whatever breaks a line in it becomes a line of it."""
+    """Return one event in wire format; each line break in the text starts a new data line."""
     lines = "".join(f"data: {line}\n" for line in text.splitlines() or [""])
     return f"event: {name}\n{lines}\n"

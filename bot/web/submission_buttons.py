@@ -1,4 +1,4 @@
-"""What a person may do with a submission from a page: the buttons of `acting/deeds.html`."""
+"""The buttons on a submission's page: what the signed-in person may do (`acting/deeds.html`)."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from runners.contract.task import Mode
 
 @dataclass(frozen=True, slots=True)
 class SubmissionButtons:
-    """The buttons that make sense for a submission as it stands, for who is signed in."""
+    """The buttons for a submission in its state, for the signed-in person."""
 
     number: int
     stamp: str
-    """Of the session in which they are pressed."""
+    """The stamp of the session in which they are pressed."""
     cancel: bool = False
     again: bool = False
     ranked: bool = False
@@ -21,13 +21,13 @@ class SubmissionButtons:
 
 
 def deeds_of(browser: Browser | None, status: SubmissionStatus) -> SubmissionButtons | None:
-    """For one's own submission; None for anybody else's."""
+    """Return the buttons for one's own submission; None for another person's."""
     submission = status.submission
     if browser is None or submission.person != browser.session.person.id:
         return None
     final = status.is_final
     ranked = submission.mode is Mode.RANKED
-    if status.board.is_hidden:  # a request of the evaluation server: its caller repeats it there
+    if status.board.is_hidden:  # a request to the evaluation server, which its caller repeats there
         return SubmissionButtons(number=submission.id, stamp=browser.stamp, cancel=not final)
     return SubmissionButtons(
         number=submission.id,

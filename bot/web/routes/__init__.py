@@ -1,1 +1,1 @@
-"""The routes of the web door: each module has `router`, and none knows another."""
+"""The routes of the HTTP front end: each module has a `router` and imports no other."""

@@ -17,13 +17,13 @@ _system = APIRouter()
 _log = structlog.get_logger(__name__)
 
 READINESS_FOR_S = 1.0
-"""Anybody may ask: asked without end, it still costs little."""
+"""For everyone: cached this long, so that frequent requests cost little."""
 WITHIN_S = 5.0
 
 
 @_system.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """For anyone who restarts what does not answer."""
+    """For supervisors that restart a process without a response."""
     return {"status": "ok"}
 
 
@@ -31,9 +31,10 @@ async def healthz() -> dict[str, str]:
 async def readyz(
     request: Request, exclude: Annotated[list[str] | None, Query(max_length=16)] = None
 ) -> JSONResponse:
-    """For anyone who sends traffic here: 503 names the parts that do not work.
+    """For load balancers: 503 lists the components that do not work.
 
-    `exclude` passes over a part, such as discord where its outage shall not take the pages away.
+    `exclude` ignores a component, such as discord, whose outage must not make the pages
+    unavailable.
     """
     parts = await _parts(request)
     failed = [each.name for each in parts if each.state is State.FAILED]
@@ -67,12 +68,12 @@ async def _parts(request: Request) -> tuple[ComponentHealth, ...]:
 _metrics = APIRouter()
 
 METRICS_FOR_S = 5.0
-"""Anybody may ask: asked without end, it still costs little."""
+"""For everyone: cached this long, so that frequent requests cost little."""
 
 
 @_metrics.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
-    """Measured at most every few seconds, however many ask."""
+    """Return metrics, computed at most every few seconds for all callers."""
     door = context_of(request)
     found = None
     try:
@@ -90,7 +91,7 @@ _static = APIRouter(include_in_schema=False)
 
 @_static.get(f"{PREFIX}/{{digest}}/{{name}}")
 async def static(request: Request, digest: str, name: str) -> Response:
-    """One file, as long as it is the one that the address means."""
+    """Return a file if its digest matches the address."""
     found = assets().get(name)
     if found is None or found.digest != digest:
         raise HTTPException(HTTPStatus.NOT_FOUND)

@@ -1,7 +1,7 @@
-"""`/api/v1/agents/...`: what machines that judge from elsewhere ask, all of it from outside.
+"""`/api/v1/agents/...`: the requests of remote workers (agents), all untrusted.
 
-Every request is short, save the one that waits for notices, and that takes nothing: an agent may be
-cut off in the midst of it. A claim whose answer is lost runs out with its lease, as after a crash.
+Every request is short, except the one that waits for notices; that one claims nothing, so it may be
+cut off. A claim whose response is lost expires with its lease, as after a crash.
 """
 
 import asyncio
@@ -49,16 +49,16 @@ _log = structlog.get_logger(__name__)
 router = APIRouter(prefix=PATH + "/{session}", include_in_schema=False)
 
 _SHORT = 64 << 10
-"""Bytes of an evaluation whose faults are soon found."""
+"""Up to this many bytes, an evaluation is validated quickly."""
 EVALUATIONS = Apart(10.0, patience_s=30.0)
-"""Where long ones are looked at first: 16 MB of faults take Python five minutes."""
+"""Where longer ones are validated first: 16 MB of errors take Python five minutes."""
 _TOPICS = frozenset({Topic.READY, Topic.CANCEL})
 _DONE = 204
 
 
 @router.post("/hello")
 async def hello(request: Request, agent: FromAgent) -> Response:
-    """The name and the lease of an agent that begins."""
+    """Return the name and lease of a remote worker that starts."""
     lease_s = context_of(request).lease.total_seconds()
     _log.info("an agent begins", action="agent-hello", worker=agent.worker)
     return written(WorkerConfig(worker=agent.worker, lease_s=lease_s))
@@ -66,19 +66,19 @@ async def hello(request: Request, agent: FromAgent) -> Response:
 
 @router.post("/announce", status_code=_DONE)
 async def announce(request: Request, agent: FromAgent) -> None:
-    """Count the agent among the living."""
+    """Register the remote worker as live."""
     await agent.announce((await read(request, WorkerOffers, BODY_MAX)).offers)
 
 
 @router.post("/leave", status_code=_DONE)
 async def leave(agent: FromAgent) -> None:
-    """Count it no more."""
+    """Remove the remote worker from the live ones."""
     await agent.leave()
 
 
 @router.post("/claim")
 async def claim(request: Request, agent: FromAgent) -> Response:
-    """Jobs for free slots."""
+    """Claim jobs for free slots."""
     wanted = await read(request, FreeSlots, BODY_MAX)
     named = wanted.runners or {}
     jobs = await agent.claim(wanted.slots, named)
@@ -88,7 +88,7 @@ async def claim(request: Request, agent: FromAgent) -> Response:
 
 @router.post("/beat")
 async def beat(request: Request, agent: FromAgent) -> Response:
-    """Prolong the leases of what the agent holds; gives those that it still has."""
+    """Renew the leases of the worker's jobs; return the jobs it still holds."""
     held = (await read(request, Held, BODY_MAX)).jobs
     beats = await agent.beat({JobId(job.id): job.fence for job in held})
     found = (JobBeat(id=each.job, cancel_requested=each.cancel_requested) for each in beats)
@@ -102,10 +102,10 @@ async def notices(
     gpu: Annotated[list[GpuName], Query(max_length=64)],
     wait_s: Annotated[float, Query(ge=0, le=MOST_NOTICES_S)] = NOTICES_S,
 ) -> StreamingResponse:
-    """The next hint that concerns one of these GPU types; none once the time is over.
+    """Return the next notice for one of these GPU types; none after the wait.
 
-    It begins with an empty line as soon as no hint is missed any more: whoever looks at the queue
-    then, and waits on, misses no work.
+    The response begins with an empty line once the subscription is active: a worker that then
+    checks the queue and keeps waiting misses no job.
     """
     door = context_of(request)
     telling = _telling(door, frozenset(gpu), wait_s)
@@ -140,26 +140,26 @@ def _concerns(hint: Notice, gpus: frozenset[str]) -> bool:
 
 @router.get("/jobs/{job}/{fence}/request")
 async def order(agent: FromAgent, job: BigInt, fence: BigInt) -> Response:
-    """The complete order for a claimed job."""
+    """Return the evaluation request of a claimed job."""
     return written(await agent.request(JobId(job), fence))
 
 
 @router.post("/jobs/{job}/{fence}/attach", status_code=_DONE)
 async def attach(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
-    """Note the runner's call."""
+    """Record the runner's call."""
     body = await read(request, RunnerCall, BODY_MAX)
     await agent.attach(JobId(job), fence, body.call)
 
 
 @router.post("/jobs/{job}/{fence}/progress", status_code=_DONE)
 async def progress(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
-    """Note one step."""
+    """Record one progress update."""
     await agent.tell(JobId(job), fence, await read(request, Progress, BODY_MAX))
 
 
 @router.post("/jobs/{job}/{fence}/evaluation", status_code=_DONE)
 async def evaluation(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
-    """Store the evaluation and end the job; the same again is no fault."""
+    """Store the evaluation and end the job; repeating it is no error."""
     text = await whole(request, EVALUATION_MAX)
     if len(text) > _SHORT:
         await EVALUATIONS.do(require_evaluation, text)
@@ -167,7 +167,7 @@ async def evaluation(request: Request, agent: FromAgent, job: BigInt, fence: Big
 
 
 def require_evaluation(text: Base64Bytes) -> None:
-    """UserError where it is none; only ever called apart, for it may have a million faults."""
+    """Raise UserError when it is invalid; called in its own process, as errors may be many."""
     parsed(Evaluation, text)
 
 
@@ -180,7 +180,7 @@ async def give_up(request: Request, agent: FromAgent, job: BigInt, fence: BigInt
 
 @router.post("/log", status_code=_DONE)
 async def log(request: Request, agent: FromAgent) -> None:
-    """Keep what the agent logged in the log of this Podium."""
+    """Write the remote worker's log events to this server's log."""
     body = await read(request, LogLines, 4 * BODY_MAX)
     for line in body.lines:
         _log.info("an agent logged", action="agent-log", worker=agent.worker, line=line)

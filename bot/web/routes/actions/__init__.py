@@ -1,6 +1,6 @@
-"""The pages for acting: signing in, submitting, boards of one's own, one's account, admin.
+"""The pages with forms: signing in, submitting, own boards, account, admin.
 
-Each module of this folder that has a `router` is one; none is named here.
+Each module of this folder with a `router` is one; none is listed here.
 """
 
 from fastapi import APIRouter

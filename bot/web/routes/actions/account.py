@@ -1,4 +1,4 @@
-"""`/me`: one's account: tokens, browsers, notices, what one has submitted, what holds for one."""
+"""`/me`: the user's account: tokens, browsers, notices, submissions, current limits."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ router = APIRouter(prefix="/me")
 
 _Number = Annotated[int, Path(ge=1, le=2**53)]
 _DELIVERED = "discord:"
-"""Whose accounts news is delivered to, by direct message."""
+"""The accounts that get notifications by direct message."""
 _NEWEST = 10
 _MOST_DAYS = 3650
 _SCOPES = {"submit": TokenScope.PERSON, "read": TokenScope.READ, "admin": TokenScope.ADMIN}
@@ -40,13 +40,13 @@ _NEWS = (
 
 @router.get("")
 async def account(request: Request, browser: SignedIn) -> Response:
-    """Everything that is one's own."""
+    """Show the user's account."""
     return await _page(request, browser)
 
 
 @router.post("/tokens")
 async def make(request: Request, act: Act) -> Response:
-    """A new token, shown in this one answer; never for more than this session may."""
+    """Create a token and show it once; never with more rights than this session."""
     require_acting(act.caller)
     door, fields = context_of(request), act.fields
     try:
@@ -72,7 +72,7 @@ def _days(text: str) -> int:
 
 @router.post("/tokens/{number}/revoke")
 async def revoke(request: Request, act: Act, number: _Number) -> Response:
-    """Whatever uses it is refused from now on, with the browsers that it signed in."""
+    """Revoke a token: its programs, and the browsers it signed in, are refused from now on."""
     require_acting(act.caller)
     own = {each.id for each in await context_of(request).store.tokens.of(act.caller.person)}
     if TokenId(number) not in own:
@@ -83,21 +83,21 @@ async def revoke(request: Request, act: Act, number: _Number) -> Response:
 
 @router.post("/sessions/others/end")
 async def end_others(request: Request, act: Act) -> Response:
-    """Out of every browser but this one."""
+    """Sign out every browser but this one."""
     await sign_out_elsewhere(context_of(request).store, act.browser.session)
     return go("/me", "ended")
 
 
 @router.post("/sessions/{number}/end")
 async def end(request: Request, act: Act, number: _Number) -> Response:
-    """Out of one browser."""
+    """Sign out one browser."""
     await sign_out(context_of(request).store, act.caller.person, TokenId(number))
     return go("/me", "ended")
 
 
 @router.post("/notices")
 async def notices(request: Request, act: Act) -> Response:
-    """What one is told of by direct message; nothing unless one asks."""
+    """Set what the user is told of by direct message; by default nothing."""
     require_acting(act.caller)
     identity = act.browser.session.person.identity
     if not identity.startswith(_DELIVERED):

@@ -1,4 +1,4 @@
-"""`/admin`: who may submit, what is ranked, what is paused and limited; what goes on."""
+"""`/admin`: who may submit, what is ranked, paused and limited; current activity."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -28,14 +28,14 @@ from runners.contract.task import Mode
 router = APIRouter(prefix="/admin")
 
 ROWS = 50
-"""Of one page of the record."""
+"""Rows on one page of the audit log."""
 _LONGEST_REASON = 300
 _MOST, _MOST_MINUTES = 100_000, 525_600
 
 
 @router.get("")
 async def overview(request: Request, browser: SignedIn) -> Response:
-    """What holds and what goes on, with a form for each deed."""
+    """Show the current state, with a form for each action."""
     return await _page(request, browser)
 
 
@@ -43,7 +43,7 @@ async def overview(request: Request, browser: SignedIn) -> Response:
 async def audit(
     request: Request, browser: SignedIn, page: Annotated[int, Query(ge=1, le=100_000)] = 1
 ) -> Response:
-    """Who did what, when and why, the newest first."""
+    """Show who did what, when and why, newest first."""
     require_admin(browser.session.caller)
     found = await audit_page(context_of(request).store, page - 1, ROWS)
     values = {"title": "Audit", "found": found, "page": page}
@@ -128,7 +128,7 @@ DEEDS: dict[str, Callable[[Store, Decision, Fields], Awaitable[str]]] = {
 
 @router.post("/{deed}")
 async def act_as_admin(request: Request, act: Act, deed: str) -> Response:
-    """One deed, with its row in the record; the page once more where it cannot be done."""
+    """Perform one action with its audit entry; show the page again if it fails."""
     require_admin(act.caller)
     if deed not in DEEDS:
         raise UserError("unknown-deed", f"there are: {', '.join(DEEDS)}")

@@ -38,7 +38,7 @@ _Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
 async def creators(request: Request) -> AsyncIterator[Posted]:
-    """A form with a zip, of somebody who may create boards: nobody else's zip is read."""
+    """Yield a form with a zip from a board creator; other people's zips are not read."""
     async with aclosing(posted(MOST)(request)) as found:
         async for act in found:
             require_creator(act.caller)
@@ -50,14 +50,14 @@ _Upload = Annotated[Posted, Depends(creators)]
 
 @router.get("")
 async def form(request: Request, browser: SignedIn) -> Response:
-    """What a new board needs, one's own boards, and the checks of the last month."""
+    """Show the form of a new board, one's own boards, and the checks of the last month."""
     require_creator(browser.session.caller)
     return await _form(request, browser, {})
 
 
 @router.post("/look")
 async def look(request: Request, act: _Upload) -> Response:
-    """What the zip holds, or what is wrong with it and where; and the GPU types for it."""
+    """Show the zip's contents or errors, and the GPU types for it."""
     try:
         upload = await upload_of(act.fields, PublishRequest(act.caller.person))
     except UserError as error:
@@ -67,7 +67,7 @@ async def look(request: Request, act: _Upload) -> Response:
 
 @router.post("")
 async def create(request: Request, act: _Upload) -> Response:
-    """Hand the zip in to be proven; the form once more where something is wrong with it."""
+    """Submit the zip to be checked; show the form again if something is wrong with it."""
     door, fields = context_of(request), act.fields
     try:
         upload = await _upload(door, act)
@@ -143,7 +143,7 @@ async def _form(
 
 @router.get("/checks/{number}")
 async def check(request: Request, browser: SignedIn, number: _Number) -> Response:
-    """How far a check is, and its outcome; goes on by itself."""
+    """Show a check's progress and outcome; updates itself."""
     door = context_of(request)
     found = await own_check(door, browser.session.caller, number)
     drawn = await _drawn(door, browser, found)
@@ -153,7 +153,7 @@ async def check(request: Request, browser: SignedIn, number: _Number) -> Respons
 
 @router.get("/checks/{number}/events")
 async def events(request: Request, browser: SignedIn, number: _Number) -> Response:
-    """The part of that page which moves."""
+    """Stream the changing part of that page."""
     door, caller = context_of(request), browser.session.caller
     await own_check(door, caller, number)
 
@@ -180,7 +180,7 @@ async def _drawn(door: WebContext, browser: Browser, check: Check) -> str:
 
 @router.post("/checks/{number}/rejudge")
 async def rejudge(request: Request, act: Act, number: _Number) -> Response:
-    """Everyone's best submission to the version before, judged by the new one."""
+    """Judge everyone's best submission to the previous version by the new one."""
     require_creator(act.caller)
     door = context_of(request)
     outcome = (await own_check(door, act.caller, number)).outcome

@@ -1,4 +1,4 @@
-"""`/edit/BOARD/delete`: a board's end, after its sources were handed out and its name was typed."""
+"""`/edit/BOARD/delete`: deletes a board after its archive was downloaded and its name typed."""
 
 from typing import Annotated
 
@@ -17,13 +17,13 @@ from bot.web.sessions import Browser
 router = APIRouter(prefix="/edit/{name}")
 
 PART_BYTES = 64 << 20
-"""The largest zip that is handed out in one piece."""
+"""The largest zip of a board archive."""
 _LONGEST_REASON = 300
 
 
 @router.get("/delete")
 async def confirm(request: Request, browser: SignedIn, name: str) -> Response:
-    """What goes, what can be kept of it, and the form that wants the exact name."""
+    """Show what will be deleted, what can be saved, and the form for the exact name."""
     require_creator(browser.session.caller)
     board = await own_board(context_of(request).store, browser.session.caller, name)
     return await _form(request, browser, board)
@@ -33,7 +33,7 @@ async def confirm(request: Request, browser: SignedIn, name: str) -> Response:
 async def hand_out(
     request: Request, browser: SignedIn, name: str, part: Annotated[int, Query(ge=1, le=10_000)] = 1
 ) -> Response:
-    """The board's task versions and every source, as a zip."""
+    """Return the board's task versions and all sources, as a zip."""
     caller = browser.session.caller
     require_creator(caller)
     kept = await board_archive(
@@ -55,7 +55,7 @@ async def hand_out(
 
 @router.post("/delete")
 async def delete(request: Request, act: Act, name: str) -> Response:
-    """The end of it; refused once more was submitted than the person has been told of."""
+    """Delete the board; refused when it has more submissions than the person was shown."""
     require_creator(act.caller)
     store, fields = context_of(request).store, act.fields
     board = await own_board(store, act.caller, name)
@@ -82,7 +82,7 @@ def _require_told(fields: Fields, kept: BoardArchive) -> None:
 
 
 def _state(board: Board, submissions: int) -> str:
-    """By what it is noticed that a board has moved on."""
+    """Return a digest that changes when the board changes."""
     return f"{board.id} {board.task_version} {submissions}"
 
 

@@ -1,4 +1,4 @@
-"""`/edit/BOARD`: a board of one's own: its settings, its guests, its task's next version."""
+"""`/edit/BOARD`: the settings, guests and next task version of one's own board."""
 
 import asyncio
 import re
@@ -43,7 +43,7 @@ _GUEST = re.compile(r"[a-z][a-z-]{0,30}:[^\s:\x00-\x1f\x7f-\x9f]{1,100}")
 
 @router.get("")
 async def form(request: Request, browser: SignedIn, name: str) -> Response:
-    """Everything about the board that can be changed."""
+    """Show everything about the board that can be changed."""
     require_creator(browser.session.caller)
     board = await own_board(context_of(request).store, browser.session.caller, name)
     return await _form(request, browser, board)
@@ -51,7 +51,7 @@ async def form(request: Request, browser: SignedIn, name: str) -> Response:
 
 @router.post("/settings")
 async def configure(request: Request, act: Act, name: str) -> Response:
-    """Its deadline, its GPU types, or who may see it, alone."""
+    """Change only its deadline, its GPU types, or who may see it."""
     board = await _own(request, act.caller, name)
     door, fields = context_of(request), act.fields
     try:
@@ -82,14 +82,14 @@ def _require_gpus(wanted: PublishRequest) -> None:
 
 
 def _deadline(fields: Fields, board: Board) -> datetime | None:
-    """The deadline that was written; one that nobody touched stays to the second."""
+    """Return the entered deadline; an unchanged one keeps its seconds."""
     same = fields.text("deadline") == _shown(board.deadline)
     return board.deadline if same else deadline_of(fields)
 
 
 @router.post("/invite")
 async def let_in(request: Request, act: Act, name: str) -> Response:
-    """People and roles who may see a private board."""
+    """Let people and roles see a private board."""
     board = await _own(request, act.caller, name)
     guests = frozenset(act.fields.text("guests").replace(",", " ").split())
     try:
@@ -109,7 +109,7 @@ def _require_guest(guest: str) -> None:
 
 @router.post("/uninvite")
 async def let_out(request: Request, act: Act, name: str) -> Response:
-    """For them the board is gone at once; their own submissions stay theirs."""
+    """Remove guests; they lose the board at once but keep their own submissions."""
     board = await _own(request, act.caller, name)
     guests = frozenset(act.fields.texts("guest"))
     await uninvite(context_of(request).store, act.caller, Invitation(board.name, guests))
@@ -118,7 +118,7 @@ async def let_out(request: Request, act: Act, name: str) -> Response:
 
 @router.post("/look")
 async def look(request: Request, act: _Upload, name: str) -> Response:
-    """What the next version would change, or what is wrong with its zip and where."""
+    """Show what the next version would change, or the errors in its zip."""
     board = await _own(request, act.caller, name)
     try:
         upload = await _upload(context_of(request), act, board)
@@ -129,7 +129,7 @@ async def look(request: Request, act: _Upload, name: str) -> Response:
 
 @router.post("/task")
 async def update(request: Request, act: _Upload, name: str) -> Response:
-    """Hand the next version in; what it changes must have been seen first."""
+    """Submit the next version; its changes must have been shown first."""
     board = await _own(request, act.caller, name)
     door = context_of(request)
     try:

@@ -1,4 +1,4 @@
-"""What every page for acting has: who is signed in, the stamp of its forms, and what was done."""
+"""What every page with a form has: who is signed in, the form's stamp, and what was done."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -34,11 +34,11 @@ DONE = {
     "limited": "The limit holds from now on.",
     "unlimited": "The limit is gone.",
 }
-"""What was done, by the word that an address may have: nobody's own words are shown by it."""
+"""Texts for what was done, by the word in the address, so that an address cannot inject text."""
 
 
 async def signed_in(request: Request) -> Browser:
-    """Who reads a page that needs an account; anybody else is asked to sign in first."""
+    """Return who reads a page that needs an account; others must sign in first."""
     browser = await browser_of(request)
     if browser is None:
         query = f"?{request.url.query}" if request.url.query else ""
@@ -58,7 +58,7 @@ async def show(
     *,
     fault: UserError | None = None,
 ) -> Response:
-    """The page, as one that must not be kept; with a fault it has its words and its status."""
+    """Return an uncacheable page; with a fault, it has its message and status."""
     viewer = Viewer(NOBODY) if browser is None else browser.session.caller
     shown = {
         "stamp": "" if browser is None else browser.stamp,
@@ -73,17 +73,17 @@ async def show(
 
 
 def part(template: str, values: Mapping[str, Any]) -> Response:
-    """A part of a page, which a script puts in its place."""
+    """Return a part of a page, which a script inserts."""
     return _plain(draw(template, values).encode())
 
 
 def _plain(body: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """Kept by nobody, nor compressed: its length would tell of the stamp next to others' words."""
+    """Not cached or compressed: its length would reveal the stamp next to injected text."""
     headers = {**SECURITY, "Cache-Control": "no-store", "Vary": "Cookie"}
     return Response(body, status, headers, media_type="text/html; charset=utf-8")
 
 
 def go(path: str, done: str = "") -> RedirectResponse:
-    """On to a page after something was done there, so that a reload does not do it again."""
+    """Redirect to a page after an action, so that a reload does not repeat it."""
     there = f"{path}?done={done}" if done else path
     return RedirectResponse(there, HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})

@@ -1,4 +1,4 @@
-"""`/sign-in`, `/sign-out`: by Discord where that is set up, and by a personal token."""
+"""`/sign-in`, `/sign-out`: by Discord if configured, and by a personal token."""
 
 import base64
 import hmac
@@ -39,7 +39,7 @@ Next = Annotated[str | None, Query(alias="next", max_length=2000)]
 
 @router.get("/sign-in")
 async def ask(request: Request, there: Next = None) -> Response:
-    """The ways in; who is signed in already goes on."""
+    """Show the ways to sign in; redirect someone who is signed in."""
     if await browser_of(request) is not None:
         return go(own_path(there))
     return await _form(request, own_path(there))
@@ -49,7 +49,7 @@ async def ask(request: Request, there: Next = None) -> Response:
 async def ask_by_link(
     request: Request, key: Annotated[str, Query(max_length=_LONGEST)] = ""
 ) -> Response:
-    """Where the link of `podium up` leads; the button uses it, since programs look at links too."""
+    """The target of `podium up`'s link; only its button uses it up, since programs fetch links."""
     _require_local(request)
     values = {"title": "Sign in", "key": key}
     return await show(request, None, "acting/sign_in_by_link.html", values)
@@ -57,7 +57,7 @@ async def ask_by_link(
 
 @router.post(_LINK)
 async def enter_by_link(request: Request) -> Response:
-    """In as the person at the machine, by a key that is good once."""
+    """Sign in as the user of this machine, by a key that works once."""
     _require_local(request)
     require_same_origin(request)
     door = context_of(request)
@@ -72,7 +72,7 @@ async def enter_by_link(request: Request) -> Response:
 
 @router.post("/sign-in")
 async def enter(request: Request) -> Response:
-    """In by a personal token; the session is another one, made for this browser."""
+    """Sign in by a personal token, with a new session for this browser."""
     require_same_origin(request)
     door = context_of(request)
     async with read_form(request) as fields:
@@ -87,7 +87,7 @@ async def enter(request: Request) -> Response:
 
 @router.get("/sign-in/discord")
 async def ask_discord(request: Request, there: Next = None) -> Response:
-    """On to Discord's page; a cookie of this browser knows what must come back from there."""
+    """Redirect to Discord's page; a cookie stores what must come back."""
     identities, back = _discord(context_of(request))
     state = new_state()
     answer = RedirectResponse(identities.page(state, back), HTTPStatus.SEE_OTHER)
@@ -111,7 +111,7 @@ async def enter_by_discord(
     state: Annotated[str, Query(max_length=_LONGEST)] = "",
     code: Annotated[str, Query(max_length=2000)] = "",
 ) -> Response:
-    """In as whom Discord says, if it was this browser that asked."""
+    """Sign in as the person that Discord names, if this browser asked."""
     door = context_of(request)
     identities, back = _discord(door)
     expected, there = _under_way(request)
@@ -130,7 +130,7 @@ async def enter_by_discord(
 
 @router.post("/sign-out")
 async def leave(request: Request, act: Act) -> Response:
-    """Out of this browser."""
+    """Sign out this browser."""
     session = act.browser.session
     await sign_out(context_of(request).store, session.person.id, session.token.id)
     answer = go("/")
@@ -159,7 +159,7 @@ async def _form(request: Request, there: str, fault: UserError | None = None) ->
 
 
 async def _entered(request: Request, made: NewToken, there: str) -> Response:
-    """Hand over the new session; the one that the browser had until now ends."""
+    """Set the new session; the browser's previous one ends."""
     earlier = await browser_of(request)
     if earlier is not None:
         session = earlier.session
@@ -170,7 +170,7 @@ async def _entered(request: Request, made: NewToken, there: str) -> Response:
 
 
 def _under_way(request: Request) -> tuple[str, str]:
-    """What must come back, and where to go then; nothing where no sign-in was begun."""
+    """Return the expected state and the target path; empty when no sign-in was begun."""
     try:
         kept = json.loads(base64.urlsafe_b64decode(request.cookies.get(_UNDER_WAY, "")))
     except ValueError:
@@ -189,7 +189,7 @@ def _discord(door: WebContext) -> tuple[Identities, str]:
 
 
 def _label(request: Request) -> str:
-    """The browser's name as it gives itself, to tell sessions apart."""
+    """Return the browser's own name, to tell sessions apart."""
     agent = request.headers.get("User-Agent", "")
     known = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
     found = next((name for name in known if name in agent), "browser")

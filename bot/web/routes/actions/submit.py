@@ -1,4 +1,4 @@
-"""`/submit`: a file in, and what can be done with a submission afterwards."""
+"""`/submit`: submits a file, and performs actions on a submission."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,12 +44,12 @@ MODES = (
 )
 _MOST = acceptance.MAX_SOURCE_BYTES + ROOM
 _Upload = Annotated[Posted, Depends(posted(3 * _MOST))]
-"""A pasted source is three times as long as it is while it travels."""
+"""A pasted source is three times as long when encoded in a form."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """What a person is about to submit."""
+    """A submission being prepared."""
 
     content: bytes = b""
     file_name: str = ""
@@ -57,7 +57,7 @@ class _Draft:
     board: str | None = None
     gpus: tuple[str, ...] = ()
     earlier_board: str | None = None
-    """What was chosen for the file before; it counts where this one's header names no board."""
+    """The board chosen before; used when this file's header names none."""
     earlier_gpus: tuple[str, ...] = ()
     mode: Mode = Mode.RANKED
 
@@ -68,7 +68,7 @@ async def form(
     browser: SignedIn,
     leaderboard: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
-    """Where a file is dropped."""
+    """Show the form for a file."""
     caller = browser.session.caller
     values = await _values(context_of(request), caller, _Draft(board=leaderboard or None))
     return await show(request, browser, "acting/submit.html", values)
@@ -76,14 +76,14 @@ async def form(
 
 @_submit.post("/submit/look")
 async def look(request: Request, act: _Upload) -> Response:
-    """What the file's heading says, and what is left to choose."""
+    """Show what the file's header says, and the remaining choices."""
     draft = await _draft(act.fields)
     return part("acting/choice.html", await _values(context_of(request), act.caller, draft))
 
 
 @_submit.post("/submit")
 async def take_in(request: Request, act: _Upload) -> Response:
-    """Store the submission, and go on to its progress; or the form once more, with what to do."""
+    """Store the submission and redirect to its progress; or show the form again with the error."""
     require_acting(act.caller)
     door, draft = context_of(request), await _draft(act.fields)
     try:
@@ -123,7 +123,7 @@ async def _draft(fields: Fields) -> _Draft:
 
 
 async def _named(door: WebContext, viewer: Viewer, draft: _Draft) -> _Draft:
-    """A pasted source has the name that its board's language asks for."""
+    """Give a pasted source the file name of its board's language."""
     if draft.file_name or not draft.content.strip():
         return draft
     heading = parse_heading(acceptance.source_text(draft.content))
@@ -133,7 +133,7 @@ async def _named(door: WebContext, viewer: Viewer, draft: _Draft) -> _Draft:
 
 
 async def _values(door: WebContext, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
-    """What the form shows: everything that was chosen, and what there is to choose."""
+    """Return the form's values: the current choices and the options."""
     heading, remark = _heading(draft)
     now = door.clock.now()
     boards = [each for each in await visible_boards(door.store, viewer) if each.is_open(now)]
@@ -163,7 +163,7 @@ async def _values(door: WebContext, viewer: Viewer, draft: _Draft) -> dict[str, 
 
 
 def _heading(draft: _Draft) -> tuple[Heading, str]:
-    """What the file says about itself, and what is wrong with it."""
+    """Return the file's header, and what is wrong with it."""
     if not draft.content.strip():
         return Heading(), ""
     try:
@@ -189,7 +189,7 @@ _LONGEST_REASON = 300
 
 @_deeds.get("")
 async def progress(request: Request, browser: SignedIn, number: Number) -> Response:
-    """Its way to the verdict; goes on by itself."""
+    """Show its progress up to the verdict; updates itself."""
     door = context_of(request)
     await own_submission(door.store, browser.session.caller, SubmissionId(number))
     found = await submission_status(door.store, SubmissionId(number))
@@ -203,7 +203,7 @@ async def progress(request: Request, browser: SignedIn, number: Number) -> Respo
 
 @_deeds.get("/events")
 async def events(request: Request, browser: SignedIn, number: Number) -> Response:
-    """The part of that page which moves, whenever it has."""
+    """Stream the changing part of that page."""
     door = context_of(request)
     await own_submission(door.store, browser.session.caller, SubmissionId(number))
 
@@ -233,13 +233,13 @@ async def _drawn(door: WebContext, browser: Browser, found: SubmissionStatus) ->
 
 @_deeds.post("/again")
 async def run_again(request: Request, act: Act, number: Number) -> Response:
-    """The same source as a new submission."""
+    """Submit the same source again."""
     return await _rerun(request, act, number, None)
 
 
 @_deeds.post("/ranked")
 async def rank_it(request: Request, act: Act, number: Number) -> Response:
-    """The same source as a ranked submission."""
+    """Submit the same source as ranked."""
     return await _rerun(request, act, number, Mode.RANKED)
 
 
@@ -253,7 +253,7 @@ async def _rerun(request: Request, act: Act, number: int, mode: Mode | None) -> 
 
 @_deeds.post("/cancel", status_code=HTTPStatus.SEE_OTHER)
 async def stop(request: Request, act: Act, number: Number) -> Response:
-    """What is queued ends at once, what runs within seconds."""
+    """Stop it: queued jobs end at once, running ones within seconds."""
     require_acting(act.caller)
     if not await cancel(context_of(request).store, act.caller, SubmissionId(number)):
         raise UserError("finished", f"submission {number} has ended already")
@@ -262,7 +262,7 @@ async def stop(request: Request, act: Act, number: Number) -> Response:
 
 @_deeds.post("/withdraw")
 async def take_back(request: Request, act: Act, number: Number) -> Response:
-    """Off its board for good; its result stays."""
+    """Take it off its board permanently; its result stays."""
     require_acting(act.caller)
     reason = act.fields.text("reason")[:_LONGEST_REASON]
     await withdraw(context_of(request).store, act.caller, reason, SubmissionId(number))

@@ -1,4 +1,4 @@
-"""A task zip as it comes with a form: read without trust, and what is wanted of its board."""
+"""Reads a task zip from a form, without trust, and the requested settings of its board."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -18,18 +18,18 @@ from bot.web.forms import ROOM, Fields
 from runners.contract.gpus import gpu_types
 
 MOST = MAX_PACKED + ROOM
-"""Bytes of a form with a zip."""
+"""The most bytes of a form with a zip."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownUpload(TaskUpload):
-    """An upload with the report of what was read in its zip."""
+    """An upload with a report of the zip's contents."""
 
     found: Report
 
 
 async def upload_of(fields: Fields, request: PublishRequest) -> ShownUpload:
-    """Return the task of a form's zip; UserError with file and line when it is not one."""
+    """Return the task of a form's zip; UserError with file and line when it is invalid."""
     file = await fields.file("task_zip")
     if file is None:
         raise UserError("no-zip", "choose a task zip, as `podium task pack DIR` makes it")
@@ -40,24 +40,24 @@ async def upload_of(fields: Fields, request: PublishRequest) -> ShownUpload:
 
 
 def gpus_of_form(fields: Fields) -> tuple[str, ...]:
-    """The GPU types that were ticked, and those that were written next to them."""
+    """Return the GPU types that were ticked or typed."""
     written = fields.text("other_gpus").replace(",", " ").split()
     return gpu_types((*fields.texts("gpu"), *written))
 
 
 def pins_of(fields: Fields) -> Pins:
-    """The pools that were written; what is not written may be timed by every pool."""
+    """Return the pools that were typed; every pool may time the others."""
     return ((ALL, ANY), *parse_pins((fields.text("pools"),)))
 
 
 def deadline_of(fields: Fields) -> datetime | None:
-    """The deadline that was written; None when none was."""
+    """Return the deadline that was typed; None when there is none."""
     text = fields.text("deadline")
     return parse_deadline(text) if text else None
 
 
 def access_of(fields: Fields, present: Access) -> Access:
-    """Who may see the board and its sources, as it was ticked; house and guests stay."""
+    """Return who may see the board and its sources; guild and guests stay."""
     visibility, source = fields.text("visibility"), fields.text("sources")
     return replace(
         present,

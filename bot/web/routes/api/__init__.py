@@ -1,6 +1,6 @@
-"""`/api/v1`: our own interface, for programs and for our command line.
+"""`/api/v1`: our own API, for programs and for our command line.
 
-Each module of this folder that has a `router` is a part of it; none is named here.
+Each module of this folder with a `router` is a part of it; none is listed here.
 """
 
 from fastapi import APIRouter

@@ -1,4 +1,4 @@
-"""Boards, tasks and standings as they are answered."""
+"""Response bodies of boards, tasks and standings."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,14 +28,14 @@ from runners.contract.task import Workload
 
 
 def time_answer(value: ScoreValue | None) -> Time | None:
-    """A time, where there is one."""
+    """Return a time, or None."""
     if value is None:
         return None
     return Time(time_ns=value.time_ns, half_width_ns=value.half_width_ns)
 
 
 def board_line(board: Board, now: datetime) -> BoardLine:
-    """What is told of a board everywhere; never who its guests are."""
+    """Return a board's public data, without its guests."""
     return BoardLine(
         name=board.name,
         id=board.id,
@@ -52,7 +52,7 @@ def board_line(board: Board, now: datetime) -> BoardLine:
 
 
 def board_answer(found: BoardOverview, now: datetime) -> BoardAnswer:
-    """A board with what goes on there."""
+    """Return a board with its activity."""
     best = tuple(
         BestTime(
             gpu=score.gpu,
@@ -68,7 +68,7 @@ def board_answer(found: BoardOverview, now: datetime) -> BoardAnswer:
 
 
 def task_answer(board: Board, version: TaskVersion) -> TaskAnswer:
-    """A task without the contents of its files."""
+    """Return a task without the contents of its files."""
     task = version.definition
     return TaskAnswer(
         board=board.name,
@@ -104,7 +104,7 @@ def _cases(workloads: Sequence[Workload]) -> tuple[WorkloadBody, ...]:
 
 
 async def leaderboards_answer(found: Sequence[BoardStandings], now: datetime) -> LeaderboardsAnswer:
-    """The leaderboards of one board; with thousands of people on it, others have their turns."""
+    """Return a board's leaderboards; yields to other tasks when they are large."""
     return LeaderboardsAnswer(
         board=board_line(found[0].board, now),
         leaderboards=tuple([await _standings(each) for each in found]),

@@ -84,7 +84,7 @@ async def template(
 
 
 def _text(text: str, name: str) -> Response:
-    """Text that no browser takes for anything else."""
+    """Return text that browsers do not interpret as anything else."""
     headers = {
         **NO_STORE,
         "Content-Disposition": f'attachment; filename="{name}"',

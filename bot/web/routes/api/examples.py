@@ -1,4 +1,4 @@
-"""What bodies look like, for the description of the API; a test holds them to their types."""
+"""Example bodies for the API description; a test checks them against their types."""
 
 from typing import Any, Final
 
@@ -254,4 +254,4 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "PauseDeed": {"gpu": "H100", "reason": "the cards are being cooled"},
     "LimitOrder": {"board": "softmax", "mode": "ranked", "most": 5, "window_s": 3600.0},
 }
-"""By the name of the type."""
+"""By type name."""

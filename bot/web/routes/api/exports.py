@@ -23,16 +23,16 @@ from bot.web.routes.api.openapi import NO_STORE, BoardName
 router = APIRouter(prefix="/leaderboards", tags=["leaderboards"])
 
 LONGEST_S = 1800.0
-"""How long one export may take, its reader included."""
+"""The longest duration of one export, including a slow reader."""
 LOOK_EVERY_S = 1.0
-"""How often it is asked meanwhile whether the token may still do that."""
+"""How often the token's rights are checked again meanwhile."""
 _LINES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
 }
 
 
 class Turned(StreamingResponse):
-    """An answer that ends unfinished where it takes too long; few are under way at once."""
+    """A response that is cut off when it takes too long; few run at once."""
 
     turns: asyncio.Semaphore
 

@@ -1,4 +1,4 @@
-"""The OpenAPI description, and the arguments and bodies that its routes share."""
+"""The OpenAPI description, and the parameters and bodies that routes share."""
 
 from typing import Annotated, Any
 
@@ -42,7 +42,7 @@ _BODIES: tuple[type[BaseModel], ...] = (
     admin.LimitKey,
     admin.LimitOrder,
 )
-"""What no route declares to FastAPI, which would read bodies of any length."""
+"""Bodies that routes do not declare to FastAPI, which would read them at any length."""
 _REFUSALS = {
     "400": "What was sent does not fit",
     "401": "The token is missing, unknown, expired or revoked",
@@ -58,7 +58,7 @@ _REFUSALS = {
     "503": "The service is away for a moment",
 }
 _UNUSED = ("HTTPValidationError", "ValidationError")
-"""FastAPI's own errors, in whose place there are problem documents."""
+"""FastAPI's own errors, replaced by problem documents."""
 _REF = "#/components/schemas/{model}"
 
 
@@ -72,7 +72,7 @@ async def openapi(request: Request) -> JSONResponse:
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The routes of this interface in the words of OpenAPI."""
+    """Return the OpenAPI description of this API's routes."""
     found = get_openapi(
         title="Podium",
         version="1",
@@ -104,7 +104,7 @@ def _describe_refusals(operation: dict[str, Any]) -> None:
 
 
 def _describe_token(operation: dict[str, Any]) -> None:
-    """Whether a token is needed, or only lets one see more."""
+    """Describe whether a token is required, or only shows more."""
     schemes = {name for each in operation.pop("security", []) for name in each}
     if schemes:
         token: dict[str, list[str]] = {TOKEN: []}
@@ -112,7 +112,7 @@ def _describe_token(operation: dict[str, Any]) -> None:
 
 
 def _describe_condition(operation: dict[str, Any]) -> None:
-    """An `If-Match` is needed where one is read; its own refusal says so, and what to send."""
+    """Describe a required `If-Match`, and the response when it is missing."""
     for parameter in operation.get("parameters", []):
         if parameter["name"].lower() == "if-match":
             parameter |= {"required": True, "schema": {"type": "string", "maxLength": 100}}
@@ -163,12 +163,12 @@ IdempotencyKey = Annotated[
 
 
 def key_in(header: str | None) -> str | None:
-    """The key of a request that may be repeated; UserError `bad-key` for one that is none."""
+    """Return the idempotency key of a request; UserError `bad-key` when it is invalid."""
     return None if header is None else key_of(header)
 
 
 def number_of(cursor: str | None) -> int | None:
-    """What a cursor stands for; UserError `bad-cursor` for one that was not given here."""
+    """Return a cursor's number; UserError `bad-cursor` for one not issued here."""
     if cursor is None:
         return None
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
@@ -180,19 +180,19 @@ NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 def takes(kind: type[RequestBody], *, needed: bool = True) -> dict[str, Any]:
-    """For `openapi_extra` of a route that reads such a body as JSON."""
+    """Return `openapi_extra` for a route that reads this JSON body."""
     content = {"application/json": {"schema": schema_of(kind)}}
     return {"requestBody": {"required": needed, "content": content}}
 
 
 def schema_of(kind: type[RequestBody]) -> dict[str, str]:
-    """The place of a type among the components."""
+    """Return the reference to a type among the components."""
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
 def unkept(response: Response) -> None:
-    """Nobody on the way may keep the answer: it is for one reader, at one time.
+    """Forbid caching of the response: it is for one reader, at one time.
 
-    Nor may a browser guess what it is: some page of a neighbour could load it as a script.
+    Also forbid content sniffing, so that other sites cannot load it as a script.
     """
     response.headers.update(NO_STORE)

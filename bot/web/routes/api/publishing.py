@@ -1,4 +1,4 @@
-"""`/api/v1/leaderboards`, written: boards made, changed, deleted; `/checks`: their checks."""
+"""`/api/v1/leaderboards`: creates, changes and deletes boards; `/checks`: their checks."""
 
 from typing import Annotated, Any, Final
 
@@ -51,7 +51,7 @@ _publishing = APIRouter(
 )
 
 PART_BYTES = 64 << 20
-"""The largest zip that is handed out in one piece."""
+"""The largest zip of a board archive."""
 _TAKEN = http.HTTP_202_ACCEPTED
 _MATCH = "The `ETag` of the board's keepsake: what it lacks is not deleted unseen"
 _ZIP: Final[dict[int | str, dict[str, Any]]] = {
@@ -198,7 +198,7 @@ async def delete(
 
 
 def _state(board: Board, submissions: int) -> str:
-    """By what it is noticed that a board has moved on."""
+    """Return a digest that changes when the board changes."""
     return f'"{board.id}-{board.task_version}-{submissions}"'
 
 

@@ -1,4 +1,4 @@
-"""The zips of tasks that come in, and the checks that go out."""
+"""Reads task zips from forms, and writes the bodies of checks."""
 
 import json
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from bot.web.publications import Check, hand_in
 from bot.web.routes.api.board_bodies import board_line
 
 MOST = MAX_PACKED + ROOM
-"""Bytes of a form with a zip."""
+"""The most bytes of a form with a zip."""
 _ZIP = "task_zip"
 _FLAGS = {"true": True, "false": False}
 _LISTS = frozenset({"gpus"})
@@ -46,14 +46,14 @@ Fields = TypeVar("Fields", bound=BoardWish)
 
 @dataclass(frozen=True, slots=True)
 class TaskZip:
-    """The bytes of a zip, and its name without what ends it."""
+    """The bytes of a zip, and its name without the suffix."""
 
     data: bytes
     name: str
 
 
 def zip_body(kind: type[BoardWish]) -> dict[str, Any]:
-    """For `openapi_extra` of a route that reads such a form."""
+    """Return `openapi_extra` for a route that reads this form."""
     schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
     fields = {name: _without_null(each) for name, each in schema["properties"].items()}
@@ -64,7 +64,7 @@ def zip_body(kind: type[BoardWish]) -> dict[str, Any]:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A form has no null: what is not wanted is left out."""
+    """Remove null from the schema: in a form, unset fields are left out."""
     kinds = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
     if len(kinds) != 1:
         return schema
@@ -73,7 +73,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]:
-    """A form's zip and its fields; UserError when it is none, or one of them does not fit."""
+    """Return a form's zip and its fields; UserError when either is invalid."""
     async with form_of(request, MOST, files=1) as form:
         file = form.get(_ZIP)
         if not isinstance(file, UploadFile):
@@ -99,7 +99,7 @@ def _fields(form: FormData) -> dict[str, Any]:
 
 
 def access_of(fields: BoardWish, present: Access) -> Access:
-    """Who may see the board and its sources: what is not named stays, house and guests too."""
+    """Return who may see the board and its sources; what is missing stays, and guild and guests."""
     return replace(
         present,
         visibility=fields.visibility or present.visibility,
@@ -108,7 +108,7 @@ def access_of(fields: BoardWish, present: Access) -> Access:
 
 
 async def prove(door: WebContext, found: TaskZip, request: PublishRequest) -> ReleaseId:
-    """Have a task checked and published; UserError for what is known to be wrong by now."""
+    """Store a task to be checked and published; UserError for errors known already."""
     request = replace(request, zip_name=found.name)
     _, parsed_task = await read_upload(found.data, request)
     task = parsed_task.task
@@ -119,7 +119,7 @@ async def prove(door: WebContext, found: TaskZip, request: PublishRequest) -> Re
 
 
 async def check_answer(store: Store, check: Check, now: datetime) -> CheckAnswer:
-    """How far a check is, and its outcome."""
+    """Return a check's progress and outcome."""
     outcome = check.outcome
     return CheckAnswer(
         id=check.id,

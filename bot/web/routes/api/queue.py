@@ -1,4 +1,4 @@
-"""`/runners` and `/queue`: who judges now, and what waits."""
+"""`/runners` and `/queue`: live workers, and waiting jobs."""
 
 from fastapi import APIRouter, Depends, Request
 

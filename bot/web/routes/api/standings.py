@@ -1,4 +1,4 @@
-"""`/leaderboards/NAME/standings`: who is how fast, as JSON or CSV; unchanged ones are not sent."""
+"""`/leaderboards/NAME/standings`: as JSON or CSV; unchanged ones are not sent again."""
 
 import hashlib
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/leaderboards/{name}", tags=["leaderboards"])
 
 _CSV = "text/csv"
 _LAG_S = 2.0
-"""How long an answer may be given while the next one is written."""
+"""How long an old response may be used while the next one is written."""
 _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {_CSV: {"schema": {"type": "string"}}}},
     304: {"description": "Nothing has changed since the answer with the ETag of `If-None-Match`"},
@@ -36,7 +36,7 @@ _KNOWN_TAG: Final[dict[str, Any]] = {
 
 
 class Wish(BaseModel):
-    """Which leaderboards, and how."""
+    """Which leaderboards, and in which format."""
 
     gpu: GpuQuery = None
     version: VersionQuery = None
@@ -67,23 +67,23 @@ async def standings(
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """Standings as they are sent, to any number of readers."""
+    """A standings response for any number of readers."""
 
     body: bytes
     tag: str
     about: dict[str, str]
     moves: tuple[int, ...]
-    """What has moved in what it tells."""
+    """The change counters of its leaderboards."""
 
 
 async def _answer(door: WebContext, found: Sequence[BoardStandings], *, as_csv: bool) -> _Answer:
-    """Written once for all who may see the same, until any of it moves."""
+    """Return a response written once for all who may see the same, until it changes."""
     board, now = found[0].board, door.clock.now()
 
     moves = tuple(each.moves for each in found)
 
     async def make() -> _Answer:
-        # Not in a thread: beside one at work, the loop waits 5 ms for each of its turns.
+        # Not in a thread: next to a busy thread, the loop waits 5 ms for each turn.
         body, about = await _written(found, now, as_csv=as_csv)
         return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', about, moves)
 
@@ -118,5 +118,5 @@ def _headers(tag: str) -> dict[str, str]:
 
 
 def _preferred(accept: str) -> str:
-    """CSV where that is named, and JSON is not."""
+    """Return CSV if the client names it and not JSON."""
     return "csv" if _CSV in accept and "json" not in accept else "json"

@@ -1,4 +1,4 @@
-"""Submissions in and out of `/api/v1`."""
+"""Request and response bodies of submissions in `/api/v1`."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from runners.contract.task import GPU_NAME
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What an answer tells besides a submission's status."""
+    """What a response contains besides a submission's status."""
 
     person: str
     task_version: int
@@ -46,7 +46,7 @@ class Around:
 
 
 def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnswer:
-    """Where a submission stands."""
+    """Return a submission's status."""
     submission = found.submission
     return SubmissionAnswer(
         id=submission.id,
@@ -114,7 +114,7 @@ def event_answer(event: JobEvent) -> Event:
 
 
 def history_answer(entries: Sequence[HistoryEntry], limit: int) -> HistoryAnswer:
-    """A page of at most `limit`; with one entry more there is a page after it."""
+    """Return a page of at most `limit`; an extra entry means that there is a next page."""
     shown = entries[:limit]
     more = len(entries) > limit
     return HistoryAnswer(
@@ -146,7 +146,7 @@ def _past(entry: HistoryEntry) -> PastSubmission:
 
 
 MOST = 8 * MAX_SOURCE_BYTES
-"""Bytes of a whole body: JSON may write one of a source as six."""
+"""The most bytes of a whole body: JSON may write one byte of a source as six."""
 _FORM: Final = "multipart/form-data"
 
 ORDER_BODY: Final[dict[str, Any]] = {
@@ -175,7 +175,7 @@ ORDER_BODY: Final[dict[str, Any]] = {
 
 
 async def order_of(request: Request, viewer: Viewer) -> SubmissionRequest:
-    """What somebody hands in; UserError when it is neither of both, or does not fit."""
+    """Return a submission request; UserError when it is neither format, or invalid."""
     if request.headers.get("content-type", "").lower().startswith(_FORM):
         async with form_of(request, MOST) as form:
             return await _of_form(form, viewer)

@@ -202,9 +202,9 @@ async def _read(door: WebContext, viewer: Caller, number: SubmissionId) -> Submi
 _events = APIRouter(prefix="/submissions/{number}", tags=["submissions"])
 
 LONGEST_S = 900.0
-"""After which a watcher has to come again, which browsers do by themselves."""
+"""Seconds after which a watcher must reconnect, which browsers do by themselves."""
 _LOOK_EVERY = 10
-"""Ticks of a second between two looks without a hint: hints may be lost."""
+"""Ticks of a second between two polls without a notice: notices may be lost."""
 _AGAIN_MS = 1000
 _END = "end"
 LastEventId = Annotated[
@@ -213,7 +213,7 @@ LastEventId = Annotated[
 
 
 async def watched(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SubmissionId:
-    """A submission that the viewer may see; it is looked for before the stream begins."""
+    """Return a submission that the viewer may see, before the stream begins."""
     return (await visible_submission(context_of(request).store, viewer, number)).id
 
 
@@ -235,7 +235,7 @@ async def events(
         await visible_submission(door.store, viewer, submission)
         return await still_looks(request, viewer)
 
-    with suppress(TimeoutError, StoreError, UserError):  # come again: nothing is lost by it
+    with suppress(TimeoutError, StoreError, UserError):  # the client reconnects: nothing is lost
         async with asyncio.timeout(LONGEST_S) as limit:
             async for event in _steps(door, submission, EventId(last_event_id), still):
                 yield event
@@ -249,7 +249,7 @@ async def _steps(
     async with door.store.events.subscribe(frozenset({Topic.PROGRESS})) as hints:
         ended, ticks = False, 0
         while not ended:
-            ended = await _has_ended(door, submission)  # before the events: so none is missed
+            ended = await _has_ended(door, submission)  # before the events, so that none is missed
             found = await door.store.jobs.events(submission, after)
             if not await still():
                 return

@@ -1,6 +1,6 @@
-"""The pages for reading: boards, submissions, people, the queue, and how to begin.
+"""The pages for reading: boards, submissions, people, the queue, and the documentation.
 
-Each module of this folder that has a `router` is one; none is named here.
+Each module of this folder with a `router` is one; none is listed here.
 """
 
 from fastapi import APIRouter

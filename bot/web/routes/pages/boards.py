@@ -29,7 +29,7 @@ _boards = APIRouter()
 
 @_boards.get("/")
 async def boards(request: Request, viewer: AnyViewer) -> Response:
-    """The boards, those that close soonest first."""
+    """Show the boards, those that close soonest first."""
     door = context_of(request)
     now = door.clock.now()
     found = sorted(await service(door.store, viewer), key=_closing)
@@ -45,7 +45,7 @@ async def boards(request: Request, viewer: AnyViewer) -> Response:
 
 
 def _closing(overview: BoardOverview) -> tuple[float, str]:
-    """What sorts boards by their deadlines, endless ones last."""
+    """Return the sort key of a board's deadline; boards without one come last."""
     deadline = overview.board.deadline
     return math.inf if deadline is None else deadline.timestamp(), overview.board.name
 
@@ -54,15 +54,15 @@ _board = APIRouter()
 _ROWS = 100
 GpuQuery = Annotated[str | None, Query(max_length=64)]
 _TABLE_ROWS = 25
-"""Of each of the season's series, where no script draws it."""
+"""Rows of each season series when no script draws it."""
 FRESH_S = 1.0
-"""For so long a page is given to all who ask for the same, as it was drawn."""
+"""How long a rendered page is reused for the same request."""
 SEASON_FRESH_S = 15.0
-"""The same of the plot, which is drawn from many runs."""
+"""The same for the plot, which is drawn from many runs."""
 
 
 class Wanted(BaseModel):
-    """What of a board is asked for."""
+    """The query parameters of a board's page."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -74,7 +74,7 @@ class Wanted(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StandingRow:
-    """A standing with its cells and its place on the scale that all lines share."""
+    """A standing with its cells and its place on the common scale."""
 
     standing: Standing
     cells: tuple[str, ...]
@@ -83,7 +83,7 @@ class StandingRow:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Somebody who is not ranked, and why."""
+    """A person who is not ranked, and why."""
 
     refusal: FailedRun
     cells: tuple[str, ...]
@@ -93,7 +93,7 @@ class Absence:
 async def board(
     request: Request, name: str, viewer: AnyViewer, wanted: Annotated[Wanted, Query()]
 ) -> Response:
-    """The standings; the page is drawn once for all who look at one moment."""
+    """Show the standings; the page is rendered once for all who request it at a time."""
     door = context_of(request)
 
     async def make() -> RenderedPage:
@@ -123,7 +123,7 @@ async def _values(door: WebContext, viewer: Viewer, name: str, wanted: Wanted) -
 async def season_page(
     request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
 ) -> Response:
-    """The season in a few rows, for those who do not see the plot."""
+    """Show the season as a table, for readers without the plot."""
     door = context_of(request)
     found = await find_board(door.store, viewer, name)
     plot = await _season(door, viewer, found, gpu)
@@ -142,7 +142,7 @@ async def season_page(
 async def season_data(
     request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
 ) -> Response:
-    """What the season's plot is drawn from; no series while nobody is ranked."""
+    """Return the data of the season's plot; no series while there are no ranks."""
     door = context_of(request)
     found = await find_board(door.store, viewer, name)
     body = (await _season(door, viewer, found, gpu)).data
@@ -156,7 +156,7 @@ async def season_data(
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """A season's chart on one GPU type, and the same as data for the script; None: nobody yet."""
+    """A season's chart on one GPU type, also as data for the script; None when it is empty."""
 
     gpu: str
     chart: Chart | None
@@ -164,7 +164,7 @@ class _Plot:
 
 
 async def _season(door: WebContext, viewer: Viewer, found: Board, gpu: str | None) -> _Plot:
-    """Read and written once for all who may see the board."""
+    """Return a plot, read and written once for all who may see the board."""
 
     async def make() -> _Plot:
         read = await season(door.store, door.clock, viewer, found.name, gpu=gpu)
@@ -176,7 +176,7 @@ async def _season(door: WebContext, viewer: Viewer, found: Board, gpu: str | Non
 
 
 def _shown(leaderboard: BoardStandings, wanted: Wanted) -> dict[str, Any]:
-    """The report's words, and of its tables what the filters leave."""
+    """Return the report's texts, and its tables after filtering."""
     named = [
         each for each in leaderboard.entries if _is_named(each.score.person_name, wanted.person)
     ]

@@ -25,12 +25,12 @@ from runners.contract.verdict import Verdict
 
 router = APIRouter(prefix="/submissions")
 WAIT_S = 10.0
-"""For so long a comparison waits for the ones before it."""
+"""How long a comparison waits for earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One of the two with who made it; each GPU type with how it ended, in words and a tone."""
+    """A compared submission with its submitter and the results by GPU type, in words and a tone."""
 
     submission: Submission
     person: Person | None
@@ -39,7 +39,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A comparison, and its difference where there is one to be shown."""
+    """A comparison, and its diff if it can be shown."""
 
     found: SubmissionComparison
     shape: Difference | None = None
@@ -53,7 +53,7 @@ async def comparison(
     viewer: AnyViewer,
     other: Annotated[str, Query(alias="with", max_length=20)],
 ) -> Response:
-    """How both ended, and where their sources differ."""
+    """Show the results of both, and where their sources differ."""
     door = context_of(request)
     drawn = await _alone(door, viewer, SubmissionId(number), _numbered(other))
     found = drawn.found
@@ -73,7 +73,7 @@ async def comparison(
 async def _alone(
     door: WebContext, viewer: Viewer, first: SubmissionId, second: SubmissionId
 ) -> _Drawn:
-    """One comparison at a time: each may keep the interpreter busy for a good part of a second."""
+    """Run one comparison at a time: each may keep the interpreter busy for much of a second."""
     try:
         async with asyncio.timeout(WAIT_S):
             await door.comparing.acquire()
@@ -115,7 +115,7 @@ def _words(verdict: Verdict) -> tuple[str, str]:
 
 
 def _numbered(text: str) -> SubmissionId:
-    """The number that a person wrote, such as `#17`."""
+    """Return the number that a person typed, such as `#17`."""
     digits = text.strip().removeprefix("#")
     if not digits.isascii() or not digits.isdigit():
         raise UserError("bad-number", "name the other submission by its number, such as 17")

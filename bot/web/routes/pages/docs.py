@@ -1,4 +1,4 @@
-"""`/docs`: how to begin, by each door."""
+"""`/docs`: how to begin, with each front end."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -12,7 +12,7 @@ router = APIRouter()
 
 @router.get("/docs")
 async def docs(request: Request, viewer: AnyViewer) -> Response:
-    """How to submit, and what the numbers mean."""
+    """Show how to submit, and what the numbers mean."""
     values = {
         "title": "How to submit",
         "base": _address(request),
@@ -23,7 +23,7 @@ async def docs(request: Request, viewer: AnyViewer) -> Response:
 
 
 def _address(request: Request) -> str:
-    """The public address, else the one at which we were reached; never what `Host` says."""
+    """Return the public address, else the one that was connected to; never the `Host` header."""
     public = context_of(request).public_url
     if public is not None:
         return public

@@ -1,4 +1,4 @@
-"""`/people/N`: a person's places and submissions, and how the own times changed."""
+"""`/people/N`: a person's places and submissions, and the history of their times."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -21,14 +21,14 @@ from bot.web.rendering import RenderedPage, sent, sheet
 
 router = APIRouter()
 FRESH_S = 5.0
-"""For so long a page is given to all who ask for the same, as it was drawn."""
+"""How long a rendered page is reused for the same request."""
 
 
 @router.get("/people/{number}")
 async def person(
     request: Request, number: Annotated[int, Path(ge=1, lt=1 << 62)], viewer: AnyViewer
 ) -> Response:
-    """What the boards that the viewer sees tell of a person."""
+    """Show a person's results on the boards that the viewer may see."""
     door = context_of(request)
 
     async def make() -> RenderedPage:
@@ -49,7 +49,7 @@ def _values(found: PersonProfile) -> dict[str, Any]:
 
 
 def _trends(found: PersonProfile) -> Iterator[Chart]:
-    """The times of each board on which there is more than one."""
+    """Yield the times of each board that has more than one."""
     for name, places in groupby(found.places, key=lambda each: each.board.name):
         standings = [each.own for each in places]
         if any(len(each.scores) > 1 for each in standings):
@@ -57,7 +57,7 @@ def _trends(found: PersonProfile) -> Iterator[Chart]:
 
 
 def _cells(place: PersonStanding) -> tuple[str, str, str]:
-    """The rank among so many, the time, and what is gained on the reference where that is known."""
+    """Return the rank with the total, the time, and the speedup over the reference if known."""
     own = place.own
     value = own.standing.score.value
     gain = "" if own.reference is None else show_factor(speed_up(own.reference, value))

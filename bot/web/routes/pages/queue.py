@@ -1,4 +1,4 @@
-"""`/queue`: what waits, what runs, and who judges, as it changes."""
+"""`/queue`: waiting and running jobs, and the workers; updates itself."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -17,20 +17,20 @@ router = APIRouter()
 
 @router.get("/queue")
 async def queue(request: Request, viewer: AnyViewer) -> Response:
-    """The queue by GPU type, and the workers that live."""
+    """Show the queue by GPU type, and the live workers."""
     values = {"title": "Queue and runners", "now_shown": (await _part(context_of(request)))[0]}
     return await page(request, viewer, "queue.html", values)
 
 
 @router.get("/queue/events")
 async def queue_events(request: Request) -> StreamingResponse:
-    """The same, whenever it has changed."""
+    """Stream the same page part after each change."""
     door = context_of(request)
     return live(door, lambda: _part(door))
 
 
 def _steady(block: Block) -> Block:
-    """Without what changes by the second: who is listed was seen within its lease."""
+    """Remove what changes every second: everyone listed was seen within their lease."""
     if not isinstance(block, Table):
         return block
     kept = [place for place, each in enumerate(block.columns) if each.name != "seen"]
@@ -40,7 +40,7 @@ def _steady(block: Block) -> Block:
 
 
 async def _part(door: WebContext) -> Part:
-    """One reading for everybody who watches."""
+    """Return the part, read once for all watchers."""
 
     async def make() -> Part:
         workers = workers_report(

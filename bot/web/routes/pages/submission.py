@@ -41,7 +41,7 @@ _STOPPED = {
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One timed case; `verified` is the share of the time that the judge's own clock confirms."""
+    """One timed case; `verified` is the fraction of the time confirmed by the judge's own clock."""
 
     number: int
     spec: str
@@ -51,12 +51,12 @@ class Benchmark:
 
     @property
     def stopped(self) -> str:
-        """Why there were no more rounds, in words."""
+        """Return why there were no more rounds, in words."""
         return _STOPPED[self.measured.stop_reason]
 
 
 def benchmarks(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:
-    """The timed cases, numbered as their report does."""
+    """Return the timed cases, with the numbers of their report."""
     timed = [each for each in cases if each.kind is CaseKind.BENCHMARK]
     return tuple(
         _benchmark(number, each.spec, each.measurement)
@@ -76,13 +76,13 @@ def _benchmark(number: int, spec: str, measured: Measurement) -> Benchmark:
 router = APIRouter(prefix="/submissions")
 Number = Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)]
 Choices = tuple[str, list[tuple[SubmissionId, str]]]
-"""A group's name; each number in it with a line that tells what it is."""
+"""A group's name; each number in it with its label."""
 _DOWNLOAD = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of one GPU type: the report's blocks, and a drawing for each benchmark."""
+    """The result on one GPU type: the report's blocks, and a drawing for each benchmark."""
 
     job: JobStatus
     blocks: tuple[Block, ...]
@@ -91,7 +91,7 @@ class Judged:
 
 @router.get("/{number}")
 async def submission(request: Request, number: Number, viewer: AnyViewer) -> Response:
-    """The report as it stands; a part of it goes on by itself while jobs move."""
+    """Show the current report; a part updates itself while jobs run."""
     door, asked = context_of(request), SubmissionId(number)
     found = with_costs(await read_submission(door.store, door.clock, viewer, asked), door.prices)
     shown, hidden = await _source(door, viewer, asked)
@@ -117,7 +117,7 @@ async def submission(request: Request, number: Number, viewer: AnyViewer) -> Res
 async def _source(
     door: WebContext, viewer: Viewer, number: SubmissionId
 ) -> tuple[Source | None, str]:
-    """The source, or why this viewer may not see it."""
+    """Return the source, or why this viewer may not see it."""
     try:
         return await source(door.store, door.clock, viewer, number), ""
     except UserError as error:
@@ -153,7 +153,7 @@ async def _places(door: WebContext, found: SubmissionStatus) -> list[str]:
 
 
 async def _choices(door: WebContext, viewer: Viewer, asked: SubmissionId) -> list[Choices]:
-    """What it can be compared with, in groups that have something in them."""
+    """Return what it can be compared with, in non-empty groups."""
     found = await comparable(door.store, door.clock, viewer, asked)
     groups = {
         "Other versions": [(each.submission.id, history_line(each)) for each in found.versions],
@@ -165,7 +165,7 @@ async def _choices(door: WebContext, viewer: Viewer, asked: SubmissionId) -> lis
 
 @router.get("/{number}/events")
 async def progress(request: Request, number: Number, viewer: AnyViewer) -> StreamingResponse:
-    """The lines of the jobs as they move; everybody who watches reads them from one reading."""
+    """Stream the lines of the jobs as they change, read once for all watchers."""
     door, submission_id = context_of(request), SubmissionId(number)
     await read_submission(door.store, door.clock, viewer, submission_id)
 
@@ -182,7 +182,7 @@ async def progress(request: Request, number: Number, viewer: AnyViewer) -> Strea
 
 @router.get("/{number}/source")
 async def download(request: Request, number: Number, viewer: AnyViewer) -> Response:
-    """The file as it was handed in, never shown by the browser itself."""
+    """Download the file unchanged; the browser never displays it."""
     door = context_of(request)
     found = await source(door.store, door.clock, viewer, SubmissionId(number))
     return _file(found.text.encode(), "text/plain; charset=utf-8")
@@ -190,7 +190,7 @@ async def download(request: Request, number: Number, viewer: AnyViewer) -> Respo
 
 @router.get("/{number}/files/{name}")
 async def file(request: Request, number: Number, name: str, viewer: AnyViewer) -> Response:
-    """An archive of the profiler's reports."""
+    """Return an archive of the profiler's reports."""
     door = context_of(request)
     found = await read_files(door.store, door.clock, viewer, SubmissionId(number))
     made = await asyncio.to_thread(archives, SubmissionId(number), found)

@@ -1,4 +1,4 @@
-"""`/boards/NAME/task` and `/gpus`: what a board asks for, and how kernels scale."""
+"""`/boards/NAME/task` and `/gpus`: a board's task, and how kernels scale."""
 
 from typing import Annotated
 
@@ -26,7 +26,7 @@ _HEADERS = {
 
 @router.get("/task")
 async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
-    """The description, the templates and every file."""
+    """Show the description, the templates and every file."""
     door = context_of(request)
     board, definition = await task_of(door.store, viewer, name)
     report = task_report(board, definition)
@@ -43,7 +43,7 @@ async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
 
 @router.get("/task/{file}")
 async def task_file(request: Request, name: str, file: str, viewer: AnyViewer) -> Response:
-    """One of the task's files."""
+    """Show one of the task's files."""
     board, definition = await task_of(context_of(request).store, viewer, name)
     for each in task_report(board, definition).blocks:
         if isinstance(each, Attachment) and each.name == file:
@@ -58,7 +58,7 @@ async def template(
     viewer: AnyViewer,
     lang: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
-    """A file to begin with, its heading in place."""
+    """Return a template with its header."""
     board, definition = await task_of(context_of(request).store, viewer, name)
     found = template_of(definition, board.name, lang)
     headers = _HEADERS | {"Content-Disposition": f'attachment; filename="{found.name}"'}
@@ -67,7 +67,7 @@ async def template(
 
 @router.get("/gpus")
 async def gpus(request: Request, name: str, viewer: AnyViewer) -> Response:
-    """Everybody's best on each GPU type."""
+    """Show everyone's best on each GPU type."""
     door = context_of(request)
     board = await find_board(door.store, viewer, name)
     report = scaling_report(await scaling(door.store, viewer, name))
