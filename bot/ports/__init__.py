@@ -1,4 +1,4 @@
-"""What services need from outside, by role; `bot.store` offers each in Postgres."""
+"""The interfaces that services need, by role; `bot.store` implements each in Postgres."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
@@ -49,18 +49,18 @@ __all__ = [
 
 
 class Store(Protocol):
-    """Every role of the store at once."""
+    """All roles of the store."""
 
     def transaction(self) -> AbstractAsyncContextManager["Store"]:
-        """The same roles on one connection: everything in the block is committed, or nothing.
+        """Yield the same roles on one connection: everything in the block is committed, or nothing.
 
-        Nothing is stored when the block raises, is cancelled, or loses its connection. Where the
-        end of the block raises, everything may be stored all the same: the answer was lost. Notices
-        are sent with the commit. A transaction within one is a part of it, undone alone when only
-        that block raises. In the block nothing but its own store is awaited, one call at a time,
-        and no error of it is caught; the store is not used after the block. Roles are called in one
-        order, since each locks rows: boards, submissions, jobs. Of two transactions that wait for
-        each other one ends with a StoreError.
+        Nothing is stored when the block raises, is cancelled, or loses its connection. When the end
+        of the block raises, everything may still be stored: only the response was lost. Notices are
+        sent with the commit. A nested transaction is a savepoint, rolled back alone when only its
+        block raises. Inside the block, await only the yielded store, one call at a time, and catch
+        none of its errors; do not use that store after the block. Call the roles in one order,
+        because each locks rows: boards, submissions, jobs. Of two deadlocked transactions one ends
+        with a StoreError.
         """
 
     @property

@@ -1,4 +1,4 @@
-"""Personal tokens, and what each person may do."""
+"""Personal tokens, and the rights of each person."""
 
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -21,41 +21,41 @@ class Tokens(Protocol):
         expires_at: datetime | None = None,
         begun_by: TokenId | None = None,
     ) -> Token:
-        """Keep the digest of a new token; StoreError when a worker of that label has one.
+        """Store the digest of a new token; StoreError when a worker with this label has one.
 
-        It is revoked with the token `begun_by`.
+        It is revoked together with the token `begun_by`.
         """
 
     async def find(self, digest: str) -> Token | None:
-        """The token of this digest, unless it is revoked; it may have expired."""
+        """Return the token with this digest unless it is revoked; it may have expired."""
 
     async def of(self, person: PersonId) -> tuple[Token, ...]:
-        """The tokens by which a person calls, neither revoked nor expired, oldest first."""
+        """Return a person's tokens that are neither revoked nor expired, oldest first."""
 
     async def sessions_of(self, person: PersonId) -> tuple[Token, ...]:
-        """The browsers in which a person is signed in and not out again, the newest first."""
+        """Return the browser sessions in which a person is signed in, newest first."""
 
     async def of_workers(self) -> tuple[Token, ...]:
-        """The tokens of workers that are not revoked, by label."""
+        """Return the tokens of workers that are not revoked, by label."""
 
     async def revoke(self, person: PersonId, token: TokenId) -> bool:
-        """End a token that acts for this person; False when there is none."""
+        """Revoke a token that acts for this person; False when there is none."""
 
     async def revoke_worker(self, label: str) -> bool:
-        """End the token of the worker of this label; False when there is none."""
+        """Revoke the token of the worker with this label; False when there is none."""
 
 
 class RightsStore(Protocol):
-    """Rights as each source, such as `discord-guild:123`, saw them last."""
+    """Rights as last reported by each source, such as `discord-guild:123`."""
 
     async def note(self, person: PersonId, source: str, rights: Rights) -> None:
-        """Replace what this source vouches for; when, is kept to the minute."""
+        """Replace the rights from this source; the time of the report is stored to the minute."""
 
     async def forget(self, person: PersonId, source: str) -> bool:
-        """It vouches for nothing any more; False when it did not."""
+        """Remove the rights from this source; False when there were none."""
 
     async def of(self, person: PersonId) -> Rights:
-        """What all sources vouch for together."""
+        """Return the rights from all sources together."""
 
     async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
-        """What sources `kind:...` have not said for so long, the longest ago first."""
+        """Return grants of sources `kind:...` not confirmed for this long, longest ago first."""

@@ -1,4 +1,4 @@
-"""Notifications, displayed submissions, and what people asked a door for."""
+"""Notifications, displayed submissions, and people's requests to a front end."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -12,94 +12,94 @@ from bot.domain.submission import Display
 
 
 class Listeners(Protocol):
-    """Addressees, such as `discord:17`, and the kinds of news that each has asked for."""
+    """Addressees, such as `discord:17`, and the kinds of notifications each has asked for."""
 
     async def listen(self, addressee: str, kinds: frozenset[NewsKind]) -> None:
-        """Tell this addressee of just these kinds from now on."""
+        """Notify this addressee of exactly these kinds from now on."""
 
     async def kinds(self, addressee: str) -> frozenset[NewsKind]:
-        """What this addressee is told of."""
+        """Return the kinds that this addressee is notified of."""
 
     async def to(self, kind: NewsKind) -> tuple[str, ...]:
-        """Who is told of this kind, in order."""
+        """Return who is notified of this kind, in order."""
 
 
 class Outbox(Protocol):
-    """News that waits to be delivered, each held by one process under a lease."""
+    """Notifications waiting for delivery, each held by one process under a lease."""
 
     async def untold(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
-        """Scores that are not settled, in the order in which they were accepted.
+        """Return scores that are not announced yet, in the order of acceptance.
 
-        A score is put here by the statement which accepts it, so a kill loses none.
+        The statement that accepts a score also adds it here, so a kill loses none.
         """
 
     async def settle(self, job: JobId, news: Sequence[Notification]) -> bool:
-        """Keep the news of a score and forget the score, both or neither; False when it was."""
+        """Store a score's notifications and remove the score, atomically; False if it was gone."""
 
     async def put(self, news: Sequence[Notification]) -> int:
-        """Keep news whose keys were never kept; gives how many."""
+        """Store notifications whose keys were never stored; return how many."""
 
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
     ) -> tuple[Delivery, ...]:
-        """Take due news for addressees of a door that nobody holds, oldest first."""
+        """Claim due notifications for a front end's addressees, not held by any, oldest first."""
 
     async def sent(self, news: NewsId, owner: str) -> bool:
-        """It is delivered; False when another owner has taken over."""
+        """Mark it delivered; False when another owner has taken over."""
 
     async def refused(self, news: NewsId, owner: str, why: str) -> bool:
-        """It will never be delivered; False when another owner has taken over."""
+        """Mark it as never to be delivered; False when another owner has taken over."""
 
     async def again(self, news: NewsId, owner: str, wait: timedelta) -> bool:
-        """Give it back, to be tried later; False when another owner has taken over."""
+        """Return it to be tried later; False when another owner has taken over."""
 
     async def forget(self, age: timedelta) -> int:
-        """Remove what was done with as long ago; gives how many."""
+        """Delete those finished this long ago; return how many."""
 
 
 class Displays(Protocol):
-    """Where doors show submissions, each held by one process under a lease."""
+    """Where front ends show submissions, each held by one process under a lease."""
 
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1000
     ) -> tuple[Display, ...]:
-        """Take unfinished displays that nobody holds, oldest first."""
+        """Claim unfinished displays that no process holds, oldest first."""
 
     async def keep(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
-        """Prolong the owner's leases; gives what it still holds."""
+        """Renew the owner's leases; return what it still holds."""
 
     async def note(self, submission: SubmissionId, owner: str, place: str) -> bool:
-        """Write down how far the display has got; False when another owner has taken over."""
+        """Store the display's progress; False when another owner has taken over."""
 
     async def finish(self, submission: SubmissionId, owner: str, place: str) -> bool:
-        """Everything is shown; False when another owner has taken over."""
+        """Mark it as finished; False when another owner has taken over."""
 
     async def let_go(self, owner: str) -> int:
-        """Give back what the owner holds, for the next one to take at once; gives how many."""
+        """Release what the owner holds, to be claimed at once; return how many."""
 
     async def find(self, submission: SubmissionId) -> Display | None:
-        """The display of a submission, finished or not."""
+        """Return the display of a submission, finished or not."""
 
 
 class Interactions(Protocol):
     """Commands, clicks and forms by id, kept until they are done."""
 
     async def claim(self, asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
-        """Keep it, and take it; False when it is done, or another owner holds it."""
+        """Store it and claim it; False when it is done, or another owner holds it."""
 
     async def unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[Unfinished, ...]:
-        """Take a few that nobody has held for that long, oldest first; each counts as a try."""
+        """Claim a few that were not held for this long, oldest first; each counts as a try."""
 
     async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:
-        """Prolong a lease, also one that ran out; False when another owner has taken over."""
+        """Renew a lease, even an expired one; False when another owner has taken over."""
 
     async def leave(self, interaction: str, owner: str, pause: timedelta) -> bool:
-        """Leave it to whoever comes after that time, as if this owner had not tried."""
+        """Release it to be claimed after that time, as if this owner had not tried."""
 
     async def finish(self, interaction: str, owner: str) -> bool:
-        """It is done: token and request are deleted. False when another owner has taken over."""
+        """Mark it done and delete token and request; False when another owner has taken over."""
 
     async def forget(self) -> int:
-        """Delete tokens that are no longer valid, and what was done long ago; gives how many."""
+        """Delete expired tokens, and what was done long ago; return how many."""

@@ -1,4 +1,4 @@
-"""Services outside of Podium: who confirms an identity, and whether a connection stands."""
+"""External services: an identity provider, and the state of a connection."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from bot.domain.records import KnownPerson
 
 
 class Identities(Protocol):
-    """A place where people have accounts, asked by the authorization code grant of OAuth 2."""
+    """An identity provider, used with the authorization code grant of OAuth 2."""
 
     @property
     def name(self) -> str:
-        """Of the place, as people know it."""
+        """Return the provider's name for people."""
 
     def page(self, state: str, back: str) -> str:
-        """Where somebody agrees to be known; from there they are sent to `back` with `state`."""
+        """Return the address where a person consents; it redirects to `back` with `state`."""
 
     async def confirmed(self, code: str, back: str) -> KnownPerson:
-        """Whom a code is for, which is good once; `back` is as it was for the page.
+        """Return the person for a code, which works once; `back` is as it was for the page.
 
-        UserError for a code that is not good, StoreError while the place is away.
+        UserError for an invalid code, StoreError while the provider is unavailable.
         """
 
 
@@ -30,20 +30,20 @@ def _nothing() -> None:
 
 @dataclass(slots=True)
 class ServiceConnection:
-    """Written by the door whose line it is; it knows nothing of who reads."""
+    """The state of a connection, written by the front end that owns it."""
 
     name: str
     measure: Callable[[], float | None] = _nothing
 
     @property
     def latency_s(self) -> float | None:
-        """How long the service takes to answer, in seconds; None while there is no line.
+        """How long the service takes to answer, in seconds; None while disconnected.
 
-        Infinite until it has answered for the first time.
+        Infinite until the first answer.
         """
         return self.measure()
 
     @property
     def stands(self) -> bool:
-        """Whether there is a line now."""
+        """Return whether it is connected now."""
         return self.latency_s is not None

@@ -1,4 +1,4 @@
-"""What is kept for good: people, boards, submissions, results, references, requests."""
+"""Permanent data: people, boards, submissions, results, references, requests."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ class People(Protocol):
     """Accounts."""
 
     async def ensure(self, identity: str, name: str) -> Person:
-        """The person of this identity, made when new; a changed name is taken over."""
+        """Return the person with this identity, created if new; a changed name is stored."""
 
     async def get(self, person: PersonId) -> Person | None: ...
 
@@ -49,9 +49,9 @@ class Boards(Protocol):
         digest: str,
         onto: TaskVersionId | None = None,
     ) -> TaskVersion:
-        """Make the task the board's next version; the same digest gives the version there is.
+        """Add the task as the board's next version; the same digest returns the existing one.
 
-        `onto` is the version that it must follow; UserError `board-moved` when another one came.
+        `onto` is the version that it must follow; UserError `board-moved` if there is a newer one.
         """
 
     async def configure(
@@ -60,24 +60,24 @@ class Boards(Protocol):
         """Change a board's GPU types and deadline."""
 
     async def pin(self, board: BoardId, pins: Pins) -> Board:
-        """Change which pools alone time its ranked jobs; jobs that have not ended follow.
+        """Change which pools time its ranked jobs; also applies to unfinished jobs.
 
-        Where the pool changes, the reference of the present task version is timed again.
+        If the pool changes, the reference of the current task version is timed again.
         """
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         """Change who may see a board and its sources; its guests stay."""
 
     async def invite(self, board: BoardId, guests: frozenset[str]) -> Board:
-        """Add guests to those that there are."""
+        """Add guests to the existing ones."""
 
     async def uninvite(self, board: BoardId, guests: frozenset[str]) -> Board:
-        """Remove guests; who is none is passed over."""
+        """Remove guests; others are ignored."""
 
     async def delete(self, board: BoardId, submissions: int | None = None) -> bool:
-        """Remove a board with everything that hangs on it; False when there is none.
+        """Delete a board and all its data; False when there is none.
 
-        UserError `moved` when people have made another number of `submissions` to it.
+        UserError `moved` when the board does not have this number of `submissions`.
         """
 
     async def find(self, name: str) -> Board | None: ...
@@ -85,12 +85,12 @@ class Boards(Protocol):
     async def get(self, board: BoardId) -> Board | None: ...
 
     async def all(self) -> tuple[Board, ...]:
-        """Every board, by name; none of the house's own."""
+        """Return every board, by name, except the system's own."""
 
     async def version(self, version: TaskVersionId) -> TaskVersion | None: ...
 
     async def versions(self, board: BoardId) -> tuple[TaskVersion, ...]:
-        """A board's versions, oldest first."""
+        """Return a board's versions, oldest first."""
 
 
 class Submissions(Protocol):
@@ -99,31 +99,31 @@ class Submissions(Protocol):
     async def add(self, submission: NewSubmission) -> Submission:
         """Store submission, jobs and display in one transaction, and tell the workers.
 
-        UserError `banned` or `rate-limit`: one person's submissions wait for each other here, so
-        that of many at one moment no more are taken than the limits allow.
+        UserError `banned` or `rate-limit`: a person's submissions are serialized here, so that
+        concurrent ones cannot exceed the limits.
 
-        With `once` nothing is stored where `first` has a submission: that one is given.
+        With `once`, nothing is stored if `first` finds a submission: that one is returned.
         """
 
     async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
-        """What the person submitted with this key less than `bot.domain.submission.KEPT` ago.
+        """Return what the person submitted with this key, up to `bot.domain.submission.KEPT` ago.
 
-        UserError `key-reused` when its digest is another one.
+        UserError `key-reused` when its digest differs.
         """
 
     async def forget_keys(self) -> int:
-        """Forget the keys that are older; gives how many."""
+        """Delete older keys; return how many."""
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
 
     async def several(self, submissions: Sequence[SubmissionId]) -> tuple[Submission, ...]:
-        """Those of them that there are, oldest first."""
+        """Return those that exist, oldest first."""
 
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
-        """Every submission to a board, oldest first."""
+        """Return every submission to a board, oldest first."""
 
     async def source(self, submission: SubmissionId) -> str:
-        """The submitted text."""
+        """Return the source."""
 
     async def history(
         self,
@@ -132,59 +132,59 @@ class Submissions(Protocol):
         before: SubmissionId | None = None,
         limit: int = 50,
     ) -> tuple[Submission, ...]:
-        """A person's submissions to boards that lists have, newest first, below `before`."""
+        """Return a person's submissions to listed boards, newest first, below `before`."""
 
 
 class Results(Protocol):
     """Accepted evaluations and scores."""
 
     async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
-        """The accepted evaluations, by GPU, without their files."""
+        """Return the accepted evaluations, by GPU, without their files."""
 
     async def files(self, submission: SubmissionId) -> tuple[StoredFile, ...]:
-        """The files of the accepted evaluations, by GPU and name: megabytes of them."""
+        """Return the files of the accepted evaluations, by GPU and name; may be megabytes."""
 
     async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[JobResult, ...]:
-        """How each of many submissions ended, by submission and GPU, without the evaluations."""
+        """Return the results of many submissions, by submission and GPU, without evaluations."""
 
     async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
-        """Every score of one task version on one GPU type: on a big board that takes a while."""
+        """Return every score of one task version on one GPU type; slow on a large board."""
 
     async def scores_of(
         self, person: PersonId, version: TaskVersionId, gpu: str
     ) -> tuple[Score, ...]:
-        """Those of one person, oldest first."""
+        """Return one person's scores, oldest first."""
 
     async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
-        """Every record, and about so many of all the scores, whichever; all where there are fewer.
+        """Return every record, and about `most` of the other scores; all of them if fewer.
 
-        What a record is `bot.domain.scoring.records` says. Reading it takes as long on a big board.
+        `bot.domain.scoring.records` defines a record. Slow on a large board.
         """
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
-        """The best score of each of many leaderboards that has one, in no order."""
+        """Return the best score of each of these leaderboards that has one, in no order."""
 
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
-        """Of each person with such scores the best one and their number, the fastest first.
+        """Return each person's best score and number of scores, the fastest first.
 
-        The same as `bot.domain.scoring.entrants` of all the scores, without reading them.
+        The same as `bot.domain.scoring.entrants` of all scores, without loading them.
         """
 
     async def moves(self, version: TaskVersionId, gpu: str) -> int:
-        """Grows with whatever changes `entrants`, `refusals`, or the reference's time."""
+        """Return a counter of the changes to `entrants`, `refusals` and the reference's time."""
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[FailedRun, ...]:
-        """Of each person the newest ranked evaluation that did not pass, newest first."""
+        """Return each person's newest ranked evaluation that did not pass, newest first."""
 
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
-        """How many seconds each of the newest evaluations took, whatever its mode and verdict."""
+        """Return the durations in seconds of the newest evaluations, of any mode and verdict."""
 
     async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
-        """The same of the GPU type, whatever the task; only lately judged jobs are looked at."""
+        """Return the same for the GPU type, over all tasks; only recent jobs are read."""
 
 
 class Audit(Protocol):
-    """The record of decisions; rows are never changed."""
+    """The audit log; its rows are never changed."""
 
     async def record(
         self, actor: PersonId | None, action: str, subject: str, reason: str
@@ -193,63 +193,63 @@ class Audit(Protocol):
     async def rows(
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None
     ) -> tuple[AuditEntry, ...]:
-        """The newest rows first, of those with numbers below `before`, without the skipped ones."""
+        """Return rows with ids below `before`, newest first, without the first `skip`."""
 
 
 class References(Protocol):
-    """One row per task version and GPU type, whose submission is the house's own.
+    """One row per task version and GPU type, with a submission of the system itself.
 
-    Such a submission has a number below zero (`is_system_submission`), no score, and no place in
-    any history, export, statistic or list of refusals; its job counts in the `backlog`, for it
+    Such a submission has a negative number (`is_system_submission`), no score, and is in no
+    history, export, statistic or list of refusals; its job counts in the `backlog`, because it
     takes a slot. `Jobs.accept` stores its time here, in the statement that ends its job.
     """
 
     async def lacking(self) -> tuple[Untimed, ...]:
-        """The boards' present task versions and GPU types that have no row."""
+        """Return the boards' current task versions and GPU types without a row."""
 
     async def order(self, submission: NewSubmission) -> bool:
-        """Store the row with the submission and its job; False when there is a row already.
+        """Store the row with the submission and its job; False when there already is a row.
 
         The submission is for one GPU type.
         """
 
     async def go_without(self, version: TaskVersionId, gpu: str) -> bool:
-        """Store that the task has no reference to be timed; False when there is a row already."""
+        """Store that the task has no reference to time; False when there already is a row."""
 
     async def forget_given_up(self, age: timedelta) -> int:
-        """Remove the rows whose job ended so long ago without a verdict, so that they are lacking.
+        """Delete rows whose job ended this long ago without a verdict, to time them again.
 
-        Gives how many. That was our fault; a verdict is the reference's own, and stays.
+        Returns how many. Such an end was our fault; a verdict is due to the reference, and stays.
         """
 
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
-        """What is known; None when there is no row."""
+        """Return the row's data; None when there is no row."""
 
     async def note_failures(self) -> tuple[tuple[str, str], ...]:
-        """Put into the audit, once each, what could not be timed; gives subjects and reasons."""
+        """Record in the audit log, once each, failed references; return subjects and reasons."""
 
 
 class EvaluationServerRequests(Protocol):
-    """Submissions to one board of the house's own, each judged by a task made for it."""
+    """Submissions to one board of the system itself, each judged by a task made for it."""
 
     async def add(self, submission: NewSubmission, task: TaskDefinition, digest: str) -> Submission:
-        """Store the submission with its job and the version that judges it, in one transaction.
+        """Store the submission, its job and the version that judges it, in one transaction.
 
-        The board has each digest once, and its own version stays what it is; the version that the
-        submission names is of no account. UserError as of `Submissions.add`.
+        The board stores each digest once and keeps its current version; the version in the
+        submission is ignored. UserError as for `Submissions.add`.
         """
 
     async def tallies(self, board: BoardId) -> Mapping[JobState, RequestCount]:
-        """How many requests are in each state; states without any are absent."""
+        """Return how many requests are in each state; states without any are absent."""
 
     async def newest(self, board: BoardId, limit: int) -> tuple[RequestRun, ...]:
-        """The newest requests, newest first."""
+        """Return the newest requests, newest first."""
 
     async def overdue(self, board: BoardId, age: timedelta) -> tuple[SubmissionId, ...]:
-        """What was asked so long ago and has not ended, oldest first."""
+        """Return unfinished requests of this age, oldest first."""
 
     async def forget(self, board: BoardId, age: timedelta, person: PersonId | None = None) -> int:
-        """Remove what ended so long ago, of one person or of everybody; gives how many.
+        """Delete requests that ended this long ago, of one person or of all; return how many.
 
-        With it goes what nothing refers to any more: their versions and sources.
+        Also deletes versions and sources that are no longer referenced.
         """
