@@ -1,1 +1,1 @@
-"""Postgres behind the ports."""
+"""The ports implemented in Postgres."""

@@ -1,4 +1,4 @@
-"""The time of day of this machine."""
+"""The clock of this machine."""
 
 from datetime import UTC, datetime
 
@@ -7,5 +7,5 @@ class SystemClock:
     """The machine's own clock, in UTC."""
 
     def now(self) -> datetime:
-        """The present, aware and in UTC."""
+        """Return the current time, aware and in UTC."""
         return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The driver's exceptions as our families of errors; refusals that both stores share."""
+"""Converts the driver's exceptions to our errors; has the refusals that both stores share."""
 
 import errno
 from collections.abc import Iterable, Iterator
@@ -14,10 +14,9 @@ from bot.domain.ids import SubmissionId, is_system_submission
 DRIVER_FAILURES = (
     asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError,
 )  # fmt: skip
-"""Whatever a database that is away makes the driver raise.
+"""What the driver raises when a database is unavailable.
 
-The internal one is asyncpg's word for a connection that is reused in the moment in which its killed
-server says goodbye.
+The internal error occurs when a connection is reused just as its killed server disconnects.
 """
 
 
@@ -25,9 +24,9 @@ _SCHEMES = frozenset({"postgres", "postgresql"})
 
 
 def where(dsn: str) -> str:
-    """The place `host:port/database` of a URL; never its user or password.
+    """Return `host:port/database` of a URL, never its user or password.
 
-    A password with a sign that has to be escaped in a URL makes something else of what follows it.
+    An unescaped special character in a password changes the meaning of what follows it.
     """
     unreadable = "the address in DATABASE_URL, which cannot be read as a URL"
     try:
@@ -43,14 +42,14 @@ def where(dsn: str) -> str:
 
 
 def reported(error: BaseException) -> str:
-    """One line for a person or a log."""
+    """Return one line for a person or a log."""
     text = str(error).strip().splitlines()
     return text[0] if text else type(error).__name__
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raises StoreError in place of whatever the driver or the socket raised."""
+    """Raise StoreError for errors of the driver or the socket."""
     try:
         yield
     except asyncpg.DiskFullError as error:
@@ -65,11 +64,11 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def reaching(dsn: str) -> Iterator[None]:
-    """Raises SetupError when the database cannot be opened at all."""
+    """Raise SetupError when the database cannot be opened at all."""
     try:
         yield
     except ValueError as error:
-        # The driver's text may quote a part of the password here.
+        # Here the driver's message may quote a part of the password.
         raise SetupError(
             f"DATABASE_URL ({where(dsn)}) is no valid URL of a Postgres database; "
             "write postgresql://user:password@host:port/database"
@@ -82,7 +81,7 @@ def reaching(dsn: str) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raises SetupError in place of what the file system refused."""
+    """Raise SetupError for errors of the file system."""
     try:
         yield
     except OSError as error:
@@ -94,7 +93,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def board_exists(name: str) -> UserError:
-    """The refusal of a board name that is taken."""
+    """Return the refusal of a board name that is taken."""
     return UserError(
         "board-exists",
         f"there is already a board named {name!r}; choose another name, or update that board",
@@ -102,7 +101,7 @@ def board_exists(name: str) -> UserError:
 
 
 def require_number(made: Iterable[SubmissionId], expected: int | None) -> None:
-    """UserError unless so many of a board's submissions are people's; None takes any number."""
+    """Raise UserError unless people made this many of the submissions; None accepts any number."""
     if expected is not None and sum(not is_system_submission(each) for each in made) != expected:
         raise UserError(
             "moved", "somebody submitted meanwhile; nothing was deleted; give the command again"

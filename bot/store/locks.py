@@ -1,4 +1,4 @@
-"""The locks of a data folder: who serves it, judges in it and is ready; a dead holder's is free."""
+"""The locks of a data folder: who serves it, judges in it and is ready; death releases a lock."""
 
 import asyncio
 import fcntl
@@ -18,15 +18,15 @@ _POLL_S = 0.02
 
 
 def is_served(data_dir: Path) -> bool:
-    """Whether a process serves this data folder now."""
+    """Return whether a process serves this data folder now."""
     with _opened(data_dir, _SERVING) as lock:
-        # Shared: of two who look at once, neither may take the other for one who serves.
+        # Shared: of two processes that check at once, neither may take the other for a server.
         return not _flocked(lock, fcntl.LOCK_SH)
 
 
 @asynccontextmanager
 async def serving(data_dir: Path) -> AsyncIterator[None]:
-    """Keeps the data folder for this process; SetupError names the one that has it."""
+    """Hold the data folder for this process; SetupError names the process that has it."""
     with _opened(data_dir, _SERVING) as lock:
         if not await _taken(lock, data_dir):
             raise SetupError(
@@ -38,7 +38,7 @@ async def serving(data_dir: Path) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def judging(data_dir: Path) -> AsyncIterator[None]:
-    """Keeps the judge's turn for this process; SetupError names the one that has it."""
+    """Hold the judge's lock for this process; SetupError names the process that has it."""
     with _opened(data_dir, _JUDGING) as lock:
         if not await _taken(lock, data_dir):
             raise SetupError(
@@ -50,7 +50,7 @@ async def judging(data_dir: Path) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def ready(data_dir: Path) -> AsyncIterator[None]:
-    """Lets others see that this process works; only the one that judges here may say so."""
+    """Show others that this process works; only the one that judges here may do so."""
     with _opened(data_dir, _READY) as lock:
         if not await _taken(lock, data_dir):
             raise SetupError(
@@ -61,7 +61,7 @@ async def ready(data_dir: Path) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def judging_in_turn(data_dir: Path, stop: asyncio.Event) -> AsyncIterator[bool]:
-    """Whether the judge's turn came before `stop` was set; it is kept meanwhile."""
+    """Yield whether the judge's lock was acquired before `stop` was set; hold it meanwhile."""
     with _opened(data_dir, _JUDGING) as lock:
         while not stop.is_set():
             if await _taken(lock, data_dir):
@@ -72,7 +72,7 @@ async def judging_in_turn(data_dir: Path, stop: asyncio.Event) -> AsyncIterator[
 
 @contextmanager
 def _opened(data_dir: Path, name: str) -> Iterator[int]:
-    """The descriptor of a lock that nobody has taken by opening it."""
+    """Yield the descriptor of a lock; opening it does not take the lock."""
     with writing(data_dir):
         data_dir.mkdir(parents=True, exist_ok=True)
         lock = os.open(data_dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -83,7 +83,7 @@ def _opened(data_dir: Path, name: str) -> Iterator[int]:
 
 
 async def _taken(lock: int, data_dir: Path) -> bool:
-    """Whether the lock is this process's now; who only looks at it is waited for."""
+    """Return whether this process has the lock now; wait for processes that only check it."""
     for _ in range(_TRIES):
         if _flocked(lock, fcntl.LOCK_EX):
             with writing(data_dir):
@@ -103,5 +103,5 @@ def _flocked(lock: int, kind: int) -> bool:
 
 
 def _holder(lock: int) -> str:
-    """The number of the process that has the lock, as text."""
+    """Return the id of the process that has the lock, as text."""
     return os.pread(lock, 20, 0).decode("ascii", "replace").strip() or "of an unknown number"

@@ -16,13 +16,13 @@ from bot.domain.errors import SetupError
 from bot.store.errors import DRIVER_FAILURES, reaching, reported, where
 
 LOCK = 0x706F6469756D
-"""Postgres' advisory lock of the process that migrates."""
+"""The Postgres advisory lock of the migrating process."""
 LOCK_DEADLINE_S = 60.0
 LOCK_POLL_S = 0.1
 CONNECT_S = 10.0
 ANSWER_S = 30.0
 MIGRATION_S = 3600.0
-"""A file may rewrite a big table; every other answer is quick."""
+"""A file may rewrite a large table; all other statements are fast."""
 FILE_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 RECORD = """
 create table if not exists schema_migrations (
@@ -46,12 +46,12 @@ class Migration:
 
     @property
     def sha256(self) -> str:
-        """The hash by which an edited file is recognised."""
+        """Return the hash by which an edited file is detected."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 def migrations_folder() -> Path:
-    """Where the files lie: next to the code in a wheel, at the top of a checkout."""
+    """Return the folder of the files: next to the code in a wheel, at the top of a checkout."""
     here = Path(__file__).resolve().parent
     folders = (here / "migrations", here.parent.parent / "migrations")
     for folder in folders:
@@ -61,7 +61,7 @@ def migrations_folder() -> Path:
 
 
 def read_migrations(folder: Path) -> tuple[Migration, ...]:
-    """The files of a folder, by number; SetupError when a number is missing or doubled."""
+    """Return a folder's files by number; SetupError when a number is missing or repeated."""
     found = [
         Migration(int(match[1]), path.name, path.read_text("utf-8"))
         for path in sorted(folder.iterdir())
@@ -75,12 +75,12 @@ def read_migrations(folder: Path) -> tuple[Migration, ...]:
 
 @cache
 def known_migrations() -> int:
-    """How many migrations this version of Podium knows."""
+    """Return how many migrations this version of Podium has."""
     return len(read_migrations(migrations_folder()))
 
 
 async def migrate(dsn: str, folder: Path | None = None) -> tuple[int, ...]:
-    """Apply what the database lacks; gives the numbers applied."""
+    """Apply what the database lacks; return the numbers applied."""
     known = read_migrations(folder or migrations_folder())
     async with _connected(dsn) as connection, alone(connection):
         await connection.execute(RECORD)
@@ -91,7 +91,7 @@ async def migrate(dsn: str, folder: Path | None = None) -> tuple[int, ...]:
 
 
 async def check(dsn: str, folder: Path | None = None) -> None:
-    """SetupError unless the database is exactly as new as the code."""
+    """Raise SetupError unless the database has exactly the migrations of the code."""
     known = read_migrations(folder or migrations_folder())
     async with _connected(dsn) as connection:
         exists = await connection.fetchval("select to_regclass('schema_migrations') is not null")
@@ -117,10 +117,10 @@ async def _connected(dsn: str) -> AsyncIterator[Connection]:
 
 @asynccontextmanager
 async def alone(connection: Connection) -> AsyncIterator[None]:
-    """Holds the advisory lock for changing tables; SetupError when it does not get free.
+    """Hold the advisory lock for changing tables; SetupError when it does not become free.
 
     It is polled: a session that waits in `pg_advisory_lock` holds a snapshot, and an index that is
-    built concurrently elsewhere would wait for that snapshot for ever.
+    built concurrently elsewhere would wait for that snapshot forever.
     """
     for _ in range(int(LOCK_DEADLINE_S / LOCK_POLL_S)):
         if await connection.fetchval("select pg_try_advisory_lock($1)", LOCK):
@@ -165,7 +165,7 @@ def _pending(
 
 
 async def apply(connection: Connection, migration: Migration) -> None:
-    """Run one file and record it, both or neither; SetupError when it fails."""
+    """Run one file and record it, atomically; SetupError when it fails."""
     try:
         async with connection.transaction():
             await connection.execute(migration.sql, timeout=MIGRATION_S)

@@ -1,4 +1,4 @@
-"""Task folders on this machine's disk, read into bundles."""
+"""Reads task folders from this machine's disk into bundles."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _SKIPPED = frozenset({"__pycache__", "__MACOSX"})
 
 
 def examples() -> Path:
-    """The tasks that come with Podium: next to the code in a wheel, in `tasks` of a checkout."""
+    """Return the tasks shipped with Podium: next to the code in a wheel, else in `tasks`."""
     here = Path(__file__).resolve().parent
     packaged = here / "examples"
     found = packaged if packaged.is_dir() else here.parent.parent / "tasks" / "examples"
@@ -21,10 +21,10 @@ def examples() -> Path:
 
 
 def read_folder(path: Path, root: Path | None = None) -> TaskBundle:
-    """The bundle of the task in `path`, with those files next to it that it names.
+    """Return the bundle of the task in `path`, with the outside files that it names.
 
-    They lie beneath `root`, which is the folder around the task's unless it is given. UserError
-    for what lies above it, and for links.
+    Those must be below `root`, by default the parent of the task's folder. UserError for files
+    outside of it, and for links.
     """
     folder = path.resolve()
     if not folder.is_dir():
@@ -47,7 +47,7 @@ def read_folder(path: Path, root: Path | None = None) -> TaskBundle:
 
 
 def _beside(document: Document, folder: Path, root: Path) -> set[Path]:
-    """The files outside the task's folder that its task.yml names."""
+    """Return the files outside the task's folder that its task.yml names."""
     if not folder.is_relative_to(root):
         words = f"does not lie beneath {root}; --root names a folder around the task's"
         raise UserError("bad-task", f"{folder}: {words}")
@@ -70,7 +70,7 @@ def _beside(document: Document, folder: Path, root: Path) -> set[Path]:
 
 
 def _sources(document: Document) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """What task.yml takes from where, as far as it has the form of one."""
+    """Yield the sources that task.yml names, as far as it is well-formed."""
     files, templates = document.value.get("files"), document.value.get("templates")
     for i, entry in enumerate(files if isinstance(files, list) else ()):
         if isinstance(entry, dict) and isinstance(source := entry.get("source"), str):
@@ -89,13 +89,13 @@ def _no_task(path: Path) -> UserError:
 
 
 def _tasks_below(folder: Path) -> str:
-    """Where there is a task near by, so that a slip of the pen can be mended."""
+    """Return the nearest tasks, so that a typo can be corrected."""
     found = [str(task.relative_to(folder)) for task in task_folders(folder)]
     return f"in {folder} lie the tasks {', '.join(found[:20])}" if found else "name a task's folder"
 
 
 def task_folders(top: Path) -> tuple[Path, ...]:
-    """The folders with a task.yml at or below `top`, sorted, at most three deep."""
+    """Return the folders with a task.yml at or below `top`, sorted, at most three levels deep."""
     found = (file.parent for depth in ("", "*/", "*/*/") for file in top.glob(depth + TASK_FILE))
     return tuple(sorted(found))
 

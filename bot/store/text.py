@@ -1,4 +1,4 @@
-"""Texts as the database takes and returns them: no NUL, no lone surrogate, no worker by name."""
+"""Texts as the database stores and returns them: no NUL, no lone surrogate, no worker's name."""
 
 import re
 
@@ -7,10 +7,10 @@ _REFUSED = re.compile("[\x00\ud800-\udfff]")
 
 
 def without_worker(error: str | None) -> str | None:
-    """The stored error of a job without the worker's name that older versions wrote into it."""
+    """Return a job's stored error without the worker's name that older versions included."""
     return None if error is None else _NAMED_WORKER.sub("the worker vanished", error)
 
 
 def storable(text: str) -> str:
-    """The text with each NUL shown as U+2400 and each lone surrogate as U+FFFD."""
+    """Return the text with each NUL as U+2400 and each lone surrogate as U+FFFD."""
     return _REFUSED.sub(lambda found: "\u2400" if found[0] == "\0" else "\ufffd", text)

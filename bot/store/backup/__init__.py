@@ -1,4 +1,4 @@
-"""A whole database as one file, and back: every row of one moment, whatever goes on meanwhile."""
+"""Saves a whole database as one file and restores it: a consistent snapshot, even while in use."""
 
 from bot.store.backup.archive import seekable
 from bot.store.backup.copy import dump, load

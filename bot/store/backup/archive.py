@@ -1,7 +1,7 @@
-"""The file of a backup: a zip of one COPY text per table, and a manifest with their checksums.
+"""The file of a backup: a zip with one COPY text per table, and a manifest with checksums.
 
-Postgres writes and reads COPY texts in every version alike, and `unzip` opens the rest, so that a
-backup can be read without Podium too.
+COPY texts are the same in every Postgres version, and `unzip` opens the file, so a backup can be
+read even without Podium.
 """
 
 import errno
@@ -25,9 +25,9 @@ from bot.domain.errors import SetupError, UserError
 
 FORMAT: Literal["podium-backup"] = "podium-backup"
 VERSION = 1
-"""Of the file's layout; a newer one is refused. What is in the tables, the migrations tell."""
+"""The version of the file's layout; newer ones are refused. Migrations define the tables."""
 PIECE = 1 << 20
-"""Bytes that are read at once."""
+"""Bytes read at once."""
 _MANIFEST = "manifest.json"
 _LONGEST_MANIFEST = 16 << 20
 
@@ -37,7 +37,7 @@ class _Part(BaseModel):
 
 
 class TableDump(_Part):
-    """One table; `sha256` is that of its COPY text."""
+    """One table; `sha256` is of its COPY text."""
 
     name: str
     columns: tuple[str, ...]
@@ -46,7 +46,7 @@ class TableDump(_Part):
 
 
 class AppliedMigration(_Part):
-    """A migration that the database had."""
+    """A migration that had been applied to the database."""
 
     number: int
     name: str
@@ -54,7 +54,7 @@ class AppliedMigration(_Part):
 
 
 class Manifest(_Part):
-    """What is in the file; `sequences` has the last value that each has given out."""
+    """The contents of the file; `sequences` has the last value that each returned."""
 
     format: Literal["podium-backup"] = FORMAT
     version: Literal[1] = 1
@@ -66,14 +66,14 @@ class Manifest(_Part):
 
     @property
     def contents(self) -> BackupContents:
-        """What people are told of it."""
+        """Return the summary for people."""
         return BackupContents(
             self.made_at, self.podium, {each.name: each.rows for each in self.tables}
         )
 
 
 class Writing:
-    """A backup under way."""
+    """A backup being written."""
 
     def __init__(self, file: zipfile.ZipFile, path: Path) -> None:
         self._file = file
@@ -81,17 +81,17 @@ class Writing:
 
     @contextmanager
     def table(self, name: str) -> Iterator["TableWriting"]:
-        """Takes the COPY text of one table."""
+        """Yield a writer for the COPY text of one table."""
         with self._file.open(_member(name), "w", force_zip64=True) as member:
             yield TableWriting(member, self._path)
 
     def finish(self, manifest: Manifest) -> None:
-        """Nothing comes after it: a file without a manifest is no backup."""
+        """Write the manifest, the last entry: a file without it is no backup."""
         self._file.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
 
 
 class TableWriting:
-    """A table's text on its way into the file."""
+    """A table's text being written."""
 
     def __init__(self, member: IO[bytes], path: Path) -> None:
         self._member = member
@@ -99,29 +99,29 @@ class TableWriting:
         self._hash = hashlib.sha256()
 
     async def put(self, piece: bytes) -> None:
-        """Add a piece; SetupError when the disk refuses it, so that no database is blamed."""
+        """Add a piece; SetupError when the disk refuses it, so that the database is not blamed."""
         self._hash.update(piece)
         with _writing(self._path):
             self._member.write(piece)
 
     @property
     def sha256(self) -> str:
-        """Of everything so far."""
+        """Return the hash of everything so far."""
         return self._hash.hexdigest()
 
 
 @contextmanager
 def created(path: Path) -> Iterator[Writing]:
-    """A new file at `path`, for its owner alone: whole once it has its name, or not there at all.
+    """Yield a new file, readable by its owner only; it gets the name `path` once complete.
 
-    Until then it is `path` with `.partial`; what a kill leaves of it, the next backup of that name
-    begins again. UserError when there is such a file, which is never overwritten.
+    Until then it is `path` with `.partial`; after a kill, the next backup of that name starts it
+    again. UserError when `path` exists; it is never overwritten.
     """
     _require_free(path)
     if not path.parent.is_dir():
         raise UserError("no-such-folder", f"{path.parent}: there is no such folder; make it first")
     with _writing(path), _alone(path.with_name(f"{path.name}.partial")) as (partial, stream):
-        _require_free(path)  # again: another backup may have had the lock until now
+        _require_free(path)  # again: another backup may have finished before this one got the lock
         try:
             stream.truncate()
             with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
@@ -137,7 +137,7 @@ def created(path: Path) -> Iterator[Writing]:
 
 @contextmanager
 def streamed(stream: IO[bytes]) -> Iterator[Writing]:
-    """A backup into an open file, such as a pipe; what breaks off has no end and is no backup."""
+    """Yield a backup into an open file, such as a pipe; without its end it is no backup."""
     with _writing(Path("-")), zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
         yield Writing(file, Path("-"))
 
@@ -149,7 +149,7 @@ def _require_free(path: Path) -> None:
 
 @contextmanager
 def _alone(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """The unfinished file, open for anyone who writes it alone; a kill frees it."""
+    """Yield the unfinished file, locked for this process; a kill releases it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(partial, flags, 0o600)
     with os.fdopen(descriptor, "r+b") as stream:
@@ -165,7 +165,7 @@ def _alone(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 
 
 def _keep_name(folder: Path) -> None:
-    """Have the disk remember the file's name, as it does its bytes, whatever happens to power."""
+    """Sync the folder, so that the file's name survives a power failure like its bytes do."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -175,7 +175,7 @@ def _keep_name(folder: Path) -> None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """SetupError in place of what the file system refused."""
+    """Raise SetupError for errors of the file system."""
     try:
         yield
     except OSError as error:
@@ -186,7 +186,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def seekable(source: Path | IO[bytes], folder: Path) -> Iterator[Path | IO[bytes]]:
-    """What a pipe brings, in a nameless file: a zip says at its end what is in it."""
+    """Yield a pipe's data as a nameless file, because a zip's index is at its end."""
     if isinstance(source, Path):
         yield source
         return
@@ -200,14 +200,14 @@ def seekable(source: Path | IO[bytes], folder: Path) -> Iterator[Path | IO[bytes
 
 
 class Reading:
-    """A backup that was found whole."""
+    """A backup that was verified as complete."""
 
     def __init__(self, file: zipfile.ZipFile, manifest: Manifest) -> None:
         self._file = file
         self.manifest = manifest
 
     def pieces(self, table: str) -> Iterator[bytes]:
-        """The COPY text of one table."""
+        """Yield the COPY text of one table."""
         with self._file.open(_member(table)) as member:
             while piece := member.read(PIECE):
                 yield piece
@@ -215,7 +215,7 @@ class Reading:
 
 @contextmanager
 def opened(source: Path | IO[bytes]) -> Iterator[Reading]:
-    """A backup; UserError unless it is whole and of a version that this code reads."""
+    """Yield a backup; UserError unless it is complete and of a version that this code reads."""
     path = source if isinstance(source, Path) else Path("-")
     try:
         with zipfile.ZipFile(source) as file:

@@ -29,16 +29,16 @@ from bot.store.queries import query
 
 CONNECT_S = 10.0
 STATEMENT_S = 3600.0
-"""For one table."""
+"""The time limit for one table, in seconds."""
 GONE_MS = 1000
-"""How soon Postgres notices that this process was killed, so that its locks keep nobody waiting."""
+"""How soon Postgres notices that this process was killed and releases its locks."""
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 
 @asynccontextmanager
 async def connected(dsn: str, what: str) -> AsyncIterator[Connection]:
-    """A connection; SetupError that names `what` when the database refuses something."""
+    """Yield a connection; SetupError that names `what` when the database refuses something."""
     with reaching(dsn):
         connection = await asyncpg.connect(
             dsn,
@@ -55,13 +55,13 @@ async def connected(dsn: str, what: str) -> AsyncIterator[Connection]:
 
 
 RECORD = "schema_migrations"
-"""The manifest has its rows: they decide which tables there are."""
+"""Its rows are in the manifest: they determine which tables there are."""
 EMPTIED = frozenset({"interactions"})
-"""Tables of which no row is backed up: secrets, and what must not be done again later."""
+"""Tables backed up without rows: they have secrets, and requests that must not be repeated."""
 
 
 async def dump(dsn: str, target: Path | IO[bytes], podium: str) -> BackupContents:
-    """Back up a database, which may be in use; `podium` is the version that does it.
+    """Back up a database, which may be in use; `podium` is this program's version.
 
     UserError when the file exists or there is nothing to back up, SetupError when the database
     fails.
@@ -80,7 +80,7 @@ async def _written(connection: Connection, file: Writing, podium: str) -> Manife
     columns = await tables(connection)
     if RECORD not in columns:
         raise UserError("empty", "there is nothing to back up: the database has no Podium in it")
-    # Locked at once: a migration that came between two tables would change the later one.
+    # Locked at once: a migration between two tables would change the later one.
     await connection.execute(await connection.fetchval(query("backup.lock")))
     migrations = await connection.fetch(query("backup.migrations"))
     names = sorted(columns.keys() - {RECORD})
@@ -96,7 +96,7 @@ async def _written(connection: Connection, file: Writing, podium: str) -> Manife
 
 
 async def tables(connection: Connection) -> dict[str, tuple[str, ...]]:
-    """The tables there are, each with its columns in order."""
+    """Return the tables, each with its columns in order."""
     found = await connection.fetch(query("backup.tables"))
     return {row["name"]: tuple(row["columns"]) for row in found}
 
@@ -115,21 +115,21 @@ async def _table(
 
 
 def rows_in(status: str) -> int:
-    """The number in what Postgres says of a COPY: `COPY 17`."""
+    """Return the number in a COPY's status: `COPY 17`."""
     return int(status.rpartition(" ")[2])
 
 
 _CREATED = re.compile(r"^create (table|function|sequence) (?:if not exists )?(\w+)", re.MULTILINE)
 _FLEETING = frozenset({RECORD, "workers"})
-"""Tables whose rows nobody would miss: who is alive says so again."""
+"""Tables whose rows may be lost: live workers register again."""
 
 
 async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> BackupContents:
-    """Restore a backup, and bring it up to date; an older one is migrated on the way.
+    """Restore a backup and apply the migrations that it lacks.
 
-    UserError when the file is no whole backup, or the database has anything in it: `force` has that
-    removed. SetupError when the database fails or a Podium uses it. In neither case is anything
-    changed, and a kill at any moment leaves what there was.
+    UserError when the file is not a complete backup, or the database is not empty: `force` empties
+    it. SetupError when the database fails or a Podium uses it. In these cases, and when killed at
+    any time, nothing is changed.
     """
     known = read_migrations(migrations_folder())
     with opened(source) as backup:
@@ -151,7 +151,7 @@ async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> Ba
 
 
 def _of_its_time(manifest: Manifest, known: Sequence[Migration]) -> int:
-    """How many of the migrations the backup has; UserError unless they are the first ones."""
+    """Return how many migrations the backup has; UserError unless they are the first known ones."""
     ours = [(each.number, each.sha256) for each in known]
     theirs = [(each.number, each.sha256) for each in manifest.migrations]
     if theirs != ours[: len(theirs)]:
@@ -165,7 +165,7 @@ def _of_its_time(manifest: Manifest, known: Sequence[Migration]) -> int:
 
 
 async def _make_room(connection: Connection, place: str, *, force: bool) -> None:
-    """Removes what is there, where that is allowed."""
+    """Delete what exists, if that is allowed."""
     there = await tables(connection)
     strangers = sorted(there.keys() - _ours()["table"] - {RECORD})
     if strangers:
@@ -193,13 +193,13 @@ async def _make_room(connection: Connection, place: str, *, force: bool) -> None
 async def _has_rows(connection: Connection, table: str) -> bool:
     if table in _FLEETING:
         return False
-    # The name is one of `_ours`: it comes from our own files.
+    # The name is one of `_ours`, from our own files.
     return bool(await connection.fetchval(f"select exists (select from {table})"))  # noqa: S608
 
 
 @cache
 def _ours() -> dict[str, frozenset[str]]:
-    """What the migrations make, by kind."""
+    """Return what the migrations create, by kind."""
     text = "\n".join(each.sql for each in read_migrations(migrations_folder()))
     found = _CREATED.findall(text)
     return {
@@ -209,7 +209,7 @@ def _ours() -> dict[str, frozenset[str]]:
 
 
 async def _fill(connection: Connection, backup: Reading) -> None:
-    """Copies the rows in while nothing looks at them: keys are checked once all are there."""
+    """Copy the rows in; foreign keys are checked once all are there."""
     manifest = backup.manifest
     there = await tables(connection)
     theirs = {each.name: frozenset(each.columns) for each in manifest.tables}

@@ -1,4 +1,4 @@
-"""A Postgres of our own, from the binaries of a wheel: nothing to install or to configure."""
+"""An embedded Postgres, from the binaries of a wheel: nothing to install or configure."""
 
 from bot.store.embedded.database import EmbeddedDatabase, open_database
 

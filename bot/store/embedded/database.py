@@ -1,4 +1,4 @@
-"""The database of a data folder: started and watched by its owner, joined by everybody else."""
+"""The database of a data folder: started and watched by one process, joined by others."""
 
 import asyncio
 import math
@@ -21,12 +21,12 @@ JOIN_POLL_S = 0.1
 GUESTS_POLL_S = 0.1
 BRIEF_WAIT_S = 2.0
 SILENT_WAIT_S = 1.0
-"""A wait for others that is over sooner is not worth a word."""
+"""A shorter wait for others is not reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedDatabase:
-    """A running database; `owner` tells whether this process started it and ends it."""
+    """A running database; `owner` tells whether this process started it and stops it."""
 
     dsn: str = field(repr=False)
     owner: bool
@@ -40,11 +40,12 @@ async def open_database(
     prepare: Callable[[str], Awaitable[object]] | None = None,
     waiting: Callable[[], None] | None = None,
 ) -> AsyncIterator[EmbeddedDatabase]:
-    """The database of `data_dir`: started here, or joined when another Podium owns the folder.
+    """Yield the database of `data_dir`: started here, or joined when another process owns it.
 
-    An owner restarts a server that dies. It runs `prepare` before anybody can join, and ends the
-    server when the last who joined has left; `waiting` is called when that takes long.
-    `exclusive` refuses to join, and gives others only a moment at its end to read a last result.
+    An owner restarts a server that dies. It runs `prepare` before others can join, and stops the
+    server when the last joined process has left; `waiting` is called when that takes long.
+    `exclusive` refuses to join, and lets others use the server only briefly at the end, to read a
+    last result.
     """
     folder = open_folder(data_dir)
     for _ in range(int(JOIN_LIMIT_S / JOIN_POLL_S)):
@@ -75,7 +76,7 @@ class _Guests:
 
     @asynccontextmanager
     async def gone(self) -> AsyncIterator[None]:
-        """Waits until nobody uses the server, and then lets nobody in, or for its patience."""
+        """Wait, with a limit, until no process uses the server, and then let none in."""
         looks = 0
         while True:
             with self.folder.closed() as closed:
@@ -95,7 +96,7 @@ class _Guests:
 async def _served_to(
     guests: _Guests, server: AbstractAsyncContextManager[str]
 ) -> AsyncIterator[str]:
-    """The server, which outlives its owner's use for as long as guests need it."""
+    """Yield the server, which runs as long as its owner or a joined process needs it."""
     async with AsyncExitStack() as shut, server as dsn:
         interrupted = False
         try:
@@ -128,7 +129,7 @@ async def _answers(dsn: str) -> bool:
 async def _served(
     folder: Folder, prepare: Callable[[str], Awaitable[object]] | None
 ) -> AsyncIterator[str]:
-    """Starts the folder's server, keeps it alive, and stops it at the end."""
+    """Start the folder's server, restart it when it dies, and stop it at the end."""
     with writing(folder.path):
         cluster = _cluster(folder)
     try:

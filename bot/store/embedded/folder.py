@@ -1,4 +1,4 @@
-"""The folder `postgres` of a data folder: who owns it, and where its server's files lie."""
+"""The folder `postgres` of a data folder: who owns it, and where the server's files are."""
 
 import fcntl
 import json
@@ -15,12 +15,12 @@ from bot.store.embedded.server import new_password
 from bot.store.errors import writing
 
 SHARED_HOMES = Path("/var/lib/podium")
-"""Where the server's files lie when its account cannot enter the data folder."""
+"""Where the server's files are when its account cannot enter the data folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A data folder's part for the database."""
+    """The database's part of a data folder."""
 
     path: Path
 
@@ -34,7 +34,7 @@ class Folder:
 
     @contextmanager
     def owned(self) -> Iterator[bool]:
-        """Whether this process owns the folder now; the kernel frees a dead owner's."""
+        """Yield whether this process owns the folder; the kernel releases a dead owner's lock."""
         with writing(self.path):
             lock = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -52,13 +52,13 @@ class Folder:
 
     @contextmanager
     def visited(self) -> Iterator[bool]:
-        """Whether this process may use the owner's server; meanwhile the owner stays for it."""
+        """Yield whether this process may use the owner's server, which then keeps running."""
         with self._guests(fcntl.LOCK_SH) as admitted:
             yield admitted
 
     @contextmanager
     def closed(self) -> Iterator[bool]:
-        """Whether nobody uses the owner's server; meanwhile nobody new may."""
+        """Yield whether no process uses the owner's server; meanwhile none may join."""
         with self._guests(fcntl.LOCK_EX) as closed:
             yield closed
 
@@ -76,32 +76,32 @@ class Folder:
             os.close(lock)
 
     def owner(self) -> str:
-        """The number of the owner's process, as text."""
+        """Return the owner's process id, as text."""
         return self._lock.read_text().strip() or "of an unknown number"
 
     def address(self) -> str | None:
-        """The running server's URL, as its owner wrote it."""
+        """Return the running server's URL, as written by its owner."""
         try:
             return str(json.loads(self._address.read_text())["dsn"])
         except (OSError, ValueError, KeyError):
             return None
 
     def publish_address(self, dsn: str) -> None:
-        """Tell other processes of this user where the server is."""
+        """Tell this user's other processes where the server is."""
         self._write(self._address, json.dumps({"dsn": dsn}))
 
     def withdraw_address(self) -> None:
-        """Take the address back."""
+        """Remove the address."""
         self._address.unlink(missing_ok=True)
 
     def password(self) -> str:
-        """The server's password, made on the first call."""
+        """Return the server's password, created on the first call."""
         return self._kept("password", new_password)
 
     def home(self, account: Account) -> Path:
-        """Where the server's own files lie: here, or where its account can go.
+        """Return where the server's own files are: here, or where its account has access.
 
-        What was chosen first stays, so that a changed permission never hides the rows.
+        The first choice is kept, so that a changed permission never hides the data.
         """
         elsewhere = (self.path / "location").exists()
         if not elsewhere and account.can_enter(self.path):
@@ -124,7 +124,7 @@ class Folder:
         return file.read_text().strip()
 
     def _write(self, file: Path, text: str) -> None:
-        """Writes a file for this user alone, whole or not at all."""
+        """Write a file for this user only, completely or not at all."""
         partial = file.with_name(file.name + ".partial")
         with writing(self.path):
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -136,7 +136,7 @@ class Folder:
 
 
 def open_folder(data_dir: Path) -> Folder:
-    """The folder for the database, made where it is missing."""
+    """Return the folder for the database, created if missing."""
     path = data_dir.expanduser().resolve() / "postgres"
     with writing(path):
         path.mkdir(mode=0o711, parents=True, exist_ok=True)

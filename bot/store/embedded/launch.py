@@ -1,4 +1,4 @@
-"""Becomes a program of Postgres: drops root, asks to be ended with its parent, and executes it.
+"""Becomes a Postgres program: drops root, asks to be stopped with its parent, and executes it.
 
 Run as `python -I -S launch.py UID GID PARENT PROGRAM ARGUMENTS...`; UID -1 keeps the user and
 PARENT 0 lets the program outlive its parent.
@@ -13,14 +13,14 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> None:
-    """Change this process as told and replace it by the program."""
+    """Change this process as requested and replace it by the program."""
     uid, gid, parent = (int(word) for word in arguments[:3])
     if uid >= 0:
         os.setgroups([gid])
         os.setgid(gid)
         os.setuid(uid)
     if parent and sys.platform == "linux":
-        # After setuid, since the kernel forgets the wish when credentials change.
+        # After setuid, because changed credentials reset this setting in the kernel.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
         if os.getppid() != parent:
             sys.exit("the parent ended before the program began")

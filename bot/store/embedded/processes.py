@@ -1,4 +1,4 @@
-"""Runs the programs of Postgres, and finds and ends those that an owner left behind."""
+"""Runs the programs of Postgres, and finds and stops those that an earlier owner left."""
 
 import asyncio
 import os
@@ -18,16 +18,16 @@ HAS_PROC = (PROC / "self" / "cwd").is_symlink()
 POLL_S = 0.02
 LISTING_LIMIT_S = 10.0
 ENDINGS = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
-"""Fast shutdown, immediate shutdown, and the end; with the seconds that each is given."""
+"""Fast shutdown, immediate shutdown, kill; each with the seconds to wait for it."""
 ENDINGS_OF_ORPHANS = ((signal.SIGINT, 2.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 5.0))
-"""The kernel asked an orphan already when its owner died, and everybody waits: the log of the
-database makes a hard end safe, while a fast one can starve under those who try to connect."""
+"""The kernel already asked an orphan when its owner died, and other processes wait: the write-ahead
+log makes a hard stop safe, while a fast shutdown may starve under connection attempts."""
 
 
 async def start(account: Account, arguments: Sequence[str], log: int) -> asyncio.subprocess.Process:
-    """Start a program as `account`; it ends with this process, where it can.
+    """Start a program as `account`; it is stopped with this process, if possible.
 
-    The kernel ties the wish to a thread, so only the main thread makes it.
+    The kernel ties that setting to a thread, so only the main thread requests it.
     """
     tied = threading.current_thread() is threading.main_thread()
     words = (account.uid, account.gid, os.getpid() if tied else 0)
@@ -40,7 +40,7 @@ async def start(account: Account, arguments: Sequence[str], log: int) -> asyncio
 
 
 async def run(account: Account, arguments: Sequence[str], limit_s: float) -> tuple[int, str]:
-    """Run a program to its end; gives its exit status and what it printed."""
+    """Run a program to its end; return its exit status and output."""
     process = await start(account, arguments, asyncio.subprocess.PIPE)
     try:
         async with asyncio.timeout(limit_s):
@@ -55,7 +55,7 @@ async def run(account: Account, arguments: Sequence[str], limit_s: float) -> tup
 
 
 async def residents(data: Path) -> tuple[int, ...]:
-    """The processes of a server that lives in `data`, whoever started it."""
+    """Return the processes of a server in `data`, regardless of who started it."""
     if HAS_PROC:
         return _seen_in_proc(data)
     _, printed = await run(Account(), ["/bin/ps", "-axo", "pid=,command="], LISTING_LIMIT_S)
@@ -64,7 +64,7 @@ async def residents(data: Path) -> tuple[int, ...]:
 
 
 async def recovers(data: Path) -> bool:
-    """Whether a process of the server in `data` recovers it; True where nobody can tell."""
+    """Return whether a process of the server in `data` is recovering it; True if unknown."""
     return not HAS_PROC or any(_recovers(PROC / str(pid)) for pid in _seen_in_proc(data))
 
 
@@ -80,7 +80,7 @@ def _seen_in_proc(data: Path) -> tuple[int, ...]:
 
 
 def _lives_in(entry: Path, data: Path) -> bool:
-    """Whether a process of /proc is a live Postgres with `data` as its folder."""
+    """Return whether a process in /proc is a live Postgres with `data` as its folder."""
     if not entry.name.isdecimal():
         return False
     try:
@@ -90,7 +90,7 @@ def _lives_in(entry: Path, data: Path) -> bool:
 
 
 async def evict(data: Path) -> None:
-    """End every process of an earlier server in `data`; SetupError when one stays."""
+    """Stop every process of an earlier server in `data`; SetupError when one stays."""
     for sign, limit_s in ENDINGS_OF_ORPHANS:
         for pid in await residents(data):
             with suppress(ProcessLookupError):

@@ -24,9 +24,9 @@ INITDB_LIMIT_S = 120.0
 START_LIMIT_S = 60.0
 POLL_S = 0.02
 LONGEST_SOCKET_FOLDER = 85
-"""Unix sockets have names of at most 107 bytes, of which Postgres takes 16."""
+"""Unix socket paths have at most 107 bytes, of which Postgres takes 16."""
 SMALLEST_FREE = 100 << 20
-"""Bytes that a new server writes before it holds any row of ours."""
+"""Bytes that a new server writes before it stores any of our rows."""
 SETTINGS = {
     "listen_addresses": "",
     "port": "5432",
@@ -51,17 +51,17 @@ class Cluster:
 
     @property
     def data(self) -> Path:
-        """The folder of the tables."""
+        """Return the folder of the tables."""
         return self.home / "data"
 
     @property
     def dsn(self) -> str:
-        """The URL with the password in it."""
+        """Return the URL, which contains the password."""
         host = quote(str(self.sockets), safe="")
         return f"postgresql://{USER}:{self.password}@/postgres?host={host}&port=5432"
 
     async def create(self) -> None:
-        """Make the tables' folder where there is none; one that was cut short is made again."""
+        """Create the tables' folder if there is none; an incomplete one is created again."""
         if self.data.exists():
             return
         self._require_space()
@@ -89,10 +89,10 @@ class Cluster:
             yield file.name
 
     async def start(self) -> asyncio.subprocess.Process:
-        """Start the server and wait until it takes connections."""
+        """Start the server and wait until it accepts connections."""
         await processes.evict(self.data)
         pid_file = self.data / "postmaster.pid"
-        # Nobody lives in the folder: a process that has this number now is a stranger.
+        # No server runs in the folder: a process with this id now is another program.
         pid_file.unlink(missing_ok=True)
         options = [
             word for name, value in self._settings().items() for word in ("-c", f"{name}={value}")
@@ -152,7 +152,7 @@ def _status(pid_file: Path) -> str:
 
 
 async def stop(process: asyncio.subprocess.Process) -> None:
-    """End the server: open transactions are rolled back, everything stored is kept."""
+    """Stop the server: open transactions are rolled back, everything committed is kept."""
     for sign, limit_s in processes.ENDINGS:
         if process.returncode is not None:
             return
@@ -166,7 +166,7 @@ async def stop(process: asyncio.subprocess.Process) -> None:
 
 
 def socket_folder(home: Path, account: Account) -> Path:
-    """A folder for the socket that only `account` can enter; elsewhere when its name is long."""
+    """Return a socket folder that only `account` can enter; elsewhere if its path is too long."""
     if len(os.fsencode(home / "run")) <= LONGEST_SOCKET_FOLDER:
         folder = home / "run"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -177,7 +177,7 @@ def socket_folder(home: Path, account: Account) -> Path:
 
 
 def new_password() -> str:
-    """A password that nobody has to type."""
+    """Return a random password."""
     return secrets.token_urlsafe(24)
 
 
@@ -186,7 +186,7 @@ LAST_RESTART_S = 5.0
 LOOK_S = 2.0
 ANSWER_LIMIT_S = 2.0
 HANGING_LOOKS = 4
-"""Longer in all than the five seconds which Postgres gives its own processes to end."""
+"""Longer in total than the five seconds that Postgres gives its own processes to end."""
 
 log = structlog.get_logger(__name__)
 
@@ -199,7 +199,7 @@ class ServerSupervisor:
     process: asyncio.subprocess.Process
 
     async def watch(self) -> None:
-        """Restart the server for as long as this runs, ever more slowly while that fails."""
+        """Restart the server as long as this runs, with growing pauses while that fails."""
         delay_s = FIRST_RESTART_S
         while True:
             status = await self._ended()
@@ -215,7 +215,7 @@ class ServerSupervisor:
                 delay_s = FIRST_RESTART_S
 
     async def _ended(self) -> int:
-        """Wait until the server has ended, or end it when it hangs; gives its status."""
+        """Wait until the server has ended, or kill it when it hangs; return its status."""
         looks = 0
         while True:
             try:
@@ -228,9 +228,9 @@ class ServerSupervisor:
                 self.process.kill()
 
     async def _hangs(self) -> bool:
-        """Whether the server says that it recovers while nothing does.
+        """Return whether the server says that it recovers while no process does.
 
-        Postgres 18 waits for ever when the process that recovers it is killed.
+        Postgres 18 waits forever when its recovery process is killed.
         """
         try:
             connection = await asyncpg.connect(self.cluster.dsn, timeout=ANSWER_LIMIT_S)

@@ -35,7 +35,7 @@ OF_SUBMISSIONS = (
     "boards.drop_keys",
     "boards.drop_submissions",
 )
-"""What removes submissions, in this order."""
+"""The queries that delete submissions, in this order."""
 _OF_BOARD = (
     "boards.drop_news",
     "boards.drop_limits",
@@ -155,7 +155,7 @@ class PostgresBoards:
     async def _use(
         self, connection: "Connection", board: BoardId, task: TaskDefinition, digest: str
     ) -> tuple[asyncpg.Record, asyncpg.Record]:
-        """Makes the task the board's current version; gives the rows of both."""
+        """Make the task the board's current version; return the rows of both."""
         now = self._clock.now()
         definition = task.model_dump_json()
         await connection.execute(query("boards.add_version"), board, digest, definition, now)
@@ -169,12 +169,12 @@ class PostgresBoards:
 
 
 def _rule(access: Access) -> tuple[str, str | None, str]:
-    """The columns of an access but for its guests."""
+    """Return the columns of an access except its guests."""
     return access.visibility.value, access.house, access.source.value
 
 
 def _pools(pins: Pins) -> str:
-    """The column of the pins."""
+    """Return the column of the pins."""
     return json.dumps(dict(pins))
 
 

@@ -1,4 +1,4 @@
-"""The pool of connections: every wait has a deadline, every failure is a StoreError."""
+"""The connection pool: every wait has a deadline, every failure is a StoreError."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ CONNECT_S = 10.0
 ACQUIRE_S = 10.0
 CLOSE_S = 5.0
 COMMAND_S = 35.0
-"""Longer than the server's own limit, so that its clearer answer comes first."""
+"""Longer than the server's own limit, so that its clearer error comes first."""
 SERVER_SETTINGS = {
     "application_name": "podium",
     "statement_timeout": "30s",
@@ -35,25 +35,25 @@ SERVER_SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Runs named queries, each on a connection of the pool, or all on the one that is bound."""
+    """Runs named queries, each on a connection of the pool, or all on the bound one."""
 
     pool: "asyncpg.Pool[asyncpg.Record]"
     bound: "Connection | None" = None
-    """The connection of a transaction of which every query is a part."""
+    """The connection of the transaction that every query joins."""
 
     async def rows(self, name: str, *values: object) -> list[asyncpg.Record]:
-        """Every row of a named query."""
+        """Return every row of a named query."""
         async with self.connection() as connection:
             return await connection.fetch(query(name), *values)
 
     async def row(self, name: str, *values: object) -> asyncpg.Record | None:
-        """The first row of a named query."""
+        """Return the first row of a named query."""
         async with self.connection() as connection:
             return await connection.fetchrow(query(name), *values)
 
     @asynccontextmanager
     async def connection(self) -> "AsyncIterator[Connection]":
-        """A connection for queries: each its own transaction, or all of them in the bound one."""
+        """Yield a connection: each query is its own transaction, or joins the bound one."""
         with translated():
             if self.bound is not None:
                 yield self.bound
@@ -63,13 +63,13 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> "AsyncIterator[Connection]":
-        """A connection within one transaction; a savepoint where a connection is bound."""
+        """Yield a connection within one transaction; within a bound one, a savepoint."""
         async with self.connection() as connection, connection.transaction():
             yield connection
 
 
 async def reach(dsn: str, within_s: float) -> None:
-    """Connect once and leave; SetupError when the database does not answer in time."""
+    """Connect once and close; SetupError when the database does not answer in time."""
     with reaching(dsn):
         connection = await asyncpg.connect(dsn, timeout=within_s)
         await connection.close(timeout=within_s)
@@ -77,7 +77,7 @@ async def reach(dsn: str, within_s: float) -> None:
 
 @asynccontextmanager
 async def open_pool(dsn: str) -> AsyncIterator[Database]:
-    """A pool that replaces broken connections; SetupError when the database cannot be reached."""
+    """Yield a pool that replaces broken connections; SetupError when it cannot connect."""
     with reaching(dsn):
         pool = await asyncpg.create_pool(
             dsn,
@@ -96,7 +96,7 @@ async def open_pool(dsn: str) -> AsyncIterator[Database]:
 
 
 async def _close(pool: "asyncpg.Pool[asyncpg.Record]") -> None:
-    """Waits for running queries, but not for those that never end."""
+    """Wait for running queries, but not for those that never end."""
     try:
         async with asyncio.timeout(CLOSE_S):
             await pool.close()
@@ -105,14 +105,14 @@ async def _close(pool: "asyncpg.Pool[asyncpg.Record]") -> None:
 
 
 async def _leave_as_it_is(_: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """No query here leaves settings, locks or cursors behind, and asyncpg ends open transactions.
+    """Do nothing: no query leaves settings, locks or cursors, and asyncpg ends transactions.
 
-    Its own reset would ask the server once more after every query.
+    Its own reset would cost one more round trip after every query.
     """
 
 
 async def _send_storable_text(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Every text on its way in is made storable, so that no query can forget it."""
+    """Make every text parameter storable, so that no query can forget it."""
     await connection.set_type_codec(
         "text", schema="pg_catalog", encoder=storable, decoder=str, format="text"
     )

@@ -42,7 +42,7 @@ class PostgresListeners:
 
 
 class PostgresOutbox:
-    """News by key; each is held under a lease."""
+    """Notifications by key; each is held under a lease."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -12,19 +12,19 @@ from bot.domain.job import Notice, Topic
 from bot.store.errors import DRIVER_FAILURES, reaching, reported
 
 TICK_S = 1.0
-"""How often a subscriber is told to look by itself: its own notice may be the one that was lost."""
+"""How often a subscriber is told to poll, since a notice may be lost."""
 BACKLOG = 1000
-"""Notices kept for a slow subscriber; more are dropped, since they are hints only."""
+"""Notices kept for a slow subscriber; more are dropped, because they are only hints."""
 
 
 @dataclass(slots=True)
 class Subscriptions:
-    """Who waits for what, within one process."""
+    """The subscribers of each topic, within one process."""
 
     _queues: dict[asyncio.Queue[Notice], frozenset[Topic]] = field(default_factory=dict)
 
     def publish(self, notice: Notice) -> None:
-        """Tell everyone who subscribed to the notice's topic."""
+        """Send a notice to everyone who subscribed to its topic."""
         for queue, topics in self._queues.items():
             if notice.topic in topics and not queue.full():
                 queue.put_nowait(notice)
@@ -33,7 +33,7 @@ class Subscriptions:
     async def subscribe(
         self, topics: frozenset[Topic]
     ) -> AsyncIterator[AsyncIterator[Notice | None]]:
-        """Yields notices, and None at least about every second."""
+        """Yield notices, and None at least about every second."""
         queue: asyncio.Queue[Notice] = asyncio.Queue(BACKLOG)
         self._queues[queue] = topics
         try:
@@ -44,7 +44,7 @@ class Subscriptions:
 
 
 async def _ticking(queue: asyncio.Queue[Notice]) -> AsyncGenerator[Notice | None, None]:
-    """Ticks also between the notices of a busy queue, which would else put off the looking."""
+    """Yield ticks also between the notices of a busy queue, which would otherwise delay polling."""
     loop = asyncio.get_running_loop()
     due = loop.time() + TICK_S
     while True:
@@ -62,14 +62,14 @@ CHANNELS = {f"podium_{topic.value}": topic for topic in Topic}
 CONNECT_S = 10.0
 RETRY_S = 0.5
 PROBE_S = 15.0
-"""How often a silent connection is asked whether it still lives."""
+"""How often a silent connection is checked."""
 
 log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
 async def listening(dsn: str) -> AsyncIterator[Subscriptions]:
-    """Subscriptions that are fed with what the database tells."""
+    """Yield subscriptions that receive the database's notifications."""
     subscriptions = Subscriptions()
     with reaching(dsn):
         connection = await _connect(dsn, subscriptions)
@@ -108,7 +108,7 @@ async def _keep_listening(
 
 
 async def _until_dead(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Returns when the connection is gone, and closes what is left of it in any case."""
+    """Return when the connection is lost; always close it."""
     gone = asyncio.Event()
     connection.add_termination_listener(lambda _: gone.set())
     try:

@@ -1,4 +1,4 @@
-"""Moderation and the audit in Postgres."""
+"""Moderation and the audit log in Postgres."""
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PostgresModeration:
-    """What admins decide."""
+    """The decisions of admins."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -119,9 +119,9 @@ class PostgresModeration:
 
 
 async def admit(connection: "Connection", new: NewSubmission, now: datetime) -> None:
-    """UserError for what a ban or a limit keeps out; the person's turn lasts for the transaction.
+    """Raise UserError for a ban or a limit; the person's lock lasts for the transaction.
 
-    The count is a statement of its own, so that it sees what the turn before this one committed.
+    The count is a separate statement, so that it sees what the previous lock holder committed.
     """
     await connection.execute(query("moderation.take_turn"), new.person)
     ban = await connection.fetchrow(query("moderation.ban_of"), new.person)
@@ -136,7 +136,7 @@ async def admit(connection: "Connection", new: NewSubmission, now: datetime) -> 
 async def _limited_by(
     connection: "Connection", wish: tuple[PersonId, BoardId, Mode, datetime]
 ) -> tuple[RateLimit, datetime] | None:
-    """The limit that the person has reached and that lifts last, and what counts for it."""
+    """Return the reached limit that lifts last, and the oldest submission it counts."""
     person, board, mode, now = wish
     row = await connection.fetchrow(query("moderation.limited_by"), person, board, mode.value, now)
     return None if row is None else (_limit(row), row["counted_at"])
@@ -152,7 +152,7 @@ def _limit(row: Record) -> RateLimit:
 
 
 class PostgresAudit:
-    """Rows that a trigger keeps from being changed."""
+    """Rows that a trigger protects from changes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

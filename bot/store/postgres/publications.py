@@ -1,4 +1,4 @@
-"""Task zips which are being proven, in Postgres."""
+"""Task zips that are being checked, in Postgres."""
 
 from datetime import datetime, timedelta
 
@@ -12,7 +12,7 @@ from bot.store.postgres.database import Database
 
 
 class PostgresReleases:
-    """Releases by number; each is held under a lease."""
+    """Publications by number; each is held under a lease."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -224,7 +224,7 @@ class PostgresJobs:
 
 
 async def _room(connection: "Connection", gpu: str, wanted: int) -> int:
-    """How many more jobs of the pool may run; its row stays locked until the claim is done."""
+    """Return how many more jobs the GPU type may run; its row is locked until the claim ends."""
     pool = await connection.fetchrow(query("jobs.lock_pool"), gpu)
     if pool is None or pool["paused"]:
         return 0
@@ -234,7 +234,7 @@ async def _room(connection: "Connection", gpu: str, wanted: int) -> int:
 
 
 async def _move(connection: "Connection", jobs: Sequence[Job], now: datetime) -> None:
-    """Writes jobs that this transaction has locked, in one statement."""
+    """Store jobs that this transaction has locked, in one statement."""
     if not jobs:
         return
     await connection.execute(
@@ -256,7 +256,7 @@ _OFFERS = TypeAdapter(dict[str, Capabilities])
 
 
 class PostgresWorkers:
-    """One row per worker, which counts until its lease runs out."""
+    """One row per worker, valid until its lease expires."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

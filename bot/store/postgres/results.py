@@ -23,23 +23,23 @@ from runners.contract.files import EvaluationFile
 from runners.contract.verdict import Verdict
 
 MOST = 100_000
-"""Jobs that are remembered, a few hundred bytes each; beyond them those wanted last."""
+"""How many jobs are cached, a few hundred bytes each; the least recently used are dropped."""
 
 
 Kept = TypeVar("Kept", bound=Score | FailedRun)
 Read = Callable[[Sequence[JobId]], Awaitable[Mapping[JobId, Kept]]]
-"""Reads what there is of some jobs."""
+"""Reads data of some jobs."""
 
 
 class Remembered(Generic[Kept]):
-    """Something of each job, read once."""
+    """A cache of data by job."""
 
     def __init__(self, read: "Read[Kept]", most: int = MOST) -> None:
         self._read, self._most = read, most
         self._known: dict[JobId, Kept] = {}
 
     async def of(self, wanted: Mapping[JobId, str]) -> dict[JobId, Kept]:
-        """Of these jobs, each with the name that its person has now; deleted ones are left out."""
+        """Return data of these jobs with the person's current name; deleted jobs are left out."""
         known = self._known
         unknown = [
             job
@@ -58,11 +58,11 @@ class Remembered(Generic[Kept]):
 
 _LOWEST_HASH = -(2**31)
 _HASHES = 2**32 - 1
-"""A hash of Postgres lies anywhere among so many: a part of them is as much of what is hashed."""
+"""Postgres' hashes are uniform in this range, so a part of it selects that share of the rows."""
 
 
 class PostgresResults:
-    """Evaluations as they were accepted, and what each is worth."""
+    """Evaluations as accepted, and their scores."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -114,7 +114,7 @@ class PostgresResults:
     async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         counted = await self._database.row("results.counted", version, gpu)
         total = 0 if counted is None else int(counted["total"])
-        # Given the number itself, Postgres knows how few they are, and reads no more than those.
+        # Given the number itself, Postgres can estimate how few rows match, and reads only those.
         upto = _LOWEST_HASH + int(min(1.0, most / max(total, 1)) * _HASHES)
         found = await self._database.rows("results.course", version, gpu, upto)
         return ScoreHistory(tuple(map(_score, found)), total)
@@ -201,7 +201,7 @@ class PostgresReferences:
         (gpu,) = submission.gpus
         async with self._database.connection() as connection:
             try:
-                async with connection.transaction():  # its failure fails no transaction around it
+                async with connection.transaction():  # a savepoint for its failures
                     added = await connection.fetchval(
                         query("references.order"),
                         submission.person,

@@ -1,4 +1,4 @@
-"""Turns rows of the database into the domain's types."""
+"""Converts rows of the database to domain types."""
 
 import json
 

@@ -43,7 +43,7 @@ class PostgresStatistics:
 
 
 class PostgresOperations:
-    """Counts which triggers keep, so that to read them costs the same however much there is."""
+    """Counters kept by triggers, so that reading them costs the same at any size."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

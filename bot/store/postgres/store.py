@@ -1,4 +1,4 @@
-"""Puts the roles of the Postgres store together over one pool and one listening connection."""
+"""Combines the roles of the Postgres store over one pool and one listening connection."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ from bot.store.postgres.submissions import PostgresRequests, PostgresSubmissions
 
 
 class PostgresStore:
-    """Every role of the store, shared by all processes that use the same database."""
+    """All roles of the store, shared by all processes that use the same database."""
 
     def __init__(self, database: Database, events: Subscriptions, clock: Clock) -> None:
         self._database = database
@@ -52,7 +52,7 @@ class PostgresStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["PostgresStore"]:
-        """The same roles on one connection; see `bot.ports.Store`."""
+        """Yield the same roles on one connection; see `bot.ports.Store`."""
         async with self._database.transaction() as connection:
             bound = replace(self._database, bound=connection)
             yield PostgresStore(bound, self.events, self._clock)
@@ -60,9 +60,9 @@ class PostgresStore:
 
 @asynccontextmanager
 async def open_store(dsn: str, clock: Clock) -> AsyncIterator[PostgresStore]:
-    """The store in a migrated database; SetupError when that cannot be reached.
+    """Yield the store in a migrated database; SetupError when it cannot be reached.
 
-    While the database is away operations raise StoreError, and work again once it is back.
+    While the database is unavailable, operations raise StoreError; they work again once it is back.
     """
     async with open_pool(dsn) as database, listening(dsn) as events:
         yield PostgresStore(database, events, clock)

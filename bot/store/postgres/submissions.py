@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 
 def source_bytes(source: str) -> bytes:
-    """The text as bytes; lone surrogates survive, so that what was submitted is what is kept."""
+    """Return the text as bytes; lone surrogates survive, so that the source is stored unchanged."""
     return source.encode("utf-8", "surrogatepass")
 
 
 def source_text(data: bytes) -> str:
-    """The text that `source_bytes` made into bytes."""
+    """Return the text of bytes made by `source_bytes`."""
     return data.decode("utf-8", "surrogatepass")
 
 
 def source_hash(source: str) -> str:
-    """The SHA-256 of the text's bytes, in hex."""
+    """Return the SHA-256 of the text's bytes, in hex."""
     return hashlib.sha256(source_bytes(source)).hexdigest()
 
 
 class PostgresSubmissions:
-    """Submissions by id; a source is kept once per hash."""
+    """Submissions by id; equal sources are stored once, by hash."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -57,7 +57,7 @@ class PostgresSubmissions:
             return await self.add_within(connection, submission)
 
     async def add_within(self, connection: "Connection", submission: NewSubmission) -> Submission:
-        """Store it as a part of this transaction."""
+        """Store it in this transaction."""
         now, once = self._clock.now(), submission.once
         if once is not None:
             await connection.execute(query("moderation.take_turn"), submission.person)
@@ -114,7 +114,7 @@ class PostgresSubmissions:
 
 
 def _first(row: "Record", once: IdempotencyKey) -> Submission:
-    """What the key stands for already; UserError when another submission came with it."""
+    """Return the key's earlier submission; UserError when its digest differs."""
     if row["digest"] != once.digest:
         raise reused(once.key)
     return rows.submission(row)
@@ -145,10 +145,10 @@ _FORGOTTEN_AT_ONCE = 500
 
 
 class PostgresRequests:
-    """The submissions to the house's board, with their versions.
+    """The submissions to the system's board, with their versions.
 
-    Anyone who adds one or forgets some locks the board: a version is never on its way out while a
-    submission to it is on its way in.
+    Adding or deleting one locks the board, so that a version is never deleted while a submission to
+    it is being added.
     """
 
     def __init__(self, database: Database, clock: Clock, submissions: PostgresSubmissions) -> None:

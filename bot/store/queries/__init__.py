@@ -10,13 +10,13 @@ HEADING = re.compile(r"^-- name: ([a-z_]+)$", re.MULTILINE)
 
 @cache
 def query(name: str) -> str:
-    """The text of one query; KeyError for a name that no file has."""
+    """Return the text of a query; KeyError for an unknown name."""
     file, _, wanted = name.partition(".")
     return _read(file)[wanted]
 
 
 @cache
 def _read(file: str) -> dict[str, str]:
-    """A file's queries by name; what stands before the first heading is a comment."""
+    """Return a file's queries by name; text before the first heading is a comment."""
     words = HEADING.split((FOLDER / f"{file}.sql").read_text("utf-8"))[1:]
     return {name: text.strip() for name, text in zip(words[::2], words[1::2], strict=True)}
