@@ -1,1 +1,1 @@
-"""The ports at a Podium far away, over HTTPS: nothing but requests outwards."""
+"""The ports implemented for a remote Podium, with outgoing HTTPS requests only."""

@@ -1,4 +1,4 @@
-"""Discord vouches for people who sign in at a page: OAuth 2, the authorization code grant."""
+"""Sign-in with Discord: OAuth 2, the authorization code grant."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _SCOPE = "identify"
 
 
 class _Answer(BaseModel):
-    """An answer of Discord's, of which the rest is of no use here."""
+    """The fields of a Discord response that are used here."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,9 +39,9 @@ _Kind = TypeVar("_Kind", bound=_Answer)
 
 @dataclass(frozen=True, slots=True)
 class DiscordIdentities:
-    """One application of Discord's, which asks for nothing but who somebody is.
+    """An application of Discord, which only asks for the user's identity.
 
-    `transport` is another way there than the network.
+    `transport` replaces the network.
     """
 
     client_id: str
@@ -52,23 +52,23 @@ class DiscordIdentities:
 
     @property
     def name(self) -> str:
-        """Of the place, as people know it."""
+        """Return the provider's name for people."""
         return "Discord"
 
     def page(self, state: str, back: str) -> str:
-        """Where somebody agrees."""
+        """Return the address where a person consents."""
         wanted = {
             "response_type": "code",
             "client_id": self.client_id,
             "scope": _SCOPE,
             "state": state,
             "redirect_uri": back,
-            "prompt": "none",  # who has agreed once is not asked again
+            "prompt": "none",  # a person who has consented once is not asked again
         }
         return f"{self.page_url}?{urlencode(wanted)}"
 
     async def confirmed(self, code: str, back: str) -> KnownPerson:
-        """The account of who agreed; the access token is used once and kept nowhere."""
+        """Return the account of the person who consented; the access token is not stored."""
         try:
             async with asyncio.timeout(ANSWER_S), self._client() as client:
                 grant = await self._exchanged(client, code, back)
@@ -82,7 +82,7 @@ class DiscordIdentities:
         return httpx.AsyncClient(
             base_url=self.api_base.rstrip("/") + "/",
             timeout=ANSWER_S,
-            follow_redirects=False,  # secret and code are for this address alone
+            follow_redirects=False,  # secret and code are only for this address
             transport=self.transport,
         )
 

@@ -1,4 +1,4 @@
-"""One connection to a Podium elsewhere: its address, deadlines and failures."""
+"""The connection to a remote Podium: its address, timeouts and errors."""
 
 import asyncio
 import ipaddress
@@ -20,15 +20,15 @@ from runners.contract.wire import Wire
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A Podium elsewhere, and the token with which it is asked."""
+    """A remote Podium, and the token for it."""
 
     url: str
-    """Without a slash at its end."""
+    """Without a trailing slash."""
     token: str = field(repr=False)
 
 
 def server(url: str, token: str, *, insecure: bool = False) -> Server:
-    """The server for which a worker judges; UserError when nothing should be sent there."""
+    """Return the server that a worker judges for; UserError when nothing should be sent there."""
     there = address(url, insecure=insecure)
     if not token.strip():
         raise UserError(
@@ -40,9 +40,10 @@ def server(url: str, token: str, *, insecure: bool = False) -> Server:
 
 
 def address(url: str, *, insecure: bool = False) -> str:
-    """An address that a person gave, as it is used; UserError when no token should be sent there.
+    """Return a given address, normalized; UserError when no token should be sent there.
 
-    `insecure` allows plain HTTP to another machine, where everybody on the way can read the token.
+    `insecure` allows plain HTTP to another machine, where anyone on the network path can read the
+    token.
     """
     parts = urlsplit(url.strip())
     try:
@@ -79,7 +80,7 @@ def _is_here(host: str) -> bool:
 
 
 def checked(token: str) -> str:
-    """A token as it is sent; UserError for what is none."""
+    """Return a token without white space; UserError for an invalid one."""
     words = token.strip()
     if not words.isascii() or not words.isprintable() or " " in words:
         raise UserError("bad-token", "this is no token: it has characters that none has")
@@ -88,35 +89,35 @@ def checked(token: str) -> str:
 
 CONNECT_S = 10.0
 ANSWER_S = 10.0
-"""For a small request and its answer."""
+"""For a small request and its response."""
 LONG_S = 120.0
-"""For one that carries a task's files or an evaluation."""
+"""For a request or response with a task's files or an evaluation."""
 ANSWER_MAX = 32 << 20
-"""Bytes of the longest answer: an order with its task's files."""
+"""The most bytes of a response: an evaluation request with its task's files."""
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"})
-"""What OpenSSL calls an answer that is no TLS."""
+"""OpenSSL's errors for a response that is not TLS."""
 LONGEST_WORDS = 2000
-"""Characters that are told of a refusal, whatever the server says."""
+"""The most characters shown of a refusal."""
 
 _PASSING = frozenset({408, 425, 429})
-"""Statuses below 500 after which the same request may be taken."""
+"""Statuses below 500 after which the same request may succeed."""
 
 Answer = TypeVar("Answer", bound=Wire)
 
 
 class LeaseGoneError(Exception):
-    """The server says that the job is not this agent's any more; nothing was changed."""
+    """The server says that this worker no longer holds the job; nothing was changed."""
 
 
 class RefusedError(Exception):
-    """The server refuses a request that it should take: one of the two programs has a bug."""
+    """The server refuses a valid request: one of the two programs has a bug."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer that is none: its status, and the code and the words of its problem document.
+    """An error response: its status, and the code and text of its problem document.
 
-    There is no code where it is no document of ours; `elsewhere` is where the server sends us.
+    The code is empty if it is not our document; `elsewhere` is the target of a redirect.
     """
 
     url: str
@@ -126,7 +127,7 @@ class Refusal:
     elsewhere: str | None = None
 
     def family(self) -> Exception | None:
-        """The error that it is for everybody; None when it depends on who asks what."""
+        """Return the error if it is the same for all callers; else None."""
         if self.status >= 500 or self.status in _PASSING:
             return StoreError(f"{self.url} is away: {self.status} {self.words}")
         if self.elsewhere is not None:
@@ -137,13 +138,13 @@ class Refusal:
         return None
 
     def no_podium(self) -> UserError:
-        """The error for an answer that no Podium gives."""
+        """Return the error for a response that no Podium sends."""
         words = f"{self.url} answers, but as no Podium does: {self.status} {self.words}"
         return UserError("no-podium", words)
 
 
 def refuses_agent(refusal: Refusal) -> Exception:
-    """The error that a refusal is for an agent."""
+    """Return the error of a refusal for a remote worker."""
     if refusal.code == "lease-lost":
         return LeaseGoneError(refusal.words)
     words = f"{refusal.url} refuses: {refusal.status} {refusal.code}: {refusal.words}"
@@ -151,7 +152,7 @@ def refuses_agent(refusal: Refusal) -> Exception:
 
 
 def _end_of_agent(refusal: Refusal) -> UserError | None:
-    """Why an agent can do nothing more here until somebody changes something."""
+    """Return why a remote worker cannot continue until somebody changes something."""
     if refusal.code == "harness-version":
         return UserError(refusal.code, refusal.words)
     if refusal.status in {401, 403}:
@@ -161,10 +162,10 @@ def _end_of_agent(refusal: Refusal) -> UserError | None:
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """Asks one server under one session; `refused` makes the error of a refusal.
+    """A connection to one server under one session; `refused` converts a refusal to an error.
 
-    StoreError while it is away; UserError when it will not have who asks at all: a token that is
-    not good any more, another harness, an address that leads elsewhere.
+    StoreError while it is unavailable; UserError when it refuses the caller: an invalid token,
+    another harness, a redirect.
     """
 
     client: httpx.AsyncClient
@@ -179,19 +180,19 @@ class ServerConnection:
         *,
         within_s: float = ANSWER_S,
     ) -> Answer:
-        """What is at a path."""
+        """Return the response at a path."""
         return parsed(await self.asked("GET", path, within_s, params=query), kind)
 
     async def ask(
         self, path: str, body: Wire | None, kind: type[Answer], *, within_s: float = ANSWER_S
     ) -> Answer:
-        """The answer to a body."""
+        """Send a body and return the response."""
         return parsed(await self._sent(path, body, within_s), kind)
 
     async def send(
         self, path: str, body: Wire | None = None, *, within_s: float = ANSWER_S
     ) -> None:
-        """Hand a body over; there is nothing to answer."""
+        """Send a body; the response is empty."""
         await self._sent(path, body, within_s)
 
     async def _sent(self, path: str, body: Wire | None, within_s: float) -> bytes:
@@ -207,7 +208,7 @@ class ServerConnection:
         *,
         within_s: float,
     ) -> AsyncGenerator[bytes, None]:
-        """An answer piece by piece, each of which comes within that time."""
+        """Yield a response piece by piece, each of which must arrive within that time."""
         timeout = httpx.Timeout(within_s, connect=CONNECT_S)
         options = {"params": query, "headers": headers, "timeout": timeout}
         async with self._opened("GET", path, **options) as response:
@@ -221,7 +222,7 @@ class ServerConnection:
         within_s: float,
         **options: Any,  # noqa: ANN401 - httpx's own
     ) -> bytes:
-        """The whole answer to any request, as it came."""
+        """Return the raw response to any request."""
         try:
             async with asyncio.timeout(within_s), self._opened(method, path, **options) as response:
                 return await _body(response)
@@ -254,16 +255,16 @@ async def connected(
     harness: str,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[ServerConnection]:
-    """A way to ask the server; the certificates that this machine trusts count, and proxies do.
+    """Yield a connection to the server; it uses this machine's trusted certificates and proxies.
 
-    `transport` is another way there than the network.
+    `transport` replaces the network.
     """
     client = httpx.AsyncClient(
         base_url=f"{server.url}{PATH}/{session}/",
         headers={"Authorization": f"Bearer {server.token}", HARNESS_HEADER: harness},
         timeout=httpx.Timeout(LONG_S, connect=CONNECT_S),
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=8),
-        follow_redirects=False,  # the token is for this server alone
+        follow_redirects=False,  # the token is only for this server
         verify=ssl.create_default_context(),
         transport=transport,
     )
@@ -281,7 +282,7 @@ async def _body(response: httpx.Response) -> bytes:
 
 
 def parsed(text: bytes, kind: type[Answer]) -> Answer:
-    """An answer as this type; StoreError for one that does not fit."""
+    """Return a response as this type; StoreError for an invalid one."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
@@ -297,7 +298,7 @@ def _refusal(url: str, response: httpx.Response, text: bytes) -> Refusal:
 
 
 def _problem(response: httpx.Response, text: bytes) -> tuple[str, str]:
-    """Code and words of a problem document; no code when it is none of ours."""
+    """Return code and text of a problem document; an empty code if it is not ours."""
     try:
         told = json.loads(text)
         return str(told["code"])[:LONGEST_WORDS], str(told["detail"])[:LONGEST_WORDS]
@@ -306,7 +307,7 @@ def _problem(response: httpx.Response, text: bytes) -> tuple[str, str]:
 
 
 def _reason(error: BaseException) -> str:
-    """The words of a failed connection, which are often those of its cause."""
+    """Return the message of a failed connection, often that of its cause."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

@@ -1,4 +1,4 @@
-"""A remote worker's queue and log, over HTTPS."""
+"""A remote worker's queue and log upload, over HTTPS."""
 
 import asyncio
 from collections import deque
@@ -29,17 +29,17 @@ from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
 
 _BREATH_S = 0.2
-"""Between two questions for notices, so that a busy queue does not keep this line busy too."""
+"""Between two requests for notices, so that a busy queue does not keep the connection busy."""
 
 
 _LONGEST_ERROR = 16_000
-"""Characters of the words about a failed attempt; the server takes no more."""
+"""The most characters of a failed attempt's error; the server accepts no more."""
 
 
 class RemoteQueue:
-    """What the agent of a token may do with the server's queue.
+    """The server's queue for the worker with this token.
 
-    A sign of life is given up early enough that another one can follow within the lease.
+    A heartbeat times out early enough that another one can follow within the lease.
     """
 
     def __init__(self, connection: ServerConnection, lease: timedelta) -> None:
@@ -73,7 +73,7 @@ class RemoteQueue:
             await asyncio.sleep(_BREATH_S)
 
     async def _heard(self, gpus: list[str]) -> AsyncGenerator[Notice, None]:
-        """The answer to one question; what came before it, nobody was told of: look at once."""
+        """Yield the notices of one request; earlier ones were missed, so poll at once."""
         query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": NOTICES_S}
         text = b""
         within_s = NOTICES_S + ANSWER_S
@@ -89,7 +89,7 @@ class RemoteQueue:
     async def claim(
         self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
     ) -> tuple[LeasedJob, ...]:
-        # Of one runner the server knows by itself; an older server takes no other word.
+        # The server infers a single runner; an older server does not accept this field.
         several = {gpu: dict(each) for gpu, each in runners.items() if len(each) > 1}
         wanted = FreeSlots(slots=dict(slots), runners=several or None)
         claimed = await self._connection.ask("claim", wanted, Claimed)
@@ -117,7 +117,7 @@ class RemoteQueue:
     async def accept(
         self, job: LeasedJob, request: EvaluationRequest, evaluation: Evaluation
     ) -> bool:
-        _ = request  # the server has its own, by which it scores
+        _ = request  # the server has its own, which it uses for the score
         deed = self._connection.send(_at(job, "evaluation"), evaluation, within_s=LONG_S)
         return await _held(deed)
 
@@ -139,14 +139,14 @@ async def _held(deed: Awaitable[None]) -> bool:
 
 
 MOST_WAITING = 1000
-"""Lines that are kept while the server is away; the oldest go first."""
+"""The most lines kept while the server is unavailable; the oldest are dropped."""
 MOST_AT_ONCE = 50
 LONGEST = 16_000
-"""Characters of a line; the rest of a longer one stays in the agent's own log."""
+"""The most characters of a line; the rest of a longer one is only in the worker's own log."""
 
 
 class LogUpload:
-    """Takes lines at any time and sends them now and then."""
+    """Accepts lines at any time and sends them periodically."""
 
     def __init__(self, connection: ServerConnection) -> None:
         self._connection = connection
@@ -161,7 +161,7 @@ class LogUpload:
             self._lost += 1
 
     async def run(self, stop: asyncio.Event, every_s: float) -> None:
-        """Send what there is every so often until `stop` is set, then once more."""
+        """Send the lines every `every_s` until `stop` is set, then once more."""
         while not stop.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(every_s):
@@ -170,7 +170,7 @@ class LogUpload:
                 await self.flush()
 
     async def flush(self) -> None:
-        """Send what there is; StoreError when the server is away, which loses nothing."""
+        """Send all lines; StoreError when the server is unavailable, which loses none."""
         while self._lines or self._lost:
             lines = [self._lines.popleft() for _ in range(min(MOST_AT_ONCE, len(self._lines)))]
             try:

@@ -1,1 +1,1 @@
-"""A person's client of a Podium elsewhere, over HTTPS."""
+"""A person's client of a remote Podium, over HTTPS."""

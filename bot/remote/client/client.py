@@ -1,4 +1,4 @@
-"""What the commands of a person ask a Podium elsewhere."""
+"""The requests of a person's commands to a remote Podium."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
@@ -32,11 +32,11 @@ from runners.contract.files import FILES_MAX
 from runners.contract.task import Mode
 
 PIECE_S = 60.0
-"""What the server may take for the next piece."""
+"""Seconds that the server may take for the next piece."""
 
 
 async def exported(requests: ApiClient, board: str) -> AsyncGenerator[ExportPiece, None]:
-    """The pieces of an export up to its end; SetupError when it breaks off before."""
+    """Yield the pieces of an export up to its end; SetupError when it is incomplete."""
     path = f"leaderboards/{quote(board, safe='')}/export"
     async with aclosing(requests.lines(path, within_s=PIECE_S)) as lines:
         async for line in lines:
@@ -49,16 +49,16 @@ async def exported(requests: ApiClient, board: str) -> AsyncGenerator[ExportPiec
 
 
 SUBMIT_S = 60.0
-"""What a submission may take on its way."""
+"""Seconds that sending a submission may take."""
 LOOK_S = 5.0
-"""Between two looks whether anybody there could judge what one waits for."""
+"""Between two checks for a worker there that could judge a submission."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteClient:
-    """What one person asks one server; without a token, what it shows to everybody.
+    """A person's client of one server; without a token, it sees what is public.
 
-    `suffix` is what a further command needs to go there too.
+    `suffix` is what a further command needs to use the same server.
     """
 
     requests: ApiClient
@@ -182,7 +182,7 @@ class RemoteClient:
         try:
             found = await self._submission(number)
         except StoreError:
-            return None  # whoever follows it asks on, and knows for how long
+            return None  # the command that follows it retries, with a limit
         gpus = [
             awaited_words(each.gpu, each.pool) for each in found.jobs if each.gpu in found.unserved
         ]
@@ -200,6 +200,6 @@ class RemoteClient:
 async def entering(
     server: Server, say: Say, suffix: str = "", transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[RemoteClient]:
-    """A person's way to a server; `transport` is another way there than the network."""
+    """Yield a person's client of a server; `transport` replaces the network."""
     async with asking(server, transport) as requests:
         yield RemoteClient(requests, say, suffix)

@@ -1,4 +1,4 @@
-"""The logins of a user: which servers, with which tokens, in a file for that user's eyes alone."""
+"""A user's logins: servers and their tokens, in a file that only this user can read."""
 
 import fcntl
 import os
@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.domain.errors import SetupError, UserError
 
 _OTHERS = 0o077
-"""The rights of a file that others than its owner have."""
+"""The permission bits of a file for users other than its owner."""
 _READ_AT_MOST = 1 << 20
 
 
 class Login(BaseModel):
-    """A token at a server, and whose it is; `plain_http` is what the person allowed there."""
+    """A token at a server, and its person; `plain_http` is whether the person allowed that."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -28,7 +28,7 @@ class Login(BaseModel):
 
 
 class Logins(BaseModel):
-    """Every login by its server's address, and the server that commands go to."""
+    """Every login by its server's address, and the default server for commands."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -38,12 +38,12 @@ class Logins(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The file of the logins; none is there before the first one."""
+    """The file of the logins; it does not exist before the first one."""
 
     path: Path
 
     def read(self) -> Logins:
-        """What is kept; UserError for a file that cannot be used, with what to do about it."""
+        """Return the stored logins; UserError for an unusable file says what to do."""
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_mode & _OTHERS:
@@ -60,12 +60,12 @@ class Credentials:
             raise self._unusable(words) from None  # the cause would quote tokens
 
     def keep(self, url: str, login: Login) -> None:
-        """Add a login, or replace the one at this server; commands go there from now on."""
+        """Store the login at this server, which becomes the default for commands."""
         with self._changing() as kept:
             self._write(Logins(default=url, servers={**kept.servers, url: login}))
 
     def forget(self, url: str | None) -> tuple[str, Login]:
-        """Remove the login at a server, else at the one that commands go to; gives it.
+        """Remove and return the login at a server, by default at the commands' server.
 
         UserError when there is none.
         """
@@ -84,7 +84,7 @@ class Credentials:
 
     @contextmanager
     def _changing(self) -> Iterator[Logins]:
-        """What is kept, while no other process changes it."""
+        """Yield the stored logins, locked against other processes."""
         folder = self.path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -98,7 +98,7 @@ class Credentials:
             os.close(locked)
 
     def _write(self, logins: Logins) -> None:
-        """Replace the file at once: who reads meanwhile has the old one or the new one, whole."""
+        """Replace the file atomically: readers get either the old one or the new one."""
         fresh = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         try:
             opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,6 +1,6 @@
-"""What a server answers a person, as the values that the services of a Podium here give.
+"""Converts a server's responses to the values that a local Podium's services return.
 
-ValueError where an answer has a word that this Podium does not know.
+ValueError when a response has a value that this version does not know.
 """
 
 from bot.domain.api.admin import RunnerAnswer
@@ -35,7 +35,7 @@ from runners.contract.verdict import Verdict
 
 
 def board_of(answer: BoardLine) -> Board:
-    """A board; its house and its guests are not told."""
+    """Return a board; its guild and guests are not sent."""
     return Board(
         id=BoardId(answer.id),
         name=answer.name,
@@ -50,7 +50,7 @@ def board_of(answer: BoardLine) -> Board:
 
 
 def leaderboards_of(answer: LeaderboardsAnswer) -> tuple[BoardStandings, ...]:
-    """Every leaderboard of an answer."""
+    """Return every leaderboard of a response."""
     board = board_of(answer.board)
     version = TaskVersionId(answer.board.task_version_id)
     return tuple(_standings(board, version, each) for each in answer.leaderboards)
@@ -104,7 +104,7 @@ def _value(answer: Time) -> ScoreValue:
 
 
 def status_of(answer: SubmissionAnswer) -> SubmissionStatus:
-    """Where a submission stands."""
+    """Return the status of a submission."""
     board = board_of(answer.board)
     submission = Submission(
         id=SubmissionId(answer.id),
@@ -144,7 +144,7 @@ def _place(answer: QueuePositionBody) -> QueuePosition:
 
 
 def _job(submission: Submission, answer: JobAnswer) -> Job:
-    """A job; what only its worker needs, fence and call, is not told and stays empty."""
+    """Return a job; fence and call are only sent to its worker, so they are empty."""
     return Job(
         id=JobId(answer.id),
         submission=submission.id,
@@ -170,7 +170,7 @@ def _job(submission: Submission, answer: JobAnswer) -> Job:
 
 
 def entry_of(answer: PastSubmission) -> HistoryEntry:
-    """One line of one's own history, which does not repeat whose it is."""
+    """Return one line of the person's own history, which omits the person."""
     number = SubmissionId(answer.id)
     submission = Submission(
         id=number,
@@ -192,12 +192,12 @@ def entry_of(answer: PastSubmission) -> HistoryEntry:
 
 
 def worker_of(answer: RunnerAnswer) -> Worker:
-    """A worker that lives."""
+    """Return a live worker."""
     return Worker(answer.name, answer.gpus, answer.offers, answer.seen_at, answer.running)
 
 
 def file_of(answer: ProfileFile, content: bytes) -> StoredFile:
-    """A file with its bytes, under names that lead nowhere else."""
+    """Return a file with its bytes, under names without path separators."""
     if not GPU_NAME.fullmatch(answer.gpu):
         raise ValueError(f"{answer.gpu!r} is no GPU type")
     return StoredFile(answer.gpu, EvaluationFile.of(answer.name, content))

@@ -1,4 +1,4 @@
-"""Puts a task on its board at a Podium elsewhere, which proves it first."""
+"""Publishes a task on a board of a remote Podium, which checks it first."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -16,15 +16,15 @@ from bot.remote.client.requests import BUSY, PATIENCE_S, ApiClient, Outage, Outc
 from runners.contract.runner import RunnerError
 
 LOOK_S = 0.5
-"""Between two looks at a check."""
+"""Between two polls of a check."""
 _ENDED = frozenset({CheckState.PUBLISHED, CheckState.REFUSED})
 
 
 async def published(requests: ApiClient, draft: Draft, *, say: Say) -> Released:
-    """A board as it is once its task has been proven there.
+    """Return the board published after the check there.
 
-    UserError when it must not be published, with the words that this machine would have said;
-    RunnerError where a runner failed and not the task.
+    UserError when it must not be published, with the same message as on this machine; RunnerError
+    when a runner failed, not the task.
     """
     check = await _handed_in(requests, draft)
     async with _parting_words(requests, check, say):
@@ -75,7 +75,7 @@ def _fields(wanted: PublishRequest) -> dict[str, str | Sequence[str]]:
 
 
 async def _followed(requests: ApiClient, check: CheckAnswer, say: Say) -> CheckAnswer:
-    """The check once it has ended; a server that is away is asked again and again."""
+    """Return the check once it has ended; retry while the server is unavailable."""
     outage = Outage(requests.url, say, PATIENCE_S)
     told: tuple[str, ...] = ()
     while True:
@@ -108,7 +108,7 @@ async def _parting_words(requests: ApiClient, check: CheckAnswer, say: Say) -> A
 
 
 def _error(requests: ApiClient, problem: CheckProblem) -> Exception:
-    """The error that this machine would have raised."""
+    """Return the error that this machine would have raised."""
     match problem.code:
         case "runner":
             return RunnerError(problem.detail)

@@ -1,4 +1,4 @@
-"""A person's requests, repeated over broken connections and while a server is away."""
+"""A person's requests, retried after broken connections and while a server is unavailable."""
 
 import asyncio
 import ssl
@@ -24,16 +24,16 @@ from bot.remote.http import (
 )
 
 _UNKNOWN_PATHS = frozenset({"not-found", "method-not-allowed"})
-"""Codes of a Podium that does not know a path at all."""
+"""Error codes of a Podium that does not have a path."""
 _ADVICE = "check the address, the network and the server"
 
 Kind = TypeVar("Kind", bound=ResponseBody)
 
 
 class OutcomeUnknownError(SetupError):
-    """The server has had the request and said nothing of it: it may have been done.
+    """The server received the request and did not respond: it may have been executed.
 
-    `lost` tells what happened, without what to do about it.
+    `lost` says what happened, without advice.
     """
 
     def __init__(self, lost: str, advice: str = "") -> None:
@@ -43,23 +43,23 @@ class OutcomeUnknownError(SetupError):
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """What one person asks one server.
+    """A person's requests to one server.
 
-    StoreError while it is away; UserError with the server's words for what the person should
-    change, and for a server that is too old or none of ours.
+    StoreError while it is unavailable; UserError with the server's message for the person's errors,
+    and for a server that is too old or no Podium.
     """
 
     connection: ServerConnection
 
     @property
     def url(self) -> str:
-        """The server's address."""
+        """Return the server's address."""
         return self.connection.url
 
     async def get(
         self, path: str, kind: type[Kind], query: Mapping[str, str | int] | None = None
     ) -> Kind:
-        """What is at a path."""
+        """Return the response at a path."""
         return self.read(await self._asked("GET", path, LONG_S, params=query), kind)
 
     async def post(
@@ -71,7 +71,7 @@ class ApiClient:
         within_s: float = ANSWER_S,
         headers: Mapping[str, str] | None = None,
     ) -> Kind:
-        """The answer to a deed; OutcomeUnknownError where it may have been done all the same."""
+        """Return the response to an action; OutcomeUnknownError if it may have been executed."""
         options: dict[str, Any] = {} if body is None else {"json": body}
         if headers is not None:
             options["headers"] = headers
@@ -84,23 +84,23 @@ class ApiClient:
         file: tuple[str, str, bytes],
         fields: Mapping[str, str | Sequence[str]],
     ) -> Kind:
-        """The answer to a form with a file: its field, its name and its bytes."""
+        """Return the response to a form with a file: its field, its name and its bytes."""
         field, name, data = file
         options: dict[str, Any] = {"files": {field: (name, data)}, "data": dict(fields)}
         return self.read(await self._asked("POST", path, LONG_S, **options), kind)
 
     async def do(self, path: str, body: object) -> None:
-        """A deed whose answer says nothing more."""
+        """Perform an action without a response body."""
         await self._asked("POST", path, ANSWER_S, json=body)
 
     async def fetch(self, path: str, query: Mapping[str, str | int] | None = None) -> bytes:
-        """The bytes of a file."""
+        """Return the bytes of a file."""
         return await self._asked("GET", path, LONG_S, params=query)
 
     async def lines(self, path: str, *, within_s: float) -> AsyncGenerator[bytes, None]:
-        """A long answer line by line, each piece of which comes within that time.
+        """Yield a long response line by line; each piece must arrive within that time.
 
-        What follows the last line's end is not given.
+        Text after the last line break is dropped.
         """
         rest = b""
         try:
@@ -132,16 +132,16 @@ class ApiClient:
             raise OutcomeUnknownError(str(error), _ADVICE) from error
 
     def read(self, text: bytes, kind: type[Kind]) -> Kind:
-        """An answer as this type; what a later server adds is passed over."""
+        """Return a response as this type; fields of a newer server are ignored."""
         with self.understood():
             return kind.model_validate_json(text, extra="ignore")
 
     @contextmanager
     def understood(self) -> Iterator[None]:
-        """UserError for an answer of which something is not what it must be."""
+        """Raise UserError for an invalid response."""
         try:
             yield
-        except ValueError as error:  # pydantic's own is one
+        except ValueError as error:  # includes pydantic's own error
             raise UserError(
                 "other-version",
                 f"{self.url} answers in another way than this podium understands; install the "
@@ -158,16 +158,16 @@ def _require_bounded(line: bytes) -> None:
 async def asking(
     server: Server, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[ApiClient]:
-    """A person's way to the server, without a token as somebody who has no account.
+    """Yield a person's connection to the server; without a token, an anonymous one.
 
-    `transport` is another way there than the network.
+    `transport` replaces the network.
     """
     signed = bool(server.token)
     client = httpx.AsyncClient(
         base_url=f"{server.url}{PATH}/",
         headers={"Authorization": f"Bearer {server.token}"} if signed else {},
         timeout=httpx.Timeout(LONG_S, connect=CONNECT_S),
-        follow_redirects=False,  # the token is for this server alone
+        follow_redirects=False,  # the token is only for this server
         verify=ssl.create_default_context(),
         transport=transport,
     )
@@ -180,7 +180,7 @@ async def asking(
 
 
 def refuses_person(refusal: Refusal, *, signed: bool) -> Exception:
-    """The error that a refusal is for somebody who has sent a token, or none."""
+    """Return the error of a refusal for somebody with or without a token."""
     if refusal.status == 503 and refusal.code:
         return OutcomeUnknownError(f"{refusal.url}: {refusal.words}")
     if refusal.status >= 500 and refusal.code:
@@ -209,18 +209,18 @@ def _for_person(refusal: Refusal, *, signed: bool) -> UserError:
 
 
 PATIENCE_S = 120.0
-"""How long a server may be away before who waits is told so."""
+"""How long a server may be unavailable before a waiting person is told."""
 BUSY = "too-many-requests"
-"""The code of a refusal that passes by itself."""
+"""The code of a refusal that is only temporary."""
 _FIRST_WAIT_S = 0.25
 _LONGEST_WAIT_S = 5.0
 
 Say = Callable[[str], None]
-"""Tells a person a line, apart from the results."""
+"""Prints a line for the person, apart from the results."""
 
 
 class Outage:
-    """How long a server has been away, told once when it begins and once when it is over."""
+    """How long a server has been unavailable; reports the start and the end once each."""
 
     def __init__(self, url: str, say: Say, patience_s: float) -> None:
         self._url = url
@@ -230,13 +230,13 @@ class Outage:
         self._wait_s = _FIRST_WAIT_S
 
     def over(self) -> None:
-        """The server answers."""
+        """Note that the server answers."""
         if self._since is not None:
             self._say(f"{self._url} answers again")
         self._since, self._wait_s = None, _FIRST_WAIT_S
 
     async def wait(self, error: StoreError) -> None:
-        """Wait a while before it is asked again; SetupError when that was long enough."""
+        """Wait before the next attempt; SetupError when it was unavailable for too long."""
         now = asyncio.get_running_loop().time()
         if self._since is None:
             self._since = now
@@ -261,10 +261,10 @@ async def made_once(
     within_s: float,
     patience_s: float = PATIENCE_S,
 ) -> SubmissionAnswer:
-    """The submission that a request makes; where no answer comes it is sent again with its key.
+    """Return the submission that a request creates; without a response, repeat it with its key.
 
-    A server that cannot be reached at first is not asked on. SetupError when it has had the
-    request, and was away for `patience_s` since.
+    A server that cannot be reached at first is not retried. SetupError when it has received the
+    request, and was unavailable for `patience_s` since.
     """
     key = str(uuid4())
     outage = Outage(requests.url, say, patience_s)

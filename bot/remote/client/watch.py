@@ -1,6 +1,6 @@
-"""Follows a submission by server-sent events, resumed where a connection broke.
+"""Follows a submission by server-sent events, and resumes after a broken connection.
 
-Their form: https://html.spec.whatwg.org/multipage/server-sent-events.html
+The format: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from bot.domain.status import SubmissionStatus
 from bot.remote.client.requests import BUSY, PATIENCE_S, ApiClient, Outage, Say
 
 EVENT_MAX = 1 << 20
-"""Bytes of the longest event; the lines of one that is cut are never kept."""
+"""The most bytes of an event, so that an unfinished one stays bounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentEvent:
-    """One event; `id` is what a later request resumes from, empty where the server gave none."""
+    """One event; a later request resumes from `id`, empty if the server gave none."""
 
     kind: str
     data: str
@@ -27,7 +27,7 @@ class SentEvent:
 
 
 class _Unfinished:
-    """The lines of an event that has not ended."""
+    """The lines of an incomplete event."""
 
     def __init__(self) -> None:
         self.kind = ""
@@ -35,7 +35,7 @@ class _Unfinished:
         self.id = ""
 
     def add(self, line: str) -> None:
-        """Take one line; what the standard does not know is passed over, comments too."""
+        """Add one line; comments and unknown fields are ignored."""
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         match field:
@@ -49,7 +49,7 @@ class _Unfinished:
                 pass
 
     def ended(self) -> SentEvent | None:
-        """The event, where its lines are one; the next one begins."""
+        """Return the event if its lines are one, and start the next."""
         found = SentEvent(self.kind or "message", "\n".join(self.data), self.id)
         whole = bool(self.data)
         self.kind, self.data = "", []
@@ -57,9 +57,9 @@ class _Unfinished:
 
 
 async def events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[SentEvent, None]:
-    """The events of an answer, each once it is whole; StoreError for one that is too long.
+    """Yield the complete events of a response; StoreError for one that is too long.
 
-    An event that the end of the answer cuts off is none.
+    An event cut off by the end of the response is dropped.
     """
     rest, unfinished, size = b"", _Unfinished(), 0
     async for piece in pieces:
@@ -78,11 +78,11 @@ async def events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[SentEvent, None
 
 
 HEAR_S = 60.0
-"""Without a word from the server, not even that it has nothing to say, the line is broken."""
+"""Without data from the server for this long, not even a comment, the connection is broken."""
 POLL_S = 10.0
-"""Between two readings that no event asked for: a proxy may hold events back."""
+"""Between two polls without an event: a proxy may hold events back."""
 BREATH_S = 0.5
-"""Between two readings at the least: many events at once are one, and a server counts requests."""
+"""The minimum time between two polls: a burst of events causes one, and servers limit requests."""
 _END = "end"
 """The kind of the last event."""
 
@@ -97,9 +97,9 @@ async def watch(
     say: Say,
     patience_s: float = PATIENCE_S,
 ) -> AsyncGenerator[SubmissionStatus, None]:
-    """The status now and whenever it has changed, up to the final one.
+    """Yield the status now and after each change, up to the final one.
 
-    A server that is away is asked again and again; SetupError once it was for `patience_s`.
+    Retry while a server is unavailable; SetupError after `patience_s`.
     """
     last: SubmissionStatus | None = None
     line = _Line(requests, number)
@@ -123,7 +123,7 @@ async def watch(
 
 
 async def _readings(line: "_Line", read: Read) -> AsyncGenerator[SubmissionStatus, None]:
-    """One reading at once, one for each hint, and one when the line has ended."""
+    """Yield one status at once, one for each event, and one when the connection has ended."""
     async with line.heard() as moved:
         reading, holds = await read(), True
         yield reading
@@ -134,7 +134,7 @@ async def _readings(line: "_Line", read: Read) -> AsyncGenerator[SubmissionStatu
 
 
 class _Line:
-    """The server's events about one submission; it remembers the last one over broken lines."""
+    """The server's events about one submission; remembers the last one across connections."""
 
     def __init__(self, requests: ApiClient, number: SubmissionId) -> None:
         self._connection = requests.connection
@@ -143,9 +143,9 @@ class _Line:
 
     @asynccontextmanager
     async def heard(self) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-        """A way to wait for the next event, or for a while; it gives whether more may come.
+        """Yield a function that waits for the next event or a while; it returns if more may come.
 
-        A broken line is just at its end: the next reading tells whether the server is away.
+        A broken connection just ends: the next poll shows whether the server is available.
         """
         event, ended = asyncio.Event(), asyncio.Event()
         hearing = asyncio.create_task(self._hear(event, ended))
@@ -166,7 +166,7 @@ class _Line:
             await asyncio.gather(hearing, return_exceptions=True)
 
     async def _hear(self, event: asyncio.Event, ended: asyncio.Event) -> None:
-        """Set `event` at every event, and `ended` too once there will be no more."""
+        """Set `event` at every event, and `ended` once there will be no more."""
         headers = {"Accept": "text/event-stream"}
         if self._last:
             headers["Last-Event-ID"] = self._last
@@ -184,7 +184,7 @@ class _Line:
 
 
 async def _set(event: asyncio.Event, within_s: float) -> None:
-    """Wait until it is set, or so long."""
+    """Wait until it is set, or for this long."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):
             await event.wait()
