@@ -1,4 +1,4 @@
-"""What an opened installation gives a command, and what a command gives it."""
+"""What an opened installation provides to a command, and the reverse."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from runners.contract.task import Mode
 class OpenPodium:
     """An opened installation.
 
-    `served`: a `podium up` of this data folder works through its queue. `shared`: the database is
-    the one of DATABASE_URL, whose queue is for workers and not for the process that submits. A
-    process without a heartbeat for `lease_s` seconds counts as gone.
+    `served`: a `podium up` of this data folder processes its queue. `shared`: the database is
+    DATABASE_URL, so workers process its queue, not the process that submits. A process without a
+    heartbeat for `lease_s` seconds counts as lost.
     """
 
     store: Store
@@ -30,12 +30,12 @@ class OpenPodium:
 
 
 LinkFor = Callable[[str], str]
-"""Makes a link that signs in the person of this name, once."""
+"""Creates a link that signs in the person of this name, once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hurry:
-    """Other rounds than those of the mode, only for the jobs of these people."""
+    """Rounds that replace the mode's, only for the jobs of these people."""
 
     rounds: RoundPolicy
     people: frozenset[PersonId]
@@ -43,7 +43,7 @@ class Hurry:
 
 @dataclass(frozen=True, slots=True)
 class OpenDoor:
-    """An open door; `line` is its connection to a remote service, if it has one.
+    """An open front end; `line` is its connection to a remote service, if it has one.
 
     It has `link_for` only if no other machine can reach it.
     """
@@ -55,7 +55,7 @@ class OpenDoor:
 
 @dataclass(frozen=True, slots=True)
 class RemoteServer:
-    """A server to judge for; the settings have what is None.
+    """A server to judge for; None values come from the settings.
 
     `plain_http` allows the token to be sent unencrypted to another machine.
     """

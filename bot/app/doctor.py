@@ -1,4 +1,4 @@
-"""Looks at this machine and its settings: what Podium needs is here, or what to do about it."""
+"""Checks this machine and its settings: what Podium needs, and how to get what is missing."""
 
 import importlib.metadata
 import importlib.util
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 _REACH_S = 3.0
 _DISCORD = "Discord"
 _ADVICE = re.compile(r"(.+); ((?:run|set|start) .+)", re.DOTALL)
-"""What is wrong, and what to do about it."""
+"""A problem, and what to do about it."""
 _INSTALL = "pip install 'kernel-podium[local]'"
 _ALLOW = "install bubblewrap, and allow user namespaces where the kernel forbids them"
 _CAP = "limit memory and processes from outside: mem_limit and pids_limit of a container"
 _WEB = "HTTP door"
 _LOCAL = frozenset({"local", "local_process"})
-"""The names of the runner that judges on this machine."""
+"""The names of the local runner."""
 
 
 async def examine(settings: Settings) -> tuple[Requirement, ...]:
-    """Everything but the runners and the doors."""
+    """Return all requirements except the runners' and the front ends'."""
     return (
         Requirement("Python", found=True, detail=platform.python_version()),
         _torch(optional=_LOCAL.isdisjoint(choice.name for choice in settings.runner_choices)),
@@ -49,7 +49,7 @@ async def examine(settings: Settings) -> tuple[Requirement, ...]:
 async def examine_runners(
     opening: AbstractAsyncContextManager[Sequence[Runner]], *, strict: bool
 ) -> tuple[Requirement, ...]:
-    """What the runners say that they offer, or why one cannot serve."""
+    """Return what the runners offer, or why one cannot serve."""
     try:
         async with opening as runners:
             offers = [await runner.capabilities() for runner in runners]
@@ -59,14 +59,14 @@ async def examine_runners(
 
 
 def offered(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Requirement]:
-    """What the runners found; `strict` needs what a strict harness does not run without."""
+    """Yield what the runners found; with `strict`, what the strict harness needs is required."""
     yield from map(_gpu, offers)
     for offer in offers:
         yield _sandbox(offer, strict=strict)
 
 
 def away(error: Exception) -> Requirement:
-    """A runner that cannot serve; some errors say themselves what to do."""
+    """Return the requirement of a runner that cannot serve; some errors say what to do."""
     advised = _ADVICE.fullmatch(str(error))
     if advised:
         return Requirement("runner", found=False, detail=advised[1], remedy=advised[2])
@@ -75,7 +75,7 @@ def away(error: Exception) -> Requirement:
 
 
 def examine_web(settings: Settings) -> tuple[Requirement, ...]:
-    """Where the HTTP door listens."""
+    """Return where the HTTP front end listens."""
     if settings.http_port is None:
         remedy = "with one, machines elsewhere can judge for `podium up`: bot/remote/README.md"
         detail = "no PODIUM_HTTP_PORT"
@@ -90,7 +90,7 @@ def examine_web(settings: Settings) -> tuple[Requirement, ...]:
 async def examine_server(
     settings: Settings, greeted: Callable[[], Awaitable[WorkerConfig]]
 ) -> tuple[Requirement, ...]:
-    """The server that `podium worker` judges for; nothing where none is named."""
+    """Return the server that `podium worker` judges for; empty when none is set."""
     if settings.worker_server is None:
         return ()
     try:
@@ -103,7 +103,7 @@ async def examine_server(
 
 
 async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, ...]:
-    """The token and what the bot may do in each guild; without a token there is no such door."""
+    """Return the token and the bot's permissions in each guild; empty without a token."""
     if door is None:
         remedy = "with one `podium up` is a Discord bot; see bot/discord/README.md"
         return (
@@ -144,7 +144,7 @@ def _lacking(guild: "GuildGrant", invite: str) -> Requirement:
 
 
 def _torch(*, optional: bool) -> Requirement:
-    """Needed where submissions are judged on this machine."""
+    """Required when this machine judges submissions."""
     if importlib.util.find_spec("torch") is None:
         detail = "not installed"
         return Requirement("torch", found=False, detail=detail, remedy=_INSTALL, optional=optional)

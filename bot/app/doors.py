@@ -1,7 +1,7 @@
-"""Opens the doors that the settings name, and knows what each of them has to be told.
+"""Opens the front ends that the settings name, with their configuration.
 
-A door is imported where it is opened: its libraries take half a second to load, for which nobody at
-the command line should wait.
+Each is imported only when it is opened: its libraries take half a second to load, which would delay
+every command.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = "kernel-podium"
 _PATIENCE_S = 5.0
-"""What a line to a service elsewhere usually needs to stand, many times over."""
+"""Many times what a connection to a remote service usually needs to open."""
 _LOOK_S = 0.1
 
 
@@ -35,7 +35,7 @@ _LOOK_S = 0.1
 async def open_doors(
     settings: Settings, podium: OpenPodium, runners: Sequence[Runner]
 ) -> AsyncIterator[tuple[OpenDoor, ...]]:
-    """Every door that the settings name, open until left."""
+    """Yield every front end that the settings name, open until the block ends."""
     async with AsyncExitStack() as stack:
         opened: list[OpenDoor] = []
         discord, line = discord_settings(settings), ServiceConnection("discord")
@@ -55,7 +55,7 @@ async def open_doors(
 async def ready(
     data_dir: Path, runners: Sequence[Runner], doors: Sequence[OpenDoor]
 ) -> AsyncIterator[tuple[tuple[str, Capabilities], ...]]:
-    """What each runner offers; from then on others can see that this process is ready."""
+    """Yield the offers of all runners; until the block ends, others see this process as ready."""
     offers = tuple([(runner.name, await runner.capabilities()) for runner in runners])
     async with asyncio.TaskGroup() as group:
         showing = group.create_task(_show_ready(data_dir, doors), name="ready")
@@ -72,7 +72,7 @@ async def _show_ready(data_dir: Path, doors: Sequence[OpenDoor]) -> None:
 
 
 async def _connected(doors: Sequence[OpenDoor]) -> None:
-    """Wait until the line of each of them stands."""
+    """Wait until each of them is connected."""
     lines = [door.line for door in doors if door.line is not None]
     while not all(line.stands for line in lines):  # noqa: ASYNC110 - lines have no event
         await asyncio.sleep(_LOOK_S)
@@ -85,7 +85,7 @@ async def _web(
     runners: Sequence[Runner],
     lines: tuple[ServiceConnection, ...],
 ) -> AsyncIterator[OpenDoor]:
-    """The pages' door; only where nobody but this machine reaches it, it makes links to sign in."""
+    """Yield the HTTP front end; it creates sign-in links only if it is local."""
     from bot.web.app import is_local, serving  # noqa: PLC0415 - see the top
     from bot.web.context import WebContext  # noqa: PLC0415 - see the top
     from bot.web.publications import checking  # noqa: PLC0415 - see the top
@@ -117,7 +117,7 @@ async def _web(
 
 
 def _http_settings(settings: Settings) -> "HttpSettings":
-    """Where the pages are served, and which proxies are believed."""
+    """Return where the pages are served, and which proxies are trusted."""
     from bot.web.context import HttpSettings  # noqa: PLC0415 - see the top
 
     return HttpSettings(
@@ -130,7 +130,7 @@ def _http_settings(settings: Settings) -> "HttpSettings":
 
 
 def _identities(settings: Settings) -> "Identities | None":
-    """Discord, where the settings name an application of it."""
+    """Return Discord, if the settings name an application."""
     secret = settings.discord_client_secret
     if settings.discord_client_id is None or secret is None:
         return None
@@ -166,7 +166,7 @@ async def _discord(
 
 
 def discord_settings(settings: Settings) -> "DiscordSettings | None":
-    """How the bot reaches Discord; None without a token."""
+    """Return how the bot reaches Discord; None without a token."""
     token = settings.discord_token
     if token is None:
         return None
@@ -182,7 +182,7 @@ def discord_settings(settings: Settings) -> "DiscordSettings | None":
 
 
 async def discord_invite(settings: Settings, application: int | None) -> str:
-    """The link that lets the bot of an application into a guild; the token's without one."""
+    """Return the link that adds an application's bot to a guild; by default the token's."""
     from bot.discord.setup_check import (  # noqa: PLC0415 - see the top
         DiscordUnavailableError,
         application_of,
@@ -201,7 +201,7 @@ async def discord_invite(settings: Settings, application: int | None) -> str:
 
 
 def version() -> str:
-    """Of Podium, as pip knows it; empty in a checkout."""
+    """Return Podium's version as pip reports it; empty in a checkout."""
     try:
         return importlib.metadata.version(_PACKAGE)
     except importlib.metadata.PackageNotFoundError:

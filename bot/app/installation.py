@@ -1,4 +1,4 @@
-"""Podium on this machine: opens its database, runners, worker and doors, as the settings say."""
+"""Podium on this machine: opens its database, runners, worker and front ends by the settings."""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -38,31 +38,31 @@ class Installation:
 
     @property
     def data_dir(self) -> Path:
-        """The folder of the embedded database and the log."""
+        """Return the folder of the embedded database and the log."""
         return self.settings.data_dir
 
     def at(self, data_dir: Path | None) -> "Installation":
-        """The same installation on another data folder; None keeps this one."""
+        """Return the same installation on another data folder; None keeps this one."""
         return replace(self, settings=self.settings.at(data_dir))
 
     def on_port(self, port: int | None) -> "Installation":
-        """The same installation with its HTTP door on this port; None keeps the settings's."""
+        """Return the same installation with HTTP on this port; None keeps the configured one."""
         return replace(self, settings=self.settings.on_port(port))
 
     def embedded_at(self, data_dir: Path) -> "Installation":
-        """The same installation on a folder's embedded database, whatever DATABASE_URL says."""
+        """Return the same installation on a folder's embedded database, despite DATABASE_URL."""
         update = {"data_dir": data_dir, "database_url": None}
         return replace(self, settings=self.settings.model_copy(update=update))
 
     def is_served(self) -> bool:
-        """Whether a `podium up` works through the queue of this data folder now."""
+        """Return whether a `podium up` now processes the queue of this data folder."""
         return is_served(self.data_dir)
 
     @asynccontextmanager
     async def open(
         self, *, exclusive: bool = False, log_to_stderr: bool = False
     ) -> AsyncIterator[OpenPodium]:
-        """The database, migrated, and the store on it.
+        """Yield the migrated database and its store.
 
         `exclusive` is for the one process that serves a data folder; SetupError when it is taken.
         With `log_to_stderr` every event is written there too.
@@ -75,7 +75,7 @@ class Installation:
             settings, copy = self.settings, to_stderr if log_to_stderr else None
             log_to(self.data_dir / "podium.log", copy, settings.secrets, settings.log_level)
             dsn, ready = await stack.enter_async_context(self._database(exclusive=exclusive))
-            # Who joins a running Podium must not change the tables under it.
+            # A process that joins a running Podium must not change its tables.
             if not ready:
                 await (migrate(dsn) if exclusive else check(dsn))
             store = await stack.enter_async_context(open_store(dsn, clock))
@@ -94,7 +94,7 @@ class Installation:
     async def _database(
         self, *, exclusive: bool, prepare: Callable[[str], Awaitable[object]] = migrate
     ) -> AsyncIterator[tuple[str, bool]]:
-        """The database's URL, and whether `prepare` was run on it."""
+        """Yield the database's URL, and whether `prepare` was run on it."""
         url = self.settings.database_url
         if url is not None:
             yield url.get_secret_value(), False
@@ -113,13 +113,13 @@ class Installation:
         return where(dsn)
 
     def runners(self) -> AbstractAsyncContextManager[Sequence[Runner]]:
-        """The runners that the settings name; they are closed at the end."""
+        """Open the runners that the settings name until the block ends."""
         return open_runners(self.settings)
 
     def working(
         self, podium: OpenPodium, runners: Sequence[Runner], hurry: Hurry | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Works through the queue until left, then drains; `hurry` gives jobs fewer rounds.
+        """Process the queue until the block ends, then drain; `hurry` gives jobs fewer rounds.
 
         SetupError when another process judges for this data folder, RunnerError when a runner
         cannot say what it offers.
@@ -129,31 +129,32 @@ class Installation:
     def doors(
         self, podium: OpenPodium, runners: Sequence[Runner]
     ) -> AbstractAsyncContextManager[tuple[OpenDoor, ...]]:
-        """The doors that the settings name, open until left."""
+        """Open the front ends that the settings name until the block ends."""
         return doors.open_doors(self.settings, podium, runners)
 
     def ready(
         self, runners: Sequence[Runner], opened: Sequence[OpenDoor] = ()
     ) -> AbstractAsyncContextManager[tuple[tuple[str, Capabilities], ...]]:
-        """What each runner offers, once all have said it; RunnerError when one cannot.
+        """Yield what each runner offers, once all have answered; RunnerError when one cannot.
 
-        Until it is left, others see that this process is ready, once every door is connected.
+        Until the block ends, others see that this process is ready, once every front end is
+        connected.
         """
         return doors.ready(self.data_dir, runners, opened)
 
     @property
     def servers(self) -> ServerDirectory:
-        """The servers that commands can talk to."""
+        """Return the servers that commands can use."""
         return ServerDirectory(self.settings)
 
     def judges_elsewhere(self, url: str | None) -> bool:
-        """Whether a worker is to judge for a server: the one of this URL, or of PODIUM_SERVER."""
+        """Return whether a worker is to judge for a server: this URL, or PODIUM_SERVER."""
         return url is not None or self.settings.worker_server is not None
 
     def working_for(
         self, elsewhere: RemoteServer, runners: Sequence[Runner], *, log_to_stderr: bool = False
     ) -> AbstractAsyncContextManager[str]:
-        """Works through a server's queue until left, then drains; gives the name it has there.
+        """Process a server's queue until the block ends, then drain; yield the worker's name there.
 
         SetupError when another process judges for this data folder or the server cannot be reached,
         UserError when it refuses.
@@ -162,13 +163,14 @@ class Installation:
         return worker.working_for(elsewhere, runners, self.settings, copy)
 
     def working_in_turn(self, podium: OpenPodium) -> AbstractAsyncContextManager[None]:
-        """Works through the queue until left, once no other command of this data folder does."""
+        """Process the queue until the block ends, once no other command of this folder does."""
         return worker.working_in_turn(self.data_dir, podium, self.runners)
 
     def read_task(self, path: Path, root: Path | None = None) -> TaskBundle:
-        """The files of a task's folder or zip; UserError when it is neither.
+        """Return the files of a task's folder or zip; UserError when it is neither.
 
-        A folder's task may take files from anywhere below `root`, else from the folder around it.
+        A folder's task may use files from anywhere below `root`, by default below its parent
+        folder.
         """
         if path.is_dir() or path.suffix != ".zip":
             return folders.read_folder(path, root)
@@ -182,11 +184,11 @@ class Installation:
 
     @property
     def examples(self) -> Path:
-        """The folder of the tasks that come with Podium."""
+        """Return the folder of the tasks that ship with Podium."""
         return folders.examples()
 
     def task_folders(self, top: Path) -> tuple[Path, ...]:
-        """The folders with a task at or below `top`."""
+        """Return the folders with a task at or below `top`."""
         return folders.task_folders(top)
 
     async def migrate(self) -> tuple[int, ...]:
@@ -202,15 +204,15 @@ class Installation:
         return tuple(applied)
 
     async def backup(self, target: Path | IO[bytes]) -> BackupContents:
-        """Write the whole database, as it is and not migrated, into a new file or an open one.
+        """Write the whole database, without migrating it, to a new file or an open one.
 
-        UserError when there is such a file, or nothing to back up.
+        UserError when the file exists, or there is nothing to back up.
         """
         async with self._database(exclusive=False, prepare=_leave) as (dsn, _):
             return await dump(dsn, target, doors.version())
 
     async def restore(self, source: Path | IO[bytes], *, force: bool) -> BackupContents:
-        """Make the database what it was at the backup; `force` replaces one that is not empty.
+        """Replace the database by a backup; `force` allows that if it is not empty.
 
         No other process can join an embedded database meanwhile. UserError when the file is no
         backup or the database is not empty, SetupError when it is in use.
@@ -229,7 +231,7 @@ class Installation:
         return restored[0]
 
     async def requirements(self) -> tuple[Requirement, ...]:
-        """What is here and what is missing."""
+        """Return what is present and what is missing."""
         return (
             *await doctor.examine(self.settings),
             *await doctor.examine_runners(self.runners(), strict=self.settings.strict_sandbox),
@@ -246,12 +248,12 @@ class Installation:
         return await deploy_to_modal()
 
     async def discord_invite(self, application: int | None) -> str:
-        """The link that lets the bot of an application into a guild; the token's without one."""
+        """Return the link that adds an application's bot to a guild; by default the token's."""
         return await doors.discord_invite(self.settings, application)
 
 
 async def _leave(_: str) -> None:
-    """The database stays as it is."""
+    """Leave the database unchanged."""
 
 
 def _say_that_others_remain() -> None:

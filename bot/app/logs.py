@@ -16,21 +16,21 @@ from typing_extensions import override
 _log = structlog.get_logger(__name__)
 
 MOST_BYTES = 10 << 20
-"""Of one file; then it becomes `podium.log.1`, and what was there `podium.log.2`."""
+"""Of one file; then it is renamed to `podium.log.1`, and that one to `podium.log.2`."""
 OLD_FILES = 2
 SHORTEST_SECRET = 4
-"""Characters; what is shorter stands in many words that are none."""
+"""In characters; shorter strings occur in many ordinary words."""
 _CREDENTIALS = re.compile(
     r"podium_[A-Za-z0-9_-]{20,}"
     r"|(?<=://)[^/\s@\"\\]+(?=@)"
     r"|(?:(?<=/interactions/)|(?<=/webhooks/))[0-9]+/[^/\s?\"'\\]+"
 )
-"""Tokens of ours, user and password of any URL, and what Discord's addresses of answers hold."""
+"""Our tokens, user and password of any URL, and the tokens in Discord's reply addresses."""
 _MASK = "***"
 
 
 def log_to_stderr() -> None:
-    """Warnings and worse to stderr: for commands that open no data folder."""
+    """Log warnings and worse to stderr: for commands that open no data folder."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
@@ -44,11 +44,12 @@ def log_to(
     secrets: Iterable[str] = (),
     level: str = "info",
 ) -> None:
-    """From here on every event as one line of JSON in a file, those of libraries as well.
+    """Log every event from now on as a line of JSON in a file, including those of libraries.
 
-    `copy` is handed each line too. No line holds one of `secrets`, a token, or a URL's password,
-    whoever wrote it. An event below `level` stays out. Libraries' warnings are kept, and with
-    `debug` what they tell besides; never their own debugging, which has whole messages in it.
+    `copy` is called with each line. No line contains one of `secrets`, a token, or a URL's
+    password, whatever its source. Events below `level` are dropped. Of libraries, warnings are
+    logged, and with `debug` also their info messages, but not their debug messages, which contain
+    whole messages.
     """
     least = logging.getLevelNamesMapping()[level.upper()]
     of_libraries = logging.INFO if least == logging.DEBUG else max(least, logging.WARNING)
@@ -58,7 +59,7 @@ def log_to(
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            # Not the values of local variables: passwords, sources and nonces are among them.
+            # Without the values of local variables, which include passwords, sources and nonces.
             structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
             structlog.processors.JSONRenderer(),
             _Masking(secrets),
@@ -70,13 +71,13 @@ def log_to(
 
 
 def to_stderr(line: str) -> None:
-    """For `log_to`: where a container is asked for its events."""
+    """For `log_to`: a container logs to stderr."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 class _Forwarding(logging.Handler):
-    """Makes an event of what a library logs, which else would end up on a person's terminal."""
+    """Converts log records of libraries to events, which would otherwise go to the terminal."""
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
@@ -87,9 +88,9 @@ class _Forwarding(logging.Handler):
 
 
 class _Masking:
-    """The last step of each line: what is secret in it is made unreadable.
+    """The last step for each line: masks secrets in it.
 
-    Nothing logs a secret on purpose; a library's message or an error's text may quote one.
+    Nothing logs a secret on purpose, but a library's message or an error may quote one.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
@@ -103,10 +104,10 @@ class _Masking:
 
 
 class _LogFile:
-    """A log that is opened for each line: nobody has to close it, and it may be moved away.
+    """A log file opened for each line: it needs no closing and may be renamed.
 
-    Its owner alone may read it. Several processes write to it, and one of them moves it away once
-    it is full.
+    Only its owner may read it. Several processes write to it, and one of them renames it when it is
+    full.
     """
 
     def __init__(self, path: Path, copy: Callable[[str], None] | None) -> None:
@@ -131,7 +132,7 @@ class _LogFile:
             sys.stderr.write(f"{line}\n")
 
     def _move_away(self, log: int) -> None:
-        """Only while it is still the log: another process may have moved it a moment ago."""
+        """Rename it only while it is still the log: another process may just have done so."""
         fcntl.flock(log, fcntl.LOCK_EX)
         if not self._is_at_its_place(log):
             return

@@ -1,4 +1,4 @@
-"""Makes the runners that the settings name, with what each kind of backend needs to know."""
+"""Creates the runners that the settings name, with the configuration of each backend."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,7 +19,7 @@ _QUEUE_S = {_MODAL: 1800.0, _RAY: 1800.0}
 
 @asynccontextmanager
 async def open_runners(settings: Settings) -> AsyncIterator[tuple[Runner, ...]]:
-    """The runners that the settings name; they are closed at the end.
+    """Yield the runners that the settings name; they are closed at the end.
 
     SetupError when a runner is named twice, or as `create_runner`.
     """
@@ -90,6 +90,6 @@ def harness_version() -> str:
 
 
 async def require_available(runners: Sequence[Runner]) -> None:
-    """RunnerError for a runner that cannot serve: a dispatcher would wait for it in silence."""
+    """Raise RunnerError for a runner that cannot serve: a dispatcher would silently wait for it."""
     for runner in runners:
         await runner.capabilities()

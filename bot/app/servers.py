@@ -1,4 +1,4 @@
-"""Which Podium a command talks to, and the logins of the user of this machine."""
+"""Which Podium a command uses, and the logins of this machine's user."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 LOCAL = "local"
-"""In place of a server's address: this machine's own Podium."""
+"""Instead of a server's address: this machine's own Podium."""
 
 Say = Callable[[str], None]
 """Prints a line for the person, apart from the results."""
@@ -31,15 +31,15 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class ServerDirectory:
-    """The servers that commands can talk to, from the settings and the user's logins."""
+    """The servers that commands can use, from the settings and the user's logins."""
 
     settings: Settings
 
     def chosen(self, url: str | None) -> str | None:
-        """Return the server that a command is for: this one, else the settings', else the login's.
+        """Return the server for a command: this one, else the settings', else the login's.
 
-        None for this machine: no server is known, the settings name a data folder or a database,
-        or the URL is `local`.
+        None for this machine: no server is known, the settings name a data folder or a database, or
+        the URL is `local`.
         """
         named = self.settings.cli_server if url is None else url
         if named is not None:

@@ -1,4 +1,4 @@
-"""A worker: judges what is queued here, or for a Podium elsewhere."""
+"""A worker: judges queued jobs, here or for a remote Podium."""
 
 import asyncio
 import secrets
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.remote.http import ServerConnection
 
 POLL_S = 5.0
-"""Between claims without a notice: a notice may be lost on its way."""
+"""Between claims without a notice: a notice may be lost."""
 PROGRESS_S = 1.0
 """Between two progress reports of one stage to a server."""
 
@@ -39,7 +39,7 @@ _Upkeep = Callable[[asyncio.Event], Coroutine[None, None, None]]
 async def working(
     data_dir: Path, podium: OpenPodium, runners: Sequence[Runner], hurry: Hurry | None = None
 ) -> AsyncIterator[None]:
-    """Judge the queue until left, then drain; no other process may judge for this data folder.
+    """Judge the queue until the block ends, then drain; only one process may per data folder.
 
     With `hurry` no reference is timed. SetupError when another process judges for this data folder,
     RunnerError when a runner cannot say what it offers.
@@ -55,7 +55,7 @@ async def working_in_turn(
     podium: OpenPodium,
     opening: Callable[[], AbstractAsyncContextManager[Sequence[Runner]]],
 ) -> AsyncIterator[None]:
-    """Judge the queue until left, once no other process does for this data folder.
+    """Judge the queue until the block ends, once no other process does for this data folder.
 
     The runners are opened only then: two judges on one machine would disturb each other's times.
     """
@@ -82,10 +82,10 @@ async def working_for(
     settings: Settings,
     copy: Callable[[str], None] | None = None,
 ) -> AsyncIterator[str]:
-    """Judge a server's queue until left, then drain; give the name that the worker has there.
+    """Judge a server's queue until the block ends, then drain; yield the worker's name there.
 
-    `copy` is called with each line of the log. SetupError when another process judges for this
-    data folder or the server cannot be reached at first, UserError when it refuses, then or later;
+    `copy` is called with each line of the log. SetupError when another process judges for this data
+    folder or the server cannot be reached at first, UserError when it refuses, then or later;
     RunnerError when a runner cannot say what it offers.
     """
     from bot.remote.worker import LogUpload, RemoteQueue  # noqa: PLC0415 - only when it is needed
@@ -110,7 +110,7 @@ async def working_for(
 
 
 async def greeting_of(settings: Settings) -> WorkerConfig:
-    """Return what the server of the settings answers a worker; raises as `working_for` does."""
+    """Return the response of the settings' server to a worker; raises as `working_for` does."""
     async with _greeted(RemoteServer(None, None), settings) as (_, greeting):
         return greeting
 
@@ -123,7 +123,7 @@ async def _working(
     *,
     references: bool = False,
 ) -> AsyncIterator[None]:
-    """Run the dispatcher of this queue, and the upkeep of its database."""
+    """Run the dispatcher of this queue, and the maintenance of its database."""
     sixth_s = podium.lease_s / 6
     config = DispatchConfig(
         rounds=None if hurry is None else hurry.rounds,
@@ -148,7 +148,7 @@ async def _working(
 async def _dispatching(
     dispatcher: Dispatcher, runners: Sequence[Runner], upkeep: dict[str, _Upkeep] | None = None
 ) -> AsyncIterator[None]:
-    """Run a dispatcher and the upkeep until left, then drain.
+    """Run a dispatcher and the maintenance until the block ends, then drain.
 
     A runner that cannot serve ends it with its RunnerError.
     """
