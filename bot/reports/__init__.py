@@ -1,1 +1,1 @@
-"""What is shown, as neutral blocks which every door draws in its own way."""
+"""What is shown, as neutral blocks that every front end draws in its own way."""

@@ -1,4 +1,4 @@
-"""Reports for admins: statistics, workers, active limits, the audit, tokens."""
+"""Reports for admins: statistics, workers, limits, the audit log, tokens."""
 
 import csv
 import io
@@ -29,11 +29,11 @@ _VERDICTS = (Column("verdict"), Column("evaluations", numeric=True))
 _TIMES = (Column("GPU"), Column("evaluations", numeric=True), Column("time", numeric=True))
 _COST = (Column("cost", numeric=True),)
 _MOST = 10
-"""Lines of a table of who used the GPUs."""
+"""The most lines in a table of GPU usage."""
 
 
 def stats_report(stats: InstallationStats) -> Report:
-    """The queue first, for that is what one looks for in a hurry."""
+    """Return the statistics, the queue first, because it is the most urgent."""
     counts = Text(f"{stats.people} accounts, {stats.boards} boards")
     return Report("Statistics", (counts, *_queue(stats), *_season(stats)))
 
@@ -67,9 +67,9 @@ def _season(stats: InstallationStats) -> Iterator[Block]:
 
 
 def _used(kind: str, usage: Sequence[tuple[str, Usage]], prices: Prices) -> Table:
-    """For how long whose evaluations had a GPU, and the cost where prices are known.
+    """Return the GPU time by user or board, and the cost if prices are known.
 
-    Who had it longest stands first.
+    The longest GPU time comes first.
     """
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
     evaluations: Counter[tuple[str, str]] = Counter()
@@ -109,9 +109,9 @@ _OUT = (Column("worker"), Column("GPU"), Column("card"), Column("why"))
 
 
 def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
-    """One line for each worker; those that missed heartbeats are listed as silent.
+    """Return one line per worker; those that missed heartbeats are listed as silent.
 
-    The name of a remote worker has a colon, after that of its token.
+    The name of a remote worker has a colon, after the name of its token.
     """
     if not workers:
         words = "no worker lives: nothing is judged; start `podium up` or `podium worker`"
@@ -176,7 +176,7 @@ _BANS = (Column("who"), Column("account"), Column("why"))
 
 
 def house_rules_report(rules: SubmissionRules) -> Report:
-    """A table each for limits, pauses and bans, where there are any."""
+    """Return tables of limits, pauses and bans, as far as there are any."""
     blocks: list[Block] = []
     if rules.limits:
         blocks.append(
@@ -206,7 +206,7 @@ def _pauses(rules: SubmissionRules) -> tuple[tuple[str, str], ...]:
 
 
 def audit_report(decisions: Sequence[NamedAuditEntry]) -> Report:
-    """A line for each decision; times in UTC."""
+    """Return one line per decision; times in UTC."""
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
     table.writerow(("at", "who", "action", "subject", "reason"))
@@ -222,7 +222,7 @@ _TOKENS_COLUMNS = (Column("worker"), Column("made"), Column("ends"))
 
 
 def worker_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
-    """A line for each, those that have expired marked so."""
+    """Return one line per token; expired ones are marked."""
     if not tokens:
         words = "no machine has one; make one: podium token create --worker NAME"
         return Report("Tokens of workers", (Text(words, Tone.QUIET),))
@@ -231,7 +231,7 @@ def worker_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
 
 
 def personal_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
-    """A line for each token of one person, those that have expired marked so."""
+    """Return one line per token of one person; expired ones are marked."""
     if not tokens:
         words = "this person has none; make one: podium token create --person NAME"
         return Report("Tokens", (Text(words, Tone.QUIET),))

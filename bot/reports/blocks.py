@@ -1,4 +1,4 @@
-"""The neutral blocks of which every report is built; each door draws them in its own way."""
+"""The neutral blocks of which reports are built; each front end draws them in its own way."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,21 +6,21 @@ from enum import StrEnum
 
 
 class Tone(StrEnum):
-    """What a piece of text means, from which a door chooses its look."""
+    """The meaning of a text, from which a front end chooses its style."""
 
     PLAIN = "plain"
-    """Nothing in particular."""
+    """No special meaning."""
     GOOD = "good"
-    """It went well."""
+    """A success."""
     BAD = "bad"
-    """It did not."""
+    """A failure."""
     QUIET = "quiet"
-    """Of use to few."""
+    """A detail that few readers need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph; its words may come from anybody, so a door escapes them."""
+    """A paragraph; it may contain untrusted text, so a front end escapes it."""
 
     text: str
     tone: Tone = Tone.PLAIN
@@ -49,9 +49,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a program printed, to be shown as it is.
+    """Output of a program, shown unchanged.
 
-    `syntax` is what it is written in, such as `diff`, for doors that show that in colours.
+    `syntax` is its language, such as `diff`, for front ends that highlight it.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A place to go on reading."""
+    """An address for further reading."""
 
     text: str
     url: str
@@ -69,7 +69,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file which comes with a report; `about` says in words what a picture shows."""
+    """A file of a report; `about` describes a picture in words."""
 
     name: str
     data: bytes
@@ -78,7 +78,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value at a time or at a named thing, perhaps with half of its interval."""
+    """A value at a time or a named place, perhaps with the half-width of its interval."""
 
     at: datetime | str
     value: float
@@ -86,19 +86,19 @@ class Point:
 
 
 class Stroke(StrEnum):
-    """How the points of a series hang together."""
+    """How the points of a series are connected."""
 
     DOTS = "dots"
-    """Each stands alone."""
+    """Separate points."""
     LINE = "line"
-    """Each leads to the next."""
+    """A line from each point to the next."""
     STEPS = "steps"
-    """Each holds until the next, as the best one so far does."""
+    """Each value holds until the next, such as the best one so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one kind, from left to right; the name may come from anybody."""
+    """Points of one kind, from left to right; the name may be untrusted."""
 
     name: str
     points: tuple[Point, ...]
@@ -109,7 +109,7 @@ class Series:
 class Chart:
     """Series over a common axis; `y` names the values with their unit, such as `time (us)`.
 
-    `names` are the places along the axis, in order, where points are not at times. A door that
+    `names` are the places along the axis, in order, when points are not at times. A front end that
     cannot draw shows `bot.reports.charts.as_table`.
     """
 
@@ -130,7 +130,7 @@ Block = Text | Table | Log | Link | Attachment | Chart
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is shown, from the top: a title, then its blocks."""
+    """What is shown: a title, then its blocks in order."""
 
     title: str
     blocks: tuple[Block, ...]

@@ -1,4 +1,4 @@
-"""Charts of a season and over GPU types, and the same as tables and words."""
+"""Charts of a season and over GPU types, also as tables and words."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -20,11 +20,11 @@ from bot.reports.blocks import (
 )
 
 _DRAWN = 8
-"""More lines than this cannot be told apart."""
+"""The most lines in a plot; more cannot be told apart."""
 
 
 def scaling_report(scaling: GpuScaling) -> Report:
-    """A row for each person; the plot has the first of them where there are two GPU types."""
+    """Return a row per person; with several GPU types, also a plot of the first people."""
     title = f"{scaling.board.name} over GPU types"
     if not scaling.people:
         return Report(title, (Text("nobody is ranked yet", Tone.QUIET),))
@@ -73,7 +73,7 @@ _MOST = 10
 
 
 def as_table(chart: Chart, most: int = _MOST) -> Table:
-    """At most so many points of each series: the first, the last, and some between them."""
+    """Return at most `most` points of each series, with the first and the last."""
     columns = (Column("series"), Column(chart.x), Column(chart.y, numeric=True))
     rows = tuple(
         (series.name, show_place(point.at), show_value(point))
@@ -84,7 +84,7 @@ def as_table(chart: Chart, most: int = _MOST) -> Table:
 
 
 def in_words(chart: Chart) -> str:
-    """What a picture of the chart shows, in one paragraph."""
+    """Return a description of the chart's picture in one paragraph."""
     return f"{chart.title}, {chart.y} by {chart.x}: " + "; ".join(_summaries(chart))
 
 
@@ -104,12 +104,12 @@ def _summaries(chart: Chart) -> Iterator[str]:
 
 
 def show_place(at: datetime | str) -> str:
-    """Where a point is: a day with its time, or a name."""
+    """Return a point's position: a date and time, or a name."""
     return at if isinstance(at, str) else f"{at:%Y-%m-%d %H:%M}"
 
 
 def show_value(point: Point) -> str:
-    """A value with four digits, and its half-width where there is one."""
+    """Return a value with four digits, and its half-width if there is one."""
     half = f" ± {point.half_width:.2g}" if point.half_width is not None else ""
     return f"{point.value:.4g}{half}"
 
@@ -125,7 +125,7 @@ DAY = "day (UTC)"
 
 
 def season_chart(season: Season) -> Chart | None:
-    """None as long as nobody is ranked."""
+    """Return the season's chart; None while there are no ranks."""
     if not season.scores:
         return None
     scale, unit = common_unit([each.value.time_ns for each in season.scores])
@@ -146,7 +146,7 @@ def _runs(season: Season) -> str:
 
 
 def points(scores: Sequence[Score], scale: float) -> tuple[Point, ...]:
-    """Scores in the unit of `scale` nanoseconds, where they were submitted."""
+    """Return scores as points at their submission times, in units of `scale` nanoseconds."""
     return tuple(
         Point(each.submitted_at, each.value.time_ns / scale, each.value.half_width_ns / scale)
         for each in scores

@@ -12,11 +12,11 @@ from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS
 
 _WIDEST = 90
-"""Letters of the first column."""
+"""Characters in the first column."""
 
 
 def comparison_report(comparison: SubmissionComparison) -> Report:
-    """A row for each GPU type, then the difference of the sources."""
+    """Return a row for each GPU type, then the diff of the sources."""
     blocks = [*times(comparison)]
     words = likeness(comparison)
     if words is not None:
@@ -28,7 +28,7 @@ def comparison_report(comparison: SubmissionComparison) -> Report:
 
 
 def times(comparison: SubmissionComparison) -> Iterator[Block]:
-    """How both ended on each GPU type, and which is faster where that can be said."""
+    """Yield both results on each GPU type, and which is faster if that is certain."""
     first, second = comparison.first, comparison.second
     sides = names(comparison)
     gpus = sorted({*first.verdicts, *second.verdicts})
@@ -48,7 +48,7 @@ def times(comparison: SubmissionComparison) -> Iterator[Block]:
 
 
 def likeness(comparison: SubmissionComparison) -> Text | None:
-    """Why no difference of the sources is shown; None where there is one."""
+    """Return why no diff of the sources is shown; None when there is one."""
     if comparison.too_long:
         return Text("the sources are too long to be compared line by line", Tone.QUIET)
     if comparison.difference:
@@ -59,12 +59,12 @@ def likeness(comparison: SubmissionComparison) -> Text | None:
 
 
 def names(comparison: SubmissionComparison) -> tuple[str, str]:
-    """What both are called."""
+    """Return the names of both."""
     return f"#{comparison.first.submission.id}", f"#{comparison.second.submission.id}"
 
 
 def _beside(rows: Sequence[tuple[str, str, str]]) -> str:
-    """Both sources in two columns; a line that is longer than its column goes on as it is."""
+    """Return both sources in two columns; a line longer than its column is not cut."""
     cleaned = [
         (clean(old).expandtabs(4), mark, clean(new).expandtabs(4)) for old, mark, new in rows
     ]
@@ -76,7 +76,7 @@ def _beside(rows: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _ended(side: ComparedSubmission, gpu: str) -> str:
-    """The ranked time, else the verdict; nothing where it was not judged."""
+    """Return the ranked time, else the verdict; empty when it was not judged."""
     value = side.scores.get(gpu)
     if value is not None:
         return show_time(value.time_ns, value.half_width_ns)

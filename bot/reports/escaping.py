@@ -1,4 +1,4 @@
-"""Text of strangers made safe for one line, and for a spreadsheet."""
+"""Escapes untrusted text for a single line, and for spreadsheets."""
 
 import gzip
 import re
@@ -15,18 +15,18 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u
 
 
 def clean(text: str) -> str:
-    """The text without terminal escapes, controls and direction marks; tabs and lines stay."""
+    """Remove terminal escapes, control and direction marks; keep tabs and newlines."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROLS.sub("", _ESCAPES.sub("", unified))
 
 
 def one_line(text: str) -> str:
-    """The cleaned text on one line."""
+    """Return the cleaned text on one line."""
     return " ".join(clean(text).split())
 
 
 def table_lines(table: Table) -> Iterator[str]:
-    """The table in columns of equal width, headings first."""
+    """Yield the table's lines in aligned columns, headings first."""
     rows = [tuple(column.name for column in table.columns)]
     rows += [tuple(one_line(cell) for cell in row) for row in table.rows]
     widths = [max(cell_len(row[index]) for row in rows) for index in range(len(table.columns))]
@@ -39,23 +39,23 @@ def table_lines(table: Table) -> Iterator[str]:
 
 
 def _padded(cell: str, width: int, *, numeric: bool) -> str:
-    """The cell as wide as its column; some writing takes the room of two letters for each."""
+    """Pad the cell to its column; in some scripts a character is two columns wide."""
     space = " " * (width - cell_len(cell))
     return space + cell if numeric else cell + space
 
 
 _LARGE = 8 << 20
-"""Larger files are compressed: doors refuse very large ones."""
+"""Larger files are compressed: front ends refuse very large ones."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def inert(value: object) -> object:
-    """The value, kept from being read as a formula: names and files come from anybody."""
+    """Return the value, escaped so that spreadsheets do not read untrusted text as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def as_file(name: str, text: str) -> Attachment:
-    """The text under this name, compressed where it is large."""
+    """Return the text under this name, compressed if it is large."""
     data = text.encode()
     if len(data) <= _LARGE:
         return Attachment(name, data)

@@ -15,11 +15,11 @@ from bot.reports.escaping import as_file, inert
 from runners.contract.evaluation import Measurement
 
 Row = dict[str, str | int | float | bool | None]
-"""A line of a table by its columns."""
+"""A row of a table by its columns."""
 
 
 def export_report(export: BoardExport) -> Report:
-    """`submissions.csv`, `results.csv`, and both in one JSON file."""
+    """Return `submissions.csv`, `results.csv`, and both in one JSON file."""
     board = export.board
     submissions = [submission_row(each) for each in export.submissions]
     results = [row for each in export.submissions for row in result_rows(each)]
@@ -50,7 +50,7 @@ _RESULT = (
 
 
 def submission_row(each: ExportedSubmission) -> Row:
-    """One line of the submissions."""
+    """Return a row of `submissions`."""
     submission = each.submission
     return {
         "submission": submission.id,
@@ -67,7 +67,7 @@ def submission_row(each: ExportedSubmission) -> Row:
 
 
 def result_rows(each: ExportedSubmission) -> Iterator[Row]:
-    """One line of the results for each GPU type on which it was judged."""
+    """Yield a row of `results` for each GPU type on which it was judged."""
     for outcome in each.outcomes:
         score, reference = outcome.score, each.references.get(outcome.gpu)
         yield {
@@ -93,7 +93,7 @@ def _csv(columns: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 class Kind(StrEnum):
-    """What a column holds; any but the numbers of submissions may be empty."""
+    """The type of a column; all except submission numbers may be empty."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -112,7 +112,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class DataTable:
-    """One table, whose lines come in pieces."""
+    """A table whose rows are written in parts."""
 
     name: str
     about: str
@@ -187,21 +187,21 @@ _MEASURED = (
 )  # fmt: skip
 TABLES = (SUBMISSIONS, RESULTS, CASES)
 _AT_ONCE = 500
-"""Lines of a table in one piece."""
+"""Rows in one part of a table."""
 
 
 def submission_rows(found: BoardExport) -> Iterator[Row]:
-    """The lines of `submissions`."""
+    """Yield the rows of `submissions`."""
     return map(submission_row, found.submissions)
 
 
 def all_result_rows(found: BoardExport) -> Iterator[Row]:
-    """The lines of `results`."""
+    """Yield the rows of `results`."""
     return (row for each in found.submissions for row in result_rows(each))
 
 
 def case_rows(each: ExportedSubmission, stored: Sequence[StoredEvaluation]) -> Iterator[Row]:
-    """The lines of `cases` for one submission."""
+    """Yield the rows of `cases` for one submission."""
     for one in stored:
         evaluation, machine = one.evaluation, one.evaluation.environment
         for number, case in enumerate(evaluation.cases, start=1):
@@ -225,7 +225,7 @@ def case_rows(each: ExportedSubmission, stored: Sequence[StoredEvaluation]) -> I
 
 
 def _measured(timed: Measurement | None) -> Row:
-    """The columns of a timed case, empty for any other."""
+    """Return the columns of a timed case; empty for others."""
     if timed is None:
         return dict.fromkeys(_MEASURED)
     return {
@@ -244,7 +244,7 @@ async def pieces(
     evaluations: AsyncIterator[tuple[ExportedSubmission, Sequence[StoredEvaluation]]],
     sources: AsyncIterator[tuple[str, str]],
 ) -> AsyncGenerator[ExportPiece, None]:
-    """All of an export in pieces of a moderate size, from its head to its end."""
+    """Yield a whole export in pieces of moderate size, from its head to its end."""
     yield ExportHead(board=found.board.name, submissions=len(found.submissions))
     for table, rows in ((SUBMISSIONS, submission_rows(found)), (RESULTS, all_result_rows(found))):
         while some := tuple(islice(rows, _AT_ONCE)):
@@ -258,7 +258,7 @@ async def pieces(
 
 
 def codebook(board: str, submissions: int, sources: str) -> str:
-    """What stands in the folder next to the tables; `sources` says where the sources are."""
+    """Return the README of the tables' folder; `sources` says where the sources are."""
     words = [
         f"# {board}",
         "",

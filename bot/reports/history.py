@@ -24,7 +24,7 @@ _COLUMNS = (
 
 
 def history_report(person_name: str, past: Sequence[HistoryEntry]) -> Report:
-    """One line per submission; several GPU types share it."""
+    """Return one line per submission; its GPU types share it."""
     title = f"submissions of {person_name}"
     if not past:
         return Report(title, (Text("nothing yet", Tone.QUIET),))
@@ -32,12 +32,12 @@ def history_report(person_name: str, past: Sequence[HistoryEntry]) -> Report:
 
 
 def history_table(past: Sequence[HistoryEntry]) -> Table:
-    """A row for each submission."""
+    """Return a row for each submission."""
     return Table("submissions", _COLUMNS, tuple(_row(each) for each in past))
 
 
 def history_line(past: HistoryEntry) -> str:
-    """One submission in a line, such as `#17, 2026-11-22 09:15, ranked; H100: passed`."""
+    """Return one line such as `#17, 2026-11-22 09:15, ranked; H100: passed`."""
     given = past.submission
     when = f"{given.created_at:%Y-%m-%d %H:%M}"
     return f"#{given.id}, {when}, {given.mode.value}; {', '.join(_outcomes(past))}"
@@ -57,7 +57,7 @@ def _row(past: HistoryEntry) -> tuple[str, ...]:
 
 
 def _outcomes(past: HistoryEntry) -> tuple[str, ...]:
-    """What there is, and the state as long as that is not all: a job may run or be given up."""
+    """Return the results so far, and the state until all are there."""
     outcomes = tuple(_outcome(each) for each in past.results)
     state = past.submission.state
     return outcomes if state is SubmissionState.FINISHED else (*outcomes, state.value)
@@ -81,7 +81,7 @@ _ATTEMPTS = Column("attempts", numeric=True)
 
 
 def personal_report(personal: PersonalBoard) -> Report:
-    """Where the person stands on each GPU type, how that came, and what was submitted."""
+    """Return the person's standing on each GPU type, its history, and the submissions."""
     blocks: list[Block] = []
     if personal.standings:
         title = f"{personal.board.name}: your ranked times"
@@ -94,7 +94,7 @@ def personal_report(personal: PersonalBoard) -> Report:
 
 
 def _best(standings: Sequence[OwnStanding]) -> Table:
-    """A row for each GPU type; what is gained on the reference where any of them knows its time."""
+    """Return a row per GPU type, with the speedup if any reference time is known."""
     known = any(own.reference is not None for own in standings)
     columns = (*_PERSONAL_COLUMNS, *((_VS_REFERENCE,) if known else ()), _ATTEMPTS)
     rows = (
@@ -121,7 +121,7 @@ def _personal_row(own: OwnStanding) -> tuple[str, ...]:
 
 
 def trend(title: str, standings: Sequence[OwnStanding]) -> Chart:
-    """How a person's ranked times on a board went, a series for each GPU type."""
+    """Return the history of a person's ranked times on a board, a series per GPU type."""
     times = [score.value.time_ns for own in standings for score in own.scores]
     scale, unit = common_unit(times)
     series = tuple(Series(own.gpu, points(own.scores, scale)) for own in standings)

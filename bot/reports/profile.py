@@ -1,4 +1,4 @@
-"""The files of a profile, and a line for each kernel in it."""
+"""The files of a profile, and a line for each of its kernels."""
 
 import re
 import zipfile
@@ -13,11 +13,11 @@ from bot.reports.blocks import Attachment
 from runners.contract.files import EvaluationFile
 
 _WHEN = (1980, 1, 1, 0, 0, 0)
-"""The archive says no time, so that the same files make the same bytes."""
+"""A constant time, so that the same files give the same archive."""
 
 
 def archives(submission: SubmissionId, files: Sequence[StoredFile]) -> tuple[Attachment, ...]:
-    """The archives; `files` come by GPU type. What cannot be unpacked is left out."""
+    """Return the archives; `files` come by GPU type. Those that cannot be unpacked are omitted."""
     return tuple(
         Attachment(f"profile-{submission}-{gpu}.zip", _zipped([each.file for each in of_gpu]))
         for gpu, of_gpu in groupby(files, lambda each: each.gpu)
@@ -38,7 +38,7 @@ def _zipped(files: Sequence[EvaluationFile]) -> bytes:
 _KERNEL = re.compile(
     r"^  (?P<name>\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context \d+, Stream "
 )
-"""How the tables of one kernel begin, see `runners.harness.profile.tables`."""
+"""Matches the start of a kernel's tables, see `runners.harness.profile.tables`."""
 _PERCENT = re.compile(
     r"^\s+(?P<what>Achieved Occupancy|Theoretical Occupancy|DRAM Throughput)"
     r"\s+%\s+(?P<share>\d+(?:\.\d+)?)\s*$"
@@ -47,7 +47,7 @@ _NAME_MOST = 80
 
 
 def kernel_lines(log: str, most: int) -> Iterator[str]:
-    """A line for each of the first `most` kernels whose occupancy the log of a profile tells."""
+    """Yield a line for each of the first `most` kernels whose occupancy is in a profile's log."""
     found: list[tuple[str, dict[str, str]]] = []
     for line in log.splitlines():
         if head := _KERNEL.match(line):

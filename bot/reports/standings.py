@@ -1,4 +1,4 @@
-"""A leaderboard, a person's place on it, and both as CSV."""
+"""A leaderboard, a person's place on it, and leaderboards as CSV."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 BESIDE = 10
-"""Ranks of each GPU type where several are shown at once."""
+"""Ranks per GPU type when several are shown together."""
 
 
 _COLUMNS = (
@@ -30,7 +30,7 @@ _VS_FIRST = Column("vs first", numeric=True)
 _VS_REFERENCE = Column("vs reference", numeric=True)
 _LIGHT = (Column("of light", numeric=True),)
 _TIMED_BY = (Column("timed by"),)
-"""Where unlike machines serve one GPU type: their times are not quite comparable."""
+"""Shown when different machines serve one GPU type: their times are not quite comparable."""
 _TRIES = (Column("attempts", numeric=True), Column("submission", numeric=True))
 _ABSENT_COLUMNS = (
     Column("who"),
@@ -41,7 +41,7 @@ _ABSENT_COLUMNS = (
 
 
 def standings_report(leaderboard: BoardStandings) -> Report:
-    """The ranked table, then the people whose ranked runs did not pass."""
+    """Return the ranked table, then the people whose ranked runs did not pass."""
     blocks: list[Block] = [*standings_notes(leaderboard)]
     if leaderboard.entries:
         blocks.append(standings_table(leaderboard, leaderboard.entries))
@@ -53,7 +53,7 @@ def standings_report(leaderboard: BoardStandings) -> Report:
 
 
 def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
-    """The same in pages that each fit into a short message: ranks, then who is not ranked."""
+    """Return the same in pages that fit into a short message: ranks, then people without one."""
     ranks = standings_table(leaderboard, leaderboard.entries)
     tables = [
         *_chunks(ranks, 12 if _unlike(leaderboard) else 15, 24),
@@ -68,7 +68,7 @@ def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
 
 
 def standings_beside(leaderboards: Sequence[BoardStandings]) -> Report:
-    """The best of several GPU types of one board, each with its own ranks."""
+    """Return the best of several GPU types of one board, each with its own ranks."""
     blocks: list[Block] = []
     for each in leaderboards:
         best = next(_chunks(standings_table(each, each.entries), BESIDE, 24), None)
@@ -79,7 +79,7 @@ def standings_beside(leaderboards: Sequence[BoardStandings]) -> Report:
 
 
 def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:
-    """Tables of so many rows, with no cell longer than `most`: 1,500 characters at the widest."""
+    """Yield tables of `size` rows with cells cut to `most`: 1,500 characters at the widest."""
     for start in range(0, len(table.rows), size):
         rows = table.rows[start : start + size]
         short = tuple(tuple(_first_line(cell, most) for cell in row) for row in rows)
@@ -92,7 +92,7 @@ def _turned(number: int, pages: int) -> Iterator[Text]:
 
 
 def _shortened(leaderboard: BoardStandings) -> Iterator[Text]:
-    """What stands above the ranks, a line each."""
+    """Yield the notes above the ranks, cut to one line each."""
     for text in standings_notes(leaderboard):
         yield Text(_first_line(text.text, 150), text.tone)
 
@@ -105,7 +105,7 @@ def _title(leaderboard: BoardStandings) -> str:
 
 
 def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
-    """What stands above the ranks: the deadline, and what is said of this task version."""
+    """Yield the notes above the ranks: the deadline, and notes on this task version."""
     deadline = leaderboard.board.deadline
     if deadline is not None:
         yield Text(f"deadline {show_deadline(deadline)}", Tone.QUIET)
@@ -128,7 +128,7 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
 
 
 def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) -> Table:
-    """A row for each of these entries of the leaderboard."""
+    """Return a row for each of these entries of the leaderboard."""
     shared = Counter(entry.rank for entry in leaderboard.entries)
     light_ns = leaderboard.speed_of_light_ns
     several = _unlike(leaderboard)
@@ -153,19 +153,19 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
 
 
 def _unlike(leaderboard: BoardStandings) -> bool:
-    """Whether several pools of machines timed the entries."""
+    """Return whether several pools of machines timed the entries."""
     return len({entry.score.pool for entry in leaderboard.entries}) > 1
 
 
 def _compared(leaderboard: BoardStandings, value: ScoreValue) -> str:
-    """How many times faster than the reference, or while its time is unknown slower than first."""
+    """Return the speedup over the reference, or, while its time is unknown, the factor to first."""
     if leaderboard.reference is not None:
         return show_factor(speed_up(leaderboard.reference, value))
     return f"{value.time_ns / leaderboard.entries[0].score.value.time_ns:.2f}x"
 
 
 def absent_table(refused: Sequence[FailedRun]) -> Table:
-    """A row for each of these people who are not ranked."""
+    """Return a row for each of these people without a rank."""
     rows = tuple(_absent(refusal) for refusal in refused)
     return Table("not ranked", _ABSENT_COLUMNS, rows)
 
@@ -189,7 +189,7 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def placement_line(place: Placement) -> Text:
-    """One GPU type in a few words, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
+    """Return one GPU type in a few words, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
     time = show_time(place.value.time_ns, place.value.half_width_ns)
     if place.reference is not None:
         time += f" ({show_factor(speed_up(place.reference, place.value))} vs reference)"
@@ -202,14 +202,14 @@ def placement_line(place: Placement) -> Text:
 
 
 def standing_line(standing: Standing) -> str:
-    """A place on a board in a line, such as `1st: Ada, 29.14 us ± 0.06 (#17)`."""
+    """Return a standing in one line, such as `1st: Ada, 29.14 us ± 0.06 (#17)`."""
     score = standing.score
     time = show_time(score.value.time_ns, score.value.half_width_ns)
     return f"{ordinal(standing.rank)}: {one_line(score.person_name)}, {time} (#{score.submission})"
 
 
 def ordinal(number: int) -> str:
-    """The number as a rank is spoken: 1st, 2nd, 11th."""
+    """Return a rank as an ordinal: 1st, 2nd, 11th."""
     if number % 100 in {11, 12, 13}:
         return f"{number}th"
     return f"{number}{_ENDINGS.get(number % 10, 'th')}"
@@ -222,7 +222,7 @@ COLUMNS = (
 
 
 def standings_csv(leaderboards: Iterable[BoardStandings]) -> str:
-    """A line for each entry of each leaderboard, times in nanoseconds; no name is a formula."""
+    """Return a line per leaderboard entry, times in ns; names cannot be formulas."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(COLUMNS)

@@ -1,4 +1,4 @@
-"""A submission: where each of its jobs stands, and how its evaluations ended."""
+"""A submission: the state of each of its jobs, and the results of its evaluations."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ IN_PROCESS = (
 )
 
 SHOWN = 8
-"""Rounds whose medians are told, and kernels whose occupancy is."""
+"""The most rounds whose medians are shown, and kernels whose occupancy is."""
 _CASE_COLUMNS = (
     Column("case"),
     Column("arguments"),
@@ -60,7 +60,7 @@ _CASE_COLUMNS = (
 def evaluation_report(
     evaluation: Evaluation, title: str | None = None, *, cost: float | None = None
 ) -> Report:
-    """Everything that an evaluation says; hand in a disclosed one where it is not one's own."""
+    """Return everything in an evaluation; for other viewers, pass a disclosed one."""
     blocks: list[Block] = [verdict_line(evaluation, cost)]
     if evaluation.message:
         blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
@@ -87,7 +87,7 @@ def evaluation_report(
 
 
 def verdict_line(evaluation: Evaluation, cost: float | None = None) -> Text:
-    """The verdict in words, where it fell, how long the whole evaluation took, and its cost."""
+    """Return the verdict, the stage that failed, the evaluation's duration, and its cost."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
     words = VERDICT_WORDS[evaluation.verdict]
     spent = f"{evaluation.wall_s:.1f} s in all{_gpu_time(evaluation)}"
@@ -111,14 +111,14 @@ def _cut_short(evaluation: Evaluation) -> Iterator[str]:
 
 
 def _gpu_time(evaluation: Evaluation) -> str:
-    """For how long GPUs were in use, where the time in all does not say it."""
+    """Return the GPU time, if it differs from the total time."""
     if evaluation.gpu_s == evaluation.wall_s:
         return ""
     return f", {evaluation.gpu_s:.1f} GPU seconds"
 
 
 def _runs(cases: Sequence[CaseResult]) -> Iterator[str]:
-    """The raw runs of each benchmark: how many, how far apart, and the median of each round."""
+    """Yield the raw runs of each benchmark: number, spread, and the median of each round."""
     for case in cases:
         rounds = () if case.measurement is None else case.measurement.samples
         every = sorted(sample for each in rounds for sample in each)
@@ -137,7 +137,7 @@ def _tone(verdict: Verdict) -> Tone:
 
 
 def _rows(cases: Sequence[CaseResult]) -> Iterator[tuple[str, ...]]:
-    """One row per case, numbered from 1 within its kind."""
+    """Yield one row per case, numbered from 1 within its kind."""
     numbers: Counter[CaseKind] = Counter()
     for case in cases:
         numbers[case.kind] += 1
@@ -159,7 +159,7 @@ def _row(number: int, case: CaseResult) -> tuple[str, ...]:
 
 
 def compiled_line(compiled: Compiled) -> str:
-    """What the compiler told of a kernel of device code, in one line."""
+    """Return what the compiler reported about a kernel of device code, in one line."""
     stores, loads = compiled.spill_stores, compiled.spill_loads
     spills = (
         f"{stores} bytes stored and {loads} loaded in spills" if stores or loads else "no spills"
@@ -172,7 +172,7 @@ def compiled_line(compiled: Compiled) -> str:
 
 
 def machine_line(environment: Environment) -> str:
-    """The machine and its software in one line."""
+    """Return the machine and its software in one line."""
     parts = [environment.gpu if environment.gpu != "CPU" else "", environment.cpu]
     parts += [f"{environment.cores} cores", environment.platform, f"Python {environment.python}"]
     parts += [f"torch {environment.torch}"] if environment.torch else []
@@ -183,7 +183,7 @@ def machine_line(environment: Environment) -> str:
 
 
 def isolation_line(isolation: Isolation) -> str:
-    """The layers of the sandbox that were there, and those that were not."""
+    """Return the present and the missing layers of the sandbox."""
     layers = ", ".join(isolation.layers) or "no layer"
     line = f"sandbox: {isolation.outer}; {layers}"
     if not isolation.missing:
@@ -193,7 +193,7 @@ def isolation_line(isolation: Isolation) -> str:
 
 
 def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) -> Report:
-    """One line per job while it moves, the whole evaluation once there is one, and its files."""
+    """Return one line per running job, the evaluations of ended ones, and the files."""
     submission = progress.submission
     title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
     blocks: list[Block] = []
@@ -212,13 +212,13 @@ def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) 
 
 
 def warning_of(progress: SubmissionStatus) -> str:
-    """What its person should know until the judge has said; empty when there is nothing."""
+    """Return the warning for its submitter until it is judged; empty when there is none."""
     waits = any(job.evaluation is None for job in progress.jobs)
     return progress.submission.warning if waits else ""
 
 
 def job_line(progress: JobStatus) -> Text:
-    """One job in a few words, such as `CPU: timing 2/5`."""
+    """Return one job in a few words, such as `CPU: timing 2/5`."""
     job = progress.job
     if progress.evaluation is not None:
         passed = progress.evaluation.verdict is Verdict.PASSED

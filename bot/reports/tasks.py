@@ -1,4 +1,4 @@
-"""A task: its files, its check, what an upload holds, what an update changes."""
+"""A task: its files, its check, the contents of an upload, the changes of an update."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -16,9 +16,9 @@ from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
 
 _STEPS = 500_000
-"""What each comparison of two files may take."""
+"""The most steps for comparing two files."""
 _SHORT = 60
-"""Longer values are shown in the difference alone."""
+"""Longer values are shown only in the diff."""
 _APART = frozenset({"description", "files", "tests", "benchmarks", "version_note"})
 _COLUMNS = (Column("what"), Column("now"), Column("then"))
 
@@ -31,7 +31,7 @@ def change_report(
     gpus: Sequence[str],
     deadline: datetime | None,
 ) -> Report:
-    """A row for each thing that differs, then the difference line by line."""
+    """Return a row for each difference, then the diff line by line."""
     rows = [*_board_rows(board, gpus, deadline), *_task_rows(before, after)]
     title = f"What changes on {board.name}"
     if not rows:
@@ -44,7 +44,7 @@ def change_report(
 
 
 def task_difference(before: TaskDefinition, after: TaskDefinition) -> str:
-    """A unified diff of the task as it is understood, and of each of its files."""
+    """Return a unified diff of the task's settings, and of each of its files."""
     parts = [_diff("task", _written(before), _written(after))]
     parts += [
         _diff(name, before.files.get(name, ""), after.files.get(name, ""))
@@ -109,7 +109,7 @@ def _file_change(before: str | None, after: str | None) -> str:
 
 
 def _counted(before: str, after: str) -> str:
-    """How many lines come and go, such as `+3 -1 lines`."""
+    """Return the number of added and removed lines, such as `+3 -1 lines`."""
     old, new = lines_of(before), lines_of(after)
     kept = sum(
         each.size for each in BoundedMatcher(old, new, StepBudget(_STEPS)).get_matching_blocks()
@@ -120,7 +120,7 @@ def _counted(before: str, after: str) -> str:
 
 
 def _written(task: TaskDefinition) -> str:
-    """The task without its files, a line for each thing that can be told apart."""
+    """Return the task's settings without its files, one line each."""
     lines = [f"description: {line}" for line in task.description.splitlines()]
     for kind in ("tests", "benchmarks"):
         lines += [f"{kind}: {case}" for case in _cases(task, kind)]
@@ -141,7 +141,7 @@ def _diff(name: str, before: str, after: str) -> str:
 
 
 def task_report(board: Board, task: TaskDefinition) -> Report:
-    """The description, how much there is to pass, and every file."""
+    """Return the description, the number of tests and benchmarks, and every file."""
     cases = f"{len(task.tests)} tests, {len(task.benchmarks)} benchmarks"
     shown = shown_files(task, board.name)
     files = (Attachment(name, text.encode()) for name, text in shown.items())
@@ -155,7 +155,7 @@ def task_report(board: Board, task: TaskDefinition) -> Report:
 
 
 def template_report(board: Board, task: TaskDefinition, lang: str | None = None) -> Report:
-    """The template of a language, else the first, whose heading names the board.
+    """Return the template of a language, by default the first; its header names the board.
 
     UserError when the task has none, or none of this language.
     """
@@ -169,7 +169,7 @@ _TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.PLAIN, Level.INFO: Tone.QUI
 
 
 def task_check_report(report: TaskReport) -> Report:
-    """One line per finding, under the verdict on the whole."""
+    """Return one line per finding, below the overall verdict."""
     lines = tuple(_line(finding) for finding in report.findings)
     if not report.dry_run:
         lines += (Text(f"its solutions were not run: {report.obstacle}", Tone.BAD),)
@@ -188,7 +188,7 @@ def _line(finding: Finding) -> Text:
 
 
 def step_line(step: CheckStep, *, with_gpu: bool) -> str:
-    """One run of a check in a few words, such as `solutions/correct/fast.py: test 3/5`."""
+    """Return one run of a check in a few words, such as `solutions/correct/fast.py: test 3/5`."""
     state = _state(step)
     words = state if state.startswith(step.name) else f"{step.name}: {state}"
     return f"{step.gpu}: {words}" if with_gpu else words
@@ -203,7 +203,7 @@ def _state(step: CheckStep) -> str:
 
 
 def found_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
-    """How much there is of everything, and what could be better about it."""
+    """Return the contents of the upload in numbers, and possible improvements."""
     task, shipped = parsed.task, solutions(bundle)
     right = sum(each.expect is Verdict.PASSED for each in shipped)
     counts = (
