@@ -1,1 +1,1 @@
-"""The command line door: the `podium` command."""
+"""The command line front end: the `podium` command."""

@@ -1,6 +1,6 @@
 """The `podium` command: lists the commands of the folder `commands`, and runs one of them.
 
-The list is read from the text of their files. Importing them all would take most of a second, so
+The list is parsed from the text of their files. Importing them all would take most of a second, so
 only the command that runs is imported.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.app.installation import Installation
 
 _INTERRUPTED = 130
-"""What the parser makes of Ctrl-C."""
+"""The parser's exit code for Ctrl-C."""
 _GROUP = re.compile(r'^GROUP = "(.+)"$', re.MULTILINE)
 _COMMAND = re.compile(r'^def ([a-z]\w*)\(.*?^    """(.+?)(?:"""|\n\n)', re.MULTILINE | re.DOTALL)
 """A public function and the first paragraph of its docstring."""
@@ -39,9 +39,9 @@ class CommandHelp:
 
 
 def listed() -> tuple[CommandHelp, ...]:
-    """Return every command by name, as the text of the files in `commands` has it.
+    """Return every command by name, parsed from the text of the files in `commands`.
 
-    A file with a `GROUP` is one command, named as the file, and its public functions are the
+    A file with a `GROUP` is one command, named after the file, and its public functions are the
     subcommands. In any other file each public function is a command.
     """
     found = (each for file in plugins.names(commands) for each in _commands_of(file))
@@ -60,7 +60,7 @@ def _commands_of(file: str) -> Iterator[CommandHelp]:
 
 
 def build(name: str = "") -> TyperGroup:
-    """Return the application: the command of this name, and of all others only their help."""
+    """Return the application with this command, and only the help of all others."""
     app = typer.Typer(
         name="podium",
         help="Leaderboards for GPU kernels that people can trust.",
@@ -116,7 +116,7 @@ def _options(
 def run(arguments: Sequence[str], installation: "Installation | None" = None) -> int:
     """Run one command line; return its exit code, never raise.
 
-    Without an installation, a command that needs one makes it from the environment.
+    Without an installation, a command that needs one creates it from the environment.
     """
     name = next((each for each in arguments if not each.startswith("-")), "")
     try:
@@ -124,7 +124,7 @@ def run(arguments: Sequence[str], installation: "Installation | None" = None) ->
             args=list(arguments), prog_name="podium", standalone_mode=False, obj=installation
         )
         if result == _INTERRUPTED:
-            raise KeyboardInterrupt  # noqa: TRY301 - the same end as one from a command
+            raise KeyboardInterrupt  # noqa: TRY301 - handled like one from a command
     except typer.Exit as ended:
         return ended.exit_code
     except BaseException as error:  # noqa: BLE001  the outermost handler: every error ends here

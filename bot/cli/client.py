@@ -1,4 +1,4 @@
-"""What a command requests of Podium for one person, on this machine or at a server elsewhere."""
+"""One person's client of Podium, on this machine or at a remote server."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from bot.app.servers import Say
 
 _LOOKS = 15
-"""So often in the time of a lease `look_s` lets a command check for a judge."""
+"""How often per lease a command checks for a judge (`look_s`)."""
 
 
 class Client(Protocol):
-    """What a command can request of Podium; the person acts in every request.
+    """A person's client of Podium, in whose name every request is made.
 
-    UserError for what the person should change, StoreError while Podium is unavailable.
+    UserError for the person's errors, StoreError while Podium is unavailable.
     """
 
     @property
@@ -52,11 +52,11 @@ class Client(Protocol):
 
     @property
     def suffix(self) -> str:
-        """Return what a further command needs to come here too, such as ` --server URL`."""
+        """Return what a further command needs to use the same Podium, such as ` --server URL`."""
         ...
 
     async def whoami(self) -> str:
-        """The person's name."""
+        """Return the person's name."""
         ...
 
     async def submit(
@@ -70,62 +70,62 @@ class Client(Protocol):
         ...
 
     async def cancel(self, number: SubmissionId) -> int:
-        """Stop a submission; return how many of its jobs had not ended."""
+        """Stop a submission; return how many unfinished jobs it had."""
         ...
 
     async def withdraw(self, number: SubmissionId, reason: str) -> None:
-        """Take a submission off its board for good; its result stays."""
+        """Take a submission off its board permanently; its result stays."""
         ...
 
     async def status(self, number: SubmissionId) -> SubmissionStatus:
-        """Return the present status of a submission."""
+        """Return the current status of a submission."""
         ...
 
     def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
-        """The status now and whenever it has changed, up to the final one."""
+        """Yield the status now and after each change, up to the final one."""
         ...
 
     async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
-        """The profiler's reports of a submission."""
+        """Return the profiler's reports of a submission."""
         ...
 
     async def boards(self) -> Sequence[Board]:
-        """The boards that this person may see, by name."""
+        """Return the boards that this person may see, by name."""
         ...
 
     async def standings(
         self, board: str, gpu: str | None, version: int | None
     ) -> Sequence[BoardStandings]:
-        """The leaderboards of a board; without a version, of its present task version."""
+        """Return the leaderboards of a board, by default of its current task version."""
         ...
 
     async def template(self, board: str, language: str | None) -> bytes:
-        """A board's template of a language, else its first; UserError where there is none."""
+        """Return a board's template of a language, by default the first; UserError without one."""
         ...
 
     async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
-        """The person's own submissions, newest first."""
+        """Return the person's own submissions, newest first."""
         ...
 
     async def publish(
         self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
     ) -> Sequence[Released]:
-        """Put tasks on their boards, each checked first, as this person whomever a draft names.
+        """Publish tasks on their boards after a check, as this person whatever a draft says.
 
         UserError when one must not be published; with `unchecked` no task is checked.
         """
         ...
 
     def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
-        """Everything of a board, from the head of the export to its end."""
+        """Yield everything of a board, from the head of the export to its end."""
         ...
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
-        """The connected workers, and the time there."""
+        """Return the live workers, and the current time there."""
         ...
 
     def attending(self, say: "Say") -> AbstractAsyncContextManager[None]:
-        """Until left, judge here if no other process is to judge this queue."""
+        """Until the block ends, judge here if no other process is to judge this queue."""
         ...
 
     async def lack(self, number: SubmissionId) -> str | None:
@@ -143,7 +143,7 @@ class Client(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalClient:
-    """What `viewer` may do on the opened data folder of an installation."""
+    """The client on the opened data folder of an installation, with the rights of `viewer`."""
 
     installation: "Installation"
     podium: "OpenPodium"
@@ -240,7 +240,7 @@ class LocalClient:
         try:
             gpus = await awaited(self.podium.store, number)
         except StoreError:
-            return None  # the command that follows it waits for the database, with a limit
+            return None  # the next command waits for the database, with a limit
         if not gpus:
             return None
         return (

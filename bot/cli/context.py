@@ -1,6 +1,6 @@
-"""What every command is given: the installation, where to write, and the shared options.
+"""What every command receives: the installation, the consoles, and the shared options.
 
-Functions import what only a running command needs, because `--help` should not wait for it.
+Functions import what only a running command needs, so that `--help` does not wait for it.
 """
 
 import getpass
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.domain.accounts import Person
 
 _READ_AT_MOST = 32 << 20
-"""Enough to say how much too large a file is, and too little to fill the memory."""
+"""Enough to report how much too large a file is, without filling the memory."""
 
 DataFolder = Annotated[
     Path | None,
@@ -36,7 +36,7 @@ DataFolder = Annotated[
 _LONGEST_NAME = 64
 
 STREAM = Path("-")
-"""In the place of a file: stdin or stdout."""
+"""Instead of a file: stdin or stdout."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone, on stdout")]
 LogToStderr = Annotated[
@@ -60,7 +60,7 @@ ServerUrl = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which Podium a command is for, as its options say, and as whom."""
+    """Which Podium a command uses, by its options, and as whom."""
 
     data: Path | None = None
     server: str | None = None
@@ -69,19 +69,19 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The installation, a console for results, and one for progress and errors."""
+    """The installation, a console for results, and another for progress and errors."""
 
     installation: "Installation"
     out: Console
     err: Console
 
     def say(self, words: str) -> None:
-        """One line for people, apart from the results."""
+        """Print a line for people, separate from the results."""
         self.err.out(clean(words), highlight=False)
 
 
 def command_line(ctx: typer.Context) -> CommandLine:
-    """Return the command line of a running command; the environment says what is not given."""
+    """Return the context of a running command; the environment provides missing settings."""
     installation = _installation() if ctx.obj is None else ctx.obj
     return CommandLine(
         installation, Console(highlight=False), Console(stderr=True, highlight=False)
@@ -101,10 +101,10 @@ def _installation() -> "Installation":
 async def open_as_person(
     line: CommandLine, data: Path | None, actor: str | None, *, enters: bool = True
 ) -> AsyncIterator[tuple["OpenPodium", "Person"]]:
-    """Podium, opened, and who acts on it.
+    """Open Podium, and yield it with the person who acts on it.
 
-    With `enters` a new name gets an account; without it a name given by `--as` must have one, so
-    that a slip of the pen is said and makes nobody.
+    With `enters` a new name gets an account; without it, a name given by `--as` must have one, so
+    that a typo is an error and creates no account.
     """
     name = actor_name(actor)
     async with line.installation.at(data).open() as podium:
@@ -121,7 +121,7 @@ async def open_as_person(
 async def client_for_person(
     line: CommandLine, where: Where, *, enters: bool = True
 ) -> AsyncIterator["Client"]:
-    """The Podium that a command is for, as the person who acts there."""
+    """Yield the client of the Podium that a command uses, for the person who acts there."""
     from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
 
     url = _server(line, where)
@@ -138,7 +138,7 @@ async def client_for_person(
 
 @asynccontextmanager
 async def client_for_viewer(line: CommandLine, where: Where) -> AsyncIterator["Client"]:
-    """The Podium that a command is for, for somebody who only looks and needs no account."""
+    """Yield the client of the Podium that a command uses, for a reader without an account."""
     from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
 
     url = _server(line, where)
@@ -154,7 +154,7 @@ async def client_for_viewer(line: CommandLine, where: Where) -> AsyncIterator["C
 
 
 def _server(line: CommandLine, where: Where) -> str | None:
-    """The server's address; None for this machine. UserError when the options contradict it."""
+    """Return the server's address; None for this machine. UserError when options contradict."""
     from bot.app.servers import LOCAL  # noqa: PLC0415 - see the top
 
     if where.data is not None:
@@ -172,7 +172,7 @@ def _server(line: CommandLine, where: Where) -> str | None:
 
 
 def program() -> str:
-    """How this program was started, as it can be again in the same folder."""
+    """Return how this program was started, so that it can be started again from the same folder."""
     name = Path(sys.argv[0])
     if name.name != "podium":
         return f"{Path(sys.executable).name} -m bot"
@@ -180,12 +180,12 @@ def program() -> str:
 
 
 def viewer_here(person: PersonId = NOBODY) -> Viewer:
-    """Who sits at this machine can read its database: no board is hidden here."""
+    """Return a viewer who sees all boards, since this machine's user can read its database."""
     return Viewer(person, sees_all=True)
 
 
 def actor_name(actor: str | None) -> str:
-    """The name under which a person of this machine acts."""
+    """Return the name under which a user of this machine acts."""
     name = _user_name() if actor is None else actor.strip()
     if not name.isprintable() or not 1 <= len(name) <= _LONGEST_NAME:
         raise UserError("bad-name", f"a name has 1 to {_LONGEST_NAME} printable characters")
@@ -202,7 +202,7 @@ def _user_name() -> str:
 
 
 def read_submission(path: Path) -> bytes:
-    """A submission's bytes, however many are allowed; UserError when they cannot be read."""
+    """Return a submission's bytes, up to a generous limit; UserError when it is unreadable."""
     if path == STREAM:
         return sys.stdin.buffer.read(_READ_AT_MOST)
     try:

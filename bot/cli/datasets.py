@@ -1,4 +1,4 @@
-"""Writes tables into files, as CSV or as Parquet, piece by piece."""
+"""Writes tables to files, as CSV or Parquet, in parts."""
 
 import csv
 import importlib.util
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _AT_ONCE = 2000
-"""Lines of Parquet that are kept until they are written together."""
+"""Rows of Parquet that are buffered and written together."""
 
 
 class DataFormat(StrEnum):
-    """What a table's file may be."""
+    """The format of a table's file."""
 
     CSV = "csv"
     """For spreadsheets, and for everything else that reads text."""
     PARQUET = "parquet"
-    """For programs: typed, compressed, with what each column means in it."""
+    """For programs: typed, compressed, with descriptions of the columns."""
 
 
 def require(form: DataFormat) -> None:
-    """UserError unless tables of this form can be written here."""
+    """Raise UserError unless tables in this format can be written here."""
     if form is DataFormat.PARQUET and importlib.util.find_spec("pyarrow") is None:
         raise UserError(
             "no-parquet",
@@ -39,16 +39,16 @@ def require(form: DataFormat) -> None:
 
 
 class Writer(Protocol):
-    """Takes the lines of one table."""
+    """Writes the rows of one table."""
 
     def put(self, rows: Iterable[Row]) -> None:
-        """Write these lines."""
+        """Write these rows."""
         ...
 
 
 @contextmanager
 def made_whole(folder: Path) -> Iterator[Path]:
-    """A new folder, which has its name only once everything is in it; UserError for a taken one."""
+    """Yield a new folder, renamed to its name once complete; UserError when that exists."""
     if folder.exists():
         raise UserError("folder-exists", f"{folder}: there is such a folder; name another one")
     partial = folder.with_name(f"{folder.name}.partial")
@@ -65,7 +65,7 @@ def made_whole(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def written(folder: Path, table: DataTable, form: DataFormat) -> Iterator[Writer]:
-    """The file of a table, open for its lines."""
+    """Yield the writer of a table's file."""
     path = folder / f"{table.name}.{form}"
     with ExitStack() as stack:
         if form is DataFormat.CSV:
@@ -91,7 +91,7 @@ def _csv(path: Path, table: DataTable) -> Iterator[Writer]:
 
 
 class _ParquetFile:
-    """Keeps lines until there are many: each piece of a Parquet file costs some room of its own."""
+    """Buffers rows, because each group of rows in a Parquet file has its own overhead."""
 
     def __init__(self, schema: "pa.Schema", path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - a quarter of a second, for this command alone
@@ -108,7 +108,7 @@ class _ParquetFile:
             self._flush()
 
     def close(self) -> None:
-        """Write what waits, and what every Parquet file ends with."""
+        """Write the buffered rows, and the footer of the Parquet file."""
         self._flush()
         self._writer.close()
 
@@ -119,7 +119,7 @@ class _ParquetFile:
 
 
 def _sound(value: object) -> object:
-    """Text as UTF-8 can hold it: a file's name may have half of a character."""
+    """Return text that UTF-8 can encode: a file name may have a lone surrogate."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     return value

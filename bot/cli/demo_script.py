@@ -1,4 +1,4 @@
-"""What `podium demo` does: who enters which board with what, and whether all went as it must."""
+"""The script of `podium demo`: who submits what to which board, and the expected results."""
 
 import re
 from collections import Counter
@@ -18,12 +18,12 @@ WRONG_PER_BOARD = 3
 DOZEN = 12
 _HEADING = re.compile(r"^(\s*(?:#|//)!(?:PODIUM|POPCORN)\s+leaderboard\s+)\S+", re.MULTILINE)
 PREFIX = "demo-"
-"""Of the names of its boards, so that a task's own name stays free for its board."""
+"""The prefix of its boards' names, so that a task's own name stays free for its board."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoSubmission:
-    """One person's kernel for one board, and the verdict that it must get."""
+    """One person's kernel for one board, and its expected verdict."""
 
     person: str
     board: str
@@ -31,17 +31,17 @@ class DemoSubmission:
 
     @property
     def file_name(self) -> str:
-        """The file's name without its folders."""
+        """Return the file's name without its folders."""
         return self.solution.name.rsplit("/", maxsplit=1)[-1]
 
     @property
     def source(self) -> str:
-        """The shipped file, whose heading names the demo's board in place of the task's."""
+        """Return the shipped file, with the demo's board in its header instead of the task's."""
         return _HEADING.sub(rf"\g<1>{self.board}", self.solution.source, count=1)
 
 
 def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[DemoSubmission, ...]:
-    """Every right solution of each board, and some wrong ones, of as many kinds as there are."""
+    """Return every correct solution of each board, and some wrong ones of different kinds."""
     used: Counter[Verdict] = Counter()
     entries: list[DemoSubmission] = []
     for index, (board, solutions) in enumerate(boards):
@@ -58,10 +58,11 @@ def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[DemoSubmis
 def story(
     entries: Sequence[DemoSubmission], limits: Mapping[str, int]
 ) -> tuple[DemoSubmission, ...]:
-    """A dozen of the entries: one of each way to fail, and right ones, for these take longest.
+    """Return a dozen of the entries: one for each kind of failure, and few slow correct ones.
 
-    All right ones of one board, so that there are places to look at, then one each of the others.
-    `limits` has the seconds that each board gives a kernel: boards with little time come first.
+    All correct ones of one board, so that there are standings to see, then one for each other
+    board. `limits` has the seconds that each board allows a kernel: boards with little time come
+    first.
     """
     failing: dict[Verdict, DemoSubmission] = {}
     right: dict[str, list[DemoSubmission]] = {}
@@ -79,7 +80,7 @@ def story(
 
 
 def _rarest(wrong: list[Solution], used: Counter[Verdict]) -> list[Solution]:
-    """Some of the wrong solutions, of the kinds that were `used` least; they are counted there."""
+    """Return some wrong solutions of the kinds `used` least, and count them there."""
     chosen: list[Solution] = []
     while wrong and len(chosen) < WRONG_PER_BOARD:
         rarest = min(wrong, key=lambda each: used[each.expect])
@@ -90,12 +91,12 @@ def _rarest(wrong: list[Solution], used: Counter[Verdict]) -> list[Solution]:
 
 
 def _turned(by: int) -> Iterator[str]:
-    """The people, each board beginning with others, so that nobody is always first."""
+    """Yield the people in a rotated order for each board, so that the first one varies."""
     return (PEOPLE[(by + step) % len(PEOPLE)] for step in range(len(PEOPLE)))
 
 
 def surprises(entry: DemoSubmission, ended: SubmissionStatus) -> tuple[str, ...]:
-    """What went otherwise than it must for one entry, in words."""
+    """Return the unexpected results of one entry, in words."""
     found = []
     for job in ended.jobs:
         got = job.job.state.value if job.evaluation is None else job.evaluation.verdict.value
@@ -111,7 +112,7 @@ def surprises(entry: DemoSubmission, ended: SubmissionStatus) -> tuple[str, ...]
 def misplaced(
     entries: Sequence[DemoSubmission], people: Collection[PersonId], leaderboard: BoardStandings
 ) -> tuple[str, ...]:
-    """Who of the demo's people is ranked and must not be, or is not and must be, in words."""
+    """Return which of the demo's people are wrongly ranked or missing, in words."""
     board = leaderboard.board.name
     right, wrong = _expected(entries, board)
     ranked = {
@@ -131,7 +132,7 @@ def misplaced(
 
 
 def _expected(entries: Sequence[DemoSubmission], board: str) -> tuple[set[str], set[str]]:
-    """Who must be ranked on a board, and who must not."""
+    """Return who must be ranked on a board, and who must not."""
     mine = [entry for entry in entries if entry.board == board]
     right = {entry.person for entry in mine if entry.solution.expect is Verdict.PASSED}
     return right, {entry.person for entry in mine} - right

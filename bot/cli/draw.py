@@ -17,7 +17,7 @@ STYLES = {Tone.PLAIN: "", Tone.GOOD: "green", Tone.BAD: "red", Tone.QUIET: "dim"
 
 
 def draw(report: Report, console: Console) -> None:
-    """Write the report to the console in the way that suits what it is connected to."""
+    """Write the report to the console, in a format for a terminal or a pipe."""
     if not console.is_terminal:
         for line in plain_lines(report):
             console.out(line, highlight=False)
@@ -60,7 +60,7 @@ def _rich_table(table: Table) -> RichTable:
 
 
 def plain_lines(report: Report) -> Iterator[str]:
-    """The report without colour or width, for pipes, logs and screen readers."""
+    """Yield the report without color or width, for pipes, logs and screen readers."""
     yield one_line(report.title)
     for block in report.blocks:
         for line in _plain_block(block):

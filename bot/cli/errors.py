@@ -1,4 +1,4 @@
-"""The command line's one handler: every family of errors to its words and its exit code."""
+"""The command line's only error handler: converts each family of errors to text and exit code."""
 
 import json
 import secrets
@@ -15,25 +15,25 @@ from runners.contract.runner import RunnerError
 
 
 class ExitCode(IntEnum):
-    """What a finished command tells its caller."""
+    """The result of a command for its caller."""
 
     PASSED = 0
-    """It went well; where there is a verdict, it is `passed`."""
+    """Success; if there is a verdict, it is `passed`."""
     VERDICT = 1
-    """The verdict, or the check that was asked for, is a fail."""
+    """The verdict, or the requested check, failed."""
     USAGE = 2
-    """The person's doing: the message says what to change."""
+    """The person's error: the message says what to change."""
     OURS = 3
     """Our fault, or the machine's."""
     INTERRUPTED = 130
     """Ctrl-C."""
     UNREAD = 141
-    """The reader of the output has left, as `head` does."""
+    """The reader of the output has stopped reading, as `head` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is said and returned when a command did not reach its end."""
+    """The text and exit code of a command that failed."""
 
     exit_code: ExitCode
     code: str
@@ -41,7 +41,7 @@ class Failure:
 
 
 def report_error(error: BaseException, arguments: Sequence[str]) -> int:
-    """Say what ended a command, with `--json` on stdout as well; return the exit code."""
+    """Print the error, with `--json` on stdout as well; return the exit code."""
     failure = failure_of(error)
     if failure.message:
         err = Console(stderr=True, highlight=False)
@@ -53,7 +53,7 @@ def report_error(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The words and the exit code for an error; one of no family becomes an incident."""
+    """Return the text and exit code for an error; an unknown error becomes an incident."""
     leaf = _first_leaf(error)
     match leaf:
         case UserError():
@@ -69,14 +69,14 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def _broken_off(error: BaseException) -> Failure:
-    """What a person did: Ctrl-C, or `| head`, of which rich makes an exit."""
+    """Return an interruption by the person: Ctrl-C, or `| head`, which rich turns into an exit."""
     if isinstance(error, SystemExit):
         return Failure(ExitCode.UNREAD, "unread", "")
     return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")
 
 
 def _usage(error: typer.TyperException) -> str:
-    """The parser's words, without the type of the error which it found."""
+    """Return the parser's message, without the type of its error."""
     words = error.format_message().replace("Value error, ", "").rstrip(".")
     command = getattr(getattr(error, "ctx", None), "command_path", "podium")
     return f"{words}; see `{command} --help`" if words else ""
@@ -92,7 +92,7 @@ def _ours(error: StoreError | RunnerError) -> Failure:
 
 
 def _first_leaf(error: BaseException) -> BaseException:
-    """Of a group of errors that belong together, the first; groups come from task groups."""
+    """Return the first error of a group; groups come from task groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -104,7 +104,7 @@ def _incident(error: BaseException) -> Failure:
     from bot.app.logs import log_to_stderr  # noqa: PLC0415 - the same
 
     incident = secrets.token_hex(4)
-    if not structlog.is_configured():  # it ended before it opened anything
+    if not structlog.is_configured():  # the command failed before it opened anything
         log_to_stderr()
     structlog.get_logger(__name__).error(
         "unexpected error", action="incident", incident=incident, exc_info=error

@@ -29,33 +29,33 @@ Root = Annotated[
 _SETS = frozenset({".yaml", ".yml"})
 
 _DEPTHS = ("", "*/", "*/*/")
-"""A level's own folder, the folder of the levels, and the checkout that holds it."""
+"""The folder of a level, the folder of all levels, and the checkout that contains it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One task, read and well-formed; `problem` is what its competition says about it."""
+    """A parsed task; `problem` is its description in its competition."""
 
     place: Path
     bundle: TaskBundle
     task: TaskDefinition
     problem: CompetitionEntry | None = None
     strict: bool = True
-    """False where something in its task.yml was ignored with a warning."""
+    """False when something in its task.yml was ignored with a warning."""
 
     @property
     def gpus(self) -> tuple[str, ...]:
-        """The GPU types that its competition names."""
+        """Return the GPU types that its competition names."""
         return () if self.problem is None else self.problem.gpus
 
 
 def read_places(
     line: CommandLine, places: Sequence[Path], root: Path | None = None
 ) -> tuple[Listed, ...]:
-    """Every task that the places name: all of them are read before anything is done with one.
+    """Return every task of these places: all are read before anything is done with one.
 
-    A task takes files from beneath `root`; else from beneath the folder of its competition's
-    YAML, or where none lists it, from the folder around its own.
+    A task may use files below `root`; by default below the folder of its competition's YAML, or,
+    without one, below its own parent folder.
     """
     return tuple(listed for place in places for listed in _read(line, place, root))
 
@@ -72,7 +72,7 @@ def _read(line: CommandLine, place: Path, root: Path | None) -> Iterator[Listed]
 
 
 def _read_set(line: CommandLine, file: Path, root: Path) -> Iterator[Listed]:
-    """The tasks of a competition; what its files have and we do not know is said, and passed."""
+    """Yield the tasks of a competition; unknown keys are ignored with a warning."""
     competition = parse_competition(_content(file), str(file))
     _say(line, competition.warnings)
     for problem in competition.problems:
@@ -97,7 +97,7 @@ def _content(file: Path) -> bytes:
 
 
 def read_problems(place: Path, levels: Collection[int]) -> dict[str, str]:
-    """The sources by `levelN/file.py`; all levels where none is named, UserError for no problem."""
+    """Return sources by `levelN/file.py`; by default all levels. UserError for no problem."""
     place = place.resolve()
     files = {file for depth in _DEPTHS for file in place.glob(f"{depth}*.py")}
     wanted = {f"level{level}" for level in levels}
@@ -125,9 +125,9 @@ def _text(file: Path) -> str:
 
 
 def save(files: Iterable[tuple[str, EvaluationFile]], folder: Path) -> tuple[Path, ...]:
-    """Write each file under its name into the folder, made when new; UserError when it cannot be.
+    """Write the files to the folder, created if new; UserError when that fails.
 
-    A file of that name is replaced.
+    An existing file of the same name is replaced.
     """
     saved = []
     try:
@@ -141,5 +141,5 @@ def save(files: Iterable[tuple[str, EvaluationFile]], folder: Path) -> tuple[Pat
 
 
 def saved_line(saved: tuple[Path, ...]) -> str:
-    """What was written, in a line."""
+    """Return one line that lists the written files."""
     return f"saved {', '.join(map(str, saved))}" if saved else "there are no files to save"

@@ -1,4 +1,4 @@
-"""Follows evaluations and submissions: shows their progress, and waits for how they end."""
+"""Follows evaluations and submissions: shows their progress and waits for their results."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from bot.cli.client import Client
 
 _ABSENCES = 5
-"""So many checks in a row without a judge: enough time to restart one that was killed."""
+"""How many checks in a row without a judge are tolerated: time to restart a killed one."""
 
 
 class ProgressLines:
-    """One line per name, the newest words of each; a pipe gets a line per change instead."""
+    """One line per name, with its newest text; in a pipe, one line per change instead."""
 
     def __init__(self, console: Console, *, shown: int = 12) -> None:
         self._console = console
@@ -62,7 +62,7 @@ class ProgressLines:
             self._live.__exit__(kind, error, trace)
 
     def tell(self, name: str, words: Text, share: float | None = None) -> None:
-        """Give the newest words of a name, and how much of its present step is done, of 1."""
+        """Set the newest text of a name, and the progress of its current step from 0 to 1."""
         if self._lines.get(name) == (words, share):
             return
         self._lines.pop(name, None)
@@ -84,7 +84,7 @@ class ProgressLines:
 
 
 async def evaluate(runner: Runner, request: EvaluationRequest, lines: ProgressLines) -> Evaluation:
-    """One evaluation from start to end, without a database."""
+    """Return one evaluation, run without a database."""
     call = await runner.start(request)
     try:
         return await runner.wait(call, lambda step: _tell_step(lines, request, step))
@@ -103,7 +103,7 @@ def _tell_step(lines: ProgressLines, request: EvaluationRequest, step: Progress)
 async def follow(
     client: "Client", submission: SubmissionId, lines: ProgressLines, name: str
 ) -> SubmissionStatus:
-    """Tell every move of a submission until its end; gives how it ended."""
+    """Report each change of a submission until its end; return its final status."""
     async for reading in client.watch(submission):
         _show_status(lines, name, reading)
         if reading.is_final:
@@ -114,9 +114,9 @@ async def follow(
 async def follow_all(
     store: Store, names: Mapping[SubmissionId, str], lines: ProgressLines
 ) -> dict[SubmissionId, SubmissionStatus]:
-    """Tell every move of many submissions until all have ended; gives how each ended.
+    """Report each change of many submissions until all have ended; return the final status of each.
 
-    One subscription for all: a reader per submission would take the machine from the judge.
+    A single subscription: a reader per submission would compete with the judge for the machine.
     """
     ended: dict[SubmissionId, SubmissionStatus] = {}
     waiting = dict(names)
@@ -134,7 +134,7 @@ async def follow_all(
 
 
 def _moved(notice: Notice | None, waiting: Mapping[SubmissionId, str]) -> list[SubmissionId]:
-    """Whom a notice concerns; without one the oldest few, since notices may be lost."""
+    """Return the submissions of a notice; without one the oldest few, as notices may be lost."""
     if notice is None:
         return list(waiting)[:3]
     number = SubmissionId(int(notice.payload))
@@ -149,14 +149,14 @@ def _show_status(lines: ProgressLines, name: str, reading: SubmissionStatus) -> 
 
 
 def _share(reading: SubmissionStatus) -> float | None:
-    """How much of the present step is done, of the one job that moves."""
+    """Return the progress of the current step of the running job, from 0 to 1."""
     moving = [job for job in reading.jobs if job.evaluation is None and job.total]
     return moving[0].done / moving[0].total if len(moving) == 1 else None
 
 
 @contextmanager
 def stop_signals() -> Iterator[asyncio.Event]:
-    """An event that Ctrl-C or a polite kill sets; a second Ctrl-C breaks off what runs."""
+    """Yield an event that Ctrl-C or SIGTERM sets; a second Ctrl-C interrupts the running work."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     usual = getsignal(SIGINT)
@@ -178,7 +178,7 @@ def stop_signals() -> Iterator[asyncio.Event]:
 async def wait_for_result(
     line: CommandLine, client: "Client", number: SubmissionId, *, wait: bool
 ) -> SubmissionStatus:
-    """Return how a stored submission ended; without `wait`, its present status."""
+    """Return the result of a stored submission; without `wait`, its current status."""
     with _parting_words(line, client, number):
         if wait:
             await _warn(line, client, number)
@@ -190,14 +190,14 @@ async def wait_for_result(
 
 
 async def _warn(line: CommandLine, client: "Client", number: SubmissionId) -> None:
-    """Say at once what the door had to say of it."""
-    with suppress(StoreError):  # who follows it waits for Podium, and knows for how long
+    """Print the submission's warning at once."""
+    with suppress(StoreError):  # the follower waits for Podium, with its own limit
         if warning := (await client.status(number)).submission.warning:
             line.say(f"warning: {warning}")
 
 
 async def _followed(line: CommandLine, client: "Client", number: SubmissionId) -> SubmissionStatus:
-    """Waits for who judges it, and gives up once nobody is there who could."""
+    """Wait for the result; give up once no worker could judge it."""
     async with client.attending(line.say):
         with ProgressLines(line.err) as lines:
             async with asyncio.TaskGroup() as group:
@@ -208,7 +208,7 @@ async def _followed(line: CommandLine, client: "Client", number: SubmissionId) -
 
 
 async def _desertion(client: "Client", number: SubmissionId) -> None:
-    """SetupError once nobody is there who could judge it, and nobody comes in a while."""
+    """Raise SetupError when no worker could judge it, and none appears for a while."""
     absences = 0
     while True:
         await asyncio.sleep(client.look_s)
@@ -220,7 +220,7 @@ async def _desertion(client: "Client", number: SubmissionId) -> None:
 
 @contextmanager
 def _parting_words(line: CommandLine, client: "Client", number: SubmissionId) -> Iterator[None]:
-    """Says what becomes of a stored submission which this command does not see to its end."""
+    """Print what happens to a stored submission when this command ends before it."""
     try:
         yield
     except BaseException:
@@ -235,7 +235,7 @@ def _parting_words(line: CommandLine, client: "Client", number: SubmissionId) ->
 def print_result(
     line: CommandLine, ended: SubmissionStatus, *, wait: bool, as_json: bool
 ) -> ExitCode:
-    """Print how it ended, or that it is queued; return the exit code."""
+    """Print the result, or that it is queued; return the exit code."""
     if as_json:
         line.out.out(dumps(status_json(ended)), highlight=False)
     elif wait:
@@ -246,7 +246,7 @@ def print_result(
 
 
 def exit_code(ended: SubmissionStatus) -> ExitCode:
-    """Passed when every job passed; ours when a job was given up."""
+    """Return PASSED when every job passed; OURS when a job failed."""
     if any(each.job.state is JobState.FAILED for each in ended.jobs):
         return ExitCode.OURS
     verdicts = [each.evaluation.verdict for each in ended.jobs if each.evaluation is not None]

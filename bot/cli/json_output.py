@@ -1,4 +1,4 @@
-"""The JSON that commands print with `--json`; its keys are a promise."""
+"""The JSON that commands print with `--json`; its keys are stable."""
 
 import json
 
@@ -17,12 +17,12 @@ Json = dict[str, object]
 
 
 def dumps(value: object) -> str:
-    """One JSON text that a terminal cannot be harmed by: everything but ASCII is escaped."""
+    """Return JSON as ASCII, so that it cannot contain terminal escapes."""
     return json.dumps(value, allow_nan=False)
 
 
 def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
-    """What `podium judge --json` prints; `compiled` is null save for device code."""
+    """Return what `podium judge --json` prints; `compiled` is null except for device code."""
     compiled = evaluation.compiled
     value = score(task, evaluation)
     return {
@@ -39,7 +39,7 @@ def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
 
 
 def case_json(case: CaseResult) -> Json:
-    """One case; the numbers are null and the samples empty where nothing was timed."""
+    """Return one case; without a measurement, numbers are null and samples empty."""
     measured = case.measurement
     return {
         "spec": case.spec,
@@ -55,7 +55,7 @@ def case_json(case: CaseResult) -> Json:
 
 
 def standings_json(leaderboard: BoardStandings) -> Json:
-    """One leaderboard."""
+    """Return one leaderboard."""
     deadline = leaderboard.board.deadline
     return {
         "board": leaderboard.board.name,
@@ -74,7 +74,7 @@ def standings_json(leaderboard: BoardStandings) -> Json:
 
 
 def _reference_json(value: ScoreValue | None) -> Json | None:
-    """The time of the task's own reference, null while it is unknown."""
+    """Return the time of the task's own reference, null while it is unknown."""
     if value is None:
         return None
     return {"time_ns": value.time_ns, "half_width_ns": value.half_width_ns}
@@ -105,7 +105,7 @@ def _absent_json(refusal: FailedRun) -> Json:
 
 
 def task_report_json(report: TaskReport) -> Json:
-    """One task, checked on one GPU type."""
+    """Return one task, checked on one GPU type."""
     findings = [
         {"level": each.level.value, "file": each.file, "message": each.message}
         for each in report.findings
@@ -121,7 +121,7 @@ def task_report_json(report: TaskReport) -> Json:
 
 
 def released_json(released: Released) -> Json:
-    """One published task; `dry_run` has the GPU types on which it was run just now."""
+    """Return one published task; `dry_run` has the GPU types on which it was just run."""
     published = released.published
     deadline = published.board.deadline
     return {
@@ -137,7 +137,7 @@ def released_json(released: Released) -> Json:
 
 
 def status_json(status: SubmissionStatus) -> Json:
-    """One submission with its jobs."""
+    """Return one submission with its jobs."""
     submission = status.submission
     return {
         "submission": submission.id,
@@ -168,7 +168,7 @@ def _job_json(status: JobStatus) -> Json:
 
 
 def history_json(entry: HistoryEntry) -> Json:
-    """One submission of a history."""
+    """Return one submission of a history."""
     submission = entry.submission
     return {
         "submission": submission.id,
@@ -191,5 +191,5 @@ def history_json(entry: HistoryEntry) -> Json:
 
 
 def backup_json(made: BackupContents) -> Json:
-    """A backup that was written or read."""
+    """Return a backup that was written or read."""
     return {"made_at": made.made_at.isoformat(), "podium": made.podium, "rows": dict(made.rows)}

@@ -42,7 +42,7 @@ def cancel(
 
 
 async def _cancel(line: CommandLine, where: Where, submission: SubmissionId) -> tuple[int, bool]:
-    """How many jobs are stopped, and whether the submission has ended."""
+    """Return how many jobs are stopped, and whether the submission has ended."""
     async with client_for_person(line, where, enters=False) as client:
         jobs = await client.cancel(submission)
         return jobs, (await client.status(submission)).is_final

@@ -1,4 +1,4 @@
-"""`podium demo`: the whole main job on this machine, with real kernels, checked at the end."""
+"""`podium demo`: the whole main workflow on this machine, with real kernels, checked at the end."""
 
 import asyncio
 import time
@@ -53,7 +53,7 @@ class _Outcome:
     faults: tuple[str, ...]
     seconds: float
     example: Path
-    """The file of a right kernel, beneath its task's folder."""
+    """The file of a correct kernel, below its task's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def demo(
     if remove:
         _tell_removed(line, installation, asyncio.run(_remove(installation)))
         return ExitCode.PASSED
-    tasks = tasks or installation.examples  # any machine can judge those
+    tasks = tasks or installation.examples  # every machine can judge those
     if not installation.task_folders(tasks):
         raise UserError("no-tasks", f"{tasks}: no task in there; name a folder with --tasks")
     demonstration = _Demonstration(line, installation, tasks, rounds, whole)
@@ -115,7 +115,7 @@ class _Demonstration:
     whole: bool
 
     async def run(self) -> _Outcome:
-        """Everything from the tasks' folders to the standings."""
+        """Run everything from the task folders to the standings."""
         self.line.say("starting the database and the runner")
         async with (
             self.installation.open(exclusive=True) as podium,
@@ -143,7 +143,7 @@ class _Demonstration:
         return _Outcome(leaderboards, len(entries), faults, seconds, example)
 
     async def _tasks(self, offers: Sequence[Capabilities]) -> list[_Task]:
-        """Every task, with those of its solutions that can be handed in and judged here."""
+        """Return every task, with the solutions that can be submitted and judged here."""
         found = []
         for folder in self.installation.task_folders(self.tasks):
             bundle = self.installation.read_task(folder)
@@ -151,7 +151,7 @@ class _Demonstration:
                 each
                 for each in solutions(bundle)
                 if not any(missing_for(offer, each, gpu) for offer in offers for gpu in offer.gpus)
-                and await fault_of(each.source) is None  # refused at the door, and never judged
+                and await fault_of(each.source) is None  # refused when submitted, and never judged
             ]
             found.append(_Task(folder, parse_task(bundle), tuple(fit)))
         return found
@@ -163,7 +163,7 @@ class _Demonstration:
         tasks: Sequence[_Task],
         boards: set[str],
     ) -> None:
-        """Put these tasks on boards of all GPU types here, in place of an earlier demo's."""
+        """Publish these tasks on boards with all GPU types here, replacing an earlier demo's."""
         gpus = tuple(sorted({gpu for offer in offers for gpu in offer.gpus}))
         owner = await demo_owner(podium.store)
         requests = [
@@ -218,7 +218,7 @@ class _Demonstration:
 
 
 async def _people(podium: OpenPodium) -> dict[str, Person]:
-    """The demo's people, who are nobody of this machine, be the names the same."""
+    """Return the demo's people, distinct from this machine's users even with the same names."""
     ensure = podium.store.people.ensure
     return {name: await ensure(f"{DEMO}:{name.lower()}", name) for name in PEOPLE}
 
@@ -241,7 +241,7 @@ def _example(
     entries: Sequence[DemoSubmission],
     leaderboards: Sequence[BoardStandings],
 ) -> Path:
-    """The file of a right kernel, on the board with the most of them."""
+    """Return the file of a correct kernel on the board with the most of them."""
     most = max(leaderboards, key=lambda each: len(each.entries)).board.name
     folder = next(each.folder for each in tasks if each.board == most)
     name = next(entry.solution.name for entry in entries if entry.board == most)
@@ -261,7 +261,7 @@ def _draw(line: CommandLine, outcome: _Outcome) -> None:
 
 
 def _next(data: Path | None, example: Path) -> list[str]:
-    """What to type now, as it works in this folder."""
+    """Return the next commands to type in this folder."""
     podium = program()
     option = "" if data is None else f" --data {data}"
     up = f"{podium} up{option}"

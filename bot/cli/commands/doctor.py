@@ -1,4 +1,4 @@
-"""`podium doctor`: what is here, what is missing, and how to get it."""
+"""`podium doctor`: what is present, what is missing, and how to get it."""
 
 import asyncio
 

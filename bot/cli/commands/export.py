@@ -62,7 +62,7 @@ async def _export(
 
 
 async def _write(pieces: AsyncIterator[ExportPiece], folder: Path, form: DataFormat) -> None:
-    """Every piece into its file; a table that a later server has besides ours is passed over."""
+    """Write every piece to its file; unknown tables of a newer server are ignored."""
     (folder / "sources").mkdir()
     with ExitStack() as stack:
         tables = {

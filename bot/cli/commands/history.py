@@ -1,4 +1,4 @@
-"""`podium history`: what a person has submitted."""
+"""`podium history`: a person's submissions."""
 
 import asyncio
 from collections.abc import Sequence

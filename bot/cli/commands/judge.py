@@ -1,4 +1,4 @@
-"""`podium judge`: one evaluation here and now, without a database or a server."""
+"""`podium judge`: one evaluation right here, without a database or a server."""
 
 import asyncio
 import secrets
@@ -61,7 +61,7 @@ def judge(
     if grader is not None:
         definition = definition.model_copy(update={"grader": grader})
     source = acceptance.source_text(read_submission(submission))
-    parse_heading(source)  # refused here as it would be by a leaderboard
+    parse_heading(source)  # refused here like on a leaderboard
     acceptance.check_language(submission.name, definition.name, definition)
     order = _Order(definition, source, mode, gpu, rounds)
     evaluation = asyncio.run(_judge(line, order))
@@ -103,7 +103,7 @@ async def _evaluate(runners: Sequence[Runner], order: _Order, lines: ProgressLin
 
 
 def _usual_gpu(offers: list[Capabilities], task: TaskDefinition) -> str:
-    """The first GPU type there is, the CPU for tasks that ask for it or where there is none."""
+    """Return the first GPU type here; the CPU for CPU tasks, or when there is no GPU."""
     gpus = [gpu for offer in offers for gpu in offer.gpus if gpu != CPU]
     return CPU if task.device is Device.CPU or not gpus else gpus[0]
 

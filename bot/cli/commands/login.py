@@ -1,4 +1,4 @@
-"""`podium login` and `podium logout`: which server the commands of this user go to."""
+"""`podium login` and `podium logout`: which server a user's commands use."""
 
 import asyncio
 import sys
@@ -13,7 +13,7 @@ from bot.cli.json_output import dumps
 from bot.reports.escaping import one_line
 
 _LONGEST_LINE = 4096
-"""Characters that are read of a token which a pipe brings."""
+"""The most characters of a token read from a pipe."""
 
 
 def login(
@@ -66,7 +66,7 @@ def logout(
 
 
 def _from_now_on(url: str, chosen: str | None) -> str:
-    """Where commands go after the login; the environment may have another opinion."""
+    """Return where commands go after the login; environment variables may override it."""
     if chosen == url:
         return f"commands go there now; --server {LOCAL} asks this machine's own Podium"
     where = chosen or "this machine's own Podium"
@@ -77,7 +77,7 @@ def _from_now_on(url: str, chosen: str | None) -> str:
 
 
 def _asked(words: str) -> str:
-    """A token from a person, who does not see it again, or from a pipe."""
+    """Return a token typed without echo, or read from a pipe."""
     if sys.stdin.isatty():
         return str(typer.prompt(words, hide_input=True, err=True))
     return sys.stdin.readline(_LONGEST_LINE)

@@ -1,4 +1,4 @@
-"""`podium rerun`: hands an earlier submission in once more."""
+"""`podium rerun`: submits an earlier submission again."""
 
 import asyncio
 from typing import Annotated

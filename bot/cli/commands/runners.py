@@ -1,4 +1,4 @@
-"""`podium runners`: who judges now, with what, and how busy it is."""
+"""`podium runners`: the live workers, what they offer, and how busy they are."""
 
 import asyncio
 

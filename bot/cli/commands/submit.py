@@ -1,4 +1,4 @@
-"""`podium submit`: hands in a file and waits for its result."""
+"""`podium submit`: submits a file and waits for its result."""
 
 import asyncio
 from dataclasses import dataclass

@@ -85,7 +85,7 @@ async def _check(
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """What the command line says about the boards, over what a competition says."""
+    """The command line's options for boards; they override a competition's."""
 
     name: str | None
     gpus: tuple[str, ...]
@@ -95,7 +95,7 @@ class _Wish:
     pins: Pins
 
     def draft(self, listed: Listed) -> Draft:
-        """What is to become of one task. A competition says of each board when it ends, if ever."""
+        """Return the draft of one task. A competition sets the deadline of each board, or none."""
         problem = listed.problem
         deadline, endless = self.deadline, self.endless
         if problem is not None and deadline is None and not endless:
@@ -191,7 +191,7 @@ def pack(
     file = Path(f"{bundle.name}.zip") if out is None else out
     packed = write_zip(bundle)
     again = read_zip(packed, name=file.stem)
-    parse_task(again)  # as whoever takes it will read it
+    parse_task(again)  # parsed as its recipient will parse it
     try:
         file.write_bytes(packed)
     except OSError as error:
@@ -254,7 +254,7 @@ def import_(
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """Make the folder with all the files, or leave nothing."""
+    """Create the folder with all files, or leave nothing behind."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""`podium template`: a file to begin with."""
+"""`podium template`: writes a template."""
 
 import asyncio
 from dataclasses import dataclass
@@ -47,14 +47,14 @@ def template(
 
 
 async def _template(line: CommandLine, where: Where, wish: _Wish) -> str:
-    """Write the file; gives what a further command needs to go where this one went."""
+    """Write the file; return the options that a further command needs for the same server."""
     async with client_for_viewer(line, where) as client:
         _write(wish.file, await client.template(wish.board, wish.lang))
         return client.suffix
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Make the file; UserError where it is there already, for it may be somebody's work."""
+    """Create the file; UserError when it exists, as it may be somebody's work."""
     try:
         with file.open("xb") as made:
             made.write(content)

@@ -1,4 +1,4 @@
-"""`podium token`: lets people use the HTTP door and machines judge from elsewhere; ends that."""
+"""`podium token`: creates and revokes tokens for people and for remote workers."""
 
 import asyncio
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ PersonName = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """For whom a token is to be, and what it may: a worker's when `scope` is WORKER."""
+    """Whose token to create, and its scope; a worker's when `scope` is WORKER."""
 
     name: str
     scope: TokenScope

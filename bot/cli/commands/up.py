@@ -78,7 +78,7 @@ async def _serve(
 
 
 def _way_in(line: CommandLine, doors: Sequence["OpenDoor"]) -> list[str]:
-    """How the person at the machine signs in; a link goes to a terminal alone, and into no file."""
+    """Return how the user of this machine signs in; a link is only printed on a terminal."""
     pages = next((door for door in doors if door.name.startswith("web ")), None)
     if pages is None:
         return []
@@ -89,9 +89,9 @@ def _way_in(line: CommandLine, doors: Sequence["OpenDoor"]) -> list[str]:
 
 
 def _keep_what_is_here() -> None:
-    """What has been loaded stays until the end: never look through it for garbage again.
+    """Exclude all objects loaded so far from garbage collection.
 
-    Each time that the collector did, everybody who waited for an answer waited a tenth of a second.
+    Each collection of them delayed all waiting requests by a tenth of a second.
     """
     gc.collect()
     gc.freeze()
@@ -99,7 +99,7 @@ def _keep_what_is_here() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Up:
-    """What runs now."""
+    """The state of a running `podium up`."""
 
     data_dir: Path
     examples: Path
@@ -109,7 +109,7 @@ class _Up:
     doors: Sequence["OpenDoor"]
 
     def greeting(self, way_in: Sequence[str]) -> list[str]:
-        """For people, a line each."""
+        """Return the greeting for people, as lines."""
         podium = program()
         boards = ", ".join(self.boards) or f"none yet: {podium} task publish {self.examples}"
         marks = ["sign in", *[""] * len(way_in)]
@@ -126,7 +126,7 @@ class _Up:
         ]
 
     def shape(self) -> dict[str, object]:
-        """For programs."""
+        """Return the same as JSON for programs."""
         slots: Counter[str] = Counter()
         for _, offer in self.offers:
             slots.update(offer.gpus)

@@ -1,4 +1,4 @@
-"""`podium worker`: judges the queue of a database or of a server elsewhere, until Ctrl-C."""
+"""`podium worker`: judges the queue of a database or of a remote server, until Ctrl-C."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated
