@@ -109,7 +109,7 @@ class _Up:
     doors: Sequence["OpenDoor"]
 
     def greeting(self, way_in: Sequence[str]) -> list[str]:
-        """Return the greeting for people, as lines."""
+        """Return what people are shown at the start, as lines."""
         podium = program()
         boards = ", ".join(self.boards) or f"none yet: {podium} task publish {self.examples}"
         marks = ["sign in", *[""] * len(way_in)]
