@@ -33,7 +33,7 @@ class RunnerPool:
         self._changed = asyncio.Event()
         self._asked = False
         self.doubtful = asyncio.Event()
-        """Set when a runner failed to start a call, so that somebody refreshes soon."""
+        """Set when a runner failed to start a call, so that the offers are refreshed soon."""
 
     async def refresh(self) -> None:
         """Ask every runner for its offer; one that does not answer offers nothing."""
