@@ -143,10 +143,10 @@ class ClientConnection(SealedProtocol):
         super().__init__(**of_uvicorn)
         self.address = address
         self.making: asyncio.Task[object] | None = None
-        """Does the handshake, where there is one."""
+        """The task of the TLS handshake, if there is one."""
         self.is_made = False
         self.waits_since: float | None = None
-        """When the door began to wait for the client; None while it has a request to answer."""
+        """When the server began to wait for the client; None while a request is being answered."""
         self._connections = connections
         self._wait: _Wait | None = None
         self._deadline: asyncio.TimerHandle | None = None
