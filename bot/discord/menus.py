@@ -54,7 +54,7 @@ class GpuMenus(Question):
         for menu in self.menus:
             self.add_item(menu)
         self.left_out = tuple(gpus[sum(len(menu.options) for menu in self.menus) :])
-        """GPU types for which a message has no room; they can be named as an option."""
+        """GPU types that do not fit into the menus; they can be given as an option."""
 
     @override
     def chosen(self) -> tuple[str, ...]:
