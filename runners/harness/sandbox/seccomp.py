@@ -63,6 +63,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "swapoff": (168, 225),
     "swapon": (167, 224),
     "syslog": (103, 116),
+    "timer_create": (222, 107),  # its signal may be SIGCONT, which resumes a frozen process
     "umount2": (166, 39),
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
@@ -70,6 +71,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
 }
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
+_FCNTL = (72, 25)
 _IOCTL = (16, 29)
 _MEMFD_CREATE = (319, 279)
 _SOCKET = (41, 198)
@@ -77,6 +79,7 @@ _SOCKET = (41, 198)
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
+_F_SETSIG = 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: a vsock is in no network namespace."""
@@ -141,6 +144,7 @@ def instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     if not gpu:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _when(_CLONE[column], 0, _refuse_namespaces())
+    program += _when(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
     program += _when(_SOCKET[column], 0, _refuse_other_families())
     program += _when(_IOCTL[column], 1, _refuse_terminal_injection())
     return [*program, (_RETURN, 0, 0, _ALLOW)]

@@ -72,10 +72,6 @@ def _stop_threads(pid: int) -> None:
         return
 
 
-def _runs(pid: int) -> bool:
-    return any(state not in "TtZX" for state in thread_states(pid).values())
-
-
 def _cpu_ns(pid: int) -> int:
     """Return the CPU time of all threads of a process; 0 if it has exited."""
     try:
@@ -94,6 +90,8 @@ class CandidateProcess:
         self.loose = False
         """Whether it may run between requests, because no submitted code is in it."""
         self.strays: tuple[int, ...] = ()
+        self.stopped: frozenset[int] = frozenset()
+        """Those of them that were stopped, not exiting, when all were frozen."""
         self.used_at: dict[int, int] = {}
         self.ran_while_frozen = 0
         self.reaped = False
@@ -109,7 +107,7 @@ class CandidateProcess:
         _stop_threads(self.pid)
         self._await_stop()
         end = time.perf_counter_ns()
-        self.strays = descendants(self.pid)
+        self.strays, self.stopped = descendants(self.pid), frozenset()
         if self.strays:
             end = self._stop_all()
         self.used_at = {pid: _cpu_ns(pid) for pid in (self.pid, *self.strays)}
@@ -144,7 +142,9 @@ class CandidateProcess:
 
     def _stop_all(self) -> int:
         for _ in range(STOP_ROUNDS):
-            running = [pid for pid in (self.pid, *self.strays) if _runs(pid)]
+            states = {pid: set(thread_states(pid).values()) for pid in (self.pid, *self.strays)}
+            running = [pid for pid, found in states.items() if found - set("TtZX")]
+            self.stopped = frozenset(pid for pid, found in states.items() if found & set("Tt"))
             end = time.perf_counter_ns()
             if not running and not self._tells(_EVENTS):  # one of them may have woken the first
                 return end
@@ -155,18 +155,20 @@ class CandidateProcess:
         raise CandidateRanError("a process that it started did not stop")
 
     def verify_frozen(self) -> None:
-        """Raise CandidateRanError if the process was resumed, or started another, since the freeze.
+        """Raise CandidateRanError if a process was resumed, started or ended since the freeze.
 
         A stop can be undone from inside, by a timer whose signal is SIGCONT or by a child. What the
-        process started is not the judge's child, so only its CPU time shows that it ran. A busy
-        machine can look the same, so this is only counted, in `ran_while_frozen`.
+        process started is not the judge's child: it ran if it has ended, because a stopped process
+        cannot exit, or if it used CPU time. A busy machine can look like the latter, so that is
+        only counted, in `ran_while_frozen`.
         """
         if not self.frozen:
             return
         started = set(descendants(self.pid)) - self.used_at.keys()
-        if self._tells(_EVENTS) or started:
-            raise CandidateRanError("it ran while it was frozen")
         used = {pid: _cpu_ns(pid) for pid in self.used_at}
+        ended = any(used[pid] < self.used_at[pid] for pid in self.stopped)
+        if self._tells(_EVENTS) or started or ended:
+            raise CandidateRanError("it ran while it was frozen")
         more = sum(max(0, used[pid] - before) for pid, before in self.used_at.items())
         self.ran_while_frozen += more > RESTING_NS
         self.used_at = used

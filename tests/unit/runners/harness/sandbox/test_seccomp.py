@@ -56,7 +56,13 @@ def test_x32_calls_are_killed() -> None:
 
 @pytest.mark.parametrize(
     ("name", "numbers"),
-    [("ptrace", (101, 117)), ("unshare", (272, 97)), ("mount", (165, 40)), ("bpf", (321, 280))],
+    [
+        ("ptrace", (101, 117)),
+        ("unshare", (272, 97)),
+        ("mount", (165, 40)),
+        ("bpf", (321, 280)),
+        ("timer_create", (222, 107)),
+    ],
 )
 def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None:
     for machine, number in zip(ARCH, numbers, strict=True):
@@ -70,6 +76,15 @@ def test_clone_is_refused_exactly_with_a_namespace_flag(machine: str, flags: int
     namespaces = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
     expected = REFUSED | errno.EPERM if flags & namespaces else ALLOW
     assert verdict(machine, number, flags) == expected
+
+
+@BOTH
+@given(command=st.integers(0, 2**32 - 1))
+def test_no_descriptor_may_choose_its_signal(machine: str, command: int) -> None:
+    number = {"x86_64": 72, "aarch64": 25}[machine]
+    f_setsig = 10
+    expected = REFUSED | errno.EPERM if command == f_setsig else ALLOW
+    assert verdict(machine, number, 3, command) == expected
 
 
 @BOTH

@@ -282,6 +282,20 @@ def test_what_it_started_is_seen_to_run_by_its_processor_time(started: Started) 
     assert started.subject.ran_while_frozen == 1
 
 
+@pytest.mark.parametrize(
+    "started", ["import signal\nsignal.signal(17, 1)\n" + FAMILY], indirect=True
+)
+def test_what_exits_while_frozen_has_run(started: Started) -> None:
+    started.subject.freeze()
+    (child,) = started.subject.strays
+    os.kill(child, signal.SIGKILL)  # nothing waits for it: it is gone without a trace
+    while psutil.pid_exists(child):
+        time.sleep(0.001)
+
+    with pytest.raises(CandidateRanError, match="while it was frozen"):
+        started.subject.verify_frozen()
+
+
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
 def test_many_may_not_use_together_what_one_may(
     started: Started, monkeypatch: pytest.MonkeyPatch
@@ -353,7 +367,7 @@ def test_a_child_which_takes_no_stop_is_refused(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "STOP_ROUNDS", 3)
-    monkeypatch.setattr(process, "_runs", lambda pid: True)
+    monkeypatch.setattr(process, "thread_states", lambda pid: {pid: "R"})
 
     with pytest.raises(CandidateRanError, match="that it started did not stop"):
         started.subject.freeze()
