@@ -97,7 +97,6 @@ async def static(request: Request, digest: str, name: str) -> Response:
         raise HTTPException(HTTPStatus.NOT_FOUND)
     headers = {
         "Cache-Control": "public, max-age=31536000, immutable",
-        "X-Content-Type-Options": "nosniff",
         "Vary": "Accept-Encoding",
     }
     if not takes_gzip(request):

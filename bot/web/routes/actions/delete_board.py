@@ -46,7 +46,6 @@ async def hand_out(
     headers = {
         "Content-Disposition": f'attachment; filename="{file}"',
         "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff",
     }
     if not whole:
         headers["Podium-Parts"] = str(len(kept.zips))

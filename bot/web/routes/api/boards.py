@@ -88,7 +88,6 @@ def _text(text: str, name: str) -> Response:
     headers = {
         **NO_STORE,
         "Content-Disposition": f'attachment; filename="{name}"',
-        "X-Content-Type-Options": "nosniff",
     }
     return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
 

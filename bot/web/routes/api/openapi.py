@@ -176,7 +176,7 @@ def number_of(cursor: str | None) -> int | None:
     return int(cursor)
 
 
-NO_STORE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+NO_STORE = {"Cache-Control": "no-store"}
 
 
 def takes(kind: type[RequestBody], *, needed: bool = True) -> dict[str, Any]:

@@ -170,7 +170,6 @@ async def hand_out(
         "ETag": _state(kept.board, kept.submissions),
         "Podium-Parts": str(len(kept.zips)),
         "Content-Disposition": f'attachment; filename="{kept.board.name}-{part}.zip"',
-        "X-Content-Type-Options": "nosniff",
     }
     return Response(kept.zips[part - 1], headers=headers, media_type="application/zip")
 

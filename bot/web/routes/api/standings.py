@@ -113,7 +113,6 @@ def _headers(tag: str) -> dict[str, str]:
         "ETag": tag,
         "Cache-Control": "private, no-cache",
         "Vary": "Accept, Authorization, Cookie",
-        "X-Content-Type-Options": "nosniff",
     }
 
 

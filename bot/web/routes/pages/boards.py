@@ -149,7 +149,6 @@ async def season_data(
     headers = {
         "Cache-Control": "private, max-age=5",
         "Vary": "Authorization, Cookie",
-        "X-Content-Type-Options": "nosniff",
     }
     return Response(body, media_type="application/json", headers=headers)
 

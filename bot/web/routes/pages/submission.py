@@ -77,7 +77,7 @@ router = APIRouter(prefix="/submissions")
 Number = Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)]
 Choices = tuple[str, list[tuple[SubmissionId, str]]]
 """A group's name; each number in it with its label."""
-_DOWNLOAD = {"Cache-Control": "private, no-store", "X-Content-Type-Options": "nosniff"}
+_DOWNLOAD = {"Cache-Control": "private, no-store"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ router = APIRouter(prefix="/boards/{name}")
 _HEADERS = {
     "Cache-Control": "private, no-store",
     "Content-Disposition": "attachment",
-    "X-Content-Type-Options": "nosniff",
 }
 
 
