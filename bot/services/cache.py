@@ -36,7 +36,7 @@ class _Entry(Generic[Value]):
 
 
 class SharedCache(Generic[Value]):
-    """A cache of values by key; it drops the least recently used.
+    """A cache of values by key that drops the least recently used ones.
 
     A key contains everything that its value depends on, including who may see it.
     """

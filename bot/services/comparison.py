@@ -94,8 +94,8 @@ _FASTEST = 20
 class Comparable:
     """Submissions to the same board whose sources the viewer may read.
 
-    `versions` are by the same person, newest first; `own` are the viewer's, if that is somebody
-    else; `others` has the best of each other person, fastest first.
+    `versions` are by the same person, newest first; `own` are the viewer's, if the viewer is
+    somebody else; `others` has the best of each other person, fastest first.
     """
 
     versions: tuple[HistoryEntry, ...] = ()
@@ -106,7 +106,7 @@ class Comparable:
 async def comparable(
     store: Store, clock: Clock, viewer: Viewer, number: SubmissionId
 ) -> Comparable:
-    """Return what to compare it with; UserError `unknown-submission` if hidden from the viewer."""
+    """Return what to compare a submission with; UserError `unknown-submission` if it is hidden."""
     given = await visible_submission(store, viewer, number)
     board = await store.boards.get(given.board)
     if board is None:

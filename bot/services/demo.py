@@ -11,12 +11,12 @@ from bot.services.audit import audited
 
 _OWNER = f"{DEMO}:podium"
 _NOW = timedelta(seconds=-1)
-"""An age limit that includes what ended at this moment."""
+"""An age limit, below zero so that it includes what ends at this very moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The boards that were deleted, and those kept because others have submitted to them."""
+    """The boards that were deleted, and those kept because other people have submitted to them."""
 
     boards: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()

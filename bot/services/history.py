@@ -150,7 +150,7 @@ async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> P
 
 
 def _is_shown(given: Submission, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:
-    """Apply the rule of `lookup.visible_submission` on submissions of the system itself."""
+    """Apply the rule of `lookup.visible_submission` for submissions of the system itself."""
     board = boards.get(given.board)
     if board is None:
         return False

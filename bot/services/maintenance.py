@@ -1,4 +1,4 @@
-"""Requeues the jobs of lost workers; deletes old events."""
+"""Requeues the jobs of lost workers; deletes old events, notifications and idempotency keys."""
 
 import asyncio
 from contextlib import suppress
@@ -19,7 +19,7 @@ _log = structlog.get_logger(__name__)
 
 
 async def recover(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
-    """Requeue jobs with expired leases and delete old events, periodically, until `stop` is set."""
+    """Requeue jobs with expired leases and delete old data, periodically, until `stop` is set."""
     loop = asyncio.get_running_loop()
     forget_at = loop.time()
     while not stop.is_set():

@@ -23,7 +23,7 @@ class Decision:
 
 
 async def ban(store: Store, deed: Decision, identity: str) -> int:
-    """Keep a person from submitting and cancel their unfinished jobs; return how many.
+    """Keep a person from submitting; cancel their unfinished submissions and return how many.
 
     UserError when no person has this identity.
     """
@@ -50,7 +50,7 @@ async def disqualify(store: Store, deed: Decision, submission: SubmissionId) -> 
 
 
 async def withdraw(store: Store, viewer: Viewer, reason: str, submission: SubmissionId) -> None:
-    """Take one's own submission off its board permanently; its result stays."""
+    """Take the viewer's own submission off its board permanently; its result stays."""
     await own_submission(store, viewer, submission)
     if await store.moderation.exclusion_of(submission) is not None:
         raise UserError("off-board", f"submission {submission} is off its board already")
@@ -59,7 +59,7 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
 
 
 async def requalify(store: Store, deed: Decision, submission: SubmissionId) -> None:
-    """Rank a submission again that was taken off its board."""
+    """Rank a submission again after it was taken off its board."""
     subject = f"submission {submission}"
     async with audited(store, deed.actor, "requalify", subject, reason=deed.reason) as tx:
         if not await tx.moderation.include(submission):

@@ -1,4 +1,4 @@
-"""Whether each component works, what is queued and judged, how busy each GPU type is."""
+"""Says whether each component works, what is queued and judged, and how busy each GPU type is."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -22,7 +22,7 @@ from bot.services.publishing.request import TASKS
 from runners.contract.task import Mode
 
 AGAIN_AFTER = timedelta(days=1)
-"""How long after a job failed through our own fault another one is queued."""
+"""How long after a job failed through our own fault a new one is queued for its reference."""
 _NAME = "Podium"
 
 _log = structlog.get_logger(__name__)
@@ -43,7 +43,7 @@ async def time_references(store: Store, stop: asyncio.Event, *, every_s: float =
 
 
 async def order_references(store: Store) -> int:
-    """Queue a job for each reference without a time on a board; return how many.
+    """Queue a job for each reference of a board that is not timed yet; return how many.
 
     Several processes may do so at once: each reference is timed by one job.
     """

@@ -69,8 +69,8 @@ async def rejudge_standings(
 async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) -> tuple[int, int]:
     """Judge everyone's best submission to the version of this number by the current one.
 
-    Return how many there are and the current number; UserError when the viewer may not change the
-    board, or when there is nothing to judge.
+    Return how many are judged, and the current version's number. UserError when the viewer may not
+    change the board, or when there is nothing to judge.
     """
     await own_board(store, viewer, board.name)
     versions = await store.boards.versions(board.id)
@@ -96,7 +96,7 @@ async def best_of(store: Store, board: Board, version: TaskVersionId) -> tuple[S
 
 
 def _counts(submission: Submission) -> bool:
-    """Return whether it was ranked or still may be; failed and cancelled ones do not count."""
+    """Return whether it was or still may be ranked; failed and cancelled ones do not count."""
     ended_badly = submission.state in {SubmissionState.FAILED, SubmissionState.CANCELLED}
     return submission.mode is Mode.RANKED and not ended_badly
 

@@ -23,7 +23,7 @@ from bot.services.tokens import LOCAL, NewToken, caller_for
 
 LIFETIME = timedelta(days=14)
 MOST_SESSIONS = 20
-"""Of one person; another sign-in ends the oldest."""
+"""The most sessions of one person; another sign-in ends the oldest."""
 _LONGEST_LABEL = 60
 _POWER = {
     TokenScope.SESSION: TokenScope.PERSON,
@@ -61,7 +61,7 @@ async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) 
 
 
 async def sign_in_as(store: Store, clock: Clock, known: KnownPerson, label: str) -> NewToken:
-    """Start a session for a person identified by Discord; an admin's has all admin rights."""
+    """Start a session for a person identified by Discord, with all rights that they have."""
     person = await store.people.ensure(known.identity, known.name)
     return await _begin(store, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
 

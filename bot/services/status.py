@@ -93,11 +93,11 @@ async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePositio
 def waiting_time(
     own_s: Sequence[float], pool_s: Sequence[float], position: int, slots: int
 ) -> float | None:
-    """Return the seconds until the job at this position ends; None when nothing is known.
+    """Return the seconds until the job at this position, from 1, ends; None when nothing is known.
 
-    It starts after `position` jobs have ended; the first of those is assumed to be halfway through
-    its share of the time. While jobs wait, all `slots` are busy. With few known durations the
-    longest is used: short jobs end first, so the first durations are too short.
+    All `slots` are busy while jobs wait, so it starts after `position` jobs have ended; the first
+    of them is assumed to be halfway through. With few known durations the longest is used: short
+    jobs end first, so the first durations are too short.
     """
     if not pool_s or slots < 1:
         return None

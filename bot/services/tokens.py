@@ -64,7 +64,7 @@ async def create_token_for_caller(
     scope: TokenScope,
     lifetime: timedelta,
 ) -> NewToken:
-    """Create a token for a caller with a token; it has no more rights and no longer lifetime."""
+    """Create a token for a caller who has one; it has no more rights and no longer lifetime."""
     if SCOPES.index(scope) > SCOPES.index(asks.scope):
         words = f"a token of scope {asks.scope.word} makes none of scope {scope.word}"
         raise UserError("not-allowed", f"{words}; ask with one that may do as much")
@@ -142,9 +142,9 @@ async def list_tokens(store: Store, name: str) -> tuple[Token, ...]:
 async def revoke_access(
     store: Store, actor: PersonId, name: str, token: TokenId | None = None
 ) -> int:
-    """Revoke one token of a person, or all and the rights granted here; return how many.
+    """Revoke one token of a person, or all of them with the rights granted on this machine.
 
-    Revoking all also signs out every browser.
+    Returns how many tokens were revoked. Revoking all also signs out every browser.
     """
     person = await _known(store, name)
     async with audited(store, actor, "revoke-token", f"person {person.identity}") as tx:

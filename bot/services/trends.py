@@ -32,7 +32,7 @@ def _people(found: dict[str, tuple[Standing, ...]]) -> list[PersonScaling]:
 
 
 def _slowness(person: PersonScaling, firsts: dict[str, float]) -> float:
-    """Return the mean log of the person's slowdowns relative to the first place."""
+    """Return the mean logarithm of how much slower the person is than the first place."""
     ratios = [log(value.time_ns / firsts[gpu]) for gpu, value in person.values.items()]
     return fsum(ratios) / len(ratios)
 

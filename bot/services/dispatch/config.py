@@ -14,16 +14,19 @@ def _fresh_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class DispatchConfig:
-    """Settings of one dispatcher; the worker's name must be unique among live workers."""
+    """Settings of one dispatcher; the worker's name must be unique among live workers.
+
+    Names that end in `_s` are seconds.
+    """
 
     worker: str = field(default_factory=_fresh_name)
     lease: timedelta = timedelta(seconds=30)
     beat_s: float = 5.0
-    """Between heartbeats; after a missed one, enough of the lease must be left."""
+    """Between two heartbeats; after a missed one, enough of the lease must be left."""
     poll_s: float = 1.0
-    """Between polls of the queue when no notice arrives."""
+    """Between two polls of the queue when no notice arrives."""
     refresh_s: float = 15.0
-    """Between requests to the runners for their offers."""
+    """Between two requests to the runners for their offers."""
     call_s: float = 30.0
     """For a runner to start or stop a call."""
     ask_s: float = 150.0
@@ -44,7 +47,7 @@ class DispatchConfig:
     progress_s: float = 0.25
     """Between progress events of one job within one stage."""
     rounds: RoundPolicy | None = None
-    """Replaces the mode's rounds; jobs of the system itself always have the mode's."""
+    """Used instead of the mode's rounds; jobs of the system itself always have the mode's."""
     hurried: frozenset[PersonId] | None = None
-    """The people whose jobs `rounds` applies to; None: everyone."""
+    """The people to whose jobs `rounds` applies; None: everyone's."""
     limits: Limits = field(default_factory=Limits)

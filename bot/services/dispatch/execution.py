@@ -107,7 +107,7 @@ class ExecutionRequest:
 
     @property
     def limit_s(self) -> float:
-        """Return after how many seconds a silent runner is considered dead."""
+        """Return the seconds after which a silent runner is considered dead."""
         return self.request.task.limit_s(self.request.mode) + self.config.grace_s
 
 

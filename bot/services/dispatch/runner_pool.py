@@ -20,7 +20,7 @@ class CannotServeError(Exception):
 
 
 class RunnerPool:
-    """Hands out slots of runners that can serve a task."""
+    """Hands out slots of those runners that can serve a task."""
 
     def __init__(self, runners: Sequence[Runner], ask_s: float, worker: str = "") -> None:
         self._runners = {runner.name: runner for runner in runners}
@@ -83,7 +83,7 @@ class RunnerPool:
         }
 
     def may(self, name: str, pool: str) -> bool:
-        """Return whether a job pinned to this pool, or to none, may run on the runner."""
+        """Return whether a job pinned to this pool, or to none, may run on the named runner."""
         return pool in {"", pool_of(self._worker, name)}
 
     def offers(self) -> dict[str, Capabilities] | None:

@@ -99,7 +99,7 @@ def _require_sound(report: TaskReport, name: str) -> None:
 
 
 def _require_run(reports: Sequence[TaskReport], name: str) -> None:
-    """Require a run on at least one GPU type: the other reports say that they were not tried."""
+    """Require a run on at least one GPU type; reports of the others say why there was none."""
     if not any(report.dry_run for report in reports):
         raise UserError(
             "not-dry-run",

@@ -15,7 +15,7 @@ from bot.services.publishing.request import NO_BOARD, named_gpus
 from runners.contract.task import GPU_NAME, TaskDefinition
 
 _BOARD = re.compile(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""One word that a header can name; not a number, which would be a submission's."""
+"""A board's name: one word that a header can contain; not a number, as a submission has."""
 
 
 async def publish(
@@ -73,7 +73,7 @@ def _require_base(request: PublishRequest, name: str, board: Board | None) -> No
 
 
 async def is_new(store: Store, request: PublishRequest, task: TaskDefinition) -> bool:
-    """Return whether the board has never had this state of the task."""
+    """Return whether the board has never had exactly this task."""
     board = await store.boards.find(request.board_name(task))
     versions = () if board is None else await store.boards.versions(board.id)
     return digest(task) not in {version.digest for version in versions}
@@ -158,9 +158,9 @@ def _outside(board: Board) -> tuple[object, ...]:
 async def find_interrupted_publish(
     store: Store, request: PublishRequest, task: TaskDefinition
 ) -> Published | None:
-    """Return what an interrupted publish stored; None unless the board has just this task now.
+    """Return what an interrupted publish stored; None unless the board now has exactly this task.
 
-    Only for a request with `onto` whose publishing had begun; every other one must be refused.
+    Only for a request with `onto` whose publishing had begun; the caller refuses every other one.
     """
     board = await store.boards.find(request.board_name(task))
     version = None if board is None else await store.boards.version(board.task_version)

@@ -22,7 +22,7 @@ from runners.contract.runner import Runner
 from runners.contract.task import TaskDefinition
 
 NO_BOARD = TaskVersionId(0)
-"""Instead of a version: no board of this name may exist."""
+"""Stands for a version and means that no board of this name may exist."""
 
 
 REQUEST = TypeAdapter(PublishRequest)

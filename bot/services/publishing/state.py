@@ -32,7 +32,7 @@ class PublicationOutcome(BaseModel):
 
     title: str
     message: str = ""
-    """What was published, or why nothing was; empty when `report` says it."""
+    """What was published, or why nothing was published; empty when `report` says it."""
     report: TaskReport | None = None
     """The check that found errors."""
     board: BoardId | None = None
@@ -42,7 +42,7 @@ class PublicationOutcome(BaseModel):
     code: str = ""
     """Why nothing was published, as an error code."""
     reason: str = ""
-    """The same in the words of the command line."""
+    """Why nothing was published, in the words of the command line."""
     version: int = 0
     note: str = ""
     checked: tuple[tuple[str, str], ...] = ()
