@@ -64,10 +64,10 @@ def source_text(content: bytes) -> str:
 
 
 def _is_utf16(content: bytes) -> bool:
-    """Return whether it is text in two or four bytes per character, not a binary file."""
+    """Return whether it is text with two or four bytes per character, not a binary file."""
     if content.startswith((*_UTF16, b"\0\0\xfe\xff")):
         return True
-    # Source code is mostly ASCII, so every other byte is NUL then.
+    # Source code is mostly ASCII, so in UTF-16 every other byte is NUL.
     halves = content[::2], content[1::2]
     return len(content) % 2 == 0 and any(
         half.count(0) > _MANY * len(content) and b"\0" not in other
@@ -114,7 +114,7 @@ def file_name(name: str) -> str:
 
 
 def board_name(argument: str | None, heading: Heading) -> str:
-    """Return the chosen board's name; UserError when there is none, or two different ones."""
+    """Return the chosen board's name; UserError when none was chosen, or two different ones."""
     if argument is not None and heading.leaderboard not in {None, argument}:
         raise UserError(
             "heading-disagrees",

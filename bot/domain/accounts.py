@@ -22,7 +22,7 @@ class TokenScope(StrEnum):
     PERSON = "person"
     """To act for its person: to submit, for example."""
     ADMIN = "admin"
-    """To act for its person also as an admin, while the person is one."""
+    """To act for its person, as an admin too while the person is one."""
     WORKER = "worker"
     """To judge as the worker named by its label."""
     SESSION = "session"
@@ -116,7 +116,7 @@ class Caller(Viewer):
     is_creator: bool = False
     """Whether the person may create boards."""
     until: datetime | None = None
-    """When their token or session ends; None: at no set time."""
+    """When their token or session ends; None if it has no set end."""
 
 
 ANYBODY = Caller(NOBODY)
@@ -145,7 +145,7 @@ def require_person(asks: Caller) -> None:
 
 
 def require_acting(asks: Caller) -> None:
-    """Raise UserError for a caller who may only read: without an account, or by a read token."""
+    """Raise UserError for a caller who may only read: without an account, or with a read token."""
     require_person(asks)
     if asks.scope not in _ACTING:
         raise UserError("narrow-token", "this token only reads; make one that may submit")

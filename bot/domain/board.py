@@ -16,7 +16,7 @@ NOBODY = PersonId(0)
 class Viewer:
     """Who is looking, and their credentials: identity, roles, guild membership.
 
-    Each credential is set by a front end, such as `discord:17`, `discord-role:5` or
+    A front end sets each credential, such as `discord:17`, `discord-role:5` or
     `discord-guild:123`. `sees_all` is for admins, and for people at the machine that runs Podium,
     who could read its database anyway.
     """

@@ -28,8 +28,8 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
 def is_public(evaluation: Evaluation) -> bool:
     """Return whether all of it may be shown: it ended before any secret input was made.
 
-    A submission is built again for every round, so a build failure may come after secret inputs
-    too.
+    A submission is built again for every round, so even a build failure may come after secret
+    inputs.
     """
     begun = any(
         case.kind is CaseKind.BENCHMARK and case.status is not CaseStatus.SKIPPED

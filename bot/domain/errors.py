@@ -22,7 +22,7 @@ _FORMS = {
         "letter, a digit or _"
     ),
 }
-"""What a text that must match a pattern should be, in words."""
+"""By pattern, what a text must be to match it, in words."""
 
 
 class UserError(Exception):

@@ -33,11 +33,11 @@ PRIORITIES = {Mode.TEST: 30, Mode.BENCHMARK: 20, Mode.PROFILE: 20, Mode.RANKED: 
 
 
 HOUSE_PRIORITY = 0
-"""Of the system's own jobs, which time references: all other jobs go first."""
+"""The priority of the system's own jobs, which time references: all other jobs go first."""
 
 
 MOST_ATTEMPTS = 12
-"""Of one job in total, lost ones included: a job that crashes its worker must end too."""
+"""The most attempts at one job, including lost ones: a job that crashes its worker must end too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Heartbeat:
 
 
 SILENT_AFTER = timedelta(seconds=15)
-"""Three heartbeats of a worker."""
+"""How long a worker may miss its heartbeats: three of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ class BoardOverview:
     board: Board
     participants: int
     best: tuple[Score, ...]
-    """One per GPU type that has a score, in the board's order, of the present task version."""
+    """One per GPU type that has a score of the current task version, in the board's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class BoardStandings:
     `refused` has the latest failed ranked run of each person without a score here. `note` is the
     author's note on the version. `speed_of_light_ns` is the least time that the card allows, and
     `reference` the time of the task's own reference; None where unknown. `reference_failure` says
-    to the board's creator why the reference has no time. `in_process`: the task's own evaluation
-    timed the submissions, and nothing confirms its times.
+    to the board's creator why the reference has no time. `in_process` says that the task's own
+    evaluation timed the submissions, so that nothing confirms the times.
     """
 
     board: Board
@@ -91,7 +91,7 @@ class OwnStanding:
 
 @dataclass(frozen=True, slots=True)
 class PersonalBoard:
-    """A person's standings and submissions on a board; times are of the present task version."""
+    """A person's standings and submissions on a board; times are of the current task version."""
 
     board: Board
     standings: tuple[OwnStanding, ...]

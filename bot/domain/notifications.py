@@ -11,7 +11,7 @@ from bot.domain.scoring import Entrant, Score, Standing, entrants, indistinguish
 from bot.domain.times import show_deadline, show_time
 
 WORTH_TELLING = 10
-"""Losing a rank up to this one may be announced."""
+"""The lowest rank whose loss may be announced."""
 REMIND_BEFORE = timedelta(hours=24)
 
 

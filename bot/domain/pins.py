@@ -10,9 +10,9 @@ Pins = tuple[tuple[str, str], ...]
 """Pairs of a GPU type, listed once, and a pool as in `bot.domain.scoring.pool_of`."""
 
 ANY = "any"
-"""Instead of a pool: every pool may time the ranked jobs."""
+"""Stands for a pool and means that every pool may time the ranked jobs."""
 ALL = "*"
-"""Instead of a GPU type: every GPU type of the board."""
+"""Stands for a GPU type and means every GPU type of the board."""
 MOST_CHARACTERS = 80
 _POOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*( [A-Za-z0-9][A-Za-z0-9._-]*)?")
 
@@ -63,5 +63,5 @@ def show_pins(pins: Pins) -> str:
 
 
 def awaited_words(gpu: str, pool: str) -> str:
-    """Return what a job waits for if only this pool may time it; empty: any pool."""
+    """Return in words what a job waits for: its GPU type, and its pool unless that is empty."""
     return f"{gpu} of pool {pool}" if pool else gpu

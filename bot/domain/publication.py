@@ -37,7 +37,7 @@ class PublishRequest:
     strict: bool = True
     """False ignores unknown keys of task.yml, as for competitions."""
     pins: Pins = ()
-    """Changes of the pools that alone time its ranked jobs, see `bot.domain.pins`."""
+    """Changes to which pools alone may time its ranked jobs; see `bot.domain.pins`."""
 
     def board_name(self, task: TaskDefinition) -> str:
         """Return the name of the board."""
@@ -114,7 +114,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class NewRelease:
-    """A task zip; `wish` is the request, `place` where it is shown, both as JSON."""
+    """A task zip to publish; `wish` is the request, `place` is where it is shown, both as JSON."""
 
     door: str
     person: PersonId
@@ -125,7 +125,7 @@ class NewRelease:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A stored one with its state; `tries` counts the processes that began it, this one included.
+    """A stored publication; `tries` counts the processes that began it, including this one.
 
     `state` is a `PublicationState` as JSON, the same for every front end.
     """
@@ -141,7 +141,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class PublicationSummary:
-    """A release as it is shown, without its zip; nothing changes after `ended_at`."""
+    """A publication as it is shown, without its zip; nothing changes after `ended_at`."""
 
     id: ReleaseId
     person: PersonId

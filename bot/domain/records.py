@@ -61,7 +61,7 @@ class FailedRun:
 
 @dataclass(frozen=True, slots=True)
 class ScoreHistory:
-    """The scores of a leaderboard over time, oldest first: enough of `total` to draw them."""
+    """Scores of a leaderboard over time, oldest first: of all `total`, enough to draw them."""
 
     scores: tuple[Score, ...]
     total: int
@@ -165,7 +165,7 @@ class NamedLimit:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRules:
-    """The limits, pauses and bans that keep submissions out now."""
+    """The limits, pauses and bans that now prevent submissions."""
 
     limits: tuple[NamedLimit, ...]
     pause: str | None
@@ -220,7 +220,7 @@ class InstallationStats:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The number of the newest migration that the database has, and that the code knows."""
+    """The numbers of the newest migration of the database, and of the newest one in the code."""
 
     present: int
     known: int
@@ -244,7 +244,7 @@ class RequestRun:
 
 @dataclass(frozen=True, slots=True)
 class RequestCount:
-    """How many evaluation server requests are in one state, and their mean age in seconds."""
+    """How many evaluation server requests are in one state, with their mean age in seconds."""
 
     requests: int
     age_s: float

@@ -3,8 +3,8 @@
 The reference is judged like any kernel, by a job of the system, in a candidate that sees the whole
 task: it is trusted, and no other candidate runs at the same time.
 
-The least time is known only if memory certainly limits it, not arithmetic. A task gives its number
-of operations but not their precision, so the slowest rate is assumed.
+The least time is known only if memory certainly limits the task, not arithmetic. A task gives its
+number of operations but not their precision, so the slowest rate is assumed.
 """
 
 import ast
@@ -43,7 +43,7 @@ FAILED = "reference-failed"
 
 @dataclass(frozen=True, slots=True)
 class Untimed:
-    """A board's current task version on a GPU type where its reference is not timed."""
+    """A board's current task version, and a GPU type on which its reference is not timed yet."""
 
     board: BoardId
     task_version: TaskVersionId

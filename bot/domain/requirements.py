@@ -27,7 +27,7 @@ def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple
 
 
 def has_device(task: TaskDefinition, gpu: str) -> bool:
-    """Return whether the task's inputs may be on this GPU type.
+    """Return whether the task's inputs can be on the device that this GPU type means.
 
     A CPU task would also run next to a GPU, but its time would not be that GPU's.
     """

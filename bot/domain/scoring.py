@@ -98,8 +98,8 @@ def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
 def counted(measured: Measurement) -> float:
     """Return the time in ns that counts: if cut short, the slowest round or the interval's end.
 
-    A submission that uses up its time limit has fewer rounds: with their mean, it would pay to
-    retry until it is low by chance.
+    A submission that uses up its time limit has fewer rounds, whose mean varies more: if the mean
+    counted, it would pay to retry until it is low by chance.
     """
     if not measured.cut_short:
         return measured.time_ns
@@ -132,7 +132,7 @@ def _combined(ranking_by: RankingBy, times: Sequence[ScoreValue]) -> ScoreValue:
 
 
 TIE = 0.005
-"""Two times that differ by less than this fraction share a rank, whatever their intervals."""
+"""Times that differ by at most this fraction count as equal, whatever their intervals."""
 
 
 @dataclass(frozen=True, slots=True)

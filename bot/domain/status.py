@@ -20,7 +20,7 @@ class QueuePosition:
     position: int
     estimate_s: float | None
     paused: str | None = None
-    """The notice of the pause of this GPU type; None while jobs start."""
+    """The notice of this GPU type's pause; None while its jobs start."""
     running: int = 0
     """How many jobs of this GPU type run now."""
 

@@ -18,7 +18,7 @@ KEPT = timedelta(hours=24)
 LONGEST_KEY = 200
 _BARE = rf"[!#-\[\]-~]{{1,{LONGEST_KEY}}}"
 KEY_PATTERN = f'^("{_BARE}"|{_BARE})$'
-"""Printable ASCII except quote, backslash and space; as a string of RFC 8941, or unquoted."""
+"""Printable ASCII except quote, backslash and space, as a quoted string of RFC 8941 or bare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Display:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRequest:
-    """An unchecked request of a front end; without board or GPU types, the header names them."""
+    """An unchecked request of a front end; the header names a board or GPU types left out here."""
 
     viewer: Viewer
     """Who submits; the board must be visible to them."""

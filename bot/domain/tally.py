@@ -8,7 +8,7 @@ BUCKETS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 360
 The database function `bucket_of` has the same numbers.
 """
 REFERENCE = "reference"
-"""Instead of a mode: the system's own, which times a task's reference."""
+"""Stands for the mode of the system's own submissions, which time a task's reference."""
 
 
 @dataclass(frozen=True, slots=True)

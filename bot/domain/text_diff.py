@@ -14,7 +14,7 @@ ALIKE = 0.5
 """Two lines count as one changed line if they share at least this fraction of their words."""
 _STEPS_PER_PAIR = 10
 _LOOKED_AT = 400
-"""Only this many characters of a line are compared."""
+"""How many characters of a line are compared."""
 _AROUND = 3
 """Lines of context around each change in a unified diff."""
 _WORDS = re.compile(r"\w+|[^\w\s]")

@@ -96,7 +96,7 @@ def show_factor(factor: float) -> str:
 
 
 def common_unit(times_ns: Sequence[float]) -> tuple[float, str]:
-    """Return one unit for these times, chosen by the smallest: nanoseconds per unit, and name."""
+    """Return one unit for these times, chosen by the smallest: its nanoseconds and its name."""
     return _unit(min(times_ns, default=1.0))
 
 

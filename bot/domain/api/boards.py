@@ -36,7 +36,7 @@ class BoardLine(ResponseBody):
     source_visibility: SourceVisibility
     """When others may read the submitted sources."""
     pools: dict[str, str] = Field(default_factory=dict)
-    """By GPU type, the only pool that times its ranked runs; any pool for types not listed."""
+    """By GPU type, the only pool that times its ranked runs; any pool times the other types."""
 
 
 class BoardAnswer(BoardLine):

@@ -18,7 +18,7 @@ MAX_RATIO = 200
 _ALWAYS_SMALL = 64 << 10
 MAX_NAME = 240
 METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-"""The compressions that Python can unpack to a limit; bz2 and LZMA have no limit."""
+"""The compressions that Python can unpack up to a limit; for bz2 and LZMA it has none."""
 
 _NESTED = re.compile(r"\.(zip|tar|tgz|gz|bz2|xz|7z|rar|zst|whl|jar)$", re.IGNORECASE)
 _LITTER = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")

@@ -10,7 +10,7 @@ from runners.contract.verdict import Verdict
 
 
 TASK_FILE = "task.yml"
-"""The one file which makes a folder a task."""
+"""The file that makes a folder a task."""
 _PACK = "`podium task pack DIR` makes a zip with all that a task takes from beside its folder"
 
 

@@ -46,7 +46,7 @@ def defined_names(tree: ast.Module) -> frozenset[str]:
 
 
 def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield in any order, with an explicit stack: a chain of `elif` nests as deep as it is long."""
+    """Yield statements in any order, without recursion: a long chain of `elif` is nested as deep."""
     waiting = list(body)
     while waiting:
         statement = waiting.pop()

@@ -19,9 +19,9 @@ from runners.languages import spec_of
 
 REFERENCE = "reference.py"
 MAX_TASK = 8 << 20
-"""The maximum bytes of a task as sent: one request holds it and the largest submission."""
+"""The maximum bytes of a task as sent: one request contains it and the largest submission."""
 ROUNDS = "rounds.json"
-"""In a task made from a request, the file that says how its kernels are timed."""
+"""The file that says how kernels are timed, in a task made from an evaluation server request."""
 
 _SHARED = frozenset({"task.py", "utils.py"})
 _HEADERS = (".h", ".hpp", ".hh", ".cuh", ".inc", ".inl")

@@ -37,7 +37,7 @@ class Template:
 
     @property
     def expected(self) -> frozenset[Verdict]:
-        """Return the verdicts of which it must get one: `passed`, unless it is a stub.
+        """Return the verdicts, one of which it must get: only `passed`, unless it is a stub.
 
         It is a stub when its header expects another verdict, or its function has no body. UserError
         for a header that no board accepts.
