@@ -58,9 +58,9 @@ class Store(Protocol):
         of the block raises, everything may still be stored: only the response was lost. Notices are
         sent with the commit. A nested transaction is a savepoint, rolled back alone when only its
         block raises. Inside the block, await only the yielded store, one call at a time, and catch
-        none of its errors; do not use that store after the block. Call the roles in one order,
-        because each locks rows: boards, submissions, jobs. Of two deadlocked transactions one ends
-        with a StoreError.
+        none of its errors; do not use that store after the block. The roles lock rows, so call them
+        in this order: boards, submissions, jobs. Of two deadlocked transactions one ends with a
+        StoreError.
         """
 
     @property

@@ -58,4 +58,4 @@ class RightsStore(Protocol):
         """Return the rights from all sources together."""
 
     async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
-        """Return grants of sources `kind:...` not confirmed for this long, longest ago first."""
+        """Return at most `limit` grants of `kind:...` unconfirmed for this long, oldest first."""

@@ -34,7 +34,7 @@ class Moderation(Protocol):
         """Take a submission off its board; a new reason replaces the old one."""
 
     async def include(self, submission: SubmissionId) -> bool:
-        """Rank it again; False when it was not excluded."""
+        """Rank a submission again; False when it was not excluded."""
 
     async def exclusion_of(self, submission: SubmissionId) -> Exclusion | None: ...
 
@@ -60,7 +60,7 @@ class Moderation(Protocol):
         """Start no more jobs on a GPU type until `resume_pool`; running ones continue."""
 
     async def resume_pool(self, gpu: str) -> bool:
-        """Start its jobs again and tell the workers; False when it was not paused."""
+        """Start the GPU type's jobs again and tell the workers; False when it was not paused."""
 
     async def pool_pauses(self) -> dict[str, str]:
         """Return the notice of each paused GPU type."""
@@ -69,7 +69,7 @@ class Moderation(Protocol):
         """Accept submissions in this room, such as a channel of a guild."""
 
     async def close_room(self, house: str, room: str) -> bool:
-        """Accept none there any more; False when none were accepted."""
+        """Stop accepting submissions in this room; False when none were accepted there."""
 
     async def rooms(self, house: str) -> tuple[str, ...]:
         """Return where submissions are accepted; empty when that was never set."""

@@ -90,7 +90,7 @@ class Interactions(Protocol):
     async def unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[Unfinished, ...]:
-        """Claim a few that were not held for this long, oldest first; each counts as a try."""
+        """Claim a few whose lease expired `silent` ago, oldest first; each claim is a try."""
 
     async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:
         """Renew a lease, even an expired one; False when another owner has taken over."""

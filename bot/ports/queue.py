@@ -31,11 +31,11 @@ class Jobs(Protocol):
     async def claim(self, claim: Claim) -> tuple[Job, ...]:
         """Claim due jobs by priority, then turn, then age.
 
-        What was claimed is returned even if the store fails meanwhile: no other process knows of
-        it. Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th;
+        Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th;
         people who submit later join at the current turn (`next_turn` in the database). Never claims
-        more than `slots` of a GPU type, nor more than its limit in total. A job pinned to a pool is
-        claimed only by a worker of that pool.
+        more than `slots` of a GPU type, and never lets more run than the GPU type's limit. A job
+        pinned to a pool is claimed only by a worker of that pool. What was claimed is returned even
+        if the store fails meanwhile, because no other process knows of it.
         """
 
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
@@ -64,7 +64,7 @@ class Jobs(Protocol):
         """
 
     async def give_back(self, job: JobId, fence: int) -> bool:
-        """Return an untouched job to the queue at once, without counting the attempt (a drain)."""
+        """Return an untouched job to the queue at once (a drain); this counts no attempt."""
 
     async def end_cancelled(self, job: JobId, fence: int) -> bool:
         """End a running job that was stopped at a person's request."""
@@ -85,7 +85,7 @@ class Jobs(Protocol):
         """Return the job with this id."""
 
     async def of(self, submission: SubmissionId) -> tuple[Job, ...]:
-        """Return a submission's jobs, by GPU."""
+        """Return a submission's jobs, by GPU type."""
 
     async def ahead(self, job: JobId) -> int:
         """Return how many queued jobs on the GPU type are before this one, due or not.
@@ -106,7 +106,10 @@ class Jobs(Protocol):
         """Delete events of this age whose jobs ended as long ago; return how many."""
 
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
-        """Set how many jobs of a GPU type may run at once over all workers (None: no limit)."""
+        """Set how many jobs of a GPU type may run at once over all workers (None: no limit).
+
+        While `paused`, none is started.
+        """
 
     async def backlog(self) -> dict[str, dict[str, int]]:
         """Return the number of unfinished jobs by GPU type and state."""
@@ -131,7 +134,7 @@ class Workers(Protocol):
         """Return those whose lease has not expired, by name."""
 
     async def reporting(self) -> frozenset[str]:
-        """Return the names of those that missed no heartbeats."""
+        """Return the names of those that did not fall silent, see `Worker.is_silent`."""
 
 
 NO_RUNNERS: Mapping[str, Mapping[str, int]] = MappingProxyType({})
@@ -140,7 +143,7 @@ NO_RUNNERS: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 class WorkerQueue(Protocol):
     """A worker's interface to the queue; StoreError while the queue is unavailable.
 
-    UserError when a remote queue no longer accepts this worker.
+    UserError when a remote queue does not accept this worker any more.
 
     A bool result is False when the lease was lost: then nothing was changed.
     """

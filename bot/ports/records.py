@@ -112,7 +112,7 @@ class Submissions(Protocol):
         """
 
     async def forget_keys(self) -> int:
-        """Delete older keys; return how many."""
+        """Delete keys older than that; return how many."""
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
 
@@ -132,20 +132,20 @@ class Submissions(Protocol):
         before: SubmissionId | None = None,
         limit: int = 50,
     ) -> tuple[Submission, ...]:
-        """Return a person's submissions to listed boards, newest first, below `before`."""
+        """Return a person's submissions to listed boards with ids below `before`, newest first."""
 
 
 class Results(Protocol):
     """Accepted evaluations and scores."""
 
     async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
-        """Return the accepted evaluations, by GPU, without their files."""
+        """Return the accepted evaluations, by GPU type, without their files."""
 
     async def files(self, submission: SubmissionId) -> tuple[StoredFile, ...]:
-        """Return the files of the accepted evaluations, by GPU and name; may be megabytes."""
+        """Return the files of the accepted evaluations, by GPU type and name; may be megabytes."""
 
     async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[JobResult, ...]:
-        """Return the results of many submissions, by submission and GPU, without evaluations."""
+        """Return many submissions' results, by submission and GPU type, without evaluations."""
 
     async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
         """Return every score of one task version on one GPU type; slow on a large board."""
@@ -219,7 +219,8 @@ class References(Protocol):
     async def forget_given_up(self, age: timedelta) -> int:
         """Delete rows whose job ended this long ago without a verdict, to time them again.
 
-        Returns how many. Such an end was our fault; a verdict is due to the reference, and stays.
+        Returns how many. Without a verdict, the end was our fault. A row with a verdict stays, as
+        the reference itself caused it.
         """
 
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
