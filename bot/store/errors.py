@@ -1,4 +1,4 @@
-"""Converts the driver's exceptions to our errors; has the refusals that both stores share."""
+"""Converts the driver's exceptions to our errors; defines the refusals that both stores share."""
 
 import errno
 from collections.abc import Iterable, Iterator

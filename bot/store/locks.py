@@ -1,4 +1,4 @@
-"""The locks of a data folder: who serves it, judges in it and is ready; death releases a lock."""
+"""Locks of a data folder: who serves it, judges in it and is ready; they end with their process."""
 
 import asyncio
 import fcntl

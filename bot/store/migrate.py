@@ -22,7 +22,7 @@ LOCK_POLL_S = 0.1
 CONNECT_S = 10.0
 ANSWER_S = 30.0
 MIGRATION_S = 3600.0
-"""A file may rewrite a large table; all other statements are fast."""
+"""Seconds for one file, which may rewrite a large table; all other statements are fast."""
 FILE_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 RECORD = """
 create table if not exists schema_migrations (

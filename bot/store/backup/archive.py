@@ -54,7 +54,7 @@ class AppliedMigration(_Part):
 
 
 class Manifest(_Part):
-    """The contents of the file; `sequences` has the last value that each returned."""
+    """The contents of the file; `sequences` has the last value that each sequence returned."""
 
     format: Literal["podium-backup"] = FORMAT
     version: Literal[1] = 1
@@ -137,7 +137,7 @@ def created(path: Path) -> Iterator[Writing]:
 
 @contextmanager
 def streamed(stream: IO[bytes]) -> Iterator[Writing]:
-    """Yield a backup into an open file, such as a pipe; without its end it is no backup."""
+    """Yield a backup into an open file, such as a pipe; if it is cut short, it is no backup."""
     with _writing(Path("-")), zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
         yield Writing(file, Path("-"))
 

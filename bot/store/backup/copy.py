@@ -57,7 +57,7 @@ async def connected(dsn: str, what: str) -> AsyncIterator[Connection]:
 RECORD = "schema_migrations"
 """Its rows are in the manifest: they determine which tables there are."""
 EMPTIED = frozenset({"interactions"})
-"""Tables backed up without rows: they have secrets, and requests that must not be repeated."""
+"""Tables backed up without rows: they contain secrets, and requests that must not be repeated."""
 
 
 async def dump(dsn: str, target: Path | IO[bytes], podium: str) -> BackupContents:
@@ -121,15 +121,15 @@ def rows_in(status: str) -> int:
 
 _CREATED = re.compile(r"^create (table|function|sequence) (?:if not exists )?(\w+)", re.MULTILINE)
 _FLEETING = frozenset({RECORD, "workers"})
-"""Tables whose rows may be lost: live workers register again."""
+"""Tables whose rows do not count as data: live workers register again."""
 
 
 async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> BackupContents:
     """Restore a backup and apply the migrations that it lacks.
 
     UserError when the file is not a complete backup, or the database is not empty: `force` empties
-    it. SetupError when the database fails or a Podium uses it. In these cases, and when killed at
-    any time, nothing is changed.
+    it. SetupError when the database fails or a Podium process uses it. After an error, or a kill at
+    any time, nothing has changed.
     """
     known = read_migrations(migrations_folder())
     with opened(source) as backup:

@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.domain.errors import SetupError
 
 SERVER_ACCOUNTS = ("postgres", "daemon", "nobody")
-"""Tried in this order when Podium runs as root."""
+"""The accounts to run the server, tried in this order when Podium runs as root."""
 
 
 @dataclass(frozen=True, slots=True)

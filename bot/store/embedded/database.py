@@ -21,7 +21,7 @@ JOIN_POLL_S = 0.1
 GUESTS_POLL_S = 0.1
 BRIEF_WAIT_S = 2.0
 SILENT_WAIT_S = 1.0
-"""A shorter wait for others is not reported."""
+"""A wait for other processes that is shorter than this is not reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class Folder:
         return self._kept("password", new_password)
 
     def home(self, account: Account) -> Path:
-        """Return where the server's own files are: here, or where its account has access.
+        """Return where the server's own files are: here, or in a place that its account may enter.
 
         The first choice is kept, so that a changed permission never hides the data.
         """

@@ -1,4 +1,4 @@
-"""Becomes a Postgres program: drops root, asks to be stopped with its parent, and executes it.
+"""Becomes a Postgres program: drops root, asks to be stopped with the parent, and executes it.
 
 Run as `python -I -S launch.py UID GID PARENT PROGRAM ARGUMENTS...`; UID -1 keeps the user and
 PARENT 0 lets the program outlive its parent.

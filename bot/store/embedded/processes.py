@@ -20,8 +20,9 @@ LISTING_LIMIT_S = 10.0
 ENDINGS = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 """Fast shutdown, immediate shutdown, kill; each with the seconds to wait for it."""
 ENDINGS_OF_ORPHANS = ((signal.SIGINT, 2.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 5.0))
-"""The kernel already asked an orphan when its owner died, and other processes wait: the write-ahead
-log makes a hard stop safe, while a fast shutdown may starve under connection attempts."""
+"""The same for orphans. The kernel already asked them to stop when their owner died, and other
+processes wait: the write-ahead log makes a hard stop safe, while a fast shutdown may starve under
+connection attempts."""
 
 
 async def start(account: Account, arguments: Sequence[str], log: int) -> asyncio.subprocess.Process:

@@ -24,7 +24,7 @@ INITDB_LIMIT_S = 120.0
 START_LIMIT_S = 60.0
 POLL_S = 0.02
 LONGEST_SOCKET_FOLDER = 85
-"""Unix socket paths have at most 107 bytes, of which Postgres takes 16."""
+"""Unix socket paths have at most 107 bytes, of which Postgres takes 16; the rest is spare."""
 SMALLEST_FREE = 100 << 20
 """Bytes that a new server writes before it stores any of our rows."""
 SETTINGS = {
@@ -186,7 +186,7 @@ LAST_RESTART_S = 5.0
 LOOK_S = 2.0
 ANSWER_LIMIT_S = 2.0
 HANGING_LOOKS = 4
-"""Longer in total than the five seconds that Postgres gives its own processes to end."""
+"""So many checks take longer than the five seconds that Postgres gives its processes to end."""
 
 log = structlog.get_logger(__name__)
 

@@ -169,12 +169,12 @@ class PostgresBoards:
 
 
 def _rule(access: Access) -> tuple[str, str | None, str]:
-    """Return the columns of an access except its guests."""
+    """Return the columns of an access rule, without its guests."""
     return access.visibility.value, access.house, access.source.value
 
 
 def _pools(pins: Pins) -> str:
-    """Return the column of the pins."""
+    """Return the pins as their column stores them."""
     return json.dumps(dict(pins))
 
 

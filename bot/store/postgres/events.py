@@ -44,7 +44,7 @@ class Subscriptions:
 
 
 async def _ticking(queue: asyncio.Queue[Notice]) -> AsyncGenerator[Notice | None, None]:
-    """Yield ticks also between the notices of a busy queue, which would otherwise delay polling."""
+    """Yield ticks even between the notices of a busy queue, which would otherwise delay polling."""
     loop = asyncio.get_running_loop()
     due = loop.time() + TICK_S
     while True:

@@ -58,7 +58,7 @@ class Remembered(Generic[Kept]):
 
 _LOWEST_HASH = -(2**31)
 _HASHES = 2**32 - 1
-"""Postgres' hashes are uniform in this range, so a part of it selects that share of the rows."""
+"""The range in which Postgres' hashes are uniform: a part of it selects that share of the rows."""
 
 
 class PostgresResults:

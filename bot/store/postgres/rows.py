@@ -15,12 +15,12 @@ from runners.contract.task import Mode, TaskDefinition
 
 
 def person(row: Record) -> Person:
-    """A row of `people`."""
+    """Convert a row of `people`."""
     return Person(PersonId(row["id"]), row["identity"], row["name"], row["created_at"])
 
 
 def board(row: Record) -> Board:
-    """A row of `boards`."""
+    """Convert a row of `boards`."""
     return Board(
         id=BoardId(row["id"]),
         name=row["name"],
@@ -40,13 +40,13 @@ def board(row: Record) -> Board:
 
 
 def display(row: Record) -> Display:
-    """A row of `displays` with its submission's person."""
+    """Convert a row of `displays` with its submission's person."""
     submission, person = SubmissionId(row["submission"]), PersonId(row["person"])
     return Display(submission, person, row["door"], row["place"], row["claims"])
 
 
 def task_version(row: Record) -> TaskVersion:
-    """A row of `task_versions`."""
+    """Convert a row of `task_versions`."""
     return TaskVersion(
         id=TaskVersionId(row["id"]),
         board=BoardId(row["board"]),
@@ -58,7 +58,7 @@ def task_version(row: Record) -> TaskVersion:
 
 
 def submission(row: Record) -> Submission:
-    """A row of `submissions` with the states of its jobs."""
+    """Convert a row of `submissions` with the states of its jobs."""
     return Submission(
         id=SubmissionId(row["id"]),
         person=PersonId(row["person"]),
@@ -80,7 +80,7 @@ def _profile(text: str | None) -> ProfileOptions | None:
 
 
 def job(row: Record) -> Job:
-    """A row of `jobs`."""
+    """Convert a row of `jobs`."""
     return Job(
         id=JobId(row["id"]),
         submission=SubmissionId(row["submission"]),
@@ -106,7 +106,7 @@ def job(row: Record) -> Job:
 
 
 def event(row: Record) -> JobEvent:
-    """A row of `job_events`."""
+    """Convert a row of `job_events`."""
     return JobEvent(
         id=EventId(row["id"]),
         job=JobId(row["job"]),
