@@ -101,9 +101,9 @@ async def caller_by(request: Request, secret: str) -> Caller:
 
 
 async def still_looks(request: Request, viewer: Caller) -> bool:
-    """Return whether the request would have the same viewer now, during a long response.
+    """Return whether the request would still have the same viewer; asked during a long response.
 
-    Meanwhile a token may be revoked or expired, a browser signed out, a right withdrawn.
+    Meanwhile a token may be revoked or expire, a browser sign out, or a right be withdrawn.
     """
     try:
         return await viewer_of(request) == viewer
@@ -127,7 +127,7 @@ async def person_of(viewer: AnyViewer, _: Needed = None) -> Caller:
 
 
 async def submitter(viewer: AnyViewer, _: Needed = None) -> Caller:
-    """Return a caller who may submit and so on; UserError `narrow-token` for a read token."""
+    """Return a caller who may act, such as submit; UserError `narrow-token` for a read token."""
     require_acting(viewer)
     return viewer
 

@@ -25,15 +25,15 @@ from bot.web.request_ids import HEADER
 from bot.web.security_headers import NOSNIFF, SealedProtocol
 
 IDLE_S = 75
-"""Between two requests: popcorn-cli polls every 5 s, proxies keep connections for a minute."""
+"""Seconds between two requests: popcorn-cli polls every 5 s, proxies keep connections a minute."""
 HEAD_S = 10.0
-"""Until a request's header is complete: from the connection, or from the header's first byte."""
+"""Seconds for a request's header, from the connection's start or from the header's first byte."""
 TAKEN_S = 75.0
-"""Until a client reads any of the response being sent."""
+"""Seconds until a client reads any part of the response being sent."""
 PER_ADDRESS = 64
-"""Connections from one address, or from one IPv6 network."""
+"""The most connections from one address, or from one IPv6 network."""
 TOLD_S = 60.0
-"""Between two log lines about refused connections."""
+"""Seconds between two log lines about refused connections."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _LATE = f"the request's head was not complete within {HEAD_S:.0f} s; send it again\n"
@@ -55,7 +55,7 @@ class _Wait(Enum):
     NEXT = auto()
     """The next request."""
     TAKING = auto()
-    """That the client reads its response."""
+    """The client, to read its response."""
 
 
 _LIMITS_S = {_Wait.HEAD: HEAD_S, _Wait.TAKING: TAKEN_S}

@@ -103,7 +103,7 @@ class WebContext:
     prices: Prices = field(default_factory=dict)
     """What a second of each GPU type costs."""
     device_metrics: bool = False
-    """The evaluation server's default for counting a kernel with `ncu`."""
+    """Whether the evaluation server counts with `ncu` if a request does not say."""
     exports: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(EXPORTS), compare=False
     )

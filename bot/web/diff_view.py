@@ -1,4 +1,4 @@
-"""The diff of two sources as drawn: side by side, changed words marked, folded, limited.
+"""The diff of two sources as drawn: side by side, changed words marked, long equal parts folded.
 
 Both are untrusted. No more is drawn than a browser can show, and omissions are stated.
 """

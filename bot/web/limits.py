@@ -37,7 +37,7 @@ OF_WORKER = 10
 _FREE = ("/static/", "/healthz")
 """Requests that do not count: files in memory, and health checks."""
 _REMEMBERED_S = 60.0
-"""How long a valid token is not looked up again."""
+"""Seconds for which a valid token is not looked up again."""
 _MOST_KEYS = 20_000
 """When exceeded, keys with a full allowance are dropped, so that memory stays bounded."""
 
@@ -106,7 +106,7 @@ class RateLimits:
 
     A request counts for its token, or for its browser session. Only valid tokens have their own
     count. Requests without a token, and with an invalid one, count for their address, separately,
-    so that trying many tokens does not lock out neighbors with a valid token or none.
+    so that guessing tokens does not lock out neighbors with a valid token or none.
     """
 
     app: ASGIApp

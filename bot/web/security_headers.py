@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 NOSNIFF = ("X-Content-Type-Options", "nosniff")
 _HSTS = ("Strict-Transport-Security", "max-age=31536000")
-"""For a year; not for subdomains, which may belong to others."""
+"""HTTPS only, for a year; not for subdomains, which may belong to others."""
 _BUSY = PlainTextResponse(
     "Podium answers as many requests as it can just now; try again in some seconds\n",
     HTTPStatus.SERVICE_UNAVAILABLE,

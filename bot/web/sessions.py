@@ -56,7 +56,7 @@ async def browser_of(request: Request) -> Browser | None:
 
 
 async def still_signed_in(request: Request, browser: Browser) -> bool:
-    """Return whether the session continues with the same rights, during a long response."""
+    """Return whether the session still has the same rights; asked during a long response."""
     return await browser_of(request) == browser
 
 

@@ -1,7 +1,7 @@
 """The slices: APIs of other systems, each a folder of `compat` that no other module imports.
 
-A slice has a module `routes` with its `router`. It may have a function `upkeep` there, which takes
-the store and is called once an hour.
+A slice has a module `routes` with its `router`. That module may have a function `upkeep`, which
+takes the store and is called once an hour.
 """
 
 import asyncio

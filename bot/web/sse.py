@@ -71,7 +71,7 @@ async def _read(part: Callable[[], Awaitable[Part]], told: str) -> Part:
 
 
 async def _is_let(still: Still) -> bool:
-    """Return whether they may watch; if that is unknown, the client reconnects."""
+    """Return whether the client may watch; if that is unknown, it is cut off and reconnects."""
     try:
         return await still()
     except StoreError:

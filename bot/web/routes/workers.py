@@ -51,7 +51,7 @@ router = APIRouter(prefix=PATH + "/{session}", include_in_schema=False)
 _SHORT = 64 << 10
 """Up to this many bytes, an evaluation is validated quickly."""
 EVALUATIONS = Apart(10.0, patience_s=30.0)
-"""Where longer ones are validated first: 16 MB of errors take Python five minutes."""
+"""The process in which longer ones are validated first: 16 MB of errors take five minutes."""
 _TOPICS = frozenset({Topic.READY, Topic.CANCEL})
 _DONE = 204
 

@@ -27,7 +27,7 @@ router = APIRouter(prefix="/me")
 
 _Number = Annotated[int, Path(ge=1, le=2**53)]
 _DELIVERED = "discord:"
-"""The accounts that get notifications by direct message."""
+"""The prefix of the identities that get notifications by direct message."""
 _NEWEST = 10
 _MOST_DAYS = 3650
 _SCOPES = {"submit": TokenScope.PERSON, "read": TokenScope.READ, "admin": TokenScope.ADMIN}

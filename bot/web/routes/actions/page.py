@@ -34,7 +34,7 @@ DONE = {
     "limited": "The limit holds from now on.",
     "unlimited": "The limit is gone.",
 }
-"""Texts for what was done, by the word in the address, so that an address cannot inject text."""
+"""What was done, by the word for it in the address, so that an address cannot inject text."""
 
 
 async def signed_in(request: Request) -> Browser:
@@ -78,7 +78,7 @@ def part(template: str, values: Mapping[str, Any]) -> Response:
 
 
 def _plain(body: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """Not cached or compressed: its length would reveal the stamp next to injected text."""
+    """Return it uncached and uncompressed: a compressed length would help to guess the stamp."""
     headers = {**SECURITY, "Cache-Control": "no-store", "Vary": "Cookie"}
     return Response(body, status, headers, media_type="text/html; charset=utf-8")
 

@@ -49,7 +49,7 @@ async def ask(request: Request, there: Next = None) -> Response:
 async def ask_by_link(
     request: Request, key: Annotated[str, Query(max_length=_LONGEST)] = ""
 ) -> Response:
-    """The target of `podium up`'s link; only its button uses it up, since programs fetch links."""
+    """Show where `podium up`'s link leads; only the button uses it up, as programs fetch links."""
     _require_local(request)
     values = {"title": "Sign in", "key": key}
     return await show(request, None, "acting/sign_in_by_link.html", values)

@@ -93,7 +93,7 @@ class Absence:
 async def board(
     request: Request, name: str, viewer: AnyViewer, wanted: Annotated[Wanted, Query()]
 ) -> Response:
-    """Show the standings; the page is rendered once for all who request it at a time."""
+    """Show the standings; the page is rendered once for all who request it at the same time."""
     door = context_of(request)
 
     async def make() -> RenderedPage:

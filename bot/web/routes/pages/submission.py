@@ -76,7 +76,7 @@ def _benchmark(number: int, spec: str, measured: Measurement) -> Benchmark:
 router = APIRouter(prefix="/submissions")
 Number = Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)]
 Choices = tuple[str, list[tuple[SubmissionId, str]]]
-"""A group's name; each number in it with its label."""
+"""A group's name, and each submission in it by number and label."""
 _DOWNLOAD = {"Cache-Control": "private, no-store"}
 
 
@@ -91,7 +91,7 @@ class Judged:
 
 @router.get("/{number}")
 async def submission(request: Request, number: Number, viewer: AnyViewer) -> Response:
-    """Show the current report; a part updates itself while jobs run."""
+    """Show the current report, a part of which updates itself while jobs run."""
     door, asked = context_of(request), SubmissionId(number)
     found = with_costs(await read_submission(door.store, door.clock, viewer, asked), door.prices)
     shown, hidden = await _source(door, viewer, asked)
