@@ -22,7 +22,7 @@ _BLOCK = 1200
 _BEGINS = 400
 """How much of a longer text is shown next to its file."""
 _TABLE = 1600
-"""Fits a page of standings, and leaves room for the message's title."""
+"""The most characters of a table in a message: a page of standings, and room for the title."""
 _MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}
 
 

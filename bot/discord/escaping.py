@@ -19,7 +19,7 @@ _MARKUP = re.compile(r"[\\`*_~|]")
 _LEADING = re.compile(r"^([ \t]*)([#>-])", re.MULTILINE)
 """A heading, a quotation or a list at the start of a line."""
 _BLIND = "\u200b"
-"""Zero width; separates backticks so that they do not end a block."""
+"""A space of zero width, which separates backticks so that they do not end a block."""
 
 
 def plain(text: str) -> str:

@@ -31,7 +31,7 @@ from bot.domain.interaction import InteractionRequest
 DATABASE_S = 1.0
 """How long the acknowledgement waits for the database."""
 CLAIMED = timedelta(seconds=1)
-"""The lease until the acknowledgement; a process that lost the claim checks again after it."""
+"""The lease until the acknowledgement; after it, a process that lost the claim checks again."""
 ACKNOWLEDGED_S = 3.0
 """How long Discord accepts an acknowledgement."""
 PATIENCE_S = 30.0
@@ -185,7 +185,7 @@ class InteractionClaim:
         return await self.door.store.interactions.keep(*held)
 
     async def end(self, *, done: bool, pause: timedelta) -> None:
-        """Delete the request, or leave it for later; without the store it is resumed."""
+        """Delete the request, or leave it for later; if the store is unavailable, it is resumed."""
         interactions = self.door.store.interactions
         try:
             if done:

@@ -12,7 +12,7 @@ from bot.discord.responses import InteractionReply, replying
 from bot.domain.errors import UserError
 
 MENU_S = 840.0
-"""A menu expires after 14 minutes: Discord would refuse a later answer anyway."""
+"""Seconds after which a menu expires, 14 minutes: Discord would refuse a later answer anyway."""
 
 Then: TypeAlias = Callable[[InteractionReply, tuple[str, ...]], Awaitable[None]]
 

@@ -28,10 +28,10 @@ from runners.contract.task import TaskDefinition
 _log = structlog.get_logger(__name__)
 
 TRY_SHARE = 5 / 6
-"""The share of the lease for one delivery, so that a Discord that does not answer cannot block the
-others. An attempt that outlives its lease is told so; the nonce then prevents a duplicate."""
+"""The share of the lease that one delivery may take, so that an unresponsive Discord cannot block
+the others. The store refuses an attempt that outlives its lease; the nonce prevents a duplicate."""
 LOOK_S = 2.0
-"""Between two polls of an empty outbox."""
+"""Seconds between two polls of an empty outbox."""
 MOST_WAIT_S = 900.0
 _READ_BACK = 50
 """How many messages are searched for a delivery in doubt."""
@@ -48,7 +48,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """An addressee, and the credentials that all its readers have."""
+    """Where to deliver, and the credentials that everyone who reads there has."""
 
     channel: discord.abc.Messageable
     credentials: frozenset[str]

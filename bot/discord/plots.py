@@ -37,11 +37,11 @@ _COLOURS = (
 """Okabe and Ito's color-blind safe colors, with the light ones darkened."""
 _MARKERS = "osD^vP*X"
 _LINES = ("-", "--", ":")
-"""The ninth series has the first one's color and another line style."""
+"""Line styles: a ninth series has the first one's color and the next style."""
 _WIDE = 8.0
 """Values that differ by more than this factor use a logarithmic axis."""
 _FEW_DECADES = 1000.0
-"""Below this factor, ticks at 2 and 5 fit between decades."""
+"""If values differ by less than this factor, ticks at 2 and 5 fit between the decades."""
 _NARROW = 0.1
 """An axis shows at least this fraction of a value on both sides."""
 _MARGIN = 0.12

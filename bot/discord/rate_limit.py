@@ -12,7 +12,7 @@ import discord
 from discord.http import Route
 
 SILENCE_S = 15.0
-"""After which a request without a response is given up."""
+"""Seconds after which a request without a response is given up."""
 PER_S = 40
 """Requests per second; Discord allows a bot 50. discord.py slows down only once refused."""
 _WITHOUT_LIMIT = ("/interactions", "/webhooks")
@@ -50,8 +50,8 @@ class RequestSpacer:
 def govern(client: discord.Client) -> None:
     """Order and limit the client's requests; discord.py has no option for this.
 
-    When several requests are in flight and one is answered, discord.py assumes that a restarted
-    window is empty, and so exceeds the limit.
+    If one of several requests in flight is answered, discord.py assumes that a window which has
+    restarted is empty, and so exceeds the limit.
     """
     http: Any = client.http
     send = http.request

@@ -71,7 +71,10 @@ def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
 
 @asynccontextmanager
 async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]:
-    """For a first response that needs no acknowledgement, such as a form; be quick before it."""
+    """Handle errors around a first response that is itself the acknowledgement, such as a form.
+
+    It must come within three seconds.
+    """
     try:
         yield
     except discord.HTTPException as error:

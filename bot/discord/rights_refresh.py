@@ -21,10 +21,10 @@ from bot.domain.records import RightsGrant
 _log = structlog.get_logger(__name__)
 
 AGE = timedelta(minutes=10)
-"""After which a member is checked again."""
+"""How long after a check a member is checked again."""
 LOOK_S = 60.0
 AT_ONCE = 50
-"""Members checked in one pass: a small part of what Discord allows a bot."""
+"""The most members checked in one pass: a small part of the requests that Discord allows."""
 
 
 async def recheck(client: discord.Client, door: DiscordContext) -> int:

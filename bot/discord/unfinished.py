@@ -18,7 +18,7 @@ from bot.domain.errors import StoreError
 from bot.domain.interaction import KEPT, Unfinished
 
 LOOK_S = 1.0
-"""Between two polls for interactions that no process holds."""
+"""Seconds between two polls for interactions that no process holds."""
 FORGET_EVERY = 60
 """Polls between two deletions of expired tokens."""
 SILENT = timedelta(seconds=5)
@@ -74,7 +74,7 @@ async def take_up(client: discord.Client, door: DiscordContext) -> int:
 async def _is_taken_up(
     client: discord.Client, door: DiscordContext, unfinished: Unfinished, owner: str
 ) -> bool:
-    """Return False while Discord is unavailable, so that it must wait."""
+    """Dispatch it again; return False while Discord is unavailable, so that it must wait."""
     _log.info("taken up again", action="interaction_again", id=unfinished.id)
     try:
         await _take_up_one(client, door, unfinished, owner)

@@ -38,7 +38,7 @@ from bot.services.publishing.state import HeldPublication, PublicationOutcome, P
 from bot.services.rejudge import best_of
 
 EVERY_S = 1.5
-"""Between two edits of the live message: a channel accepts five in five seconds."""
+"""Seconds between two edits of the live message: a channel accepts five in five seconds."""
 _MOST_WAIT_S = 60.0
 _log = structlog.get_logger(__name__)
 
@@ -76,7 +76,7 @@ class PublicationPoster:
         await asyncio.sleep(EVERY_S)
 
     async def finished(self, state: PublicationState) -> None:
-        """Send what is not sent yet of the outcome, then announce the board."""
+        """Send what was not sent yet of the outcome, then announce the board."""
         outcome = state.outcome
         if outcome is not None:
             await self._until_it_works(lambda: self._tell(state, outcome))

@@ -48,9 +48,9 @@ def pause_s(failures: int) -> float:
 
 
 EDITS_PER_S = 15.0
-"""Of all live messages together; Discord allows a bot 50 requests per second in all."""
+"""Edits per second of all live messages; Discord allows a bot 50 requests per second in all."""
 EVERY_S = 1.5
-"""Between two edits of one message: a channel accepts five messages or edits in 5 s."""
+"""Seconds between two edits of one message: a channel accepts five messages or edits in 5 s."""
 
 
 @dataclass(slots=True)

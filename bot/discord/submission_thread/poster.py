@@ -34,9 +34,9 @@ _log = structlog.get_logger(__name__)
 QUEUE_S = 2.0
 """The minimum time between two updates of queue positions."""
 _LOOK_S = 0.02
-"""Additional time for each waiting submission, so that a long queue does not load the store."""
+"""Seconds added for each waiting submission, so that a long queue does not load the store."""
 CLAIM_S = 0.2
-"""Between two polls for new submissions, however many notices arrive."""
+"""Seconds between two polls for new submissions, however many notices arrive."""
 AT_ONCE = 8
 """The most submissions that are drawn at the same time."""
 _TICK_S = 0.01
@@ -51,7 +51,7 @@ class _Held:
     moved: bool = False
     """Whether it changed while it was being drawn."""
     not_before: float = 0.0
-    """In the event loop's time: notices do not shorten the wait after a failure."""
+    """The earliest time of the next attempt, by the event loop's clock, whatever notices arrive."""
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ _log = structlog.get_logger(__name__)
 
 _UNKNOWN_MESSAGE = 10008
 _AGAIN_S = 0.5
-"""Before the next attempt in another place."""
+"""Seconds before the next attempt in another place."""
 _LOOK_BACK = 100
 """How many messages are searched for one in doubt: as many as one request returns."""
 

@@ -14,7 +14,7 @@ _MARKS = {Tone.GOOD: "🟢 ", Tone.BAD: "🔴 "}
 _THREAD_NAME = 100
 """Characters in a thread's name."""
 _FILE_NAME = 50
-"""How many of them the file's name may take, in a public line as well."""
+"""How many of these characters the file's name may take; also its limit in a public line."""
 
 
 def headline(now: SubmissionStatus) -> str:
