@@ -121,11 +121,11 @@ class Client(Protocol):
         ...
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
-        """Return the live workers, and the current time there."""
+        """Return the live workers, and the current time of the Podium that they work for."""
         ...
 
     def attending(self, say: "Say") -> AbstractAsyncContextManager[None]:
-        """Until the block ends, judge here if no other process is to judge this queue."""
+        """Judge here until the block ends, unless judging this queue is up to other processes."""
         ...
 
     async def lack(self, number: SubmissionId) -> str | None:
@@ -133,11 +133,11 @@ class Client(Protocol):
         ...
 
     async def idle(self) -> str | None:
-        """Return what to start before anything is judged; None when a worker is there."""
+        """Return what to start so that anything is judged; None when there is a worker."""
         ...
 
     def keeper(self) -> str:
-        """Return what happens to a submission without its command, such as `stays with URL`."""
+        """Return what becomes of a submission when its command ends, such as `stays with URL`."""
         ...
 
 

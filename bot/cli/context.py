@@ -36,7 +36,7 @@ DataFolder = Annotated[
 _LONGEST_NAME = 64
 
 STREAM = Path("-")
-"""Instead of a file: stdin or stdout."""
+"""Stands for stdin or stdout."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone, on stdout")]
 LogToStderr = Annotated[

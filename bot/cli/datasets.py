@@ -48,7 +48,7 @@ class Writer(Protocol):
 
 @contextmanager
 def made_whole(folder: Path) -> Iterator[Path]:
-    """Yield a new folder, renamed to its name once complete; UserError when that exists."""
+    """Yield a temporary folder that gets its name once complete; UserError when that exists."""
     if folder.exists():
         raise UserError("folder-exists", f"{folder}: there is such a folder; name another one")
     partial = folder.with_name(f"{folder.name}.partial")

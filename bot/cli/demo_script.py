@@ -60,9 +60,9 @@ def story(
 ) -> tuple[DemoSubmission, ...]:
     """Return a dozen of the entries: one for each kind of failure, and few slow correct ones.
 
-    All correct ones of one board, so that there are standings to see, then one for each other
-    board. `limits` has the seconds that each board allows a kernel: boards with little time come
-    first.
+    They include all correct ones of one board, so that there are standings to see, and one for each
+    other board. `limits` has the seconds that each board allows a kernel: boards with little time
+    come first.
     """
     failing: dict[Verdict, DemoSubmission] = {}
     right: dict[str, list[DemoSubmission]] = {}

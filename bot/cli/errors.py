@@ -69,7 +69,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def _broken_off(error: BaseException) -> Failure:
-    """Return an interruption by the person: Ctrl-C, or `| head`, which rich turns into an exit."""
+    """Return the failure when the person interrupts: Ctrl-C, or `| head`, an exit in rich."""
     if isinstance(error, SystemExit):
         return Failure(ExitCode.UNREAD, "unread", "")
     return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")

@@ -34,7 +34,7 @@ _DEPTHS = ("", "*/", "*/*/")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A parsed task; `problem` is its description in its competition."""
+    """A parsed task; `problem` is its entry in its competition."""
 
     place: Path
     bundle: TaskBundle

@@ -116,7 +116,7 @@ async def follow_all(
 ) -> dict[SubmissionId, SubmissionStatus]:
     """Report each change of many submissions until all have ended; return the final status of each.
 
-    A single subscription: a reader per submission would compete with the judge for the machine.
+    It uses one subscription: a reader per submission would compete with the judge for the machine.
     """
     ended: dict[SubmissionId, SubmissionStatus] = {}
     waiting = dict(names)
@@ -220,7 +220,7 @@ async def _desertion(client: "Client", number: SubmissionId) -> None:
 
 @contextmanager
 def _parting_words(line: CommandLine, client: "Client", number: SubmissionId) -> Iterator[None]:
-    """Print what happens to a stored submission when this command ends before it."""
+    """Print what happens to a stored submission if this command ends before it does."""
     try:
         yield
     except BaseException:
