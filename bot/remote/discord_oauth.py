@@ -14,7 +14,7 @@ from bot.domain.records import KnownPerson
 API = "https://discord.com/api/v10"
 PAGE = "https://discord.com/oauth2/authorize"
 ANSWER_S = 10.0
-"""For both requests of a sign-in together."""
+"""Seconds for both requests of a sign-in together."""
 _SCOPE = "identify"
 
 

@@ -89,9 +89,9 @@ def checked(token: str) -> str:
 
 CONNECT_S = 10.0
 ANSWER_S = 10.0
-"""For a small request and its response."""
+"""Seconds for a small request and its response."""
 LONG_S = 120.0
-"""For a request or response with a task's files or an evaluation."""
+"""Seconds for a request or response with a task's files or an evaluation."""
 ANSWER_MAX = 32 << 20
 """The most bytes of a response: an evaluation request with its task's files."""
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"})

@@ -29,7 +29,7 @@ from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
 
 _BREATH_S = 0.2
-"""Between two requests for notices, so that a busy queue does not keep the connection busy."""
+"""Seconds between two requests for notices, so that a busy queue does not occupy the connection."""
 
 
 _LONGEST_ERROR = 16_000
@@ -73,7 +73,7 @@ class RemoteQueue:
             await asyncio.sleep(_BREATH_S)
 
     async def _heard(self, gpus: list[str]) -> AsyncGenerator[Notice, None]:
-        """Yield the notices of one request; earlier ones were missed, so poll at once."""
+        """Yield the notices of one request; earlier ones may be missed, so make the caller poll."""
         query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": NOTICES_S}
         text = b""
         within_s = NOTICES_S + ANSWER_S

@@ -51,7 +51,7 @@ async def exported(requests: ApiClient, board: str) -> AsyncGenerator[ExportPiec
 SUBMIT_S = 60.0
 """Seconds that sending a submission may take."""
 LOOK_S = 5.0
-"""Between two checks for a worker there that could judge a submission."""
+"""Seconds between two checks for a worker there that could judge a submission."""
 
 
 @dataclass(frozen=True, slots=True)

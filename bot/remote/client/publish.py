@@ -16,7 +16,7 @@ from bot.remote.client.requests import BUSY, PATIENCE_S, ApiClient, Outage, Outc
 from runners.contract.runner import RunnerError
 
 LOOK_S = 0.5
-"""Between two polls of a check."""
+"""Seconds between two polls of a check."""
 _ENDED = frozenset({CheckState.PUBLISHED, CheckState.REFUSED})
 
 

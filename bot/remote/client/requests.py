@@ -263,8 +263,8 @@ async def made_once(
 ) -> SubmissionAnswer:
     """Return the submission that a request creates; without a response, repeat it with its key.
 
-    A server that cannot be reached at first is not retried. SetupError when it has received the
-    request, and was unavailable for `patience_s` since.
+    A server that cannot be reached at first is not tried again. SetupError when it has received the
+    request and has been unavailable for `patience_s` since.
     """
     key = str(uuid4())
     outage = Outage(requests.url, say, patience_s)

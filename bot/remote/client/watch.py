@@ -78,11 +78,11 @@ async def events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[SentEvent, None
 
 
 HEAR_S = 60.0
-"""Without data from the server for this long, not even a comment, the connection is broken."""
+"""Seconds without data from the server, even a comment, after which the connection is broken."""
 POLL_S = 10.0
-"""Between two polls without an event: a proxy may hold events back."""
+"""Seconds between two polls without an event: a proxy may hold events back."""
 BREATH_S = 0.5
-"""The minimum time between two polls: a burst of events causes one, and servers limit requests."""
+"""The least seconds between two polls: a burst of events causes one, as servers limit requests."""
 _END = "end"
 """The kind of the last event."""
 
@@ -143,7 +143,7 @@ class _Line:
 
     @asynccontextmanager
     async def heard(self) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-        """Yield a function that waits for the next event or a while; it returns if more may come.
+        """Yield a function that waits for an event, at most a while; it returns if more may come.
 
         A broken connection just ends: the next poll shows whether the server is available.
         """
