@@ -12,7 +12,7 @@ from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS
 
 _WIDEST = 90
-"""Characters in the first column."""
+"""The most characters in the first column."""
 
 
 def comparison_report(comparison: SubmissionComparison) -> Report:
@@ -59,7 +59,7 @@ def likeness(comparison: SubmissionComparison) -> Text | None:
 
 
 def names(comparison: SubmissionComparison) -> tuple[str, str]:
-    """Return the names of both."""
+    """Return the names of both submissions."""
     return f"#{comparison.first.submission.id}", f"#{comparison.second.submission.id}"
 
 

@@ -18,7 +18,7 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
 BESIDE = 10
-"""Ranks per GPU type when several are shown together."""
+"""How many ranks of each GPU type are listed when several are shown together."""
 
 
 _COLUMNS = (
@@ -30,7 +30,7 @@ _VS_FIRST = Column("vs first", numeric=True)
 _VS_REFERENCE = Column("vs reference", numeric=True)
 _LIGHT = (Column("of light", numeric=True),)
 _TIMED_BY = (Column("timed by"),)
-"""Shown when different machines serve one GPU type: their times are not quite comparable."""
+"""A column shown when several pools serve one GPU type: their times are not quite comparable."""
 _TRIES = (Column("attempts", numeric=True), Column("submission", numeric=True))
 _ABSENT_COLUMNS = (
     Column("who"),
@@ -158,7 +158,7 @@ def _unlike(leaderboard: BoardStandings) -> bool:
 
 
 def _compared(leaderboard: BoardStandings, value: ScoreValue) -> str:
-    """Return the speedup over the reference, or, while its time is unknown, the factor to first."""
+    """Return the speedup over the reference, or over the first while the former is unknown."""
     if leaderboard.reference is not None:
         return show_factor(speed_up(leaderboard.reference, value))
     return f"{value.time_ns / leaderboard.entries[0].score.value.time_ns:.2f}x"

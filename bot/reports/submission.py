@@ -46,7 +46,7 @@ IN_PROCESS = (
 )
 
 SHOWN = 8
-"""The most rounds whose medians are shown, and kernels whose occupancy is."""
+"""The most rounds whose medians, and kernels whose occupancy, are shown."""
 _CASE_COLUMNS = (
     Column("case"),
     Column("arguments"),
