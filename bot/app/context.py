@@ -1,4 +1,4 @@
-"""What an opened installation provides to a command, and the reverse."""
+"""What an opened installation provides to a command, and what a command provides to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -144,7 +144,7 @@ def _lacking(guild: "GuildGrant", invite: str) -> Requirement:
 
 
 def _torch(*, optional: bool) -> Requirement:
-    """Required when this machine judges submissions."""
+    """Return the requirement of torch, which a machine that judges needs."""
     if importlib.util.find_spec("torch") is None:
         detail = "not installed"
         return Requirement("torch", found=False, detail=detail, remedy=_INSTALL, optional=optional)

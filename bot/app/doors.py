@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = "kernel-podium"
 _PATIENCE_S = 5.0
-"""Many times what a connection to a remote service usually needs to open."""
+"""Seconds to wait for connections to remote services: many times what they usually need."""
 _LOOK_S = 0.1
 
 

@@ -16,10 +16,10 @@ from typing_extensions import override
 _log = structlog.get_logger(__name__)
 
 MOST_BYTES = 10 << 20
-"""Of one file; then it is renamed to `podium.log.1`, and that one to `podium.log.2`."""
+"""The most bytes of one file; it then becomes `podium.log.1`, and that one `podium.log.2`."""
 OLD_FILES = 2
 SHORTEST_SECRET = 4
-"""In characters; shorter strings occur in many ordinary words."""
+"""The fewest characters of a masked secret; shorter strings occur in many ordinary words."""
 _CREDENTIALS = re.compile(
     r"podium_[A-Za-z0-9_-]{20,}"
     r"|(?<=://)[^/\s@\"\\]+(?=@)"
@@ -71,7 +71,7 @@ def log_to(
 
 
 def to_stderr(line: str) -> None:
-    """For `log_to`: a container logs to stderr."""
+    """Write a line to stderr, where a container logs; for `log_to`."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 

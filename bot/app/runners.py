@@ -38,7 +38,7 @@ async def open_runners(settings: Settings) -> AsyncIterator[tuple[Runner, ...]]:
 
 
 def create_runner(choice: RunnerChoice, settings: Settings) -> Runner:
-    """Make the chosen runner; UserError for an unknown one, SetupError for a missing package."""
+    """Create the chosen runner; UserError for an unknown one, SetupError for a missing package."""
     name = _SHORT_NAMES.get(choice.name, choice.name)
     try:
         module = plugins.load(backends, name)

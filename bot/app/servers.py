@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 LOCAL = "local"
-"""Instead of a server's address: this machine's own Podium."""
+"""Stands for a server's address and means this machine's own Podium."""
 
 Say = Callable[[str], None]
 """Prints a line for the person, apart from the results."""

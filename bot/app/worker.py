@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from bot.remote.http import ServerConnection
 
 POLL_S = 5.0
-"""Between claims without a notice: a notice may be lost."""
+"""Seconds between two claims without a notice: a notice may be lost."""
 PROGRESS_S = 1.0
-"""Between two progress reports of one stage to a server."""
+"""Seconds between two progress reports of one stage to a server."""
 
 _Upkeep = Callable[[asyncio.Event], Coroutine[None, None, None]]
 """Periodic work that ends once its event is set."""
