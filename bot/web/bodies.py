@@ -159,9 +159,8 @@ def parsed(kind: type[Body], text: bytes) -> Body:
 def require_simple(text: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST_AROUND) -> None:
     """Raise UserError for JSON with too many strings, each of which could be an error of its own.
 
-    It may have this many strings, and this many bytes `around` them.
-
-    Finding a million errors takes 16 s, in which no other request is served.
+    It may have `texts` strings, and `around` bytes outside of them. Finding a million errors takes
+    16 s, in which no other request is served.
     """
     # A quote inside a string is escaped, so about two quotes per string remain.
     quotes = text.count(b'"') - text.count(b'\\"')
