@@ -27,7 +27,7 @@ _LONGEST_SECRET = 4096
 
 
 class SecretFiles(PydanticBaseSettingsSource):
-    """Reads a secret from the file that `NAME_FILE` names, as Docker hands secrets over."""
+    """Reads a secret from the file that `NAME_FILE` names: Docker provides secrets as files."""
 
     @override
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
@@ -69,7 +69,7 @@ _RUNNER = re.compile(rf"[A-Za-z_]\w*(?:{_SLOT.pattern})*")
 
 @dataclass(frozen=True, slots=True)
 class RunnerChoice:
-    """A runner plugin by name, and its slots by GPU type; none: those that it finds itself."""
+    """A runner plugin by name, and its slots by GPU type; without slots, it finds its own."""
 
     name: str
     slots: dict[str, int]
@@ -85,29 +85,29 @@ def _parts(text: str) -> tuple[str, ...]:
 
 
 class Settings(BaseSettings):
-    """Everything that the environment can set; the defaults need none of it.
+    """Everything that the environment can set; every setting has a default.
 
-    A secret may stand in a file instead, which the variable's name with `_FILE` names.
+    A secret may be in a file instead, named by the variable with `_FILE` after its name.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
     data_dir: Path = Field(default=Path(".podium"), validation_alias="PODIUM_DATA_DIR")
-    """Where the embedded database and the log live."""
+    """The folder of the embedded database and the log."""
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
-    """A Postgres to use instead of the embedded one; it holds a password."""
+    """The URL of a Postgres to use instead of the embedded one; it contains a password."""
     runners: Annotated[tuple[str, ...], NoDecode] = Field(
         default=("local",), validation_alias="PODIUM_RUNNERS"
     )
     """Runner plugins, separated by commas; `fake:H100=2:L4=1` gives one its slots by GPU type.
 
-    `none` judges nothing here and leaves it to the workers."""
+    With `none`, nothing is judged here, only by workers."""
     lease_s: float = Field(default=30.0, ge=1, le=3600, validation_alias="PODIUM_LEASE_S")
-    """Seconds after which a process that gives no sign of life loses what it judges or shows."""
+    """Seconds without a heartbeat after which a process loses what it judges or shows."""
     require_sandbox: Literal["", "strict"] = Field(
         default="", validation_alias="PODIUM_REQUIRE_SANDBOX"
     )
-    """`strict` refuses to judge where a layer of the sandbox is missing."""
+    """With `strict`, a machine where a layer of the sandbox is missing does not judge."""
     gpu_prices: Annotated[dict[str, float], NoDecode] = Field(
         default_factory=dict, validation_alias="PODIUM_GPU_PRICES"
     )
@@ -115,65 +115,65 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error", "critical"] = Field(
         default="info", validation_alias="LOG_LEVEL"
     )
-    """What is less than this stays out of the log; `debug` has what libraries tell as well."""
+    """Events below this level are not logged; `debug` also logs the libraries' info messages."""
 
     http_host: str = Field(default="127.0.0.1", validation_alias="PODIUM_HTTP_HOST")
-    """Where the HTTP door listens; 0.0.0.0 is everywhere."""
+    """The address where the HTTP front end listens; 0.0.0.0 is every address."""
     http_port: int | None = Field(default=None, ge=0, le=65535, validation_alias="PODIUM_HTTP_PORT")
-    """Its port, 0 for a free one; without one there is no HTTP door."""
+    """Its port, 0 for a free one; without a port there is no HTTP front end."""
     http_certificate: Path | None = Field(default=None, validation_alias="PODIUM_HTTP_CERTIFICATE")
-    """A certificate's file, with which the door speaks HTTPS itself."""
+    """The file of a certificate, with which the server speaks HTTPS itself."""
     http_key: Path | None = Field(default=None, validation_alias="PODIUM_HTTP_KEY")
     """The file of the certificate's key."""
     http_proxies: Annotated[tuple[IPvAnyNetwork, ...], NoDecode] = Field(
         default=(), validation_alias="PODIUM_HTTP_PROXIES"
     )
-    """Addresses or networks of the proxies before the door: who asks, and how, is what they say."""
+    """Addresses or networks of proxies; their headers for client and protocol are trusted."""
     http_requests_per_minute: int = Field(
         default=600, ge=0, le=1_000_000, validation_alias="PODIUM_HTTP_REQUESTS_PER_MINUTE"
     )
-    """What the door takes of one token, or of one address without one; 0: all."""
+    """The most requests per token, or per address without one; 0: no limit."""
     device_metrics: bool = Field(default=False, validation_alias="ENABLE_DEVICE_METRICS")
-    """Whether `/eval` has `ncu` count for requests that do not say whether it is to."""
+    """Whether `/eval` counts with `ncu` if a request does not say."""
 
     public_url: str | None = Field(default=None, validation_alias="PODIUM_PUBLIC_URL")
-    """The door's address as browsers know it, such as https://podium.example.org."""
+    """The server's address as browsers know it, such as https://podium.example.org."""
 
     worker_server: str | None = Field(default=None, validation_alias="PODIUM_SERVER")
-    """The Podium for which `podium worker` judges, in place of a database."""
+    """The server for which `podium worker` judges, instead of a database."""
     worker_token: SecretStr | None = Field(default=None, validation_alias="PODIUM_WORKER_TOKEN")
-    """The token with which it does."""
+    """The worker's token for that server."""
 
     cli_server: str | None = Field(default=None, validation_alias="PODIUM_CLI_SERVER")
-    """The Podium that commands ask, in place of the one of `podium login`."""
+    """The server that commands use, instead of the one from `podium login`."""
     cli_token: SecretStr | None = Field(default=None, validation_alias="PODIUM_CLI_TOKEN")
-    """A person's token there, in place of the one of `podium login`."""
+    """A person's token for it, instead of the one from `podium login`."""
     config_home: Path | None = Field(default=None, validation_alias="XDG_CONFIG_HOME")
-    """The user's folder of settings, as the desktops have it; else `.config` at home."""
+    """The user's configuration folder, as on Linux desktops; by default `.config` at home."""
 
     discord_token: SecretStr | None = Field(default=None, validation_alias="DISCORD_TOKEN")
-    """The bot's token; without one there is no Discord door."""
+    """The bot's token; without one there is no Discord front end."""
     discord_api_base: str | None = Field(default=None, validation_alias="DISCORD_API_BASE")
-    """Another address of Discord's REST interface, such as a proxy's."""
+    """Another address for Discord's REST interface, such as a proxy's."""
     discord_trusted_guilds: Annotated[frozenset[int], NoDecode] = Field(
         default=frozenset(), validation_alias="DISCORD_TRUSTED_GUILDS"
     )
-    """Ids of servers whose roles give rights, separated by commas; see the Discord door's page."""
+    """Ids of servers whose roles give rights, separated by commas; see `bot/discord/README.md`."""
     discord_gateway_url: str | None = Field(default=None, validation_alias="DISCORD_GATEWAY_URL")
-    """Another address of Discord's gateway."""
+    """Another address for Discord's gateway."""
 
     discord_client_id: str | None = Field(
         default=None, pattern=r"^[0-9]{1,20}$", validation_alias="DISCORD_CLIENT_ID"
     )
-    """The application's id, with which people sign in at the pages by their Discord account."""
+    """The id of the application by which people sign in to the pages with Discord."""
     discord_client_secret: SecretStr | None = Field(
         default=None, validation_alias="DISCORD_CLIENT_SECRET"
     )
-    """The secret of that application, from its OAuth2 page."""
+    """That application's secret, from its OAuth2 page."""
     discord_authorize_url: str | None = Field(
         default=None, validation_alias="DISCORD_AUTHORIZE_URL"
     )
-    """Another address of the page on which people agree."""
+    """Another address for the page on which people consent."""
 
     @classmethod
     @override
@@ -265,18 +265,18 @@ class Settings(BaseSettings):
         return self
 
     def at(self, data_dir: Path | None) -> Self:
-        """The same settings on another data folder; None keeps this one."""
+        """Return the same settings with another data folder; None keeps this one."""
         return self if data_dir is None else self.model_copy(update={"data_dir": data_dir})
 
     def on_port(self, port: int | None) -> Self:
-        """The same settings with the HTTP door on this port; None keeps what they say."""
+        """Return the same settings with HTTP on this port; None keeps the configured one."""
         return self if port is None else self.model_copy(update={"http_port": port})
 
     @property
     def credentials(self) -> Path | None:
-        """The file of the logins; None for a user who has no home to keep it in."""
+        """The file of the logins; None for a user without a home folder."""
         folder = self.config_home
-        if folder is None or not folder.is_absolute():  # as XDG has it, a relative one is none
+        if folder is None or not folder.is_absolute():  # XDG ignores a relative one
             try:
                 folder = Path.home() / ".config"
             except RuntimeError:
@@ -285,7 +285,7 @@ class Settings(BaseSettings):
 
     @property
     def names_this_machine(self) -> bool:
-        """Whether a data folder or a database was chosen, so that commands are for it."""
+        """Whether a data folder or a database was chosen, so that commands use it."""
         return "data_dir" in self.model_fields_set or self.database_url is not None
 
     @property
@@ -295,19 +295,19 @@ class Settings(BaseSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must be shown nowhere: every secret, and the password within a URL as well."""
+        """What must never be shown: every secret, and the password in a URL."""
         values = (value for _, value in self if isinstance(value, SecretStr))
         found = [value.get_secret_value() for value in values]
         return tuple(part for secret in found for part in (secret, *_password(secret)))
 
     @property
     def strict_sandbox(self) -> bool:
-        """Whether every layer of the sandbox must be there."""
+        """Whether every layer of the sandbox is required."""
         return self.require_sandbox == "strict"
 
 
 def _password(secret: str) -> tuple[str, ...]:
-    """The password of a URL, as it is written there and as it is meant."""
+    """Return the password in a URL, as written there and decoded."""
     try:
         written = urlsplit(secret).password
     except ValueError:
@@ -316,7 +316,7 @@ def _password(secret: str) -> tuple[str, ...]:
 
 
 def read_settings() -> Settings:
-    """The settings of this process; SetupError names each variable that cannot be used."""
+    """Return the settings of this process; SetupError names each variable that is invalid."""
     try:
         return Settings()
     except ValidationError as error:
