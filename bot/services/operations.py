@@ -88,7 +88,7 @@ async def _judging(store: Store, *, judges: bool) -> ComponentHealth:
 
 
 def _nobody(*, judges: bool) -> ComponentHealth:
-    """Without runners of its own, this process stays ready, because workers connect to it."""
+    """Return that no worker is live; without own runners the process stays ready to accept one."""
     if judges:
         words = "its dispatcher gives no sign of life; see podium.log, and start it again"
         return ComponentHealth("judging", State.FAILED, words)
@@ -96,7 +96,7 @@ def _nobody(*, judges: bool) -> ComponentHealth:
 
 
 def _idle(workers: Sequence[Worker], *, judges: bool) -> ComponentHealth:
-    """There are live workers, but none can take a job."""
+    """Return why no live worker can take a job."""
     if any(each.gpus is None for each in workers):
         return ComponentHealth("judging", State.WAITING, "its runners have not answered yet")
     state = State.FAILED if judges else State.WAITING

@@ -24,7 +24,7 @@ _POOL_SAMPLE = 20
 _FEW = 3
 """With fewer known durations than this, the longest is used."""
 _RETRY_S = 0.5
-"""Between attempts to read from an unavailable database."""
+"""Seconds between two attempts to read from an unavailable database."""
 _STAGES = frozenset(str(stage) for stage in Stage)
 
 

@@ -9,7 +9,7 @@ from bot.domain.job import Worker
 from bot.ports import Store
 
 NAMELESS: frozenset[str] = frozenset()
-"""For a list that everyone sees."""
+"""The labels whose workers are named in a list that everyone sees: none."""
 
 
 async def workers_for(store: Store, viewer: Viewer) -> tuple[Worker, ...]:

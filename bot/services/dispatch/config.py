@@ -41,11 +41,11 @@ class DispatchConfig:
     retry_s: float = 0.5
     """Between the first attempts to store a result; doubled after each."""
     retry_most_s: float = 4.0
-    """Between later attempts: enough of the lease must be left when the store is back."""
+    """The longest such wait: enough of the lease must be left when the store is back."""
     drain_s: float = 20.0
-    """For running evaluations to end by themselves after the worker is told to stop."""
+    """For running evaluations to end by themselves once the worker has been told to stop."""
     progress_s: float = 0.25
-    """Between progress events of one job within one stage."""
+    """Between two progress events of one job within one stage."""
     rounds: RoundPolicy | None = None
     """Used instead of the mode's rounds; jobs of the system itself always have the mode's."""
     hurried: frozenset[PersonId] | None = None

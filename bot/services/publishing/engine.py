@@ -35,9 +35,9 @@ from bot.services.publishing.state import (
 from runners.contract.runner import Runner
 
 POLL_S = 1.0
-"""Between polls for a publication that no process holds."""
+"""Seconds between two polls for a publication that no process holds."""
 SAVE_S = 0.5
-"""Between two stored states of one check."""
+"""Seconds between two stored states of one check."""
 AT_ONCE = 2
 """The most publications that one engine runs at the same time."""
 MOST_TRIES = 3
@@ -65,7 +65,7 @@ class PublicationEngine:
     ready: Callable[[], Awaitable[None]] | None = None
     """Awaited before the first claim."""
     keep: timedelta | None = None
-    """For how long outcomes stay readable; None deletes each when its observer has finished."""
+    """How long outcomes stay readable; None deletes each when its observer has finished."""
     owner: str = ""
     held: dict[ReleaseId, asyncio.Task[None]] = field(default_factory=dict)
 
