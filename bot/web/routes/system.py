@@ -17,7 +17,7 @@ _system = APIRouter()
 _log = structlog.get_logger(__name__)
 
 READINESS_FOR_S = 1.0
-"""For everyone: cached this long, so that frequent requests cost little."""
+"""Seconds for which the result is cached for everyone, so that frequent requests cost little."""
 WITHIN_S = 5.0
 
 
@@ -68,7 +68,7 @@ async def _parts(request: Request) -> tuple[ComponentHealth, ...]:
 _metrics = APIRouter()
 
 METRICS_FOR_S = 5.0
-"""For everyone: cached this long, so that frequent requests cost little."""
+"""Seconds for which the metrics are cached for everyone, so that frequent requests cost little."""
 
 
 @_metrics.get("/metrics", include_in_schema=False)

@@ -25,14 +25,14 @@ router = APIRouter(prefix="/leaderboards", tags=["leaderboards"])
 LONGEST_S = 1800.0
 """The longest duration of one export, including a slow reader."""
 LOOK_EVERY_S = 1.0
-"""How often the token's rights are checked again meanwhile."""
+"""Seconds between two checks of the token's rights during an export."""
 _LINES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
 }
 
 
 class Turned(StreamingResponse):
-    """A response that is cut off when it takes too long; few run at once."""
+    """A response that waits for its turn, and is cut off when it takes too long."""
 
     turns: asyncio.Semaphore
 

@@ -54,11 +54,11 @@ _board = APIRouter()
 _ROWS = 100
 GpuQuery = Annotated[str | None, Query(max_length=64)]
 _TABLE_ROWS = 25
-"""Rows of each season series when no script draws it."""
+"""The most rows of each series in the season's table, shown when no script draws the plot."""
 FRESH_S = 1.0
 """How long a rendered page is reused for the same request."""
 SEASON_FRESH_S = 15.0
-"""The same for the plot, which is drawn from many runs."""
+"""How long the season's plot is reused, which is drawn from many runs."""
 
 
 class Wanted(BaseModel):
@@ -142,7 +142,7 @@ async def season_page(
 async def season_data(
     request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
 ) -> Response:
-    """Return the data of the season's plot; no series while there are no ranks."""
+    """Return the data of the season's plot, without any series while there are no ranks."""
     door = context_of(request)
     found = await find_board(door.store, viewer, name)
     body = (await _season(door, viewer, found, gpu)).data
