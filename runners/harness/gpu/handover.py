@@ -22,7 +22,7 @@ candidate writes `DONE` when its work is done. Each is on its own cache line."""
 
 @dataclass(frozen=True, slots=True)
 class WindowActions:
-    """What the judge does in one turn; on the GPU all of it is queued."""
+    """What the judge does in one turn; on the GPU most of it is queued before the window."""
 
     queued: Callable[[CandidateReply | None], None]
     """Records where the output will lie, before the window opens."""

@@ -67,7 +67,7 @@ class DeviceCandidate(HostCandidate):
         self.remote = isinstance(buffers.memory, HostBuffer)
         self.answer = Answer(buffers, self.device_base, remote=self.remote)
         self.guards: Guards | None = None
-        """Guard bands of the latest call; None unless it is device code."""
+        """Guard bands of the latest call; None unless it is device code with buffers on the GPU."""
 
     @override
     def call(
@@ -118,7 +118,7 @@ class DeviceCandidate(HostCandidate):
         )
 
     def _cross(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
-        """Run one order in one window; if it is ahead, the first frame's output is the one kept."""
+        """Run one order in one window; if ahead, its output lies where the first frame says."""
         node = order.value or ScalarNode()
         self._stage(node, value)
         told: list[CandidateReply] = []

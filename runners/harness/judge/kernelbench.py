@@ -109,7 +109,7 @@ class KernelBenchTask(TaskCode):
         return value
 
     def _forward(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
-        """The reference's output; leaves the model unchanged."""
+        """The reference's output; restores the model's buffers."""
         self._made(data["seed"], data["precision"])
         with torch.no_grad():
             before = [each.clone() for each in self._model.buffers()]

@@ -31,7 +31,7 @@ class CandidatePool:
         self.dying: list[ExitStack] = []
 
     def begin(self, count: int) -> None:
-        """Start candidates without waiting: `count`, or as many as fit into the GPU's memory."""
+        """Start candidates without waiting, up to `count` in all or what fits into GPU memory."""
         if self.session.on_gpu and count > 1:
             count = min(count, starts_at_once(self.room, self.expected))
         with ExitStack() as failed:
@@ -58,7 +58,7 @@ class CandidatePool:
 
     @contextmanager
     def seat(self) -> Iterator[HostCandidate]:
-        """Yield the next candidate and kill it afterwards."""
+        """Yield the next candidate and kill it afterwards; `wait_for_exits` waits for its exit."""
         self.prepare(1)
         stack, seat = self.waiting.popleft()
         try:

@@ -45,7 +45,7 @@ time a kernel of 5 us to half a percent would be wasted.
 """
 
 FLOOR_NS = 1_000.0
-"""The least time on the CPU: a window cannot distinguish a shorter one from zero."""
+"""The least published time in ns: a window cannot distinguish a shorter one from zero."""
 
 
 def resolution(rounds: list[Round]) -> float:

@@ -22,7 +22,7 @@ ROUNDS_VOID_MOST = 4
 BLAMED_MOST = 2
 """After this many void rounds whose drift ended with the candidate, the candidate is blamed."""
 LOOKS = 20
-"""The most trusted windows that are measured, once the trusted candidate is alone."""
+"""The most medians of trusted windows that are taken, once the trusted candidate is alone."""
 DISCARDS_MOST = 10
 """How many calls of a round may be repeated; honest kernels on a busy machine rarely need one."""
 
@@ -47,7 +47,7 @@ class Round:
     steady: list[float] = field(default_factory=list)
     """The same before the submission was imported."""
     own: list[float] = field(default_factory=list)
-    """Windows of this round's own candidate before the submission was imported."""
+    """Overheads of this round's own candidate before the submission was imported."""
     told: list[float] = field(default_factory=list)
     """On a GPU: how long these windows waited for the host part of the answer."""
     claimed: bool = False
@@ -57,7 +57,7 @@ class Round:
     hosted: bool = False
     """On a GPU: a part of the input lies on the host."""
     discarded: int = 0
-    """Calls that were repeated because something seemed to run while all should be frozen."""
+    """Calls that were repeated: something ran while all was frozen, or they were late or slow."""
     late: int = 0
     """On a GPU: calls since the last restart that were not queued in time."""
 
@@ -86,8 +86,8 @@ class Round:
 
         On a GPU it is measured in this candidate before it imports the submission, because each
         candidate's buffers have other addresses. The trusted candidate's windows show how the
-        machine has changed since. Drift counts only up to three standard errors of the initial
-        calibration. Otherwise a submission could slow down calibration to reduce its own time.
+        machine has changed since. Upward drift counts only up to three standard errors of the
+        initial calibration, so that a submission gains nothing by slowing down calibration.
         """
         dearer = min(self.drift, 3 * standard_error_of_median(self.steady))
         return median(self.own if self.on_gpu else self.steady) + dearer

@@ -261,7 +261,7 @@ class WorkloadTimer:
 
     @staticmethod
     def _leave_out(seat: HostCandidate, result: Round) -> None:
-        """Discard a late call; after `LATE_MOST` of them, restart without queuing ahead."""
+        """Discard a late call; beyond `LATE_MOST` of them, restart without queuing ahead."""
         result.discarded += 1
         result.late += 1
         if result.late > LATE_MOST:
