@@ -175,7 +175,7 @@ async def test_a_kernel_is_dropped_followed_and_ranked(scene: Scene, page: Page)
     await expect(progress).to_contain_text("H100: passed")
     await expect(progress).to_contain_text("1st of 1 on H100: 29.00 us")
     await expect(page.locator("#said")).to_contain_text("1st of 1 on H100")
-    await page.get_by_role("link", name="To the standings").click()
+    await page.get_by_role("link", name="View standings").click()
     await expect(page.get_by_role("row", name="ada")).to_contain_text("29.00 us")
     await page.go_back()
     await page.get_by_role("button", name="Run again").click()
@@ -196,7 +196,7 @@ async def test_a_pasted_source_that_fails_says_why_and_keeps_no_rank(
     progress = page.locator(".card.progress")
     await expect(progress).to_contain_text("CPU: build failed")
     await expect(progress).to_contain_text("no such module")
-    await page.get_by_role("link", name="The whole report").click()
+    await page.get_by_role("link", name="Full report").click()
     await expect(page.get_by_role("button", name="Run again")).to_be_visible()
 
 
@@ -211,7 +211,7 @@ async def test_a_board_is_made_from_a_zip_and_its_check_is_followed(
     bad = {"name": "bad.zip", "mimeType": "application/zip", "buffer": b"nothing"}
     chosen = page.locator(f"input[name={field}]")
     await chosen.set_input_files(bad)  # type: ignore[arg-type]
-    await expect(page.get_by_text("This zip will not do.")).to_be_visible()
+    await expect(page.get_by_text("This zip cannot be used.")).to_be_visible()
     await chosen.set_input_files(file)  # type: ignore[arg-type]
     await expect(page.get_by_text("1 right and 1 wrong solution")).to_be_visible()
     await page.get_by_label("CPU").check()
@@ -219,7 +219,7 @@ async def test_a_board_is_made_from_a_zip_and_its_check_is_followed(
     await page.get_by_role("button", name="Check and publish").click()
     await expect(page.locator(".outcome")).to_contain_text("doubling on CPU is published.")
     assert await scene.door.store.boards.find("doubling") is not None
-    await page.get_by_role("link", name="To the leaderboard").click()
+    await page.get_by_role("link", name="View leaderboard").click()
     await expect(page.get_by_role("heading", name="doubling")).to_be_visible()
 
 

@@ -242,7 +242,7 @@ async def test_the_theme_is_the_systems_until_one_is_chosen(scene: Scene, page: 
     await page.goto(scene.at("/boards/vectoradd"))
     paper = "getComputedStyle(document.body).backgroundColor"
     light = await page.evaluate(paper)
-    await page.get_by_role("button", name="Switch between the light and the dark theme").click()
+    await page.get_by_role("button", name="Switch between light and dark theme").click()
     dark = await page.evaluate(paper)
     assert dark != light
     await page.reload()

@@ -155,7 +155,7 @@ class ByBrowser:
     async def hand_in(self, name: str, content: bytes, gpu: str | None) -> int:
         await self.page.goto("/submit")
         await self.page.locator("input[type=file]").set_input_files(self.folder / name)
-        await self.page.get_by_text("As the file's heading says").wait_for()
+        await self.page.get_by_text("From the file's header").wait_for()
         if gpu is not None:
             await self.page.get_by_label(gpu).check()
         await self.page.get_by_role("radio", name="Test is the answer right?").check()

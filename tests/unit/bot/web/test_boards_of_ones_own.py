@@ -70,7 +70,7 @@ async def test_a_board_is_made_of_a_zip_whose_solutions_end_as_they_must(door: W
     )
     assert asked.status_code == 303, asked.text
     page = asked.headers["Location"]
-    assert "It waits to be read" in await carol.text(page)
+    assert "Waiting to start" in await carol.text(page)
     assert await door.store.boards.find("doubling") is None
     told = await checked(door, carol, page)
     assert "doubling on CPU is published." in told

@@ -59,7 +59,7 @@ def test_a_long_line_is_cut_and_says_so() -> None:
     text = drawn(difference([("x" * (LONGEST + 5), "<", "")]))
     assert "x" * LONGEST in text
     assert "x" * (LONGEST + 1) not in text
-    assert "5 letters more" in text
+    assert "5 characters more" in text
 
 
 def test_hostile_sources_are_drawn_within_a_bound_and_what_is_left_out_is_said() -> None:
