@@ -173,7 +173,7 @@ MOST_S = 30.0
 
 
 async def serve(door: DiscordContext, settings: DiscordSettings, stop: asyncio.Event) -> None:
-    """Serve until `stop` is set; SetupError when Discord refuses the token at the first login."""
+    """Serve until `stop` is set; SetupError when Discord rejects the token at the first login."""
     wait_s = AGAIN_S
     known = False
     while not stop.is_set():
@@ -184,9 +184,9 @@ async def serve(door: DiscordContext, settings: DiscordSettings, stop: asyncio.E
         except discord.LoginFailure as error:
             if not known:
                 raise SetupError(
-                    "Discord refuses DISCORD_TOKEN; copy it anew from the application's Bot page"
+                    "Discord rejects DISCORD_TOKEN; copy it again from the application's Bot page"
                 ) from error
-            _log.error("Discord refuses the token now", action="token_refused")
+            _log.error("Discord rejects the token now", action="token_refused")
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             _log.warning("Discord is away", action="discord_away", error=repr(error))
         except Exception as error:  # noqa: BLE001 - a bug of this front end must not end judging

@@ -51,10 +51,10 @@ def _ours(error: BaseException) -> str:
     incident = secrets.token_hex(4)
     _log.error("a command failed", action="incident", incident=incident, exc_info=error)
     if isinstance(error, StoreError | RunnerError):
-        return f"Our fault, not yours: the service is away; try again soon (incident {incident})."
+        return f"Internal error: the service is unavailable. Try again soon (incident {incident})."
     if isinstance(error, discord.HTTPException) or is_passing(error):
-        return f"Discord refused a part of the answer; nothing is lost (incident {incident})."
-    return f"This is a bug in Podium; please report incident {incident}."
+        return f"Discord rejected part of the answer. Nothing is lost (incident {incident})."
+    return f"This is a bug in Podium. Please report incident {incident}."
 
 
 def is_passing(error: BaseException) -> bool:
@@ -78,10 +78,7 @@ def cause(error: BaseException) -> BaseException:
 GRACE_S = 2.0
 """How long to wait for another process of the bot to answer; a client waits 3 s."""
 _ANSWERED = frozenset({discord.InteractionType.component, discord.InteractionType.modal_submit})
-WORDS = (
-    "This is not open any more: it was answered, it has waited for 14 minutes, or the bot was "
-    "restarted since. Please give the command again."
-)
+WORDS = "This menu has expired. Please run the command again."
 
 
 async def answer_for_nobody(interaction: discord.Interaction[Any]) -> None:

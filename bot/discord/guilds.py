@@ -48,4 +48,4 @@ async def require_room(door: DiscordContext, interaction: discord.Interaction[An
     if str(number) in rooms or (not rooms and name == SUBMISSIONS):
         return
     where = ", ".join(f"<#{room}>" for room in rooms) or f"#{SUBMISSIONS}"
-    raise UserError("wrong-channel", f"submissions are taken in {where} and in direct messages")
+    raise UserError("wrong-channel", f"submit in {where} or in a direct message to the bot")

@@ -38,12 +38,13 @@ PATIENCE_S = 30.0
 """How long an unavailable database is retried."""
 AGAIN_S = 0.2
 AWAY = (
-    "The database does not answer, so nothing is stored yet. I try again for half a minute; "
-    "if this message has not changed within a minute, give the command again."
+    "The database is unavailable, so nothing is stored yet. I will keep trying for half a "
+    "minute. If this message has not changed within a minute, run the command again."
 )
 LATER = (
-    "{what} is away for the moment. What you asked for is kept, and is done as soon as that works "
-    "again; this message says so then. You need not ask again."
+    "{what} is temporarily unavailable. Your request is saved and will run when it is "
+    "available again. This message will then be updated; you do not need to run the "
+    "command again."
 )
 _log = structlog.get_logger(__name__)
 

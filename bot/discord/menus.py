@@ -40,7 +40,7 @@ class Question(discord.ui.View):
         async with self.answering(interaction) as answer:
             chosen = self.chosen()
             if self.is_finished():
-                raise UserError("answered", "this was answered already; give the command again")
+                raise UserError("answered", "this was already answered; run the command again")
             self.stop()
             await self.then(answer, chosen)
 
@@ -71,7 +71,7 @@ class GpuMenus(Question):
         """Return the question, and how to choose GPU types that do not fit into the menus."""
         if not self.left_out:
             return words
-        return f"{words} ({len(self.left_out)} more can be named by the option `gpus`)"
+        return f"{words} ({len(self.left_out)} more; name them with the option `gpus`)"
 
 
 class GpuSelect(discord.ui.Select["GpuMenus"]):

@@ -137,10 +137,10 @@ Tree: TypeAlias = app_commands.CommandTree[Any]
 """The commands of a client."""
 
 _DESCRIPTIONS = {
-    "leaderboard": "Boards: submit to them, look at them, make them",
-    "leaderboard submit": "Send a kernel to a board",
-    "submission": "What you have submitted",
-    "admin": "Keep order: people, submissions, limits",
+    "leaderboard": "Submit to boards, view and create them",
+    "leaderboard submit": "Submit a kernel to a board",
+    "submission": "Your submissions",
+    "admin": "Moderation: people, submissions and limits",
     "profile": "Your account",
 }
 

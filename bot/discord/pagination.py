@@ -105,7 +105,9 @@ async def _boards(interaction: discord.Interaction[Any], number: int) -> ListPag
     now = door.clock.now()
     found = await visible_boards(door.store, await roles.viewer_of(interaction))
     if not found:
-        return ListPage("There is no board yet; `/leaderboard create` makes one.", 0, more=False)
+        return ListPage(
+            "There are no boards yet. Create one with `/leaderboard create`.", 0, more=False
+        )
     boards = sorted(found, key=lambda each: (not each.is_open(now), each.name))
     people = await door.store.statistics.participants()
     last = (len(boards) - 1) // _BOARDS
@@ -132,7 +134,7 @@ async def _audit(interaction: discord.Interaction[Any], number: int) -> ListPage
     require(interaction, ADMIN)
     page = await audit_page(context_of(interaction).store, number, _DECISIONS)
     if not page.decisions:
-        return ListPage("Nothing was decided before.", number, more=False)
+        return ListPage("There are no earlier entries.", number, more=False)
 
     def lines(width: int) -> Iterator[str]:
         return (decision_line(each, width) for each in page.decisions)

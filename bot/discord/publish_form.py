@@ -82,7 +82,9 @@ async def update(upload: TaskUpload, board: Board, answer: InteractionReply) -> 
         del chosen
         await hand_in(upload, answer)
 
-    words = "New submissions are judged by the new version; old scores stay with theirs."
+    words = (
+        "New submissions are judged by the new version. Existing scores stay with the old version."
+    )
     await answer.say(f"{words} Nothing is changed yet.", Question(go_on, AGREED))
 
 
@@ -108,9 +110,9 @@ async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
     stored = REQUEST.dump_json(request).decode()
     await door.store.releases.add(NewRelease(DOOR, request.person, upload.zip, stored, place))
     await answer.say(
-        "The task's own solutions run now; nothing is published unless they end as they must. "
-        "A private thread follows them live and has the outcome; where I can make none, I write "
-        "to you directly."
+        "Checking your task: I'm running its solutions now. The board is published only if "
+        "every solution gets its expected verdict. Follow the progress in your private "
+        "thread, or in your direct messages if I can't create one."
     )
 
 
@@ -121,7 +123,7 @@ async def reconfigure(board: Board, request: PublishRequest, answer: Interaction
     published = await publish(door.store, door.clock, replace(request, onto=None), task)
     board = published.board
     changed = published.change is not PublishChange.UNCHANGED
-    words = "changed" if changed else "everything was so already"
+    words = "changed" if changed else "nothing to change"
     text = Text(f"{board.name} on {', '.join(board.gpus)}: {words}", Tone.GOOD)
     await answer.show(Report(f"Leaderboard {board.name}", (text,)))
     await answer.say(season(board.deadline))

@@ -23,15 +23,15 @@ def require(interaction: discord.Interaction[Any], *names: str) -> None:
     """Raise UserError unless the person has one of the roles, or manages a trusted guild."""
     guild = interaction.guild
     if guild is None or not isinstance(interaction.user, discord.Member):
-        raise UserError("not-allowed", "give this command on a server, where you have your roles")
+        raise UserError("not-allowed", "run this command in a server, where you have your roles")
     if not is_trusted(interaction.client, guild):
         raise UserError(
             "not-allowed",
-            "roles of this server give no rights here; whoever runs the bot can name it in "
+            "this server's roles give no rights; the bot's operator can add the server to "
             "DISCORD_TRUSTED_GUILDS",
         )
     if not has_role(interaction, *names):
-        raise UserError("not-allowed", f"this takes the role {' or '.join(names)}; ask an admin")
+        raise UserError("not-allowed", f"this needs the role {' or '.join(names)}; ask an admin")
 
 
 async def admin_deed(interaction: discord.Interaction[Any], reason: str) -> Decision:

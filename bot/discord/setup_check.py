@@ -15,16 +15,16 @@ from bot.domain.errors import SetupError
 
 NEEDED = {
     "view_channel": "to see the channels in which people submit",
-    "send_messages": "to answer, and to tell of boards and places",
+    "send_messages": "to answer, and to announce boards and ranks",
     "send_messages_in_threads": "to report into a submission's thread",
-    "create_public_threads": "to open a thread beneath the line that tells of a place",
+    "create_public_threads": "to open a thread below the line that announces a rank",
     "create_private_threads": "to give each submission a thread of its own",
-    "manage_threads": "to bring a person into that thread, and to wake one that sleeps",
-    "attach_files": "to hand out long logs, task files and plots",
-    "embed_links": "to show links as such",
+    "manage_threads": "to add a person to that thread, and to unarchive it",
+    "attach_files": "to send long logs, task files and plots",
+    "embed_links": "to show link previews",
     "read_message_history": "to edit its own messages after a restart",
-    "manage_roles": "to make the roles Leaderboard Admin and Leaderboard Creator",
-    "manage_channels": "to make #submissions",
+    "manage_roles": "to create the roles Leaderboard Admin and Leaderboard Creator",
+    "manage_channels": "to create #submissions",
 }
 """By discord.py's names; the bot reads no messages, so it needs no privileged intent."""
 
@@ -50,8 +50,8 @@ def invite_link(application: int) -> str:
 
 
 PATIENCE_S = 3.0
-ANEW = "copy DISCORD_TOKEN anew from the application's Bot page"
-"""What to do when Discord refuses the token."""
+ANEW = "copy DISCORD_TOKEN again from the application's Bot page"
+"""What to do when Discord rejects the token."""
 _PAGE = 200
 """The most guilds in one response of Discord."""
 
@@ -96,7 +96,7 @@ class Checkup:
 
 
 async def check_up(settings: DiscordSettings) -> Checkup:
-    """SetupError if Discord refuses the token, DiscordUnavailableError if it does not answer."""
+    """SetupError if Discord rejects the token, DiscordUnavailableError if it does not answer."""
     async with _asking(settings) as session:
         application = await _application(session)
         guilds: list[GuildGrant] = []
@@ -129,7 +129,7 @@ async def _asking(settings: DiscordSettings) -> AsyncIterator[aiohttp.ClientSess
         ) as session:
             yield session
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-        raise DiscordUnavailableError(f"{base} gives no answer ({type(error).__name__})") from error
+        raise DiscordUnavailableError(f"{base} does not answer ({type(error).__name__})") from error
 
 
 async def _application(session: aiohttp.ClientSession) -> _Application:
@@ -144,6 +144,6 @@ async def _guilds(session: aiohttp.ClientSession, after: int) -> tuple[_Guild, .
 async def _get(session: aiohttp.ClientSession, path: str) -> bytes:
     async with session.get(path) as answer:
         if answer.status == HTTPStatus.UNAUTHORIZED:
-            raise SetupError("Discord refuses the token")
+            raise SetupError("Discord rejects the token")
         answer.raise_for_status()
         return await answer.read()

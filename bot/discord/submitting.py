@@ -52,8 +52,8 @@ async def read(script: discord.Attachment) -> bytes:
     except (discord.NotFound, discord.Forbidden) as error:
         raise UserError(
             "file-gone",
-            "Discord does not hand out your file any more, so nothing was submitted; "
-            "give the command again with the file",
+            "Discord no longer provides your file, so nothing was submitted; run the "
+            "command again with the file",
         ) from error
 
 
@@ -94,12 +94,12 @@ def stored_words(interaction: discord.Interaction[Any], submission: Submission) 
     gpus = ", ".join(submission.gpus)
     stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
     if interaction.guild_id is None:
-        return f"{stored} This conversation follows it live."
+        return f"{stored} This conversation shows its progress."
     if takes_threads(interaction.app_permissions):
-        return f"{stored} A private thread follows it live."
+        return f"{stored} A private thread shows its progress."
     return (
-        f"{stored} I may not open a private thread here, so I follow it in your direct messages; "
-        f"`/submission show id:{submission.id}` has the report as well."
+        f"{stored} I cannot open a private thread here, so your direct messages show its "
+        f"progress. `/submission show id:{submission.id}` shows the report, too."
     )
 
 
@@ -136,7 +136,7 @@ async def stop(answer: InteractionReply, submission: SubmissionId) -> None:
     viewer = await viewer_of(answer.interaction)
     stopped = await submissions.cancel(context_of(answer.interaction).store, viewer, submission)
     if not stopped:
-        raise UserError("finished", f"submission {submission} has ended already")
+        raise UserError("finished", f"submission {submission} has already ended")
     await answer.say(f"Stopping submission #{submission}.")
 
 

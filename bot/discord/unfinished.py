@@ -25,8 +25,8 @@ SILENT = timedelta(seconds=5)
 """How long a lease must have expired before it is taken over: its holder may be slow."""
 MOST_TRIES = 3
 GIVEN_UP = (
-    "What you asked for could not be done: {why}. Unless a thread follows a submission of it, "
-    "nothing is stored; give the command again."
+    "Your command failed: {why}. Nothing is stored unless a thread shows a submission from "
+    "it. Run the command again."
 )
 _log = structlog.get_logger(__name__)
 
@@ -97,11 +97,11 @@ async def _take_up_one(
     why = None
     payload = await _asked_again(client, unfinished, asked)
     if payload is None:
-        payload, why = await _of_user(client, unfinished, asked), "the server is out of my reach"
+        payload, why = await _of_user(client, unfinished, asked), "I can no longer reach the server"
     elif unfinished.tries > MOST_TRIES:
-        why = f"it was begun {MOST_TRIES} times, and each time the bot ended with it"
+        why = f"it was started {MOST_TRIES} times, and the bot stopped each time"
     elif door.clock.now() - unfinished.at > KEPT:
-        why = "it was given more than a day ago"
+        why = "it is more than a day old"
     state: Any = client._connection  # noqa: SLF001  no public way to dispatch again
     if why is None:
         reset = TAKEN.set(Taken(unfinished.id, owner, asked["answers"]))

@@ -22,7 +22,7 @@ from bot.services.rejudge import rejudge_submission as judge_again
 _Reason = app_commands.Range[str, 1, 300]
 _WHAT = {
     "leaderboard_name": "Only this board",
-    "gpu": "Only the jobs of this GPU type, which wait in the queue meanwhile",
+    "gpu": "Only jobs on this GPU type; they wait in the queue",
 }
 
 
@@ -33,7 +33,7 @@ async def _admin_moderation(tree: Tree) -> None:
     parent.add_command(resume)
 
 
-@app_commands.command(description="Take no more submissions; what is stored is judged on")
+@app_commands.command(description="Pause submissions; those already stored are still judged")
 @app_commands.describe(reason="Shown to everyone who submits", **_WHAT)
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def pause(
@@ -55,16 +55,18 @@ async def pause(
         elif gpu is not None:
             found = await moderation.pause_gpu(store, deed, gpu)
             await answer.say(
-                f"Jobs on {line(found)} wait in the queue; what runs there goes on to its end."
+                f"Jobs on {line(found)} are paused and wait in the queue; running jobs finish."
             )
         else:
             await moderation.pause(store, deed)
             await answer.say("Submissions are paused.")
 
 
-@app_commands.command(description="End a pause: of all submissions, of a board, of a GPU type")
+@app_commands.command(description="End a pause of all submissions, of a board or of a GPU type")
 @app_commands.describe(
-    reason="Kept in the audit", leaderboard_name="Only this board", gpu="Only this GPU type"
+    reason="Reason, kept in the audit log",
+    leaderboard_name="Only this board",
+    gpu="Only this GPU type",
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def resume(
@@ -82,13 +84,13 @@ async def resume(
         if leaderboard_name is not None:
             board = await find_board(store, await viewer_of(interaction), leaderboard_name)
             await moderation.resume_board(store, deed, board)
-            await answer.say(f"Submissions to {line(board.name)} are taken again.")
+            await answer.say(f"Submissions to {line(board.name)} are accepted again.")
         elif gpu is not None:
             found = await moderation.resume_gpu(store, deed, gpu)
             await answer.say(f"Jobs on {line(found)} run again.")
         else:
             await moderation.resume(store, deed)
-            await answer.say("Submissions are taken again.")
+            await answer.say("Submissions are accepted again.")
 
 
 def _require_one(board: str | None, gpu: str | None) -> None:
@@ -107,8 +109,8 @@ async def _admin_submissions(tree: Tree) -> None:
     parent.add_command(rejudge)
 
 
-@app_commands.command(description="Take a submission off its board; its result stays")
-@app_commands.describe(number="Its number", reason="Shown to its owner")
+@app_commands.command(description="Remove a submission from its board; its result is kept")
+@app_commands.describe(number="Submission number", reason="Shown to its owner")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
 async def disqualify(
@@ -119,11 +121,11 @@ async def disqualify(
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
         await moderation.disqualify(door.store, deed, SubmissionId(number))
-        await answer.say(f"Submission #{number} is not ranked any more.")
+        await answer.say(f"Submission #{number} is no longer ranked.")
 
 
-@app_commands.command(description="Rank a submission again that was taken off its board")
-@app_commands.describe(number="Its number", reason="Kept in the audit")
+@app_commands.command(description="Put a disqualified submission back on its board")
+@app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
 async def requalify(
@@ -137,8 +139,8 @@ async def requalify(
         await answer.say(f"Submission #{number} is ranked again.")
 
 
-@app_commands.command(description="Judge a submission once more, by its board's present task")
-@app_commands.describe(number="Its number", reason="Kept in the audit")
+@app_commands.command(description="Judge a submission again with its board's current task")
+@app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
 async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason: _Reason) -> None:
@@ -157,7 +159,9 @@ async def _admin_people(tree: Tree) -> None:
     parent.add_command(unban)
 
 
-@app_commands.command(description="Keep a person from submitting, and stop what is unfinished")
+@app_commands.command(
+    description="Ban a person from submitting and stop their unfinished submissions"
+)
 @app_commands.describe(who="The person", reason="Shown to the person")
 async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
     """Cancel unfinished submissions; judged ones keep their results and ranks."""
@@ -166,7 +170,7 @@ async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: 
         door = context_of(interaction)
         await door.person(who)  # a person who never submitted can be banned too
         stopped = await ban_person(door.store, deed, f"{DOOR}:{who.id}")
-        words = f"{line(who.name)} may not submit any more."
+        words = f"{line(who.name)} may no longer submit."
         if stopped:
             noun = "submission was" if stopped == 1 else "submissions were"
             words += f" {stopped} unfinished {noun} stopped."
@@ -174,7 +178,7 @@ async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: 
 
 
 @app_commands.command(description="Let a person submit again")
-@app_commands.describe(who="The person", reason="Kept in the audit")
+@app_commands.describe(who="The person", reason="Reason, kept in the audit log")
 async def unban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
     """End the ban."""
     async with replying(interaction) as answer:

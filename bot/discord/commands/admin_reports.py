@@ -27,8 +27,8 @@ async def _admin_reports(tree: Tree) -> None:
     parent.add_command(runners)
 
 
-@app_commands.command(description="Who did what, when and why: the newest first, in pages")
-@app_commands.describe(as_file="The whole record as a file instead")
+@app_commands.command(description="Audit log of decisions, newest first")
+@app_commands.describe(as_file="Send the whole audit log as a file")
 async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False) -> None:
     """Show the audit log, which cannot be changed."""
     async with replying(interaction) as answer:
@@ -40,7 +40,7 @@ async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False)
             await answer.say(*await leaf(interaction, PagedList.AUDIT))
 
 
-@app_commands.command(description="People, submissions a day, verdicts, and the queue")
+@app_commands.command(description="Statistics: people, submissions per day, verdicts and the queue")
 async def stats(interaction: discord.Interaction[Any]) -> None:
     """Show the current counts."""
     async with replying(interaction) as answer:
@@ -49,7 +49,7 @@ async def stats(interaction: discord.Interaction[Any]) -> None:
         await answer.show(stats_report(await count(door.store, door.clock, door.prices)))
 
 
-@app_commands.command(description="The workers that live, and what they offer")
+@app_commands.command(description="Connected workers and their GPUs")
 async def runners(interaction: discord.Interaction[Any]) -> None:
     """Show one line for each runner."""
     async with replying(interaction) as answer:
@@ -64,7 +64,7 @@ async def _admin_export(tree: Tree) -> None:
     group(tree, "admin").add_command(export)
 
 
-@app_commands.command(description="Every submission and result of a board, as CSV and JSON")
+@app_commands.command(description="Export all submissions and results of a board as CSV and JSON")
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def export(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:

@@ -39,13 +39,13 @@ async def _admin_settings(tree: Tree) -> None:
     parent.add_command(limits)
 
 
-@app_commands.command(description="Limit everyone's submissions; without a board, on all of them")
+@app_commands.command(description="Limit how many submissions each person may make")
 @app_commands.describe(
-    most="How many are taken",
-    minutes="In how many minutes",
-    leaderboard_name="One board; all of them without",
-    mode="One mode; all of them without",
-    reason="Kept in the audit",
+    most="Maximum number of submissions",
+    minutes="Length of the time window in minutes",
+    leaderboard_name="Board (default: all boards)",
+    mode="Mode (default: all modes)",
+    reason="Reason, kept in the audit log",
 )
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def limit(
@@ -64,14 +64,14 @@ async def limit(
         board = await _board(interaction, leaderboard_name)
         wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
         await moderation.set_limit(door.store, deed, wanted)
-        await answer.say(f"At most {most} in {span(wanted.window)} are taken from one person.")
+        await answer.say(f"Each person may submit at most {most} in {span(wanted.window)}.")
 
 
-@app_commands.command(description="End the limit of just this board and mode")
+@app_commands.command(description="Remove the limit of this board and mode")
 @app_commands.describe(
-    leaderboard_name="Its board; none for one that covers all of them",
-    mode="Its mode; none for one that covers all of them",
-    reason="Kept in the audit",
+    leaderboard_name="Board of the limit; leave empty for a limit on all boards",
+    mode="Mode of the limit; leave empty for a limit on all modes",
+    reason="Reason, kept in the audit log",
 )
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def unlimit(
@@ -87,10 +87,10 @@ async def unlimit(
         door = context_of(interaction)
         board = await _board(interaction, leaderboard_name)
         await moderation.drop_limit(door.store, deed, board, mode)
-        await answer.say("The limit is gone.")
+        await answer.say("The limit is removed.")
 
 
-@app_commands.command(description="What keeps submissions out: limits, pauses, bans")
+@app_commands.command(description="Active limits, pauses and bans")
 async def limits(interaction: discord.Interaction[Any]) -> None:
     """Show a table of each kind."""
     async with replying(interaction) as answer:
@@ -112,8 +112,8 @@ async def _admin_channels(tree: Tree) -> None:
     parent.add_command(forbid)
 
 
-@app_commands.command(name="channel-allow", description="Take submissions in a channel")
-@app_commands.describe(channel="The channel; the first one named replaces #submissions")
+@app_commands.command(name="channel-allow", description="Allow submissions in a channel")
+@app_commands.describe(channel="Channel; the first one you allow replaces #submissions")
 async def allow(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
     """Add to the channels that are already allowed."""
     async with replying(interaction) as answer:
@@ -122,10 +122,10 @@ async def allow(interaction: discord.Interaction[Any], channel: discord.TextChan
         actor = await door.person(interaction.user)
         async with _audited(door, actor, "channel-allow", channel) as tx:
             await tx.moderation.open_room(house(channel.guild.id), str(channel.id))
-        await answer.say(f"Submissions are taken in {channel.mention}.")
+        await answer.say(f"Submissions are allowed in {channel.mention}.")
 
 
-@app_commands.command(name="channel-forbid", description="Take no more submissions in a channel")
+@app_commands.command(name="channel-forbid", description="Stop submissions in a channel")
 @app_commands.describe(channel="The channel")
 async def forbid(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
     """Without any allowed channel, #submissions applies again."""
@@ -135,8 +135,8 @@ async def forbid(interaction: discord.Interaction[Any], channel: discord.TextCha
         actor = await door.person(interaction.user)
         async with _audited(door, actor, "channel-forbid", channel) as tx:
             if not await tx.moderation.close_room(house(channel.guild.id), str(channel.id)):
-                raise UserError("not-allowed", f"#{channel.name} was not allowed by name")
-        await answer.say(f"Submissions are not taken in {channel.mention} any more.")
+                raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
+        await answer.say(f"Submissions are no longer allowed in {channel.mention}.")
 
 
 def _audited(
@@ -151,7 +151,7 @@ async def _admin_notices(tree: Tree) -> None:
     group(tree, "admin").add_command(notices)
 
 
-@app_commands.command(description="What a channel is told of; nothing unless you ask")
+@app_commands.command(description="Choose notifications for this channel")
 @app_commands.describe(
     channel="The channel",
     deadline="A board closes within 24 hours",
@@ -168,7 +168,9 @@ async def notices(
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         if not channel.permissions_for(channel.guild.me).send_messages:
-            raise UserError("not-allowed", f"I may not write in #{channel.name}; let me first")
+            raise UserError(
+                "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
+            )
         door = context_of(interaction)
         wishes = {NewsKind.DEADLINE: deadline, NewsKind.RECORD: record}
         actor = await door.person(interaction.user)
@@ -176,7 +178,7 @@ async def notices(
         async with door.store.transaction() as tx:
             told = kinds_in_words(await set_notifications(tx, roles.room(channel.id), wishes))
             await tx.audit.record(actor.id, "notices", subject, told)
-        await answer.say(f"{channel.mention} is told of: {told}.")
+        await answer.say(f"{channel.mention} gets notifications about: {told}.")
 
 
 async def setup(tree: Tree) -> None:

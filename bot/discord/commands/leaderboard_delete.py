@@ -27,7 +27,7 @@ async def setup(tree: Tree) -> None:
 
 
 @app_commands.command(description="Delete a board and everything that was submitted to it")
-@app_commands.describe(leaderboard_name="The board; you are asked for it without")
+@app_commands.describe(leaderboard_name="Board; leave empty to choose from a menu")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def delete(
     interaction: discord.Interaction[Any], leaderboard_name: str | None = None
@@ -54,7 +54,7 @@ async def _ask_which(interaction: discord.Interaction[Any]) -> None:
         raise UserError("no-board", "there is no board that you may delete")
     words = "Which board?"
     if len(names) > options.MOST_CHOICES:
-        words += f" ({len(names) - options.MOST_CHOICES} more can be named in the command)"
+        words += f" ({len(names) - options.MOST_CHOICES} more; name them in the command)"
     view = discord.ui.View(timeout=MENU_S)
     view.add_item(_Which(names[: options.MOST_CHOICES]))
     await interaction.response.send_message(words, view=view, ephemeral=True)
@@ -94,13 +94,15 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
             kept = await board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
             where = await _hand_out(answer, _sheets(self.name, kept))
             await delete_board(store, viewer, deletion, kept)
-            gone = Text(f"It is gone. Its task and every source are in {where}.", Tone.GOOD)
+            gone = Text(
+                f"The board is deleted. Its task and all sources are in {where}.", Tone.GOOD
+            )
             await answer.show(Report(f"Leaderboard {self.name}", (gone,)))
 
 
 def _sheets(name: str, kept: BoardArchive) -> list[MessageDraft]:
     """Return one message per zip: a message with all of them could be too large."""
-    about = f"Leaderboard {line(name)}: its task and every source"
+    about = f"Leaderboard {line(name)}: its task and all sources"
     whole = len(kept.zips) == 1
     return [
         MessageDraft(
@@ -119,5 +121,5 @@ async def _hand_out(answer: InteractionReply, found: Sequence[MessageDraft]) -> 
             await conversation.send(sheet.content, files=as_files(sheet.files))
     except discord.Forbidden:
         await answer.show_all(found)
-        return "the message above; save it, for Discord forgets it"
+        return "the message above; save it now, because Discord deletes it later"
     return "our direct messages"

@@ -21,10 +21,10 @@ Guest: TypeAlias = discord.Member | discord.User | discord.Role
 
 _GUESTS = {
     "who": "A person or a role",
-    "who2": "Another one",
-    "who3": "Another one",
-    "who4": "Another one",
-    "who5": "Another one",
+    "who2": "Another person or role",
+    "who3": "Another person or role",
+    "who4": "Another person or role",
+    "who5": "Another person or role",
 }
 
 
@@ -35,7 +35,7 @@ async def setup(tree: Tree) -> None:
     parent.add_command(uninvite)
 
 
-@app_commands.command(description="Let people and roles see a private board")
+@app_commands.command(description="Invite people and roles to a private board")
 @app_commands.describe(leaderboard_name="The board", **_GUESTS)
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def invite(  # noqa: PLR0913  an argument for each option
@@ -52,7 +52,7 @@ async def invite(  # noqa: PLR0913  an argument for each option
     await _change(interaction, let_in, leaderboard_name, (who, who2, who3, who4, who5))
 
 
-@app_commands.command(description="Hide a private board from people and roles again")
+@app_commands.command(description="Remove people and roles from a private board")
 @app_commands.describe(leaderboard_name="The board", **_GUESTS)
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def uninvite(  # noqa: PLR0913  an argument for each option
@@ -93,7 +93,7 @@ async def _show(answer: InteractionReply, board: Board) -> None:
     words = f"Leaderboard {line(board.name)} is for {_mentions(board.access.guests) or 'nobody'}"
     words += ", its creator and the admins."
     if board.access.visibility is Visibility.PUBLIC:
-        words += " It is public at present: `/leaderboard update` makes it private."
+        words += " It is currently public; `/leaderboard update` makes it private."
     await answer.say(words if len(words) <= MOST else f"{len(board.access.guests)} are invited.")
 
 

@@ -12,20 +12,20 @@ from bot.discord.options import Tree, group
 from bot.discord.responses import replying
 
 _HELP = """\
-**From nothing to a ranked kernel**
-1. `/leaderboard list` shows the boards, `/leaderboard task` what one asks for.
-2. `/leaderboard template` gives you a file to begin with.
-3. `/leaderboard submit test` checks it; you get a private thread with the whole report.
-4. `/leaderboard submit ranked` times and ranks it; `/leaderboard show` has the standings.
+**Getting started**
+1. `/leaderboard list` shows the boards; `/leaderboard task` shows the task of a board.
+2. `/leaderboard template` gives you a starter file.
+3. `/leaderboard submit test` tests it; you get a private thread with the full report.
+4. `/leaderboard submit ranked` times and ranks it; `/leaderboard show` shows the standings.
 
-A file may name its board and GPU types itself, in the comments at its top:
+A file may name its board and GPU types in a header, the comments at its top:
 ```
 #!PODIUM leaderboard vectoradd
 #!PODIUM gpus H100 L4
 ```
-`/profile notices` tells you of deadlines, lost ranks and records; nothing unless you ask.
-Times are medians with a 95 % interval; lower is better, and times that cannot be told apart share \
-a rank. Every command, with what it does, is below."""
+`/profile notices` turns on notifications about deadlines, lost ranks and records.
+Times are medians with a 95 % confidence interval. Lower is better, and times that cannot be told \
+apart share a rank. All commands are listed below."""
 
 
 async def setup(tree: Tree) -> None:
@@ -33,7 +33,7 @@ async def setup(tree: Tree) -> None:
     group(tree, "leaderboard").add_command(show_help)
 
 
-@app_commands.command(name="help", description="What to do first, and every command")
+@app_commands.command(name="help", description="Getting started and list of commands")
 async def show_help(interaction: discord.Interaction[Any]) -> None:
     """Show the first steps, then the list."""
     async with replying(interaction) as answer:
@@ -55,8 +55,8 @@ def every_command(tree: Tree) -> Iterator[str]:
 
 
 _MENUS = {
-    discord.AppCommandType.message: "Right click on a message",
-    discord.AppCommandType.user: "Right click on a person",
+    discord.AppCommandType.message: "Right-click a message",
+    discord.AppCommandType.user: "Right-click a person",
 }
 
 

@@ -35,20 +35,20 @@ class _Change:
     sources: SourceVisibility | None = None
 
 
-_POOL = "Pool that times ranked runs: modal, A100=local; any removes it"
+_POOL = "Pool for ranked runs, such as modal or A100=local; any removes it"
 _OF_ACCESS = {
-    "visibility": "Private: only for whom /leaderboard invite lets in",
+    "visibility": "Private: only people invited by /leaderboard invite can see it",
     "members_only": "Only for members of this server",
-    "sources": "When others may read what was submitted",
+    "sources": "When others may read the submitted sources",
 }
 
 
-@app_commands.command(description="Make a board from a task zip")
+@app_commands.command(description="Create a board from a task zip")
 @app_commands.describe(
     leaderboard_name="The board's name",
-    task_zip="A zip with task.yml and all that it names, as `podium task pack` makes it",
-    deadline="YYYY-MM-DD[ HH:MM][ zone], UTC without a zone; none without",
-    gpus="GPU types, separated by commas; you are asked for them without",
+    task_zip="Task zip made by `podium task pack`",
+    deadline="YYYY-MM-DD[ HH:MM][ zone], default zone UTC; leave empty for no deadline",
+    gpus="GPU types, separated by commas; leave empty to choose from a menu",
     pool=_POOL,
     **_OF_ACCESS,
 )
@@ -70,7 +70,11 @@ async def create(  # noqa: PLR0913  an argument for each option
         require(interaction, CREATOR, ADMIN)
         door = context_of(interaction)
         if await door.store.boards.find(leaderboard_name) is not None:
-            raise UserError("board-exists", f"there is a board {leaderboard_name!r}; update it")
+            raise UserError(
+                "board-exists",
+                f"board {leaderboard_name!r} already exists; "
+                "use `/leaderboard update` or another name",
+            )
         person = await door.person(interaction.user)
         request = PublishRequest(
             person.id,
@@ -96,12 +100,12 @@ def _access(interaction: discord.Interaction[Any], present: Access, change: _Cha
     )
 
 
-@app_commands.command(description="Change a board: its deadline, its task, who may see it")
+@app_commands.command(description="Change a board's deadline, task or visibility")
 @app_commands.describe(
     leaderboard_name="The board",
-    deadline="YYYY-MM-DD[ HH:MM][ zone], or 'none' to take it away",
-    task_zip="A zip with the task's next version, as `podium task pack` makes it",
-    gpus="All its GPU types from now on, separated by commas",
+    deadline="YYYY-MM-DD[ HH:MM][ zone], or 'none' to remove the deadline",
+    task_zip="Zip of the new task version, made by `podium task pack`",
+    gpus="The new list of all its GPU types, separated by commas",
     pool=_POOL,
     **_OF_ACCESS,
 )
@@ -123,7 +127,9 @@ async def update(  # noqa: PLR0913  an argument for each option
         require(interaction, CREATOR, ADMIN)
         change = _Change(visibility, members_only, sources)
         if (deadline, task_zip, gpus, pool, change) == (None, None, None, None, _Change()):
-            raise UserError("nothing", "name what is to be changed, such as deadline or task_zip")
+            raise UserError(
+                "nothing", "name at least one setting to change, such as deadline or task_zip"
+            )
         viewer = await viewer_of(interaction)
         board = await own_board(context_of(interaction).store, viewer, leaderboard_name)
         endless = deadline is not None and deadline.strip().lower() == "none"

@@ -23,9 +23,10 @@ async def _leaderboard_show(tree: Tree) -> None:
     group(tree, "leaderboard").add_command(show)
 
 
-@app_commands.command(description="The ranking of a board, and how its best time fell")
+@app_commands.command(description="Show the standings of a board, with a plot of its best times")
 @app_commands.describe(
-    leaderboard_name="The board", gpu="GPU types, separated by commas; a menu has the others"
+    leaderboard_name="The board",
+    gpu="GPU types, separated by commas; others can be chosen from a menu",
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def show(
@@ -41,7 +42,9 @@ async def show(
         parts = [each.strip() for each in (gpu or "").split(",")]
         names: list[str | None] = list(dict.fromkeys(each for each in parts if each))
         if len(names) > MOST_AT_ONCE:
-            raise UserError("usage", f"at most {MOST_AT_ONCE} GPU types are shown at once")
+            raise UserError(
+                "usage", f"at most {MOST_AT_ONCE} GPU types can be shown at once; name fewer"
+            )
         found = [
             await season(door.store, door.clock, viewer, leaderboard_name, gpu=each)
             for each in names or [None]
@@ -54,9 +57,7 @@ async def _leaderboard_personal(tree: Tree) -> None:
     group(tree, "leaderboard").add_command(show_personal)
 
 
-@app_commands.command(
-    name="show-personal", description="Your own submissions to a board, and your trend"
-)
+@app_commands.command(name="show-personal", description="Your results on a board")
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def show_personal(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
@@ -90,7 +91,7 @@ async def _leaderboard_list(tree: Tree) -> None:
     group(tree, "leaderboard").add_command(list_boards)
 
 
-@app_commands.command(name="list", description="Every board: open ones first, then ended ones")
+@app_commands.command(name="list", description="List all boards: open ones first, then closed ones")
 async def list_boards(interaction: discord.Interaction[Any]) -> None:
     """Show one line per board, in pages."""
     async with replying(interaction) as answer:

@@ -31,8 +31,8 @@ def _command(mode: Mode, description: str) -> app_commands.Command[Any, ..., Any
     @app_commands.command(name=mode.value, description=description)
     @app_commands.describe(
         script="Your kernel, one source file",
-        leaderboard_name="The board; not needed when the file's heading names it",
-        gpus="GPU types, separated by commas; not needed when the board has one",
+        leaderboard_name="Board; not needed if the file's header names it",
+        gpus="GPU types, separated by commas; not needed if the board has only one",
     )
     @app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
     async def submit(
@@ -66,20 +66,20 @@ async def submit_this_file(interaction: discord.Interaction[Any], message: disco
     """Submit as ranked; the file's header names the board."""
     async with keeping(interaction) as answer:
         if message.author.id != interaction.user.id:
-            raise UserError("not-yours", "this message is somebody else's; submit your own")
+            raise UserError("not-yours", "this message is from another person; submit your own")
         await submitting.take_in(answer, await _upload(message))
 
 
 async def _upload(message: discord.Message) -> submitting.SubmissionUpload:
     if len(message.attachments) > 1:
-        raise UserError("one-file", "the message holds several files; send a message with one")
+        raise UserError("one-file", "the message has several files; send a message with one file")
     if message.attachments:
         script = message.attachments[0]
         content = await submitting.read(script)
         return submitting.SubmissionUpload(script.filename, content, Mode.RANKED)
     block = _BLOCK.search(message.content)
     if block is None:
-        raise UserError("no-file", "the message holds neither a file nor a code block")
+        raise UserError("no-file", "the message has neither a file nor a code block")
     return submitting.SubmissionUpload("message.py", block["text"].encode(), Mode.RANKED)
 
 

@@ -22,7 +22,7 @@ async def setup(tree: Tree) -> None:
     parent.add_command(template)
 
 
-@app_commands.command(description="What a board asks for, with every file of its task")
+@app_commands.command(description="Show the task of a board, with all its files")
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def task(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
@@ -33,8 +33,8 @@ async def task(interaction: discord.Interaction[Any], leaderboard_name: str) -> 
         await answer.show(task_report(*await task_of(store, viewer, leaderboard_name)))
 
 
-@app_commands.command(description="A file to begin with, with the heading in place")
-@app_commands.describe(leaderboard_name="The board", lang="One of the task's templates")
+@app_commands.command(description="Starter file for this task")
+@app_commands.describe(leaderboard_name="The board", lang="Language of the template")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def template(
     interaction: discord.Interaction[Any], leaderboard_name: str, lang: str | None = None

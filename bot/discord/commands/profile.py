@@ -29,9 +29,9 @@ async def _profile(tree: Tree) -> None:
     parent.add_command(revoke)
 
 
-@app_commands.command(description="A personal token for the command line and other programs")
+@app_commands.command(description="Create a personal token for the command line and other programs")
 @app_commands.describe(
-    label="What it is for, such as laptop", scope="What it may do; submit unless you choose"
+    label="Label for the token, such as laptop", scope="What the token may do (default: submit)"
 )
 async def link(
     interaction: discord.Interaction[Any],
@@ -43,8 +43,9 @@ async def link(
         store, viewer = context_of(interaction).store, await viewer_of(interaction)
         made = await make_token(store, viewer.person, label, scope=scope_of(scope))
         await answer.say(
-            f"Your token {made.token.id} ({line(made.token.label)}), shown this once; keep it to "
-            f"yourself:\n```\n{made.secret}\n```\n`/profile revoke id:{made.token.id}` ends it."
+            f"Your token {made.token.id} ({line(made.token.label)}), shown only once; keep "
+            f"it secret:\n```\n{made.secret}\n```\n`/profile revoke id:{made.token.id}` "
+            "revokes it."
         )
 
 
@@ -65,8 +66,8 @@ async def tokens(interaction: discord.Interaction[Any]) -> None:
         await answer.show(Report("Your tokens", (Table("not revoked", columns, rows),)))
 
 
-@app_commands.command(description="End one of your tokens")
-@app_commands.describe(number="Its number, from /profile tokens")
+@app_commands.command(description="Revoke one of your tokens")
+@app_commands.describe(number="Token number, as shown by /profile tokens")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_tokens)
 async def revoke(
@@ -85,10 +86,10 @@ async def _profile_notices(tree: Tree) -> None:
     group(tree, "profile").add_command(notices)
 
 
-@app_commands.command(description="What you are told of by direct message; nothing unless you ask")
+@app_commands.command(description="Choose your notifications by direct message")
 @app_commands.describe(
     deadline="A board closes within 24 hours",
-    lost_rank="Somebody has taken your rank among the first ten",
+    lost_rank="Another person has taken your rank in the top ten",
     record="A board has a new best time",
 )
 async def notices(
@@ -108,7 +109,7 @@ async def notices(
             NewsKind.RECORD: record,
         }
         kinds = await set_notifications(door.store, person.identity, wishes)
-        await answer.say(f"You are told of: {kinds_in_words(kinds)}.")
+        await answer.say(f"You get notifications about: {kinds_in_words(kinds)}.")
 
 
 async def setup(tree: Tree) -> None:

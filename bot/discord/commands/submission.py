@@ -35,8 +35,8 @@ async def _submission(tree: Tree) -> None:
     parent.add_command(stop)
 
 
-@app_commands.command(name="show", description="The report of one of your submissions")
-@app_commands.describe(number="Its number")
+@app_commands.command(name="show", description="Show the report of one of your submissions")
+@app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def show(
@@ -52,8 +52,10 @@ async def show(
         await answer.show(report, buttons_of(found))
 
 
-@app_commands.command(name="source", description="The file of a submission, where you may see it")
-@app_commands.describe(number="Its number")
+@app_commands.command(
+    name="source", description="Get the source of a submission, if you may see it"
+)
+@app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def show_source(
@@ -64,8 +66,8 @@ async def show_source(
         await submitting.show_source(answer, SubmissionId(number))
 
 
-@app_commands.command(name="cancel", description="Stop one of your submissions")
-@app_commands.describe(number="Its number")
+@app_commands.command(name="cancel", description="Cancel one of your submissions")
+@app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def stop(
@@ -87,8 +89,8 @@ async def _submission_again(tree: Tree) -> None:
     parent.add_command(compare)
 
 
-@app_commands.command(description="Submit the same file again, perhaps in another mode")
-@app_commands.describe(number="Its number", mode="The mode; its own without")
+@app_commands.command(description="Submit the same source again, in the same or another mode")
+@app_commands.describe(number="Submission number", mode="Mode (default: the original mode)")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def rerun(
@@ -99,8 +101,8 @@ async def rerun(
         await submitting.run_again(answer, SubmissionId(number), mode)
 
 
-@app_commands.command(description="Take one of your submissions off its board, for good")
-@app_commands.describe(number="Its number", reason="Kept in the audit")
+@app_commands.command(description="Permanently remove one of your submissions from its board")
+@app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def withdraw(
@@ -112,11 +114,11 @@ async def withdraw(
     async with replying(interaction) as answer:
         viewer = await viewer_of(interaction)
         await take_off(context_of(interaction).store, viewer, reason, SubmissionId(number))
-        await answer.say(f"Submission #{number} is off its board.")
+        await answer.say(f"Submission #{number} is removed from its board.")
 
 
-@app_commands.command(description="Two submissions side by side: times and difference")
-@app_commands.describe(first="A submission", second="Another one to the same board")
+@app_commands.command(description="Compare two submissions: times and source")
+@app_commands.describe(first="First submission", second="Second submission, to the same board")
 @app_commands.autocomplete(first=options.own_submissions, second=options.own_submissions)
 async def compare(interaction: discord.Interaction[Any], first: _Number, second: _Number) -> None:
     """You must be allowed to read both sources."""

@@ -185,9 +185,9 @@ class PublicationPoster:
         earlier = next((each.id for each in versions if each.number == before), None)
         standing = () if earlier is None else await best_of(self.door.store, board, earlier)
         room = await self._room()
-        words, view = "Nobody stood on the board yet.", None
+        words, view = "No ranked submissions yet.", None
         if standing:
-            words = f"Judge everyone's best submission ({len(standing)}) by the new version, too?"
+            words = f"Judge everyone's best submission ({len(standing)}) with the new version too?"
             view = board_buttons(board, before, rejudge=True)
         await room.send(
             f"{season(board.deadline)} {words}",

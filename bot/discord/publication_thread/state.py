@@ -44,7 +44,7 @@ def outcome_report(outcome: PublicationOutcome) -> Report:
     """Return the result for the board, or every finding of a failed check."""
     if outcome.report is not None:
         blocks = task_check_report(outcome.report).blocks
-        words = "Nothing was published. Mend it, and give the command again."
+        words = "Nothing was published. Fix the task and run the command again."
         return Report(outcome.title, (*blocks, Text(words, Tone.BAD)))
     tone = Tone.BAD if outcome.board is None else Tone.GOOD
     lines = [Text(outcome.message, tone)]
@@ -58,7 +58,7 @@ def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:
     count = f"{ended} of {len(steps)} runs have ended" if steps else "it is read"
     head = f"**Checking the task of {line(name)}**: {count}"
     if tries > 1:
-        head += "\n-# begun anew, since the bot was restarted"
+        head += "\n-# started again, because the bot was restarted"
     several = len({each.gpu for each in steps}) > 1
     lines = [
         f"> {_mark(each)} {line(step_line(each, with_gpu=several), 160)}"

@@ -111,7 +111,7 @@ async def test_an_announcement_works_after_a_restart_and_settings_change_alone(
         "leaderboard update", leaderboard_name="adding", task_zip=zipped(**{"task.yml": NEXT})
     )
     await same.final()
-    await stage.carol.sees("everything was so already", stage.submissions)
+    await stage.carol.sees("nothing to change", stage.submissions)
     stage.server.assert_clean()
 
 
@@ -121,7 +121,7 @@ async def test_an_announcement_works_after_a_restart_and_settings_change_alone(
         (File("x.zip", b"no zip"), {}, "zip"),
         (zipped(**{"task.yml": "nonsense: 1\n"}), {}, "task.yml"),
         (zipped(), {"deadline": "yesterday"}, "YYYY-MM-DD"),
-        (zipped(), {"leaderboard_name": "identity"}, "there is a board 'identity'"),
+        (zipped(), {"leaderboard_name": "identity"}, "board 'identity' already exists"),
     ],
 )
 async def test_a_board_that_cannot_be_is_refused_with_the_reason(
@@ -147,7 +147,7 @@ async def test_a_board_goes_only_when_its_name_is_typed(stage: Scene) -> None:
     assert "nothing was deleted" in (await wrong.final()).text
     asked = await stage.carol.slash("leaderboard delete", leaderboard_name="adding")
     gone = await stage.carol.modal(asked, {"The board's exact name": "adding", "Why": "over"})
-    assert "It is gone." in (await gone.final()).text
+    assert "The board is deleted." in (await gone.final()).text
     file = stage.carol.dms[-1].files[0]
     with zipfile.ZipFile(io.BytesIO(file.data)) as kept:
         assert "task/1/reference.py" in kept.namelist()
@@ -164,7 +164,7 @@ async def test_who_takes_no_direct_messages_gets_the_sources_in_the_answer(stage
         asked = await stage.carol.slash("leaderboard delete", leaderboard_name="identity")
         gone = await stage.carol.modal(asked, {"The board's exact name": "identity"})
         assert (await gone.final()).files
-        await stage.carol.sees("save it, for Discord forgets it", stage.submissions)
+        await stage.carol.sees("save it now, because Discord deletes it later", stage.submissions)
     finally:
         stage.carol.dms_open = True
     assert [each.code for each in stage.server.refused] == [CLOSED_DMS]

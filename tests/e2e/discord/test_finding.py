@@ -88,7 +88,7 @@ async def test_a_board_to_delete_is_chosen_from_a_menu(stage: Scene) -> None:
     asked = await stage.carol.slash("leaderboard delete")
     form = await stage.carol.select(asked.message.select("A board"), ["board-13"])
     await stage.carol.modal(form, {"The board's exact name": "board-13"})
-    await stage.carol.sees("It is gone", within=10)
+    await stage.carol.sees("The board is deleted", within=10)
     listed = await (await stage.alice.slash("leaderboard list")).final()
     await stage.alice.click(listed, "Next")
     await stage.server.wait_for(lambda: "board-12" in listed.text, 10)

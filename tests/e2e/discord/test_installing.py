@@ -61,9 +61,9 @@ async def test_a_token_that_discord_refuses_is_a_fault(
     wrong = server.environment | {"DISCORD_TOKEN": "wrong"}
     answer = await asyncio.to_thread(podium, "doctor", **wrong)
     assert answer.returncode == 3
-    assert "copy DISCORD_TOKEN anew" in answer.stdout
+    assert "copy DISCORD_TOKEN again" in answer.stdout
     invite = await asyncio.to_thread(podium, "discord", "invite", **wrong)
-    assert "copy DISCORD_TOKEN anew" in refusal(invite, 3)
+    assert "copy DISCORD_TOKEN again" in refusal(invite, 3)
 
 
 def test_a_link_needs_a_token_or_an_application(podium: Podium) -> None:

@@ -84,7 +84,7 @@ async def test_without_leave_for_threads_the_person_is_told_and_written_to() -> 
     async with scene(permissions=INVITED) as stage:
         stage.submissions.deny(stage.guild.everyone, Permission.CREATE_PRIVATE_THREADS)
         run = await stage.submit(stage.alice, "time_us=30")
-        assert "in your direct messages" in (await run.final()).text
+        assert "your direct messages show its progress" in (await run.final()).text
         await stage.alice.sees("passed, ranked on CPU", stage.alice.dm, within=30)
         await stage.bob.sees("1st of 1 on CPU", stage.submissions, within=30)
         stage.server.assert_clean()

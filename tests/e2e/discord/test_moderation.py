@@ -38,7 +38,7 @@ def live(who: Person, thread: Channel) -> Message:
 
 async def test_a_gpu_type_is_paused_and_what_waits_says_so(stage: Scene) -> None:
     told = await said(stage.carol, "admin pause", gpu="cpu", reason="a *new* driver")
-    assert told == "Jobs on CPU wait in the queue; what runs there goes on to its end."
+    assert told == "Jobs on CPU are paused and wait in the queue; running jobs finish."
     await stored(stage, stage.alice, "time_us=9", "waits.py")
     thread = await stage.alice.sees_thread("waits.py on identity")
     await stage.alice.sees("CPU is paused: a \\*new\\* driver", thread, within=SHOWN_S)
@@ -60,7 +60,7 @@ async def test_a_board_is_paused_by_itself(stage: Scene) -> None:
     refused = await (await stage.submit(stage.bob)).final()
     assert refused.text == "leaderboard 'identity' takes none at the moment: a new task"
     resume = {"leaderboard_name": "identity"}
-    assert "are taken again" in await said(stage.carol, "admin resume", **resume)
+    assert "are accepted again" in await said(stage.carol, "admin resume", **resume)
     assert "is not paused" in await said(stage.carol, "admin resume", **resume)
     stage.server.assert_clean()
 
@@ -85,7 +85,7 @@ async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_
         assert f"at most {QUOTA} test submissions to this leaderboard are taken in 60 min" in text
         assert MOMENT.search(text)
     drop = {"mode": "test", "leaderboard_name": "identity", "reason": "quiet again"}
-    assert await said(stage.carol, "admin unlimit", **drop) == "The limit is gone."
+    assert await said(stage.carol, "admin unlimit", **drop) == "The limit is removed."
     stage.server.assert_clean()
 
 
@@ -97,13 +97,13 @@ async def test_who_is_banned_is_stopped_and_refused_everywhere(stage: Scene) -> 
     await said(carol, "admin pause", gpu="CPU", reason="so that it waits")
     await stored(stage, bob, "", "late.py")
     told = await said(carol, "admin ban", who=bob, reason="forged `times`")
-    assert told == "bob may not submit any more. 1 unfinished submission was stopped."
+    assert told == "bob may no longer submit. 1 unfinished submission was stopped."
     await said(carol, "admin resume", gpu="CPU")
     late = await bob.sees_thread("late.py on identity")
     await bob.sees("cancelled", late, within=SHOWN_S)
     words = "you are banned from submitting: forged \\`times\\`; ask an admin"
     assert (await (await stage.submit(bob)).final()).text == words
-    assert "shown this once" in await said(bob, "profile link")  # which lets nothing in, either
+    assert "shown only once" in await said(bob, "profile link")  # which lets nothing in, either
     for label in ("Run again", "Make ranked"):
         pressed = await bob.click(live(bob, before), label)
         assert (await pressed.final()).text == words
@@ -202,10 +202,10 @@ async def test_a_channel_is_allowed_and_forbidden_and_a_refusal_leaves_no_record
     stage: Scene,
 ) -> None:
     gym = stage.guild.create_channel("gym")
-    assert "are taken in" in await said(stage.carol, "admin channel-allow", channel=gym)
+    assert "are allowed in" in await said(stage.carol, "admin channel-allow", channel=gym)
     assert "not taken in" in await said(stage.carol, "admin channel-forbid", channel=gym)
     again = await said(stage.carol, "admin channel-forbid", channel=gym)
-    assert "gym was not allowed by name" in again
+    assert "gym was not an allowed channel" in again
     file = await (await stage.carol.slash("admin audit", as_file=True)).final()
     rows = list(csv.DictReader(io.StringIO(file.file("audit.csv").text)))
     found = [row["action"] for row in rows if row["action"].startswith("channel-")]

@@ -38,7 +38,7 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     hall = stage.guild.create_channel("records")
     assert "records" in await _said(stage.carol, "admin notices", channel=hall, record=True)
     told = await _said(stage.alice, "profile notices", lost_rank=True)
-    assert told == "You are told of: ranks that you lose."
+    assert told == "You get notifications about: ranks that you lose."
     await _ranked(stage, stage.alice, 50)
     first = await stage.bob.sees("Record on identity (CPU)", hall, within=NEWS_S)
     assert "Alice needs 50.00 us" in first.text
@@ -56,7 +56,7 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
 
 async def test_who_takes_the_wish_back_hears_no_more(stage: Scene) -> None:
     told = await _said(stage.alice, "profile notices", lost_rank=False)
-    assert told == "You are told of: nothing."
+    assert told == "You get notifications about: nothing."
     before = len(stage.alice.dms)
     await _ranked(stage, stage.bob, 30)
     hall = next(each for each in stage.guild.channels if each.name == "records")

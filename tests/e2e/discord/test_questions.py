@@ -15,7 +15,7 @@ from tests.e2e.discord.scene import START_S, Scene, kernel, scene
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
 
-FORGOTTEN = "not open any more"
+FORGOTTEN = "This menu has expired"
 ACKNOWLEDGED = 40060
 """Discord's code for an interaction that has been acknowledged already."""
 
@@ -52,7 +52,7 @@ async def test_a_menu_of_before_a_restart_says_what_to_do(stage: Scene) -> None:
     chosen = await stage.alice.select(asked.select("CPU to H100"), ["H100"])
     told = (await chosen.final()).text
     assert FORGOTTEN in told
-    assert "give the command again" in told
+    assert "run the command again" in told
     pressed = await stage.alice.click(asked, "Submit")
     assert FORGOTTEN in (await pressed.final()).text
     assert stage.alice.threads(stage.submissions) == []

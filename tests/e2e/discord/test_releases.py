@@ -90,7 +90,7 @@ async def test_a_killed_bot_goes_on_and_tells_everything_once(stage: Scene) -> N
     await stage.bot.start(within=60)
     await stage.carol.sees("tough on CPU is published", thread, within=90)
     await stage.bob.sees("New leaderboard: tough", stage.submissions)
-    assert "begun anew, since the bot was restarted" in live.text
+    assert "started again, because the bot was restarted" in live.text
     await asyncio.sleep(2)
     assert len(stage.carol.messages(thread)) == 2
     news = [each for each in stage.bob.messages() if "New leaderboard: tough" in each.text]
@@ -222,7 +222,7 @@ async def test_a_board_that_is_deleted_while_it_is_updated_stays_deleted(stage: 
     await (await stage.carol.click(asked, "Check and publish")).final()
     form = await stage.carol.slash("leaderboard delete", leaderboard_name="fleeting")
     gone = await stage.carol.modal(form, {"The board's exact name": "fleeting"})
-    assert "It is gone." in (await gone.final()).text
+    assert "The board is deleted." in (await gone.final()).text
     with zipfile.ZipFile(io.BytesIO(stage.carol.dms[-1].files[0].data)) as kept:
         assert any(name.startswith("submissions/") for name in kept.namelist())
     await stage.carol.sees("'fleeting' was deleted meanwhile", within=40)

@@ -14,7 +14,7 @@ async def test_without_the_role_nothing_is_moderated(stage: Scene) -> None:
         ("admin disqualify", {"id": 1, "reason": "mine"}),
     ):
         run = await stage.alice.slash(command, **options)
-        assert "this takes the role Leaderboard Admin" in (await run.final()).text
+        assert "this needs the role Leaderboard Admin" in (await run.final()).text
     stage.server.assert_clean()
 
 

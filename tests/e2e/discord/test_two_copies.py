@@ -210,7 +210,7 @@ async def test_while_the_database_is_away_that_is_said_and_then_it_is_made_once(
         await connection.execute("lock table interactions in access exclusive mode")
         run = await submit(pair.alice, "time_us=9", mode="test")
         assert 1 <= run.latency < 3
-        assert "The database does not answer" in (await run.final()).text
+        assert "The database is unavailable" in (await run.final()).text
         await locking.rollback()
         await connection.close()
         await pair.server.wait_for(lambda: "Submission #1 is stored" in run.message.text, 20)

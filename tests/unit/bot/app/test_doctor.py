@@ -56,7 +56,7 @@ async def test_a_refused_token_has_to_be_mended() -> None:
     server = await discord_with()
     (found,) = await examine_discord(door(server, "wrong"))
     assert not found.optional
-    assert "refuses the token" in found.detail
+    assert "rejects the token" in found.detail
     assert "Bot page" in found.remedy
     await server.close()
 
@@ -87,7 +87,7 @@ async def test_an_address_without_discord_is_no_reason_to_stop() -> None:
     await server.close()
     (away,) = await examine_discord(settings)
     assert not wrong.found
-    assert "gives no answer" in away.detail
+    assert "does not answer" in away.detail
     assert away.optional
 
 

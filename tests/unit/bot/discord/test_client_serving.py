@@ -26,7 +26,7 @@ def settings(server: LocalDiscord, token: str | None = None) -> DiscordSettings:
 async def test_a_wrong_token_is_told_at_once() -> None:
     async with LocalDiscord() as server:
         wrong = settings(server, "MQ.x.y")
-        with pytest.raises(SetupError, match="copy it anew"):
+        with pytest.raises(SetupError, match="copy it again"):
             await asyncio.wait_for(serve(door(), wrong, asyncio.Event()), 10)
 
 

@@ -213,7 +213,7 @@ async def test_what_fails_for_want_of_the_database_is_done_later_and_that_is_sai
     async with keeping(interaction):
         fail(StoreError("gone"))
     (words,) = said(interaction)
-    assert "What you asked for is kept" in words
+    assert "Your request is saved" in words
     assert not await is_done(door, interaction)
 
 

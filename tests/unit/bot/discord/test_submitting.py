@@ -29,10 +29,14 @@ async def test_a_file_above_the_limit_is_not_even_fetched(size: int) -> None:
 @pytest.mark.parametrize(
     ("guild", "allowed", "words"),
     [
-        (None, "", "This conversation follows it live."),
+        (None, "", "This conversation shows its progress."),
         (5, "view_channel create_private_threads send_messages_in_threads", "A private thread"),
-        (5, "view_channel send_messages_in_threads", "in your direct messages; `/submission show"),
-        (5, "view_channel create_private_threads", "in your direct messages"),
+        (
+            5,
+            "view_channel send_messages_in_threads",
+            "your direct messages show its progress. `/submission show",
+        ),
+        (5, "view_channel create_private_threads", "your direct messages show its progress"),
     ],
 )
 async def test_it_is_said_where_the_submission_is_shown(

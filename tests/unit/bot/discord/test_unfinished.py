@@ -102,7 +102,7 @@ async def test_the_next_process_does_it_and_says_so_where_it_was_asked(room: Roo
 async def test_what_was_asked_in_direct_messages_is_done_as_well(room: Room) -> None:
     run = await killed(room, room.alice.dm)
     assert await taken_up(room) == 1
-    assert "This conversation follows it live." in (await run.final()).text
+    assert "This conversation shows its progress." in (await run.final()).text
     (made,) = await stored(room)
     shown = await room.place.store.displays.find(made.id)
     assert shown is not None
@@ -115,7 +115,7 @@ async def test_a_file_that_is_gone_is_told(room: Room) -> None:
     await taken_up(room)
     said = (await run.final()).text
     assert "nothing was submitted" in said
-    assert "give the command again" in said
+    assert "run the command again" in said
     assert await stored(room) == ()
     assert await is_settled(room)
 
@@ -151,7 +151,7 @@ async def test_what_ends_every_process_is_given_up_and_told(room: Room) -> None:
         found = await room.place.store.interactions.unfinished("discord", "x", CLAIMED, SILENT)
         assert len(found) == 1
     await taken_up(room)
-    assert f"begun {MOST_TRIES} times" in (await run.final()).text
+    assert f"started {MOST_TRIES} times" in (await run.final()).text
     assert await stored(room) == ()
     assert await is_settled(room)
 
@@ -159,7 +159,7 @@ async def test_what_ends_every_process_is_given_up_and_told(room: Room) -> None:
 async def test_what_is_older_than_a_day_is_given_up_and_told(room: Room) -> None:
     await killed(room)
     await taken_up(room, 86_401)
-    assert "more than a day ago" in (await direct(room)).text
+    assert "it is more than a day old" in (await direct(room)).text
     assert await is_settled(room)
 
 
@@ -200,7 +200,7 @@ async def test_what_the_database_was_away_for_is_done_in_the_same_message(
         patch.setattr(room.place.store.submissions, "add", gone)
         name = room.place.board.name
         run = await room.alice.slash(COMMAND, script=KERNEL, leaderboard_name=name)
-        assert "What you asked for is kept" in (await run.final()).text
+        assert "Your request is saved" in (await run.final()).text
         await asyncio.gather(*at_work())
     assert await taken_up(room, LEASE.total_seconds() + SILENT_S) == 1
     await asyncio.gather(*at_work())
