@@ -63,7 +63,7 @@ def build(name: str = "") -> TyperGroup:
     """Return the application with this command, and only the help of all others."""
     app = typer.Typer(
         name="podium",
-        help="Leaderboards for GPU kernels that people can trust.",
+        help="Leaderboards for GPU kernels: submit, judge, rank and publish.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -107,7 +107,9 @@ def _options(
     *,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Say which one this is"),
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit"
+        ),
     ] = False,
 ) -> None:
     """The options before every command."""

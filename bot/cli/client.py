@@ -230,13 +230,13 @@ class LocalClient:
         if self.podium.served or self.podium.shared:
             yield
             return
-        say("no `podium up` runs here, so this command judges it itself")
+        say("`podium up` is not running here, so this command judges the submission itself")
         async with self.installation.working_in_turn(self.podium):
             yield
 
     async def lack(self, number: SubmissionId) -> str | None:
         if self.podium.served and not self.installation.is_served():
-            return "the `podium up` that was to judge it has ended; start it again"
+            return "`podium up` stopped before it judged the submission; start it again"
         try:
             gpus = await awaited(self.podium.store, number)
         except StoreError:
@@ -244,7 +244,8 @@ class LocalClient:
         if not gpus:
             return None
         return (
-            f"nobody at work offers {', '.join(gpus)}; run {self._judge} on a machine that has it"
+            f"no connected worker offers {', '.join(gpus)}; run {self._judge} on a machine "
+            "that has it"
         )
 
     async def idle(self) -> str | None:

@@ -31,28 +31,30 @@ _READ_AT_MOST = 32 << 20
 
 DataFolder = Annotated[
     Path | None,
-    typer.Option("--data", help="Data folder; else PODIUM_DATA_DIR, else .podium", metavar="DIR"),
+    typer.Option(
+        "--data", help="Data folder (default: PODIUM_DATA_DIR, else .podium)", metavar="DIR"
+    ),
 ]
 _LONGEST_NAME = 64
 
 STREAM = Path("-")
 """Stands for stdin or stdout."""
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, alone, on stdout")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout")]
 LogToStderr = Annotated[
     bool,
-    typer.Option("--log-to-stderr", help="Write each event there too, where containers are asked"),
+    typer.Option("--log-to-stderr", help="Also write log events to stderr, for container logs"),
 ]
 Actor = Annotated[
     str | None,
-    typer.Option("--as", help="Act as this person of this machine", metavar="NAME"),
+    typer.Option("--as", help="Act as this local person (default: your user name)", metavar="NAME"),
 ]
 ServerUrl = Annotated[
     str | None,
     typer.Option(
         "--server",
-        help="Ask the Podium at this address, or `local` for this machine's own; else "
-        "PODIUM_CLI_SERVER, else the one of `podium login`",
+        help="Podium server to use, or `local` for this machine (default: "
+        "PODIUM_CLI_SERVER, else the server of `podium login`)",
         metavar="URL",
     ),
 ]
@@ -112,7 +114,7 @@ async def open_as_person(
         if actor is not None and not enters and await people.find(identity) is None:
             raise UserError(
                 "unknown-person",
-                f"nobody named {name!r} has submitted or published here; check the name of --as",
+                f"{name!r} has not submitted or published anything here; check the name of --as",
             )
         yield podium, await people.ensure(identity, name)
 
@@ -159,14 +161,16 @@ def _server(line: CommandLine, where: Where) -> str | None:
 
     if where.data is not None:
         if where.server not in {None, LOCAL}:
-            raise UserError("usage", "--data is for this machine; leave it or --server out")
+            raise UserError(
+                "usage", "--data and --server cannot be combined; leave one of them out"
+            )
         return None
     url = line.installation.servers.chosen(where.server)
     if url is not None and where.actor is not None:
         raise UserError(
             "usage",
-            f"--as is for this machine: at {url} you are whose token it is; "
-            f"leave it out, or give --server {LOCAL}",
+            f"--as works only on this machine; at {url} your token says who you are; leave "
+            f"--as out, or use --server {LOCAL}",
         )
     return url
 
@@ -197,7 +201,7 @@ def _user_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError) as error:
         raise UserError(
-            "bad-name", "this user has no name on this machine; say who you are with --as NAME"
+            "bad-name", "your user has no name on this machine; choose one with --as NAME"
         ) from error
 
 

@@ -50,15 +50,15 @@ class Writer(Protocol):
 def made_whole(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that gets its name once complete; UserError when that exists."""
     if folder.exists():
-        raise UserError("folder-exists", f"{folder}: there is such a folder; name another one")
+        raise UserError("folder-exists", f"{folder}: folder already exists; name another one")
     partial = folder.with_name(f"{folder.name}.partial")
     try:
         partial.mkdir(mode=0o700, parents=True)
     except FileExistsError as error:
-        words = f"{partial}: left by an export that broke off; remove it, or name another folder"
+        words = f"{partial}: left by an interrupted export; remove it, or name another folder"
         raise UserError("folder-exists", words) from error
     except OSError as error:
-        raise UserError("bad-folder", f"{partial}: cannot be made ({error.strerror})") from error
+        raise UserError("bad-folder", f"{partial}: cannot be created ({error.strerror})") from error
     yield partial
     partial.rename(folder)
 

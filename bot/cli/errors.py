@@ -87,7 +87,7 @@ def _ours(error: StoreError | RunnerError) -> Failure:
         return Failure(ExitCode.OURS, "setup", str(error))
     if isinstance(error, StoreError):
         return Failure(ExitCode.OURS, "store", f"the database failed: {error}; try again")
-    words = f"the runner failed, not the submission: {error}; try again, or ask `podium doctor`"
+    words = f"the runner failed, not the submission: {error}; try again, or run `podium doctor`"
     return Failure(ExitCode.OURS, "runner", words)
 
 
@@ -112,6 +112,6 @@ def _incident(error: BaseException) -> Failure:
     return Failure(
         ExitCode.OURS,
         "incident",
-        f"this is a bug in Podium, incident {incident}; report it with its traceback, which is "
-        "in podium.log of the data folder, or above when none was opened",
+        f"this is a bug in Podium, incident {incident}; report it with the traceback from "
+        "podium.log in the data folder, or from above if there is no log",
     )

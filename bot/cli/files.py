@@ -22,8 +22,8 @@ Root = Annotated[
     typer.Option(
         "--root",
         metavar="DIR",
-        help="Tasks take files from beneath it; else from beneath their competition's YAML, or "
-        "from the folder around their own",
+        help="Folder from which tasks may include files (default: the folder of the "
+        "competition YAML, or the parent of the task folder)",
     ),
 ]
 _SETS = frozenset({".yaml", ".yml"})
@@ -109,7 +109,7 @@ def read_problems(place: Path, levels: Collection[int]) -> dict[str, str]:
     if not found:
         raise UserError(
             "no-problems",
-            f"{place}: there is no problem such as level1/1_Name.py; give a checkout of "
+            f"{place}: no problem such as level1/1_Name.py found; name a checkout of "
             "KernelBench, or one of its level folders",
         )
     return {f"{file.parent.name}/{file.name}": _text(file) for file in found}

@@ -185,7 +185,7 @@ async def wait_for_result(
             return await _followed(line, client, number)
         idle = await client.idle()
         if idle is not None:
-            line.say(f"nobody works through this queue yet: {idle}")
+            line.say(f"no worker is running for this queue yet: {idle}")
         return await client.status(number)
 
 

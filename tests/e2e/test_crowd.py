@@ -86,7 +86,7 @@ def test_ctrl_c_leaves_a_submission_in_the_queue_and_says_so(podium: Podium) -> 
     [job] = json.loads(podium("show", "1", "--json").stdout)["jobs"]
     assert job["state"] == "queued"
     assert podium("cancel", "1").stdout == "submission #1: 1 job is being stopped\n"
-    assert podium("cancel", "1").stdout == "submission #1 had ended already\n"
+    assert podium("cancel", "1").stdout == "submission #1 has already ended\n"
 
 
 def test_ctrl_c_beside_a_server_leaves_the_submission_to_it(podium: Podium) -> None:
@@ -111,7 +111,7 @@ def test_a_submission_does_not_wait_for_a_server_that_was_stopped(podium: Podium
     [(judged, _), (left, said)] = _ended([first, second])
     assert (judged, left) == (0, 3), said
     assert "submission #2 is stored and stays with `podium up`" in said
-    assert said.endswith("the `podium up` that was to judge it has ended; start it again\n")
+    assert said.endswith("`podium up` stopped before it judged the submission; start it again\n")
     assert "Traceback" not in said
 
 

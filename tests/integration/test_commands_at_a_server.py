@@ -132,7 +132,7 @@ def test_the_rest_is_done_there_as_it_is_here(
     assert "passed, test on CPU" in told.out
     assert "CPU: passed" in told.err
     assert podium.there("cancel", first) == 0
-    assert f"submission #{first} had ended already" in capsys.readouterr().out
+    assert f"submission #{first} has already ended" in capsys.readouterr().out
     assert podium.there("submit", kernels["right"], *BOARD, "--no-wait") == 0
     assert capsys.readouterr().out.endswith(" is queued\n")
     assert podium.there("runners", "--json") == 0
@@ -173,7 +173,7 @@ def test_a_template_is_the_same_here_and_there_and_writes_over_nothing(
     assert _last(capsys) == f"{there}: next: podium submit {there} --server {SERVER}"
     assert made.read_text() == there.read_text() == "#!PODIUM leaderboard another\nx = 1\n"
     refused = {
-        ("another", str(made)): f"{made} is there already; choose another name",
+        ("another", str(made)): f"{made} already exists; choose another name",
         ("another", str(tmp_path / "no" / "a.py")): "cannot be written (No such file or directory)",
         ("another", str(tmp_path / "b.py"), "--lang", "Pythn"): "did you mean Python?",
         ("vectoradd", str(tmp_path / "b.py")): "this task ships no template",
@@ -346,7 +346,7 @@ def test_a_login_says_when_the_environment_sends_commands_elsewhere(
         (_with_server(laptop, "https://other.test"), "https://other.test"),
     ):
         assert run(["login", SERVER, "--token", podium.token], told) == 0
-        assert f"commands go on to {where}, as PODIUM_" in capsys.readouterr().err
+        assert f"commands still use {where}, because PODIUM_" in capsys.readouterr().err
 
 
 def _with_server(laptop: Installation, url: str) -> Installation:

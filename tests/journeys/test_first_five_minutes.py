@@ -101,7 +101,7 @@ def test_the_demo_s_boards_stay_and_its_last_lines_say_what_to_type_next(
 
     demo = stranger.types("demo", "--rounds", "2", "--tasks", MATMUL)
     assert demo.returncode == 0, demo.stderr
-    assert "as each must be" in demo.stdout
+    assert "each with the expected verdict" in demo.stdout
     steps = [line.strip() for line in demo.stdout.split("Next:")[1].splitlines() if line.strip()]
     assert len(steps) == 6
     assert steps[0].split(" ")[-1] == "up"
@@ -171,4 +171,4 @@ def test_an_empty_podium_says_what_to_do_next(stranger: Stranger) -> None:
             assert "task publish tasks/examples/softmax" in home
             assert "make demo" in home
             assert "pip install kernel-podium" not in browser.get("/docs").text
-            assert "prints a link which signs you in" in browser.get("/sign-in").text
+            assert "prints a link that signs you in" in browser.get("/sign-in").text

@@ -21,14 +21,14 @@ from bot.domain.ids import SubmissionId
 
 def cancel(
     ctx: typer.Context,
-    submission: Annotated[int, typer.Argument(min=1, help="The submission's number")],
+    submission: Annotated[int, typer.Argument(min=1, help="Submission number")],
     *,
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a submission of yours, queued or running."""
+    """Cancel one of your submissions, queued or running."""
     line = command_line(ctx)
     jobs, ended = asyncio.run(_cancel(line, Where(data, server, actor), SubmissionId(submission)))
     if as_json:
@@ -37,7 +37,7 @@ def cancel(
         what = "1 job is" if jobs == 1 else f"{jobs} jobs are"
         line.out.out(f"submission #{submission}: {what} being stopped", highlight=False)
     else:
-        what = "had ended already" if ended else "is being stopped already"
+        what = "has already ended" if ended else "is already being stopped"
         line.out.out(f"submission #{submission} {what}", highlight=False)
 
 

@@ -16,17 +16,17 @@ def backup(
     ctx: typer.Context,
     file: Annotated[
         Path,
-        typer.Argument(help="A new file, or - for stdout; it will hold every source and result"),
+        typer.Argument(help="New file, or - for stdout; contains all sources and results"),
     ],
     *,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the database into a file, also while `podium up` runs; `podium restore` reads it."""
+    """Back up the database to a file, even while `podium up` is running."""
     line = command_line(ctx)
     streamed = file == STREAM
     if streamed and (as_json or sys.stdout.isatty()):
-        raise UserError("usage", "`backup -` writes the backup to stdout: send it into a file")
+        raise UserError("usage", "`backup -` writes the backup to stdout; redirect it to a file")
     target = sys.stdout.buffer if streamed else file
     made = asyncio.run(line.installation.at(data).backup(target))
     if as_json:
@@ -42,15 +42,15 @@ def backup(
 
 def restore(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file that `podium backup` wrote, or - for stdin")],
+    file: Annotated[Path, typer.Argument(help="Backup file, or - for stdin")],
     *,
     force: Annotated[
-        bool, typer.Option("--force", help="Remove everything that the database holds now")
+        bool, typer.Option("--force", help="Delete everything in the database first")
     ] = False,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a backup into an empty database: all of it, or after a failure nothing."""
+    """Restore a backup into an empty database; nothing is changed if it fails."""
     line = command_line(ctx)
     source = sys.stdin.buffer if file == STREAM else file
     made = asyncio.run(line.installation.at(data).restore(source, force=force))
@@ -63,11 +63,13 @@ def restore(
 
 
 def migrate(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = False) -> None:
-    """Apply the migrations which the database lacks."""
+    """Apply pending database migrations."""
     line = command_line(ctx)
     applied = asyncio.run(line.installation.at(data).migrate())
     if as_json:
         line.out.out(dumps({"applied": list(applied)}), highlight=False)
     else:
         numbers = ", ".join(str(number) for number in applied)
-        line.out.out(f"applied: {numbers or 'nothing, all was there'}", highlight=False)
+        line.out.out(
+            f"applied: {numbers or 'nothing, the database is up to date'}", highlight=False
+        )

@@ -39,11 +39,11 @@ from runners.contract.task import Mode, TaskDefinition
 
 Tasks = Annotated[
     Path | None,
-    typer.Option("--tasks", help="A folder of tasks; else those of Podium", metavar="DIR"),
+    typer.Option("--tasks", help="Folder of tasks (default: the example tasks)", metavar="DIR"),
 ]
-Rounds = Annotated[int, typer.Option(min=2, max=15, help="Time at most so many rounds")]
-Whole = Annotated[bool, typer.Option("--all", help="Every task and every kind of kernel")]
-Remove = Annotated[bool, typer.Option("--remove", help="Take the demo's boards away again")]
+Rounds = Annotated[int, typer.Option(min=2, max=15, help="Maximum number of timed rounds")]
+Whole = Annotated[bool, typer.Option("--all", help="Use all tasks and all example kernels")]
+Remove = Annotated[bool, typer.Option("--remove", help="Remove the demo's boards")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def demo(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> int:
-    """Publish tasks, judge several people's kernels, print the standings; its boards stay."""
+    """Publish example tasks, judge example kernels and print the standings."""
     line = command_line(ctx)
     installation = line.installation.embedded_at(data or line.installation.data_dir)
     if remove:
@@ -85,7 +85,7 @@ def demo(
         return ExitCode.PASSED
     tasks = tasks or installation.examples  # every machine can judge those
     if not installation.task_folders(tasks):
-        raise UserError("no-tasks", f"{tasks}: no task in there; name a folder with --tasks")
+        raise UserError("no-tasks", f"{tasks}: no task found; name a folder with --tasks")
     demonstration = _Demonstration(line, installation, tasks, rounds, whole)
     outcome = asyncio.run(demonstration.run())
     if outcome.faults:
@@ -230,8 +230,8 @@ async def _require_free(podium: OpenPodium, request: PublishRequest, task: TaskD
         if error.code != "not-yours":
             raise
         words = (
-            f"leaderboard {request.board_name(task)!r} is somebody's own, and the demo leaves it "
-            "alone; give the demo another folder, as with --data demo-data"
+            f"leaderboard {request.board_name(task)!r} already exists and is not the "
+            "demo's; use another folder, as with --data demo-data"
         )
         raise UserError(error.code, words) from error
 
@@ -254,7 +254,8 @@ def _draw(line: CommandLine, outcome: _Outcome) -> None:
         line.out.out("", highlight=False)
     for fault in outcome.faults:
         line.say(f"WRONG: {fault}")
-    verdict = f"{len(outcome.faults)} things went wrong" if outcome.faults else "as each must be"
+    count = len(outcome.faults)
+    verdict = f"{count} checks failed" if count else "each with the expected verdict"
     line.out.out(
         f"{outcome.judged} kernels judged in {outcome.seconds:.0f} s, {verdict}", highlight=False
     )
@@ -268,19 +269,19 @@ def _next(data: Path | None, example: Path) -> list[str]:
     if Path("Makefile").is_file():
         up = f"make up ARGS='{option.strip()}'" if option else "make up"
     steps = {
-        up: "shows these boards in your browser, where you sign in and submit",
+        up: "shows these boards in your browser, where you can sign in and submit",
         f"{podium} judge {example.parents[2]} {example}": (
-            "tests one kernel here and now; put a file of your own in its place"
+            "tests one kernel right now; replace it with your own file"
         ),
-        f"{podium} demo --remove{option}": "takes the demo away again",
+        f"{podium} demo --remove{option}": "removes the demo",
     }
     return ["", "Next:", *(f"  {step}\n      {words}" for step, words in steps.items())]
 
 
 def _tell_removed(line: CommandLine, installation: Installation, removed: Removed) -> None:
     if not removed.boards and not removed.kept:
-        line.out.out(f"there is no demo in {installation.data_dir}", highlight=False)
+        line.out.out(f"no demo found in {installation.data_dir}", highlight=False)
     if removed.boards:
         line.out.out(f"removed {', '.join(removed.boards)}", highlight=False)
     for name in removed.kept:
-        line.out.out(f"{name} stays: others have submitted to it", highlight=False)
+        line.out.out(f"{name} is kept: other people have submitted to it", highlight=False)

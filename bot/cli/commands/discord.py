@@ -8,7 +8,7 @@ import typer
 from bot.cli.context import AsJson, command_line
 from bot.cli.json_output import dumps
 
-GROUP = "Have the bot in a Discord guild."
+GROUP = "Add the bot to a Discord server."
 
 
 def invite(
@@ -17,12 +17,14 @@ def invite(
     application: Annotated[
         int | None,
         typer.Option(
-            min=1, help="The application's id; else the one of DISCORD_TOKEN", metavar="ID"
+            min=1,
+            help="Discord application id (default: the application of DISCORD_TOKEN)",
+            metavar="ID",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the link with which the person who manages a guild lets the bot in."""
+    """Print the link that adds the bot to a Discord server."""
     line = command_line(ctx)
     link = asyncio.run(line.installation.discord_invite(application))
     line.out.out(dumps({"invite": link}) if as_json else link, highlight=False)

@@ -13,7 +13,7 @@ from bot.reports.blocks import Report, Text, Tone
 
 
 def doctor(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = False) -> int:
-    """Say what is missing and how to get it: exit code 3 when Podium cannot work without it."""
+    """Check requirements and show how to fix problems; exit code 3 if Podium cannot run."""
     line = command_line(ctx)
     found = asyncio.run(line.installation.at(data).requirements())
     if as_json:

@@ -22,20 +22,22 @@ from bot.cli.json_output import dumps
 from bot.domain.api.boards import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
 from bot.reports import export as dataset
 
-_SOURCES = "The sources are in `sources/`, each once, named by the SHA-256 of its bytes."
+_SOURCES = "Each source is stored once in `sources/`, under the SHA-256 of its content."
 
 
 def export(
     ctx: typer.Context,
-    board: Annotated[str, typer.Argument(help="The board's name")],
-    out: Annotated[Path, typer.Option("--out", help="A new folder", metavar="DIR")],
+    board: Annotated[str, typer.Argument(help="Board name")],
+    out: Annotated[
+        Path, typer.Option("--out", help="Output folder; must not exist", metavar="DIR")
+    ],
     *,
     form: Annotated[DataFormat, typer.Option("--format")] = DataFormat.PARQUET,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a board into a folder: submissions, results, cases with raw samples, and sources."""
+    """Export a board to a folder: submissions, results, raw samples and sources."""
     line = command_line(ctx)
     require(form)
     submissions = asyncio.run(_export(line, Where(data, server), board, (out, form)))

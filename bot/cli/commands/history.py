@@ -25,8 +25,8 @@ from bot.reports.history import history_report
 def history(
     ctx: typer.Context,
     *,
-    leaderboard: Annotated[str | None, typer.Option(help="Only this board")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="At most so many")] = 50,
+    leaderboard: Annotated[str | None, typer.Option(help="Show only this board")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Maximum number of submissions")] = 50,
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,

@@ -42,20 +42,24 @@ class _Order:
 
 def judge(
     ctx: typer.Context,
-    task: Annotated[Path, typer.Argument(help="A task's folder or zip")],
-    submission: Annotated[Path, typer.Argument(help="The file to judge")],
+    task: Annotated[Path, typer.Argument(help="Task folder or zip")],
+    submission: Annotated[Path, typer.Argument(help="File to judge")],
     *,
-    mode: Annotated[Mode, typer.Option(help="What to do with it")] = Mode.TEST,
-    grader: Annotated[Grader | None, typer.Option(help="Who grades; else the task says")] = None,
+    mode: Annotated[Mode, typer.Option(help="Evaluation mode")] = Mode.TEST,
+    grader: Annotated[
+        Grader | None, typer.Option(help="Grader (default: the one the task names)")
+    ] = None,
     gpu: Annotated[str | None, typer.Option(help="GPU type, such as H100 or CPU")] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Time at most so many rounds")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of timed rounds")
+    ] = None,
     save: Annotated[
-        Path | None, typer.Option(help="Keep the reports of mode profile in this folder")
+        Path | None, typer.Option(help="Save profiler reports to this folder (profile mode)")
     ] = None,
     root: Root = None,
     as_json: AsJson = False,
 ) -> int:
-    """Judge one file against one task: exit code 0 passed, 1 not, 2 usage, 3 our fault."""
+    """Judge one file: exit code 0 passed, 1 not passed, 2 usage error, 3 internal error."""
     line = command_line(ctx)
     definition = parse_task(line.installation.read_task(task, root))
     if grader is not None:
@@ -114,5 +118,5 @@ def _nowhere(offers: list[Capabilities], task: TaskDefinition, gpu: str) -> User
         return unknown_name("gpu", gpu, gpus)
     lacks = min((missing(offer, task, gpu) for offer in offers), key=len)
     return UserError(
-        "cannot-judge-here", f"{task.name} needs {', '.join(lacks)}; not to be had here"
+        "cannot-judge-here", f"{task.name} needs {', '.join(lacks)}; not available here"
     )

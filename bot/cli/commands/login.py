@@ -23,20 +23,21 @@ def login(
     token: Annotated[
         str | None,
         typer.Option(
-            help="Your token; better in PODIUM_CLI_TOKEN or typed when asked for, since `ps` shows "
-            "this one",
+            help="Your token; safer in PODIUM_CLI_TOKEN or typed at the prompt, because "
+            "`ps` shows options",
             metavar="T",
         ),
     ] = None,
     plain_http: Annotated[
         bool,
         typer.Option(
-            "--plain-http", help="Allow http:// to another machine, where all can read the token"
+            "--plain-http",
+            help="Allow unencrypted http:// to another machine; the token can be intercepted",
         ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Sign in to a server: from then on submit, show and the like go there."""
+    """Sign in to a server and use it for later commands."""
     line = command_line(ctx)
     ask = partial(_asked, f"your token at {url}")
     signed = asyncio.run(line.installation.servers.login(url, token, ask, plain_http=plain_http))
@@ -50,29 +51,30 @@ def login(
 def logout(
     ctx: typer.Context,
     url: Annotated[
-        str | None, typer.Argument(help="Else the one that commands go to", metavar="URL")
+        str | None,
+        typer.Argument(help="Server address (default: the server in use)", metavar="URL"),
     ] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Forget the token of a server; it stays good until it is revoked there."""
+    """Sign out of a server; the token stays valid until it is revoked."""
     line = command_line(ctx)
     signed = line.installation.servers.logout(url)
     if as_json:
         line.out.out(dumps({"server": signed.url, "person": signed.name}), highlight=False)
         return
     line.out.out(f"signed out of {signed.url}", highlight=False)
-    line.say("the token itself stays good until you revoke it where you made it")
+    line.say("the token stays valid until you revoke it on the server")
 
 
 def _from_now_on(url: str, chosen: str | None) -> str:
     """Return where commands go after the login; environment variables may override it."""
     if chosen == url:
-        return f"commands go there now; --server {LOCAL} asks this machine's own Podium"
+        return f"commands now use this server; --server {LOCAL} uses this machine's own Podium"
     where = chosen or "this machine's own Podium"
     return (
-        f"commands go on to {where}, as PODIUM_CLI_SERVER, PODIUM_DATA_DIR or DATABASE_URL says; "
-        f"unset it, or give --server {url}"
+        f"commands still use {where}, because PODIUM_CLI_SERVER, PODIUM_DATA_DIR or "
+        f"DATABASE_URL is set; unset it, or use --server {url}"
     )
 
 

@@ -23,16 +23,16 @@ from runners.contract.task import Mode
 
 def rerun(
     ctx: typer.Context,
-    submission: Annotated[int, typer.Argument(min=1, help="The submission's number")],
+    submission: Annotated[int, typer.Argument(min=1, help="Submission number")],
     *,
-    mode: Annotated[Mode | None, typer.Option(help="Else the mode that it had")] = None,
-    wait: Annotated[bool, typer.Option(help="Stay until it is judged")] = True,
+    mode: Annotated[Mode | None, typer.Option(help="Mode (default: the original mode)")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait for the result")] = True,
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Hand a submission of yours in again, perhaps in another mode."""
+    """Submit the source of one of your submissions again."""
     line = command_line(ctx)
     earlier, where = SubmissionId(submission), Where(data, server, actor)
     ended = asyncio.run(_rerun(line, where, earlier, mode, wait=wait))

@@ -26,7 +26,7 @@ def runners(
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """The workers that live, here and elsewhere, and what they offer."""
+    """List connected workers and their GPUs."""
     asyncio.run(_show(command_line(ctx), Where(data, server), as_json=as_json))
 
 

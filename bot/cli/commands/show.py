@@ -46,22 +46,23 @@ class _Wish:
 
 def show(
     ctx: typer.Context,
-    target: Annotated[str | None, typer.Argument(help="A board's name or a number")] = None,
+    target: Annotated[str | None, typer.Argument(help="Board name or submission number")] = None,
     *,
     gpu: Annotated[
-        list[str] | None, typer.Option(help="Only this GPU type; may be repeated")
+        list[str] | None, typer.Option(help="Show only this GPU type; can be repeated")
     ] = None,
     version: Annotated[
-        int | None, typer.Option("--task-version", min=1, help="Else the task's present version")
+        int | None,
+        typer.Option("--task-version", min=1, help="Task version (default: the current one)"),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(help="Keep a profiled submission's reports in this folder")
+        Path | None, typer.Option(help="Save a profiled submission's reports to this folder")
     ] = None,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a board's standings by its name, a submission by its number, else the boards."""
+    """Show a board's standings, a submission's result, or the list of boards."""
     line = command_line(ctx)
     gpus = tuple(dict.fromkeys(name for each in gpu or () for name in each.split(",") if name))
     reports, shape = asyncio.run(
@@ -84,7 +85,10 @@ async def _show(
         if number.isascii() and number.isdecimal() and len(number) < 19:
             return await _submission(line, client, SubmissionId(int(number)), wish.save)
         if wish.save is not None:
-            raise UserError("nothing-to-save", "--save wants the number of a submission beside it")
+            raise UserError(
+                "nothing-to-save",
+                "--save needs a submission number, as in `podium show 17 --save DIR`",
+            )
         if wish.target is not None:
             leaderboards = [
                 each

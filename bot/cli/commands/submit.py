@@ -35,22 +35,26 @@ class _Order:
 
 def submit(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The kernel to hand in, or - for stdin")],
+    file: Annotated[Path, typer.Argument(help="Kernel file, or - for stdin")],
     *,
     name: Annotated[
         str | None,
-        typer.Option(help="The file's name on the board; needed from stdin unless it is Python"),
+        typer.Option(help="File name shown on the board; needed for stdin unless it is Python"),
     ] = None,
-    leaderboard: Annotated[str | None, typer.Option(help="Else the file's heading says")] = None,
-    gpu: Annotated[list[str] | None, typer.Option(help="GPU type; may be repeated")] = None,
-    mode: Annotated[Mode, typer.Option(help="Only ranked runs count")] = Mode.RANKED,
-    wait: Annotated[bool, typer.Option(help="Stay until it is judged")] = True,
+    leaderboard: Annotated[
+        str | None, typer.Option(help="Board name (default: from the file's header)")
+    ] = None,
+    gpu: Annotated[list[str] | None, typer.Option(help="GPU type; can be repeated")] = None,
+    mode: Annotated[
+        Mode, typer.Option(help="Evaluation mode; only ranked runs appear on the board")
+    ] = Mode.RANKED,
+    wait: Annotated[bool, typer.Option(help="Wait for the result")] = True,
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Hand in a kernel: to a server, to a running `podium up`, else judge it here and now."""
+    """Submit a kernel to a board."""
     line = command_line(ctx)
     content = read_submission(file)
     names = tuple(name for each in gpu or () for name in each.split(",") if name)

@@ -38,13 +38,13 @@ from bot.reports.tasks import task_check_report
 from bot.services.publishing.check import check_on
 from runners.contract.evaluation import CPU
 
-GROUP = "Check, publish, pack, scaffold and import tasks."
+GROUP = "Check, publish, pack, create and import tasks."
 
 Places = Annotated[
     list[Path],
-    typer.Argument(help="Folders or zips of tasks, folders of them, or a competition's YAML"),
+    typer.Argument(help="Task folders, task zips, folders of tasks, or a competition YAML"),
 ]
-Gpus = Annotated[list[str] | None, typer.Option("--gpu", help="GPU type; may be repeated")]
+Gpus = Annotated[list[str] | None, typer.Option("--gpu", help="GPU type; can be repeated")]
 _USUAL_FOLDER = Path("tasks")
 _KERNELBENCH = "kernelbench"
 
@@ -53,11 +53,14 @@ def check(
     ctx: typer.Context,
     places: Places,
     *,
-    gpu: Annotated[str | None, typer.Option(help="Else the first type that is here")] = None,
+    gpu: Annotated[
+        str | None,
+        typer.Option(help="GPU type (default: the first one available)"),
+    ] = None,
     root: Root = None,
     as_json: AsJson = False,
 ) -> int:
-    """Lint tasks and run their own solutions: exit code 1 unless all of them are sound."""
+    """Lint tasks and run their solutions; exit code 1 if a task has errors."""
     line = command_line(ctx)
     reports = asyncio.run(_check(line, read_places(line, places, root), gpu))
     if as_json:
@@ -118,18 +121,21 @@ def publish(
     *,
     gpu: Gpus = None,
     deadline: Annotated[
-        str | None, typer.Option(help="YYYY-MM-DD[ HH:MM][ zone], UTC without a zone")
+        str | None, typer.Option(help="YYYY-MM-DD[ HH:MM][ zone]; default zone: UTC")
     ] = None,
     endless: Annotated[
-        bool, typer.Option("--no-deadline", help="Take the board's deadline away")
+        bool, typer.Option("--no-deadline", help="Remove the board's deadline")
     ] = False,
-    name: Annotated[str | None, typer.Option(help="The board's name, else the task's")] = None,
+    name: Annotated[str | None, typer.Option(help="Board name (default: the task name)")] = None,
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", help="Open the board without a run of its solutions")
+        bool, typer.Option("--unchecked", help="Publish without running the task's solutions")
     ] = False,
     pool: Annotated[
         list[str] | None,
-        typer.Option(help="Pool that times ranked runs: modal, A100=local, any; may be repeated"),
+        typer.Option(
+            help="Pool for ranked runs, such as modal or A100=local; `any` removes "
+            "it; can be repeated"
+        ),
     ] = None,
     root: Root = None,
     actor: Actor = None,
@@ -137,12 +143,12 @@ def publish(
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run each new task's own solutions, then open its board, or give it the new version."""
+    """Check tasks by running their solutions, then open or update their boards."""
     line = command_line(ctx)
     until = None if deadline is None else parse_deadline(deadline)
     listed = read_places(line, places, root)
     if name is not None and len(listed) > 1:
-        raise UserError("usage", "--name is for one task, not for several")
+        raise UserError("usage", "--name works only with a single task")
     wish = _Wish(name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ()))
     released = asyncio.run(_publish(line, Where(data, server, actor), listed, wish))
     if as_json:
@@ -177,15 +183,18 @@ def _tell(line: CommandLine, released: Released) -> None:
 
 def pack(
     ctx: typer.Context,
-    place: Annotated[Path, typer.Argument(metavar="DIR", help="The task's folder")],
+    place: Annotated[Path, typer.Argument(metavar="DIR", help="Task folder")],
     *,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="ZIP", help="Else NAME.zip here; replaced")
+        Path | None,
+        typer.Option(
+            "--out", metavar="ZIP", help="Output file, overwritten if it exists (default: NAME.zip)"
+        ),
     ] = None,
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make one zip of a task, with what it takes from next to its folder."""
+    """Pack a task into one zip, including shared files outside its folder."""
     line = command_line(ctx)
     bundle = line.installation.read_task(place, root)
     file = Path(f"{bundle.name}.zip") if out is None else out
@@ -207,13 +216,13 @@ def new(
     ctx: typer.Context,
     directory: Annotated[
         str,
-        typer.Argument(metavar="DIR", help="The task's folder; a bare name is made under tasks/"),
+        typer.Argument(metavar="DIR", help="Task folder; a plain name is created under tasks/"),
     ],
     *,
-    into: Annotated[Path | None, typer.Option(help="The folder in which DIR is made")] = None,
+    into: Annotated[Path | None, typer.Option(help="Parent folder of DIR")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Scaffold a task that already works, to be changed step by step."""
+    """Create a working example task to start from."""
     line = command_line(ctx)
     usual = Path() if "/" in directory else _USUAL_FOLDER
     folder = (usual if into is None else into) / directory
@@ -227,23 +236,30 @@ def new(
 
 def import_(
     ctx: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="kernelbench", help="Whose problems they are")],
+    source: Annotated[str, typer.Argument(metavar="kernelbench", help="Problem set to import")],
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A checkout, or one of its level folders")
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Checkout of the problem set, or one of its level folders"
+        ),
     ],
     *,
-    into: Annotated[Path, typer.Option(help="The folder of the set, which is made")] = _USUAL_FOLDER
+    into: Annotated[Path, typer.Option(help="Output folder, which is created")] = _USUAL_FOLDER
     / "kernelbench",
-    level: Annotated[list[int] | None, typer.Option(help="Only this one; may be repeated")] = None,
+    level: Annotated[
+        list[int] | None, typer.Option(help="Import only this level; can be repeated")
+    ] = None,
     precision: Annotated[str, typer.Option(help=", ".join(PRECISIONS))] = PRECISIONS[0],
     as_json: AsJson = False,
 ) -> None:
-    """Make a task of each problem of somebody else's set, ready for `podium task publish`."""
+    """Convert a problem set, such as KernelBench, into tasks."""
     line = command_line(ctx)
     if source != _KERNELBENCH:
-        raise UserError("usage", f"{source!r} is not known; problems of {_KERNELBENCH} are")
+        raise UserError("usage", f"unknown problem set {source!r}; use {_KERNELBENCH}")
     if precision not in PRECISIONS:
-        raise UserError("usage", f"--precision {precision!r}; there are {', '.join(PRECISIONS)}")
+        raise UserError(
+            "usage", f"unknown --precision {precision!r}; use one of {', '.join(PRECISIONS)}"
+        )
     files = problem_tasks(read_problems(directory, level or ()), precision)
     names = sorted({path.partition("/")[0] for path in files})
     _write(into, files)
@@ -258,7 +274,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise UserError("task-exists", f"{folder} is there already; choose another name") from None
+        raise UserError("task-exists", f"{folder} already exists; choose another name") from None
     except OSError as error:
         raise _unwritable(folder, error) from error
     try:
@@ -273,5 +289,6 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 def _unwritable(folder: Path, error: OSError) -> UserError:
     return UserError(
-        "cannot-write", f"{folder}: cannot be made ({error.strerror}); choose another with --into"
+        "cannot-write",
+        f"{folder}: cannot be created ({error.strerror}); choose another with --into",
     )

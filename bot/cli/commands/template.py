@@ -29,15 +29,15 @@ class _Wish:
 
 def template(
     ctx: typer.Context,
-    board: Annotated[str, typer.Argument(help="A board's name")],
-    file: Annotated[Path, typer.Argument(help="Where to write it; a new file")],
+    board: Annotated[str, typer.Argument(help="Board name")],
+    file: Annotated[Path, typer.Argument(help="Output file; must not exist")],
     *,
-    lang: Annotated[str | None, typer.Option(help="One of the task's templates")] = None,
+    lang: Annotated[str | None, typer.Option(help="Language of the template")] = None,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a board's template into a file: a submission to begin with, its heading in place."""
+    """Write a board's starter file, including the header that names the board."""
     line = command_line(ctx)
     suffix = asyncio.run(_template(line, Where(data, server), _Wish(board, lang, file)))
     if as_json:
@@ -59,7 +59,7 @@ def _write(file: Path, content: bytes) -> None:
         with file.open("xb") as made:
             made.write(content)
     except FileExistsError:
-        raise UserError("file-exists", f"{file} is there already; choose another name") from None
+        raise UserError("file-exists", f"{file} already exists; choose another name") from None
     except OSError as error:
         raise UserError(
             "cannot-write", f"{file}: cannot be written ({error.strerror}); choose another name"

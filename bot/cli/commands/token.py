@@ -18,11 +18,13 @@ from bot.reports.admin import personal_tokens_report, worker_tokens_report
 from bot.services.remote_workers import MOST_DAYS, issue, revoke, worker_tokens
 from bot.services.tokens import create_local_token, list_tokens, revoke_access
 
-GROUP = "Tokens of people and of machines that judge from elsewhere."
+GROUP = "Manage the tokens of people and workers."
 
 PersonName = Annotated[
     str | None,
-    typer.Option(help="A person: a name at this machine, or such as discord:17", metavar="NAME"),
+    typer.Option(
+        help="Account: a local name such as ada, or an id such as discord:17", metavar="NAME"
+    ),
 ]
 
 
@@ -39,19 +41,17 @@ def create(
     ctx: typer.Context,
     *,
     worker: Annotated[
-        str | None, typer.Option(help="The machine's name, such as gpu-box-1", metavar="NAME")
+        str | None, typer.Option(help="Worker name, such as gpu-box-1", metavar="NAME")
     ] = None,
     person: PersonName = None,
-    admin: Annotated[bool, typer.Option("--admin", help="Makes the person an admin")] = False,
-    read_only: Annotated[bool, typer.Option("--read-only", help="It only reads")] = False,
-    days: Annotated[
-        int, typer.Option(min=1, max=MOST_DAYS, help="After how many days it ends")
-    ] = 90,
+    admin: Annotated[bool, typer.Option("--admin", help="Grant admin rights")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Read-only token")] = False,
+    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="Lifetime in days")] = 90,
     data: DataFolder = None,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token for a person, or one with which a machine may judge; it is shown this once."""
+    """Create a token for a person or a remote worker; it is shown only once."""
     scope = _scope(worker, person, admin=admin, read_only=read_only)
     wanted = _Wanted(worker or person or "", scope, timedelta(days=days))
     asyncio.run(_create(command_line(ctx), data, actor, wanted, as_json=as_json))
@@ -59,11 +59,13 @@ def create(
 
 def _scope(worker: str | None, person: str | None, *, admin: bool, read_only: bool) -> TokenScope:
     if (worker is None) == (person is None):
-        raise UserError("usage", "say whose it is: --person NAME, or --worker NAME for a machine")
+        raise UserError(
+            "usage", "name the owner: --person NAME, or --worker NAME for a remote worker"
+        )
     if admin and read_only:
-        raise UserError("usage", "a token has --admin or --read-only, not both")
+        raise UserError("usage", "use --admin or --read-only, not both")
     if worker is not None and (admin or read_only):
-        raise UserError("usage", "--admin and --read-only are for a --person")
+        raise UserError("usage", "--admin and --read-only need --person")
     if worker is not None:
         return TokenScope.WORKER
     if admin:
@@ -78,26 +80,26 @@ def list_(
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """The machines that have a token, and until when; with --person that person's tokens."""
+    """List the workers' tokens; with --person, that person's tokens."""
     asyncio.run(_list(command_line(ctx), data, person, as_json=as_json))
 
 
 def revoke_(
     ctx: typer.Context,
-    worker: Annotated[
-        str | None, typer.Argument(help="The machine's name", metavar="[NAME]")
-    ] = None,
+    worker: Annotated[str | None, typer.Argument(help="Worker name", metavar="[NAME]")] = None,
     *,
     person: PersonName = None,
     token: Annotated[
-        int | None, typer.Option(help="Only this one of the person's", metavar="NUMBER")
+        int | None, typer.Option(help="Revoke only this token of the person", metavar="NUMBER")
     ] = None,
     data: DataFolder = None,
     actor: Actor = None,
 ) -> None:
-    """End a machine's token; with --person all of that person's, with what --admin gave."""
+    """Revoke a worker's token, or with --person a person's tokens and admin rights."""
     if (worker is None) == (person is None) or (token is not None and person is None):
-        raise UserError("usage", "say whose: the machine's NAME, or --person NAME [--token NUMBER]")
+        raise UserError(
+            "usage", "name the owner: a worker's NAME, or --person NAME [--token NUMBER]"
+        )
     number = None if token is None else TokenId(token)
     line = command_line(ctx)
     if person is not None:
@@ -125,9 +127,9 @@ async def _create(
     use = (
         "on the machine: PODIUM_WORKER_TOKEN=... podium worker --server URL"
         if made.token.of_worker
-        else "sign in with it at the pages, or send it as Authorization: Bearer TOKEN"
+        else "sign in with it in the browser, or send it as Authorization: Bearer TOKEN"
     )
-    line.say(f"shown this once; {use}, until {_until(made.token)}")
+    line.say(f"shown only once; {use}; valid until {_until(made.token)}")
 
 
 async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_json: bool) -> None:
@@ -148,7 +150,7 @@ async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_
 async def _revoke(line: CommandLine, data: Path | None, actor: str | None, worker: str) -> None:
     async with open_as_person(line, data, actor) as (podium, person):
         await revoke(podium.store, person.id, worker)
-    line.out.out(f"the token of worker {worker} is ended", highlight=False)
+    line.out.out(f"the token of worker {worker} is revoked", highlight=False)
 
 
 async def _withdraw(
@@ -156,7 +158,9 @@ async def _withdraw(
 ) -> None:
     async with open_as_person(line, data, actor) as (podium, by):
         ended = await revoke_access(podium.store, by.id, name, token)
-    line.out.out(f"{ended} {'token' if ended == 1 else 'tokens'} of {name} ended", highlight=False)
+    line.out.out(
+        f"{ended} {'token' if ended == 1 else 'tokens'} of {name} revoked", highlight=False
+    )
 
 
 def _shape(token: Token) -> dict[str, object]:

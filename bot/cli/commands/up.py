@@ -36,14 +36,16 @@ def up(
     port: Annotated[
         int | None,
         typer.Option(
-            min=0, max=65535, help="The HTTP door's port, 0 for a free one; else PODIUM_HTTP_PORT"
+            min=0,
+            max=65535,
+            help="Port of the web server, 0 for any free one (default: PODIUM_HTTP_PORT)",
         ),
     ] = None,
     log_to_stderr: LogToStderr = False,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run Podium here: database, queue and runners, until Ctrl-C."""
+    """Run Podium on this machine (database, web server, worker) until Ctrl-C."""
     line = command_line(ctx)
     installation = line.installation.at(data).on_port(port)
     asyncio.run(_serve(line, installation, log=log_to_stderr, as_json=as_json))
@@ -73,7 +75,7 @@ async def _serve(
             for each in words:
                 line.out.out(each, highlight=False)
             await stop.wait()
-            line.say("stopping: what runs may finish, the rest stays queued")
+            line.say("stopping: running jobs finish, queued jobs stay queued")
     line.say("stopped")
 
 
@@ -140,7 +142,7 @@ class _Up:
 
 def _words(door: "OpenDoor") -> str:
     stands = door.line is None or door.line.stands
-    return door.name if stands else f"{door.name}, not connected yet; the log says why"
+    return door.name if stands else f"{door.name}, not connected yet; see the log for the reason"
 
 
 def _slots(offer: Capabilities) -> str:

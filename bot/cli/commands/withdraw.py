@@ -21,15 +21,15 @@ from bot.domain.ids import SubmissionId
 
 def withdraw(
     ctx: typer.Context,
-    submission: Annotated[int, typer.Argument(min=1, help="The submission's number")],
+    submission: Annotated[int, typer.Argument(min=1, help="Submission number")],
     *,
-    reason: Annotated[str, typer.Option(help="Why; it is shown beside its result")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, shown next to the result")] = "",
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take a submission of yours off its board for good; its result stays."""
+    """Permanently remove one of your submissions from its board; its result is kept."""
     line = command_line(ctx)
     asyncio.run(_withdraw(line, Where(data, server, actor), SubmissionId(submission), reason))
     if as_json:

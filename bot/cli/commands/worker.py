@@ -21,35 +21,36 @@ def worker(
     server: Annotated[
         str | None,
         typer.Option(
-            help="Judge for the Podium at this address, over HTTPS; else PODIUM_SERVER",
+            help="Server to judge for, over HTTPS (default: PODIUM_SERVER)",
             metavar="URL",
         ),
     ] = None,
     token: Annotated[
         str | None,
         typer.Option(
-            help="The worker's token; better in PODIUM_WORKER_TOKEN, which `ps` does not show",
+            help="Worker token; safer in PODIUM_WORKER_TOKEN, because `ps` shows options",
             metavar="T",
         ),
     ] = None,
     plain_http: Annotated[
         bool,
         typer.Option(
-            "--plain-http", help="Allow http:// to another machine, where all can read the token"
+            "--plain-http",
+            help="Allow unencrypted http:// to another machine; the token can be intercepted",
         ),
     ] = False,
     log_to_stderr: LogToStderr = False,
     data: DataFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge what is queued: for a server, else in DATABASE_URL's database or this folder's."""
+    """Judge queued jobs of a server, of DATABASE_URL, or of the data folder."""
     line = command_line(ctx)
     installation = line.installation.at(data)
     if installation.judges_elsewhere(server):
         elsewhere = RemoteServer(server, token, plain_http)
         work = _work_for(line, installation, elsewhere, log=log_to_stderr, as_json=as_json)
     elif token is not None:
-        raise UserError("no-server", "a token needs its server: --server URL, or PODIUM_SERVER")
+        raise UserError("no-server", "a token needs a server; set --server URL or PODIUM_SERVER")
     else:
         work = _work(line, installation, log=log_to_stderr, as_json=as_json)
     asyncio.run(work)
@@ -94,4 +95,4 @@ async def _until(
     told = f"{words}; Ctrl-C stops" if shape is None else dumps(shape)
     line.out.out(told, highlight=False)
     await stop.wait()
-    line.say("stopping: what runs may finish, the rest stays queued")
+    line.say("stopping: running jobs finish, queued jobs stay queued")

@@ -186,7 +186,7 @@ class RemoteClient:
         gpus = [
             awaited_words(each.gpu, each.pool) for each in found.jobs if each.gpu in found.unserved
         ]
-        return f"nobody at work offers {', '.join(gpus)} there now" if gpus else None
+        return f"no connected worker offers {', '.join(gpus)} there now" if gpus else None
 
     async def idle(self) -> str | None:
         workers, _ = await self.workers()

@@ -112,7 +112,7 @@ def test_a_polite_end_finishes_what_runs_and_keeps_what_waits(podium: Podium) ->
         podium.queue("ken", "time_us=20")
         status, said = terminate(process)
     assert status == 0, said
-    assert "stopping: what runs may finish, the rest stays queued" in said
+    assert "stopping: running jobs finish, queued jobs stay queued" in said
     assert until_state(podium, 1, "succeeded")["attempt"] == 1
     assert until_state(podium, 2, "queued")["attempt"] == 0
 

@@ -46,14 +46,14 @@ def test_a_user_without_a_name_is_asked_for_one(
         raise error
 
     monkeypatch.setattr(getpass, "getuser", fail)
-    with pytest.raises(UserError, match="say who you are with --as NAME"):
+    with pytest.raises(UserError, match="choose one with --as NAME"):
         actor_name(None)
 
 
 async def test_a_misspelled_person_is_refused_and_not_made() -> None:
     store = MemoryStore(SystemClock())
     line = _line_on(store)
-    with pytest.raises(UserError, match="nobody named 'typo'") as refusal:
+    with pytest.raises(UserError, match="'typo' has not submitted") as refusal:
         async with open_as_person(line, None, "typo", enters=False):
             pass
     assert refusal.value.code == "unknown-person"
@@ -75,9 +75,9 @@ async def test_without_a_name_one_has_an_account_from_the_first_command_on() -> 
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        (Where(Path("d"), "https://podium.test"), "--data is for this machine"),
-        (Where(None, "https://podium.test", "ada"), "you are whose token it is"),
-        (Where(None, None, "ada"), "at https://login.test you are"),
+        (Where(Path("d"), "https://podium.test"), "--data and --server cannot be combined"),
+        (Where(None, "https://podium.test", "ada"), "your token says who you are"),
+        (Where(None, None, "ada"), "at https://login.test your token says"),
     ],
 )
 async def test_options_that_contradict_each_other_are_refused(where: Where, words: str) -> None:

@@ -74,7 +74,7 @@ def test_a_folder_has_its_name_once_everything_is_in_it(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), made_whole(out) as folder:
         raise ZeroDivisionError
     assert not out.exists()
-    with pytest.raises(UserError, match="broke off"), made_whole(out):
+    with pytest.raises(UserError, match="left by an interrupted export"), made_whole(out):
         pass
     folder.rmdir()
     with made_whole(out) as folder:

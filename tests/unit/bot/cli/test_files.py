@@ -120,7 +120,7 @@ def test_a_level_can_be_chosen_by_its_number_or_its_folder(checkout: Path) -> No
 
 def test_a_folder_without_problems_is_refused(checkout: Path, tmp_path: Path) -> None:
     for place, levels in ((checkout, [3]), (tmp_path / "nowhere", ())):
-        with pytest.raises(UserError, match="there is no problem"):
+        with pytest.raises(UserError, match="no problem such as"):
             read_problems(place, levels)
 
 

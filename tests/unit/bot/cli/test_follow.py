@@ -211,11 +211,11 @@ async def test_who_does_not_wait_is_told_when_nobody_judges(idle: str | None) ->
     assert told.err.getvalue() == ("" if idle is None else f"{_IDLE}{idle}\n")
 
 
-_IDLE = "nobody works through this queue yet: "
+_IDLE = "no worker is running for this queue yet: "
 
 
 async def test_where_nobody_could_judge_it_the_wait_ends_and_the_way_back_is_said() -> None:
-    told, client = Told(), Waited([QUEUED], lacks="nobody at work offers H100")
+    told, client = Told(), Waited([QUEUED], lacks="no connected worker offers H100")
     with pytest.raises(ExceptionGroup) as raised:
         await wait_for_result(told.line, cast("Client", client), SEVEN, wait=True)
     assert isinstance(raised.value.exceptions[0], SetupError)
