@@ -86,7 +86,7 @@ def test_without_a_running_podium_submit_judges_by_itself(podium: Podium) -> Non
     done = podium("submit", kernel, "--as", "ada", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["state"] == "finished"
-    assert podium("migrate").stdout == "applied: nothing, all was there\n"
+    assert podium("migrate").stdout == "applied: nothing, the database is up to date\n"
 
 
 @pytest.mark.slow
@@ -262,7 +262,7 @@ def test_a_person_gets_tokens_that_are_listed_and_ended_with_their_rights(podium
     listed = podium("token", "list", "--person", "ada").stdout
     assert "made at the machine" in listed
     assert shape["token"] not in listed
-    assert podium("token", "revoke", "--person", "ada").stdout == "1 token of ada ended\n"
+    assert podium("token", "revoke", "--person", "ada").stdout == "1 token of ada revoked\n"
 
 
 def test_an_unreachable_database_is_our_fault_and_shows_no_password(podium: Podium) -> None:
@@ -307,7 +307,7 @@ def test_a_scaffolded_task_can_be_judged_at_once(podium: Podium) -> None:
     assert podium("judge", folder, podium.file("k.py", RIGHT)).returncode == 0
     again = podium("task", "new", "double")
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 @pytest.mark.slow

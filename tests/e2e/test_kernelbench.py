@@ -95,7 +95,7 @@ def test_what_cannot_be_imported_leaves_nothing(podium: Podium) -> None:
     folder = checkout(podium, p1_Good=LINEAR, p2_Bad="class Model: ...\n")
     assert "level1/2_Bad.py" in refusal(podium("task", "import", "kernelbench", folder), 2)
     assert "no problem" in refusal(podium("task", "import", "kernelbench", podium.folder / "x"), 2)
-    assert "not known" in refusal(podium("task", "import", "otherbench", folder), 2)
+    assert "unknown problem set" in refusal(podium("task", "import", "otherbench", folder), 2)
     odd = podium("task", "import", "kernelbench", folder, "--precision", "fp8", "--json")
     assert json_refusal(odd, 2)[0] == "usage"
     assert not (podium.folder / "tasks").exists()
@@ -106,6 +106,6 @@ def test_a_set_is_not_written_over(podium: Podium) -> None:
     first = podium("task", "import", "kernelbench", folder, "--json")
     assert json.loads(first.stdout) == {"folder": "tasks/kernelbench", "tasks": ["kb1-001-good"]}
     again = refusal(podium("task", "import", "kernelbench", folder), 2)
-    assert "tasks/kernelbench is there already" in again
+    assert "tasks/kernelbench already exists" in again
     other = podium("task", "import", "kernelbench", folder, "--into", "other", "--level", "1")
     assert other.returncode == 0, other.stderr

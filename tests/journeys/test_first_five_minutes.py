@@ -128,7 +128,7 @@ def test_a_second_demo_replaces_the_first_and_one_command_takes_it_away(
 
     removed = stranger.types("demo", "--remove")
     assert removed.stdout == "removed demo-identity\n"
-    assert stranger.types("demo", "--remove").stdout.startswith("there is no demo")
+    assert stranger.types("demo", "--remove").stdout.startswith("no demo found")
     assert stranger.types("show", "matmul").returncode == 0
     assert "no board named" in stranger.types("show", "demo-identity").stderr
 

@@ -87,7 +87,7 @@ async def test_the_second_version_is_told_apart_and_can_be_judged_again(stage: S
     assert "+description: Add both vectors" in change.text
     agreed = await stage.carol.sees("Nothing is changed yet", stage.submissions)
     await stage.carol.click(agreed, "Check and publish")
-    question = await stage.carol.sees("(1) by the new version", within=100)
+    question = await stage.carol.sees("best submission (1) with the new version", within=100)
     answer = await stage.carol.click(question, "Judge again")
     assert "1 submission is judged by task version 2" in (await answer.final()).text
     twice = await stage.carol.click(question, "Judge again")

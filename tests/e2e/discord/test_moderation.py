@@ -203,7 +203,7 @@ async def test_a_channel_is_allowed_and_forbidden_and_a_refusal_leaves_no_record
 ) -> None:
     gym = stage.guild.create_channel("gym")
     assert "are allowed in" in await said(stage.carol, "admin channel-allow", channel=gym)
-    assert "not taken in" in await said(stage.carol, "admin channel-forbid", channel=gym)
+    assert "no longer allowed" in await said(stage.carol, "admin channel-forbid", channel=gym)
     again = await said(stage.carol, "admin channel-forbid", channel=gym)
     assert "gym was not an allowed channel" in again
     file = await (await stage.carol.slash("admin audit", as_file=True)).final()

@@ -42,7 +42,7 @@ async def _offered(who: Person) -> list[str]:
 
 
 async def test_to_others_the_board_is_not_there_in_any_way(stage: Scene) -> None:
-    assert "There is no board yet" in await _listed(stage.alice)
+    assert "There are no boards yet" in await _listed(stage.alice)
     assert await _offered(stage.alice) == []
     gpus = await stage.alice.autocomplete("leaderboard submit ranked", "gpus", "")
     assert gpus == []
@@ -95,11 +95,11 @@ async def test_a_role_opens_the_board_also_in_direct_messages_until_it_is_taken_
     assert "identity" in await _listed(stage.alice)
     assert "identity" in await _listed(stage.alice, stage.alice.dm)
     stranger = stage.server.user("dave", stage.server.guild("elsewhere"))
-    assert "There is no board yet" in await _listed(stranger)
-    assert "There is no board yet" in await _listed(stranger, stranger.dm)
+    assert "There are no boards yet" in await _listed(stranger)
+    assert "There are no boards yet" in await _listed(stranger, stranger.dm)
     told = await _said(stage.carol, "leaderboard uninvite", who=team)
     assert f"<@&{team.id}>" not in told
-    assert "There is no board yet" in await _listed(stage.alice)
+    assert "There are no boards yet" in await _listed(stage.alice)
     told = await _said(stage.carol, "leaderboard uninvite", who=team)
     assert "none of these was invited" in told
     stage.server.assert_clean(allowing=(UNKNOWN_MEMBER,))
@@ -131,7 +131,7 @@ async def test_a_board_for_members_is_hidden_on_other_servers(stage: Scene) -> N
     erin = stage.server.user("erin", other)
     stage.alice.goes_to(stage.submissions)
     assert "identity" in await _listed(stage.alice)
-    assert "There is no board yet" in await _listed(erin)
+    assert "There are no boards yet" in await _listed(erin)
     await _said(stage.carol, "leaderboard update", members_only=False)
     assert "identity" in await _listed(erin)
     stage.server.assert_clean()

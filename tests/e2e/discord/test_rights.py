@@ -25,7 +25,7 @@ async def test_a_stranger_who_invites_the_bot_is_nobody_s_admin(stage: Scene) ->
     mallory.goes_to(theirs.create_channel("submissions"))
     await stage.server.wait_for(mallory.commands, 10)
     run = await mallory.slash("admin pause", reason="mine now")
-    assert "give no rights here" in (await run.final()).text
+    assert "give no rights" in (await run.final()).text
     deleted = await mallory.slash("leaderboard delete", leaderboard_name="identity")
     assert "belongs to somebody else" in deleted.message.text
     stage.server.assert_clean()
@@ -59,7 +59,7 @@ async def test_one_s_own_submissions_are_rerun_compared_and_withdrawn(stage: Sce
     again = await stage.alice.slash("submission rerun", id=first, mode="test")
     assert f"Submission #{first} runs again as #" in (await again.final()).text
     gone = await stage.alice.slash("submission withdraw", id=second)
-    assert "off its board" in (await gone.final()).text
+    assert "removed from its board" in (await gone.final()).text
     other = await stage.bob.slash("submission withdraw", id=first)
     assert "somebody else" in (await other.final()).text
     linked = await stage.alice.slash("profile link", label="laptop")
