@@ -22,11 +22,11 @@ class Limits(Wire):
     """Resource limits of one candidate, in bytes unless the name says otherwise."""
 
     memory: int = Field(default=4 << 30, ge=64 << 20)
-    """In addition to a candidate's memory at its start."""
+    """Memory in addition to what a candidate uses at its start."""
     output: int = Field(default=64 << 10, ge=1 << 10)
-    """Of stdout and stderr together; more is `output_exceeded`."""
+    """Output to stdout and stderr together; more is `output_exceeded`."""
     disk: int = Field(default=256 << 20, ge=1 << 20)
-    """Of all scratch folders together; building inline CUDA needs about 50 MiB."""
+    """Size of all scratch folders together; building inline CUDA needs about 50 MiB."""
     processes: int = Field(default=64, ge=4)
     open_files: int = Field(default=256, ge=32)
 
@@ -37,9 +37,10 @@ class RoundPolicy(Wire):
     looks: tuple[int, ...] = (5, 8, 12, 15)
     """The round counts at which the interval is checked; the last one is the maximum."""
     samples: int = Field(default=30, ge=3)
+    """Timed calls per round."""
     half_width: float = Field(default=0.005, gt=0)
-    """Relative half-width of the t interval at which timing stops. For a claim on a GPU, 250 ns are
-    enough even if that is wider."""
+    """Timing stops once the half-width of the t interval is at most this fraction of the time. For
+    times that a candidate on a GPU claims, 250 ns are enough."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
@@ -62,12 +63,12 @@ class EvaluationRequest(Wire):
     mode: Mode
     gpu: str = CPU
     nonce: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32,128}$")] | None = None
-    """Hex key of the seeds of a ranked run; with None the judge generates one."""
+    """The key from which a ranked run derives its seeds; with None the judge generates one."""
     rounds: RoundPolicy | None = None
-    """None: the policy of the mode."""
+    """With None the policy of the mode."""
     limits: Limits = Limits()
     profile: ProfileOptions = ProfileOptions()
-    """For mode `profile`; the task has only the chosen benchmark already."""
+    """Only for mode `profile`. `task` must already have only the chosen benchmark."""
 
     @property
     def round_policy(self) -> RoundPolicy:
@@ -105,7 +106,7 @@ class Timing(StrEnum):
     OUTSIDE = "outside"
     """The judge's clock, or one that the judge confirmed; the submission could not change it."""
     IN_PROCESS = "in-process"
-    """That of the task's own evaluation, which also ran the submission; it is not confirmed."""
+    """The clock of the task's own evaluation, in the submission's process; not confirmed."""
 
 
 class StopReason(StrEnum):
@@ -125,23 +126,24 @@ class Measurement(Wire):
     """The confirmed time of one benchmark; all times in nanoseconds."""
 
     time_ns: PositiveNs
-    """The value that is scored. From claims on a GPU: the geometric mean of the rounds' medians.
-    From the judge's clock: the arithmetic mean of the rounds' bounds. With in-process timing: the
-    time that the task's own evaluation reported."""
+    """The time that is scored. If the candidate on a GPU claims times: the geometric mean of the
+    rounds' medians. If the judge's clock decides: the arithmetic mean of the rounds' bounds. With
+    in-process timing: the time that the task's own evaluation reported."""
     half_width_ns: Annotated[float, Field(ge=0)]
-    """Half-width of the 95 % t interval of those medians (on their logs) or bounds."""
+    """Half-width of the 95 % t interval of `time_ns`, from the medians' logarithms or from the
+    bounds."""
     bound_ns: float
-    """The judge's window minus the same window of a no-op."""
+    """The judge's window around a call minus its window around a no-op."""
     resolution_ns: Annotated[float, Field(ge=0)]
-    """By how much a claim could be too low without being noticed."""
+    """The most by which a claim can be too low without detection."""
     rounds: Annotated[int, Field(ge=1)]
     samples: tuple[tuple[float, ...], ...]
-    """Every raw sample, by round; empty with in-process timing, which reports only their mean."""
+    """Every raw sample, per round; empty with in-process timing, which reports only a mean."""
     discarded: int = 0
     """Samples that were repeated because the candidate seemed to run while it was frozen."""
     stop_reason: StopReason
     claimed_ns: float | None = None
-    """The claim that became the value; None if the value is from the judge's own clock."""
+    """The claimed time that became `time_ns`; None if `time_ns` is from the judge's own clock."""
 
     @property
     def cut_short(self) -> bool:
@@ -167,7 +169,7 @@ class Compiled(Wire):
 
 
 class CaseResult(Wire):
-    """One case; a failed one carries a message, a passed benchmark its measurement."""
+    """The result of one case: a failed one has a message, a passed benchmark a measurement."""
 
     spec: str
     kind: CaseKind
@@ -220,7 +222,7 @@ class Isolation(Wire):
     layers: tuple[str, ...] = ()
     """A candidate's layers, and those around the harness that a candidate does not create."""
     missing: dict[str, str] = Field(default_factory=dict)
-    """Layer -> why it is missing; `harness X` if the harness lacks layer X."""
+    """Layer -> why it is missing; `harness X` is layer X around the harness."""
 
     @property
     def lacking(self) -> tuple[str, ...]:
@@ -259,14 +261,14 @@ class Evaluation(Wire):
     durations_s: dict[str, float] = Field(default_factory=dict)
     """Seconds by step of the evaluation."""
     gpus: Annotated[int, Field(ge=1, le=1024)] = 1
-    """How many GPUs it had; on the CPU one slot."""
+    """How many GPUs it used; 1 on the CPU."""
     used_s: Annotated[float, Field(ge=0)] | None = None
-    """Seconds for which it occupied them, if more than `wall_s`, as in a container that is started
-    only for it."""
+    """Seconds for which it occupied its GPUs, if that is more than `wall_s`, as in a container that
+    starts for one evaluation."""
 
     @property
     def gpu_s(self) -> float:
-        """Its cost: the seconds for which it occupied its GPUs, times their number."""
+        """GPU seconds: the seconds for which it occupied its GPUs, times their number."""
         return self.gpus * (self.wall_s if self.used_s is None else self.used_s)
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ PACKED_MAX = 8 << 20
 FILE_MAX = 64 << 20
 """The most bytes of a file, uncompressed."""
 FILES_MAX = 64
-"""The most files of an evaluation, because a few compressed bytes can be many uncompressed ones."""
+"""The most files of an evaluation; limited because few compressed bytes can unpack to many."""
 _LEVEL = 6
 _PER_THREE = 4
 _BASE64_MAX = -(-PACKED_MAX // 3) * _PER_THREE

@@ -1,4 +1,4 @@
-"""Arithmetic over the arguments of a case, such as `2*m*n*k`, without running any code."""
+"""Formulas over the arguments of a case, such as `2*m*n*k`, evaluated without running code."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -57,7 +57,10 @@ class Formula:
         return float(self.number(args))
 
     def number(self, args: Mapping[str, ArgValue]) -> Number:
-        """The value as int or float, because a float cannot hold every large integer."""
+        """The value as int or float, because a float cannot hold every large integer.
+
+        FormulaError if there is none.
+        """
         try:
             return _value(self.tree, args)
         except ZeroDivisionError as error:
@@ -104,7 +107,7 @@ def _require_arithmetic(node: ast.AST) -> None:
 
 
 def _value(node: ast.expr, args: Mapping[str, ArgValue]) -> Number:
-    return _bounded(_computed(node, args))
+    return _bounded(_evaluated(node, args))
 
 
 def _bounded(number: Number) -> Number:
@@ -114,7 +117,7 @@ def _bounded(number: Number) -> Number:
     return number
 
 
-def _computed(node: ast.expr, args: Mapping[str, ArgValue]) -> Number:
+def _evaluated(node: ast.expr, args: Mapping[str, ArgValue]) -> Number:
     match node:
         case ast.Constant(value=int() | float() as number):
             return number
@@ -140,7 +143,7 @@ def _argument(name: str, args: Mapping[str, ArgValue]) -> Number:
     return value
 
 
-_TRIES = 20
+_ATTEMPTS = 20
 
 
 def module_tree(text: str) -> ast.Module:
@@ -160,7 +163,7 @@ def _tree(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
     switches between two threads that build trees, it raises SystemError
     (github.com/python/cpython/issues/106905). This function then tries again.
     """
-    for _ in range(_TRIES - 1):
+    for _ in range(_ATTEMPTS - 1):
         try:
             return ast.parse(text, mode=mode)
         except SystemError:

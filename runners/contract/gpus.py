@@ -40,13 +40,13 @@ def _peak(terabytes: float, fp32_teraflops: float, fastest_teraflops: float) -> 
 
 _B200 = _peak(8.0, 75.0, 9000)
 
-# Rates are the manufacturers' as quoted by others; memory and FP32 were compared with public pages,
-# not with the data sheets. The narrowest type is INT8 for T4, A10 and A100, FP8 for L4, L40S, H100,
-# H200, MI300X and MI325X, FP4 for B200 and MI355X, and FP16 for MI250. A B200 of HGX is quoted with
-# 7.7 to 8 TB/s and 75 to 80 TFLOPS, an A10G with the memory of an A10 and more FP32. The table has
-# the higher memory rate and the lower FP32 rate, so that the least time is unknown rather than too
-# long. Modal's names are from its guide to GPUs: its `A10` is an A10 or an A10G, its `A100` may
-# have 80 GB, and its `H100` without `!` may be an H200.
+# Rates are the manufacturers' as quoted by others. Memory and FP32 rates were compared with public
+# pages, not with the data sheets. The narrowest type is INT8 for T4, A10 and A100, FP8 for L4,
+# L40S, H100, H200, MI300X and MI325X, FP4 for B200 and MI355X, and FP16 for MI250. A B200 of HGX is
+# quoted with 7.7 to 8 TB/s and 75 to 80 TFLOPS, an A10G with the memory rate of an A10 and more
+# FP32. The table has the higher memory rate and the lower FP32 rate, because an unknown lower bound
+# of a time is better than one that is too long. Modal's names are from its guide to GPUs: its `A10`
+# is an A10 or an A10G, its `A100` may have 80 GB, and its `H100` without `!` may be an H200.
 _TYPES = (
     GpuType("T4", _peak(0.320, 8.1, 130), modal="T4"),
     GpuType("L4", _peak(0.300, 30.3, 242.5), modal="L4"),
@@ -59,8 +59,8 @@ _TYPES = (
     GpuType("H100-NVL", _peak(3.9, 60.0, 1671)),
     GpuType("H200", _peak(4.8, 67.0, 1979), modal="H200"),
     GpuType("B200", _B200, modal="B200"),
-    # Two machine types of KernelBot, whose times are only compared within the type. `NVIDIA` meant
-    # any card, so its rates are those of the fastest.
+    # Two machine types of KernelBot; times are compared only within one type. `NVIDIA` meant any
+    # card, so it has the rates of the fastest one.
     GpuType("NVIDIA", _B200),
     GpuType("B200_Nebius", _B200),
     GpuType("MI250", _peak(3.277, 45.3, 362.1)),
@@ -70,13 +70,13 @@ _TYPES = (
 )
 
 GPU_TYPES: Mapping[str, GpuType] = {each.name: each for each in _TYPES}
-"""By canonical name. Other cards keep their own name."""
+"""Canonical name -> GPU type; a card that is not listed keeps its own name."""
 
-_CALLED = {
+_CANONICAL = {
     name.casefold(): each.name for each in _TYPES for name in (each.name, each.modal, *each.aliases)
     if name is not None
 }  # fmt: skip
-_SEVERAL = re.compile(r"(.+?)(?:x|:)[1-9]\d{0,2}", re.IGNORECASE)
+_WITH_COUNT = re.compile(r"(.+?)(?:x|:)[1-9]\d{0,2}", re.IGNORECASE)
 
 
 def gpu_type(name: str) -> str:
@@ -84,9 +84,9 @@ def gpu_type(name: str) -> str:
 
     A number of cards, as in `L4x4` and `A100:8`, is removed, because a task defines the number.
     """
-    found = _CALLED.get(name.casefold())
-    if found is None and (several := _SEVERAL.fullmatch(name)):
-        found = _CALLED.get(several[1].casefold())
+    found = _CANONICAL.get(name.casefold())
+    if found is None and (counted := _WITH_COUNT.fullmatch(name)):
+        found = _CANONICAL.get(counted[1].casefold())
     return found or name
 
 

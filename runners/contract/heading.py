@@ -8,7 +8,7 @@ _COMMENTS = ("#", "//")
 def comment_lines(
     source: str, comments: tuple[str, ...] = _COMMENTS
 ) -> Iterator[tuple[int, list[str]]]:
-    """The number (from 1) and the words of each non-empty line before the first line of code.
+    """Yield the number (from 1) and the words of each non-empty line before the first line of code.
 
     `comments` are the prefixes of a comment.
     """

@@ -1,7 +1,8 @@
-"""Computes a kernel launch for one workload: the task's formulas, overridden by a header.
+"""Computes a kernel's launch for one case from the task's formulas and a submission's header.
 
-This is pure arithmetic over the arguments of a case, outside of the submission's process. Limits:
-CUDA C++ programming guide, "Technical Specifications per Compute Capability".
+The computation is arithmetic over the arguments of the case; it runs outside of the submission's
+process. The limits are from the CUDA C++ programming guide, "Technical Specifications per Compute
+Capability".
 """
 
 import re
@@ -53,7 +54,7 @@ Axis = Annotated[int, Field(ge=1, lt=1 << 31)]
 
 
 class LaunchNumbers(Wire):
-    """One computed launch: sizes as x, y, z, dynamic shared memory in bytes, arguments in order."""
+    """One computed launch: sizes in x, y, z; dynamic shared memory in bytes; ordered arguments."""
 
     grid: tuple[Axis, Axis, Axis]
     block: tuple[Axis, Axis, Axis]
@@ -66,7 +67,7 @@ class Signature(Wire):
 
     kernel: str
     parameters: tuple[str, ...]
-    """As the task writes them."""
+    """The parameters as the task writes them."""
     sizes: tuple[int, ...]
 
     @property
@@ -128,12 +129,12 @@ class LaunchPlan:
 
     def overridden(self, source: str) -> Self:
         """The plan with the overrides of a submission's header; LaunchError names a wrong line."""
-        said = {sizes.key: sizes for sizes in _overrides(source)}
+        overrides = {sizes.key: sizes for sizes in _overrides(source)}
         return replace(
             self,
-            block=said.get("block", self.block),
-            grid=said.get("grid", self.grid),
-            shared=said.get("shared", self.shared),
+            block=overrides.get("block", self.block),
+            grid=overrides.get("grid", self.grid),
+            shared=overrides.get("shared", self.shared),
         )
 
     def numbers(self, workload: Workload) -> LaunchNumbers:
@@ -143,7 +144,7 @@ class LaunchPlan:
             block = self._block(args)
             known = args | dict(zip(_BLOCK_NAMES, block, strict=True))
             return LaunchNumbers(
-                grid=_filled(self.grid.numbers(known)),
+                grid=_padded(self.grid.numbers(known)),
                 block=block,
                 shared=self.shared.numbers(known)[0],
                 arguments=tuple(argument for argument, _ in self._arguments(args)),
@@ -153,7 +154,7 @@ class LaunchPlan:
             raise LaunchError(error.key, f"{error}{case}") from error
 
     def _block(self, args: Mapping[str, ArgValue]) -> tuple[int, int, int]:
-        block = _filled(self.block.numbers(args))
+        block = _padded(self.block.numbers(args))
         if block[0] * block[1] * block[2] > MAX_THREADS:
             words = f"{self.block.where}: {' x '.join(map(str, block))} threads"
             raise LaunchError("block", f"{words}; a block has at most {MAX_THREADS}")
@@ -193,7 +194,7 @@ class LaunchPlan:
 
 
 def names_of(workload: Workload) -> dict[str, ArgValue]:
-    """The names in formulas of a launch: a case's arguments except the seed, which is secret.
+    """The arguments of a case that a launch's formulas may use: all except the secret seed.
 
     LaunchError if one has the name of a block size.
     """
@@ -209,7 +210,7 @@ def parse_sizes(key: str, text: str) -> tuple[Formula, ...]:
 
     FormulaError if there are too many or one is invalid.
     """
-    return _parsed(key, _parted(text))
+    return _parsed(key, _split(text))
 
 
 def _parsed(key: str, parts: list[str]) -> tuple[Formula, ...]:
@@ -236,11 +237,11 @@ def _overrides(source: str) -> Iterable[_Sizes]:
         if key in seen:
             raise LaunchError(key, f"{where} was set in line {seen[key]} already")
         seen[key] = number
-        yield _sizes(key, where, _parted(" ".join(words[2:])))
+        yield _sizes(key, where, _split(" ".join(words[2:])))
 
 
-def _parted(text: str) -> list[str]:
-    """Split the text at commas outside of brackets."""
+def _split(text: str) -> list[str]:
+    """Split the text at commas outside of parentheses."""
     parts, depth = [""], 0
     for letter in text:
         depth += {"(": 1, ")": -1}.get(letter, 0)
@@ -258,6 +259,6 @@ def _parameter(text: str) -> Parameter:
         raise LaunchError("params", f"launch.params: {error}") from error
 
 
-def _filled(sizes: tuple[int, ...]) -> tuple[int, int, int]:
+def _padded(sizes: tuple[int, ...]) -> tuple[int, int, int]:
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z

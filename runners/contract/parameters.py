@@ -78,7 +78,7 @@ class Scalar:
     def packed(self, args: Mapping[str, ArgValue]) -> tuple[ScalarType, bytes]:
         """Its type and bytes for one case; FormulaError if the type cannot hold the value."""
         number = self.formula.number(args)
-        kind = self.type or _natural(number)
+        kind = self.type or _default_type(number)
         fits = float(number) if kind in _FRACTIONS else whole(number, self.formula.text)
         try:
             return kind, struct.pack(_LAYOUT[kind], fits)
@@ -112,7 +112,7 @@ def parse_parameter(text: str) -> Parameter:
         ) from error
 
 
-def _natural(number: Number) -> ScalarType:
+def _default_type(number: Number) -> ScalarType:
     if isinstance(number, bool):
         return ScalarType.BOOL
     return ScalarType.INT if isinstance(number, int) else ScalarType.FLOAT
@@ -126,5 +126,5 @@ def whole(number: Number, text: str) -> int:
 
 
 def bytes_of(kind: str) -> int:
-    """The size in bytes of a parameter of a type."""
+    """The size in bytes of a parameter of this type."""
     return _POINTER_BYTES if kind == POINTER else struct.calcsize(_LAYOUT[ScalarType(kind)])

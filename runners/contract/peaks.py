@@ -11,16 +11,16 @@ def amount(formula: str | None, workload: Workload) -> float:
 
 
 def floor_ns(task: TaskDefinition, workload: Workload, gpu: str) -> float | None:
-    """The lower bound of any kernel's time in ns, whatever its precision; None if unknown."""
+    """The lower bound in ns of any kernel's time, at any precision; None if unknown."""
     card = GPU_TYPES.get(gpu)
     if card is None or not task.lower_bound:
         return None
     try:
-        moving_s = amount(task.bytes, workload) / card.peak.bytes_per_s
-        counting_s = amount(task.flops, workload) / card.peak.fastest_per_s
+        memory_s = amount(task.bytes, workload) / card.peak.bytes_per_s
+        compute_s = amount(task.flops, workload) / card.peak.fastest_per_s
     except FormulaError:
         return None
-    return max(moving_s, counting_s) * 1e9 or None
+    return max(memory_s, compute_s) * 1e9 or None
 
 
 def floors(task: TaskDefinition, gpu: str) -> dict[str, float]:

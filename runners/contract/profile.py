@@ -18,14 +18,14 @@ class KernelNameBase(StrEnum):
 
 
 class ProfileOptions(Wire):
-    """Options of one profile; None is the default."""
+    """Options of one profile; None means no restriction."""
 
     benchmark: Annotated[int, Field(ge=0)] | None = None
     """The index of the only benchmark to profile, from 0."""
     kernel_name: (
         Annotated[str, StringConstraints(pattern=r"^[^\x00]+$", max_length=1024)] | None
     ) = None
-    """A kernel filter of Nsight Compute: a name, or `regex:` and an expression."""
+    """A kernel filter of Nsight Compute: a name, or `regex:` followed by an expression."""
     kernel_name_base: KernelNameBase | None = None
     launch_count: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """How many kernels of each call are profiled."""

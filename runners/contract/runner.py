@@ -10,7 +10,7 @@ from runners.contract.task import PYTHON, Grader, LanguageName, TaskFormat
 from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
 
 CallId = NewType("CallId", str)
-"""A runner's id of one started evaluation; stored at once, so that it can be found again."""
+"""A runner's id of one started evaluation; the worker stores it to find the call again."""
 
 ProgressSink = Callable[[Progress], None]
 
@@ -54,7 +54,7 @@ class Capabilities(Wire):
     python: Annotated[str, StringConstraints(max_length=40)] = ""
     """The Python version in which submissions run; empty if unknown."""
     out_of_service: tuple[OutOfService, ...] = ()
-    """Cards that `gpus` does not count until they are fit again."""
+    """Cards that `gpus` does not include because they are unfit."""
 
 
 class Health(Wire):
@@ -63,14 +63,14 @@ class Health(Wire):
     unfit: str = ""
     """Why the GPU cannot be used; empty if it can."""
     scrubbed: int = 0
-    """Bytes of GPU memory that the judge wiped because the driver had not."""
+    """Bytes of GPU memory that the judge wiped because the driver had not wiped them."""
 
 
 class ServedLine(Wire):
     """One line that a warm harness prints; exactly one field is set.
 
-    The first line is `ready`. For every request follow `health` before it is read, any number of
-    `progress`, and `evaluation` or `error`.
+    The first line is `ready`. Then, for each request, it prints `health` before it reads the
+    request, any number of `progress`, and at last `evaluation` or `error`.
     """
 
     ready: Capabilities | None = None

@@ -1,4 +1,4 @@
-"""The wire form of a task: its cases, files and grading rules."""
+"""The wire type of a task: its cases, files and grading rules."""
 
 import re
 from enum import StrEnum
@@ -32,13 +32,13 @@ class Mode(StrEnum):
     """What a submission requests."""
 
     TEST = "test"
-    """Every test once, checked."""
+    """Run and check every test once."""
     BENCHMARK = "benchmark"
-    """The benchmarks with public seeds and few rounds."""
+    """Time the benchmarks with public seeds and few rounds."""
     PROFILE = "profile"
-    """A profiler's tables for the benchmarks."""
+    """Run the benchmarks under a profiler and return its tables."""
     RANKED = "ranked"
-    """Tests, then the benchmarks with a fresh nonce; the only mode that is scored."""
+    """Run the tests, then time the benchmarks with a fresh nonce; the only mode with a score."""
 
 
 class TaskFormat(StrEnum):
@@ -113,11 +113,11 @@ class Workload(Wire):
 
     @property
     def spec(self) -> str:
-        """The case in KernelBot's one-line form, such as `size: 128; seed: 7`."""
-        return "; ".join(f"{name}: {_spell(value)}" for name, value in self.args.items())
+        """The case in KernelBot's one-line format, such as `size: 128; seed: 7`."""
+        return "; ".join(f"{name}: {_format(value)}" for name, value in self.args.items())
 
 
-def _spell(value: ArgValue) -> str:
+def _format(value: ArgValue) -> str:
     return str(list(value)) if isinstance(value, tuple) else str(value)
 
 
@@ -214,7 +214,7 @@ class TaskDefinition(Wire):
         return max((size for size in sizes if isinstance(size, int)), default=1)
 
     def limit_s(self, mode: Mode) -> int:
-        """Seconds that a whole evaluation may take, including the tests if the mode runs them."""
+        """Seconds that a whole evaluation may take: the limits of all its phases together."""
         tests = self.test_timeout if mode is Mode.RANKED else 0
         profiler = PROFILE_S if mode is Mode.PROFILE else 0
         compiler = COMPILE_S if self.is_program else 0

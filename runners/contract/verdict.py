@@ -7,7 +7,7 @@ class Verdict(StrEnum):
     """How an evaluation ended; every member except `TASK_ERROR` is caused by the submission."""
 
     PASSED = "passed"
-    """Every case was right and every time was confirmed."""
+    """Every output was right and every time was confirmed."""
     WRONG_ANSWER = "wrong_answer"
     """An output differs from the reference in value, shape, dtype or device."""
     INVALID_SUBMISSION = "invalid_submission"
@@ -27,9 +27,10 @@ class Verdict(StrEnum):
     TIMING_REJECTED = "timing_rejected"
     """The claimed time is below what the judge's own clock allows."""
     AUDIT = "audit"
-    """Below the card's least time, or confirmed too coarsely; not ranked until it is reviewed."""
+    """The time is below the card's least time, or is confirmed too coarsely; not ranked until it is
+    reviewed."""
     TASK_ERROR = "task_error"
-    """The task's own code failed; never the submission's fault."""
+    """The task's own code failed; the submission is not at fault."""
 
 
 class Stage(StrEnum):
