@@ -1,4 +1,4 @@
-"""The calls of one runner: started, awaited, cancelled, finally removed."""
+"""The calls of one runner: start, wait, cancel and remove."""
 
 import asyncio
 import secrets
@@ -9,19 +9,19 @@ from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.runner import CallId, ProgressSink, RunnerError, UnknownCallError
 
 Work = Callable[[CallId, ProgressSink], Coroutine[Any, Any, Evaluation]]
-"""What a runner does for one call; it reports progress to the second argument."""
+"""The work of one call; it reports progress to its second argument."""
 
 
 class _Call:
-    """One running or finished evaluation, and the listeners to its progress."""
+    """One running or finished evaluation, and the functions that receive its progress."""
 
     def __init__(self, call: CallId, work: Work) -> None:
         self._sinks: list[ProgressSink] = []
         self._last: Progress | None = None
-        self.task = asyncio.create_task(work(call, self._tell), name=call)
-        self.task.add_done_callback(_look_at)
+        self.task = asyncio.create_task(work(call, self._report), name=call)
+        self.task.add_done_callback(_retrieve_exception)
 
-    def _tell(self, progress: Progress) -> None:
+    def _report(self, progress: Progress) -> None:
         self._last = progress
         for sink in self._sinks:
             sink(progress)
@@ -44,13 +44,13 @@ class Calls:
         self._runner = runner
         self._remembered = remembered
         self._calls: dict[CallId, _Call] = {}
-        self._life = secrets.token_hex(4)  # distinguishes calls of earlier processes
+        self._instance = secrets.token_hex(4)  # distinguishes calls of earlier processes
         self._closed = False
         self.started = 0
 
     def start(self, work: Work) -> CallId:
         """Start the work under a new id; RunnerError if the runner is closed."""
-        call = CallId(f"{self._life}-{self.started + 1}")
+        call = CallId(f"{self._instance}-{self.started + 1}")
         self.resume(call, work)
         self.started += 1
         return call
@@ -70,7 +70,7 @@ class Calls:
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
         """Wait for a call and return its evaluation.
 
-        A cancelled call is unknown, like one of a lost machine: the caller may start it again.
+        UnknownCallError if the call is unknown or was cancelled; the caller may start it again.
         """
         known = self._calls.get(call)
         if known is None:
@@ -107,7 +107,7 @@ class Calls:
             del self._calls[call]
 
 
-def _look_at(task: asyncio.Task[Evaluation]) -> None:
+def _retrieve_exception(task: asyncio.Task[Evaluation]) -> None:
     """Retrieve the exception, because asyncio logs one that is never retrieved."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Finds plugins: every module of a package is one, found by its name."""
+"""Finds and imports plugins: each module of a plugin package is one plugin."""
 
 import importlib
 import pkgutil
@@ -6,7 +6,7 @@ from types import ModuleType
 
 
 def names(package: ModuleType) -> tuple[str, ...]:
-    """The modules in a plugin folder, sorted; names with a leading underscore are not plugins."""
+    """The names of a package's plugins, sorted; modules with a leading underscore are none."""
     found = pkgutil.iter_modules(package.__path__)
     return tuple(sorted(m.name for m in found if not m.name.startswith("_")))
 

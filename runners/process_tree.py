@@ -1,4 +1,4 @@
-"""The descendants of a process and whether they still run, from /proc."""
+"""Reads from /proc which descendants a process has and whether they still run."""
 
 import os
 from pathlib import Path
@@ -16,15 +16,16 @@ def descendants(pid: int) -> tuple[int, ...]:
 
 
 def _children(pid: int) -> list[int]:
-    """The children of all its threads. Called several times per call; must be fast.
+    """The child processes of all its threads.
 
-    A candidate on a GPU has about twenty threads.
+    It must be fast: it runs several times per call of a kernel, and a candidate on a GPU has about
+    twenty threads.
     """
     found: list[int] = []
     try:
         folder = os.open(f"/proc/{pid}/task", os.O_RDONLY | os.O_DIRECTORY)
     except (FileNotFoundError, ProcessLookupError):
-        return found  # it ended meanwhile
+        return found  # the process has ended
     try:
         for thread in os.listdir(folder):  # noqa: PTH208 - names only, and fast
             found += map(int, _read(f"{thread}/children", folder).split())
@@ -66,10 +67,10 @@ def _state(path: str) -> str:
 
 
 def living_threads(pid: int) -> list[int]:
-    """The threads of a process that have not ended; the main thread may end before the others."""
+    """Ids of the threads that have not ended; the main thread may end before the others."""
     return [each for each, state in thread_states(pid).items() if state not in "ZX"]
 
 
 def alive(pid: int) -> bool:
-    """Whether a process is more than a zombie."""
+    """Whether a process has a thread that has not ended; a zombie has none."""
     return bool(living_threads(pid))
