@@ -28,8 +28,9 @@ class LanguageSpec:
     """What the server and the harness know of a language without building anything."""
 
     name: LanguageName
-    """In task.yml and on the wire."""
+    """The language's name in task.yml and in wire types."""
     title: str
+    """The name that people read."""
     suffixes: tuple[str, ...]
     """The file name suffixes; the first is the usual one."""
     comment: str
@@ -39,25 +40,25 @@ class LanguageSpec:
     config_keys: frozenset[str]
     """The keys of `config` in task.yml that it uses."""
     requires_one_of: tuple[str, ...] = ()
-    """A task must have one of these keys of task.yml, in `config` or `launch`.
+    """A task must have one of these keys: `launch`, or a key of `config`.
 
-    A language that does not list `launch` here ignores it.
+    A language that does not list `launch` here ignores that key.
     """
     device: Device = Device.ANY
     """The device on which its submissions run."""
     is_python: bool = False
-    """A submission is a Python module: its syntax is checked when it is submitted, and it can
-    import the task's reference."""
+    """Whether a submission is a Python module: its syntax is checked when it is submitted, and it
+    can import the task's reference."""
     constant_answers: bool = False
-    """A check can wrap a solution so that it returns a constant."""
+    """Whether the check of a task can wrap a solution to make it return a constant."""
     program_compiler: str = ""
     """The tool that compiles a task's own sources and the submission into one program."""
     in_python: str = ""
-    """Advice how to submit it to a leaderboard for Python."""
+    """Advice on how to submit it to a leaderboard for Python."""
 
 
 class Recipe(Wire):
-    """What a language needs to know of a task; the files are in the candidate's folder."""
+    """What a language needs from a task; the files are in the candidate's folder."""
 
     language: LanguageName
     submission_file: str
@@ -91,7 +92,7 @@ class InvalidSubmissionError(Exception):
 
 
 class BuildFailedError(Exception):
-    """A compiler refused the submission: its first error; `log` has all of them."""
+    """A compiler rejected the submission: the message is its first error, `log` has all errors."""
 
     def __init__(self, message: str, log: str) -> None:
         super().__init__(message)
@@ -134,7 +135,7 @@ class CudaCompiler(Protocol):
 
 
 class BuildKit(Protocol):
-    """What the harness offers to a language; `build` is called next to the submission."""
+    """What the harness offers to a language, in the candidate's process."""
 
     def import_file(self, folder: "Path", file_name: str) -> ModuleType:
         """Import a Python file of the submission; exceptions of the import pass through."""

@@ -1,4 +1,4 @@
-"""CUDA C++ device code: one kernel, compiled by NVRTC in the candidate; it has no host part."""
+"""CUDA C++ device code: one kernel without a host part, compiled by NVRTC in the candidate."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ _STANDARD = "--std=c++20"
 
 
 class CachedKernel(Wire):
-    """What is stored together with the cubin."""
+    """What the cache folder has in addition to the cubin."""
 
     entry: str
     compiled: Compiled | None
@@ -54,26 +54,29 @@ def toolchain(kit: BuildKit) -> str | None:
 
 
 def build(folder: Path, recipe: Recipe, kit: BuildKit) -> Built:
-    """Return the submission's kernel, which the first candidate of an evaluation compiles."""
-    kept = kit.cache_folder(folder, CACHE)
+    """Return the submission's kernel.
+
+    The first candidate of an evaluation compiles it; later ones load it from the cache folder.
+    """
+    cached = kit.cache_folder(folder, CACHE)
     try:
-        listing = CachedKernel.model_validate_json((kept / _LISTING).read_bytes())
-        cubin = (kept / _CUBIN).read_bytes()
+        listing = CachedKernel.model_validate_json((cached / _LISTING).read_bytes())
+        cubin = (cached / _CUBIN).read_bytes()
     except (OSError, ValidationError):
         listing, cubin = compiled(folder, recipe, kit, kit.gpu_architecture())
-        kept.mkdir(parents=True, exist_ok=True)
-        (kept / _CUBIN).write_bytes(cubin)
-        (kept / _LISTING).write_text(listing.model_dump_json())
+        cached.mkdir(parents=True, exist_ok=True)
+        (cached / _CUBIN).write_bytes(cubin)
+        (cached / _LISTING).write_text(listing.model_dump_json())
     return Built(kit.device_kernel(cubin, listing.entry), listing.compiled)
 
 
 def compiled(
     folder: Path, recipe: Recipe, kit: BuildKit, target: str
 ) -> tuple[CachedKernel, bytes]:
-    """Compile for NVRTC's architecture `target`; prints the compiler's warnings.
+    """Compile for the architecture `target` in NVRTC's notation; prints the compiler's warnings.
 
-    BuildFailedError with the first complaint, InvalidSubmissionError when the kernel is not as the
-    task calls it.
+    BuildFailedError with the compiler's first error; InvalidSubmissionError if the kernel does not
+    have the signature with which the task calls it.
     """
     found, signature = kit.nvrtc(), recipe.signature
     if found is None or signature is None:
@@ -97,19 +100,19 @@ def compiled(
 
 
 def options(config: BuildConfig, target: str, includes: tuple[Path, ...]) -> list[str]:
-    """NVRTC's command line."""
-    own = any(flag.lstrip("-").startswith("std=") for flag in config.compile_flags)
+    """Return NVRTC's options."""
+    own_standard = any(flag.lstrip("-").startswith("std=") for flag in config.compile_flags)
     return [
         f"--gpu-architecture={target}",
         *_ALWAYS,
-        *(() if own else (_STANDARD,)),
-        *(f"-D{name}{_defined(value)}" for name, value in config.defines.items()),
+        *(() if own_standard else (_STANDARD,)),
+        *(f"-D{name}{_define_suffix(value)}" for name, value in config.defines.items()),
         *(f"-I{folder}" for folder in (*config.include_dirs, *includes)),
         *config.compile_flags,
     ]
 
 
-def _defined(value: Scalar | None) -> str:
+def _define_suffix(value: Scalar | None) -> str:
     if value is None:
         return ""
     return f"={int(value)}" if isinstance(value, bool) else f"={value}"

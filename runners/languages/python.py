@@ -21,14 +21,15 @@ SPEC = LanguageSpec(
 
 
 def toolchain(kit: BuildKit) -> str | None:  # noqa: ARG001 - Python is here
-    """Return what builds this language here; None if nothing does, so that it is not offered."""
+    """Return the name and version of the interpreter, which every runner has."""
     return f"CPython {sys.version.split()[0]}"
 
 
 def build(folder: Path, recipe: Recipe, kit: BuildKit) -> Built:
-    """Import the submission from `folder` and return its `custom_kernel`, or what calls its model.
+    """Import the submission from `folder`; return its `custom_kernel` or a function of its model.
 
-    Whatever the import raises passes through: it is the submission's own failure.
+    Exceptions of the import pass through, because they are the submission's own failure.
+    InvalidSubmissionError if the submission does not define what the format requires.
     """
     module = kit.import_file(folder, recipe.submission_file)
     if recipe.format is not TaskFormat.KERNELBENCH:
@@ -58,7 +59,7 @@ def _check_signature(kernel: Callable[..., object]) -> None:
     try:
         signature = inspect.signature(kernel)
     except (TypeError, ValueError):
-        return  # compiled callables may have no signature; calling them will tell
+        return  # a compiled callable may have no signature; a wrong one fails at the first call
     try:
         signature.bind(object())
     except TypeError as error:
