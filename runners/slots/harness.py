@@ -1,4 +1,4 @@
-"""Starts, asks and stops a harness process that stays warm between evaluations."""
+"""Starts, calls and stops a harness process that stays warm between evaluations."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ def kill(pids: Sequence[int]) -> None:
 
 
 async def gone(pids: Sequence[int], timeout_s: float) -> bool:
-    """Wait until none of them runs; False if some still run after `timeout_s`."""
+    """Wait until none of these processes runs; False if one still runs after `timeout_s`."""
     end = asyncio.get_running_loop().time() + timeout_s
     while any(alive(pid) for pid in pids):
         if asyncio.get_running_loop().time() > end:
@@ -49,9 +49,9 @@ async def gone(pids: Sequence[int], timeout_s: float) -> bool:
 LINE_MAX = 16 << 20
 """The most bytes of a request, and of a line that a harness prints."""
 START_S = 120.0
-"""Time for importing torch from a slow disk."""
+"""Seconds for a harness to start; importing torch from a slow disk takes most of them."""
 REST_S = 60.0
-"""Time for a harness to end a judge, check the GPU and start the next judge."""
+"""Seconds for a harness to end a judge, check the GPU and start the next judge."""
 _STOP_S = 3.0
 _ROOT = Path(__file__).resolve().parents[2]
 _SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
@@ -96,7 +96,7 @@ def command(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> list[str]:
 
 
 def environment(gpus: tuple[Gpu, ...]) -> dict[str, str]:
-    """The whole environment of a harness; it inherits nothing of this process's."""
+    """The whole environment of a harness, which inherits no variable of this process."""
     return {
         "PATH": _SEARCH_PATH,
         "LANG": "C.UTF-8",
@@ -106,7 +106,7 @@ def environment(gpus: tuple[Gpu, ...]) -> dict[str, str]:
 
 
 class UnreachedError(RunnerLostError):
-    """The harness ended before it received the request, so nothing was started."""
+    """The harness ended before it sent any answer; the request may be sent to another one."""
 
 
 class UnfitError(RunnerError):
@@ -123,10 +123,10 @@ class Harness:
         self._stdin = process.stdin
         self._stdout = process.stdout
         self._stderr = process.stderr
-        self._said: deque[str] = deque(maxlen=20)
+        self._stderr_tail: deque[str] = deque(maxlen=20)
         self._listener = asyncio.create_task(self._listen())
         self._offered: Capabilities | None = None
-        self._rested = False
+        self._ready = False
 
     @property
     def capabilities(self) -> Capabilities:
@@ -148,7 +148,7 @@ class Harness:
     async def _listen(self) -> None:
         while piece := await self._stderr.read(1 << 12):
             text = piece.decode(errors="replace")
-            self._said.append(text)
+            self._stderr_tail.append(text)
             _log.info("harness %d: %s", self.pid, text.rstrip())
 
     async def _line(self) -> ServedLine:
@@ -157,21 +157,21 @@ class Harness:
         except ValueError as error:
             raise RunnerError(f"the harness printed a line over {LINE_MAX} bytes") from error
         if not text.endswith(b"\n"):
-            raise RunnerLostError(await self._obituary())
+            raise RunnerLostError(await self._exit_message())
         try:
             return ServedLine.model_validate_json(text)
         except ValidationError as error:
             raise RunnerError(f"the harness broke the contract: {error}") from error
 
-    async def _obituary(self) -> str:
+    async def _exit_message(self) -> str:
         await asyncio.wait({asyncio.ensure_future(self._process.wait())}, timeout=_STOP_S)
         await asyncio.wait({self._listener}, timeout=1)
-        words = "".join(self._said).strip()[-2000:]
+        words = "".join(self._stderr_tail).strip()[-2000:]
         status = self._process.returncode
         return f"the harness ended with status {status}: {words or 'it said nothing'}"
 
     async def greet(self) -> None:
-        """Wait for the first line of a new harness, which has its capabilities."""
+        """Wait until a new harness has reported its capabilities and is ready for a request."""
         try:
             first = await asyncio.wait_for(self._line(), START_S)
         except TimeoutError as error:
@@ -183,7 +183,7 @@ class Harness:
 
     async def rest(self) -> None:
         """Wait until it is ready for a request; UnfitError if its machine is not fit."""
-        if self._rested:
+        if self._ready:
             return
         try:
             line = await asyncio.wait_for(self._line(), REST_S)
@@ -193,15 +193,19 @@ class Harness:
             raise UnfitError(line.error or "the harness does not say how it is")
         if line.health.unfit:
             raise UnfitError(line.health.unfit)
-        self._rested = True
+        self._ready = True
 
     async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
-        """Send one request and return its evaluation; RunnerError for anything else."""
+        """Send one request and return its evaluation.
+
+        UnreachedError if the harness ended before its first answer, RunnerError for any other
+        failure.
+        """
         try:
             await self.rest()
         except RunnerLostError as error:
             raise UnreachedError(str(error)) from error
-        self._rested = False
+        self._ready = False
         answer = await self._first_answer(order.line)
         while answer.progress is not None:
             tell(answer.progress)
@@ -213,31 +217,31 @@ class Harness:
         return answer.evaluation
 
     async def _first_answer(self, line: bytes) -> ServedLine:
-        """Send a request and return the first line; UnreachedError if the harness ends before."""
+        """Send a request and return the first line of the answer; UnreachedError without one."""
         try:
             self._stdin.write(line + b"\n")
             await self._stdin.drain()
             return await self._line()
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise UnreachedError(await self._obituary()) from error
+            raise UnreachedError(await self._exit_message()) from error
         except RunnerLostError as error:
             raise UnreachedError(str(error)) from error
 
     async def stop(self) -> None:
         """Kill the process and all its descendants, and wait until they have exited.
 
-        The descendants are killed first; the process itself can then remove its cgroup.
+        The descendants are killed first, because the process itself then removes its cgroup.
         """
         self._stdin.close()
-        beneath = descendants(self.pid)
-        kill(beneath)
+        processes = descendants(self.pid)
+        kill(processes)
         try:
             await asyncio.wait_for(self._process.wait(), _STOP_S)
         except TimeoutError:
-            beneath += descendants(self.pid)
-            kill([*beneath, self.pid])
+            processes += descendants(self.pid)
+            kill([*processes, self.pid])
             await self._process.wait()
-        if not await gone(beneath, _STOP_S):
+        if not await gone(processes, _STOP_S):
             _log.error("processes beneath harness %d did not end", self.pid)
         self._listener.cancel()
         await asyncio.wait({self._listener})

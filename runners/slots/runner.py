@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Fitness:
-    """The fitness of one slot; `cards` are its GPUs by UUID or index, if known."""
+    """Whether one slot is fit for evaluations; `cards` are its GPUs by UUID or index, if known."""
 
     def __init__(self, kind: str, cards: tuple[str, ...] = ()) -> None:
         self.unfit = ""
@@ -25,7 +25,7 @@ class Fitness:
 
     @property
     def outages(self) -> tuple[OutOfService, ...]:
-        """Its cards, while they are out of service."""
+        """Its cards that are out of service."""
         cards = self._cards or (self._kind,)
         return tuple(
             OutOfService(gpu=self._kind, card=card, why=self.unfit) for card in cards if self.unfit
@@ -33,7 +33,7 @@ class Fitness:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Record whether the block, which uses the slot, finds it fit."""
+        """Record the slot as unfit if the block raises UnfitError, as fit if it succeeds."""
         try:
             yield
         except UnfitError as error:
@@ -47,38 +47,38 @@ class Fitness:
 
 
 GRACE_S = 30.0
-"""How long a harness may exceed the task's time limits before its slot is killed: more than the
-grace after which it gives up by itself with a verdict."""
+"""Seconds by which a harness may exceed the task's time limits before it is killed; more than the
+harness's own grace, after which it returns a verdict."""
 
 RECHECK_S = 60.0
 """Seconds between checks of a GPU that is out of service."""
 
 RANKS_ON_CPU = 8
-"""The most ranks of a multi-GPU task on the CPU, where ranks are processes."""
+"""The most ranks of a multi-GPU task on the CPU, where each rank is only a process."""
 
 
 class WarmHarness(Protocol):
-    """A harness that takes one request after another."""
+    """A harness that evaluates one request after another."""
 
     async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
-        """Evaluate an order.
+        """Evaluate a request and return its evaluation.
 
-        UnreachedError if the harness had ended before, RunnerError for any other failure.
+        UnreachedError if the harness had already ended, RunnerError for any other failure.
         """
         ...
 
 
 class Slot(Protocol):
-    """A place for one evaluation at a time, with a harness that is kept warm."""
+    """Room for one evaluation at a time, with a harness that is kept warm."""
 
     offered: Capabilities | None
     """The capabilities that its harness reported; None before the first start."""
 
     fitness: Fitness
-    """Whether its machine is fit, by its harness's last report."""
+    """Whether its machine is fit, according to its harness's last report."""
 
     async def warm(self) -> WarmHarness:
-        """The slot's harness; starts one if there is none or the last one has ended.
+        """Return the slot's harness; start one if there is none or the last one has ended.
 
         UnfitError if its GPU is not fit.
         """
@@ -105,20 +105,20 @@ def hard_limit_s(request: EvaluationRequest) -> float:
 
 
 def gpus_of(request: EvaluationRequest) -> int:
-    """How many slots one evaluation needs; on the CPU one slot runs all ranks as processes."""
+    """How many slots one evaluation needs: one per GPU; on the CPU one slot runs all ranks."""
     return 1 if request.gpu == CPU else request.task.world_size
 
 
 def telling(kinds: Iterable[str]) -> str:
-    """The type whose harness is asked for capabilities; a GPU's may have more languages."""
+    """The GPU type whose harness reports the capabilities; on a GPU it may offer more languages."""
     return next((kind for kind in kinds if kind != CPU), CPU)
 
 
 class SlotRunner(Generic[SlotT]):
-    """Runs each call in a free slot of its GPU type, in the order of their starts.
+    """Runs each call in a free slot of its GPU type, in the order in which the calls started.
 
-    `join` combines several slots for an evaluation that uses all their GPUs; `place` is the name of
-    the machine in messages.
+    `join` combines several slots for an evaluation that uses all their GPUs. `place` names in
+    messages what has the slots.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class SlotRunner(Generic[SlotT]):
         return offered or await self._asked(kind)
 
     async def _asked(self, kind: str) -> Capabilities:
-        """The same if no harness has reported yet; starts one or waits for it."""
+        """The capabilities if no harness has reported any yet: waits for a slot and starts one."""
         try:
             slot = await asyncio.wait_for(self._free[kind].get(), START_S)
         except TimeoutError as error:
@@ -213,10 +213,10 @@ class SlotRunner(Generic[SlotT]):
             try:
                 try:
                     return await self._within_limit(slot, order, tell)
-                except UnreachedError:  # it ended while idle: start another
+                except UnreachedError:  # the harness ended while idle: start another
                     await slot.cool()
                     return await self._within_limit(slot, order, tell)
-            except BaseException:  # also cancellation: the slot's work is useless now
+            except BaseException:  # also cancellation: nothing needs the running evaluation now
                 await asyncio.shield(slot.cool())
                 raise
 
@@ -224,8 +224,8 @@ class SlotRunner(Generic[SlotT]):
     async def _slot(self, request: EvaluationRequest) -> AsyncIterator[SlotT]:
         """The next free slot, or several joined into one for a multi-GPU evaluation.
 
-        Only one call at a time joins slots. Two that each hold half of what they need would
-        deadlock.
+        Only one call at a time takes slots, because two calls that each hold half of what they need
+        would deadlock.
         """
         free, wanted = self._free[request.gpu], gpus_of(request)
         taken: list[SlotT] = []
@@ -236,7 +236,7 @@ class SlotRunner(Generic[SlotT]):
             if wanted == 1:
                 yield taken[0]
                 return
-            await asyncio.gather(*(slot.cool() for slot in taken))  # their judges use the GPUs
+            await asyncio.gather(*(slot.cool() for slot in taken))  # their judges occupy the GPUs
             joined = self._join(taken)
             try:
                 yield joined
@@ -247,20 +247,20 @@ class SlotRunner(Generic[SlotT]):
                 self._give_back(slot, request.gpu)
 
     def _give_back(self, slot: SlotT, kind: str) -> None:
-        """Free the slot once it is ready again, and fit."""
+        """Make the slot available again as soon as it is ready and fit."""
         resting = asyncio.create_task(self._rest(slot, kind), name=f"rest of {kind}")
         self._resting.add(resting)
         resting.add_done_callback(self._resting.discard)
 
     async def _rest(self, slot: SlotT, kind: str) -> None:
-        await self._look_after(slot)
+        await self._check(slot)
         while slot.fitness.unfit:
             await asyncio.sleep(RECHECK_S)
-            await self._look_after(slot)
+            await self._check(slot)
         self._free[kind].put_nowait(slot)
 
-    async def _look_after(self, slot: SlotT) -> None:
-        """Wait until a slot is ready; if it was not fit, let a fresh harness check it again."""
+    async def _check(self, slot: SlotT) -> None:
+        """Wait until a slot is ready; if it was unfit, a fresh harness checks it again."""
         try:
             with slot.fitness.noted():
                 await (slot.warm() if slot.fitness.unfit else slot.rest())
