@@ -1,4 +1,4 @@
-"""The library door: kernels evaluated by one awaitable call, for a trainer, over any runner."""
+"""The library for training loops: one awaitable call evaluates kernels on any runner."""
 
 from runners.evaluator.config import EvaluatorConfig, InfrastructureError
 from runners.evaluator.evaluator import BatchProgress, KernelEvaluator

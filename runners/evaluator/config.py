@@ -1,4 +1,4 @@
-"""How an evaluator is set up, and what can go wrong that is no kernel's fault."""
+"""The configuration of an evaluator, and the errors that no kernel causes."""
 
 import secrets
 from collections.abc import Mapping
@@ -13,24 +13,24 @@ TIMEOUT_MOST_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorConfig:
-    """Every setting of an evaluator; seconds where a name ends in `timeout` or `_s`."""
+    """Every setting of an evaluator; names that end in `timeout` or `_s` are in seconds."""
 
     backend: str = "local_process"
-    """The plugin of runners/backends that is opened when the evaluator is given no runner."""
+    """The plugin of runners/backends that is opened if the evaluator gets no runner."""
     slots: Mapping[str, int] | None = None
-    """GPU type to slots, for that plugin; None takes what is there."""
+    """GPU type -> number of slots, for that plugin; None is the plugin's default."""
     gpu_type: str | None = None
-    """On which of the runner's GPU types; None takes its first."""
+    """The GPU type to run on; None is the runner's first one."""
     timeout: int = 120
     """Seconds for all correctness trials of one kernel, and again for its timing."""
     max_concurrency: int | None = None
-    """How many evaluations run at once, at most one per slot; None: one per slot."""
+    """The most evaluations at once, at most one per slot; None is one per slot."""
     queue_timeout_s: float = 3600.0
     """How long an evaluation may wait for a free slot."""
     attempts: int = 2
-    """How often an evaluation is started in all if the runner fails."""
+    """The most attempts at an evaluation; it is started again if the runner fails."""
     return_exceptions: bool = True
-    """Whether a failure of the system is returned as a result; otherwise it is raised."""
+    """Whether an InfrastructureError or JobError becomes a result; otherwise it is raised."""
     cache_size: int = 512
     """How many results are cached for repeated jobs; 0 disables the cache."""
     rounds: int = 3
@@ -53,10 +53,10 @@ class EvaluatorConfig:
             raise ValueError("secret has 16 to 64 bytes")
 
     def updated(self, other: object) -> Self:
-        """The configuration after another one is assigned to the evaluator.
+        """The configuration after `other` is assigned to the evaluator.
 
-        An environment made for Modal assigns its own configuration before each call. Only `timeout`
-        and `return_exceptions` are taken from it.
+        An environment made for Modal assigns its own configuration before each call. If `other` is
+        not of this class, only its `timeout` and `return_exceptions` are used.
         """
         if isinstance(other, type(self)):
             return other
@@ -75,8 +75,8 @@ class ErrorKind(StrEnum):
     REQUEST = "request"
     """The job was invalid: a missing source, or an option that does not exist."""
     INFRASTRUCTURE = "infrastructure"
-    """The system failed: a lost machine, no free slot in time. Nothing is known of the kernel; try
-    again."""
+    """The system failed: a lost machine, no free slot in time. The result says nothing about the
+    kernel; try again."""
 
 
 class InfrastructureError(RuntimeError):

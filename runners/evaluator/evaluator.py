@@ -22,12 +22,12 @@ from runners.evaluator.pool import EvaluatorPool, Shared, evaluation
 from runners.evaluator.result import Baseline, KernelResult, baseline_of, no_result, result_of
 
 _BASELINES = 4096
-"""How many references' times are kept."""
+"""The most references whose times are cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """One more job of a batch is done."""
+    """The progress of a batch after one more job is done."""
 
     done: int
     total: int
@@ -45,9 +45,9 @@ class KernelEvaluator:
 
     def __init__(self, config: EvaluatorConfig | None = None, runner: Runner | None = None) -> None:
         self._config = config or EvaluatorConfig()
-        self._place = EvaluatorPool(runner)
-        self._results = Shared[KernelResult](_is_lasting)
-        self._baselines = Shared[Baseline](lambda found: found.kind is not _OURS)
+        self._pool = EvaluatorPool(runner)
+        self._results = Shared[KernelResult](_is_cacheable)
+        self._baselines = Shared[Baseline](lambda found: found.kind is not _INFRASTRUCTURE)
 
     @property
     def config(self) -> EvaluatorConfig:
@@ -66,7 +66,7 @@ class KernelEvaluator:
 
     async def aclose(self) -> None:
         """Close the runner unless the caller passed it in; no evaluation can start any more."""
-        await self._place.aclose()
+        await self._pool.aclose()
 
     async def evaluate_single(  # noqa: PLR0913, PLR0917 - the environment's own signature
         self,
@@ -103,7 +103,8 @@ class KernelEvaluator:
     ) -> list[KernelResult]:
         """Evaluate many kernels at once; results are in the order of the jobs.
 
-        With `return_exceptions` off the first failure of the system stops the whole batch.
+        With `return_exceptions` off, the first InfrastructureError or JobError stops the batch and
+        is raised.
         """
         config, done = self._config, 0
 
@@ -123,15 +124,15 @@ class KernelEvaluator:
         return [task.result() for task in tasks]
 
     async def _evaluate(self, config: EvaluatorConfig, raw: Mapping[str, Any]) -> KernelResult:
-        """One result; a failure of the system becomes one, unless it is to be raised."""
+        """Return the result; with `return_exceptions` on, an error becomes a result too."""
         begin = time.perf_counter()
         try:
             job = read_job(raw)
-            result, known = await self._known(config, job)
+            result, known = await self._cached(config, job)
         except (InfrastructureError, JobError) as error:
             if not config.return_exceptions:
                 raise
-            kind = ErrorKind.REQUEST if isinstance(error, JobError) else _OURS
+            kind = ErrorKind.REQUEST if isinstance(error, JobError) else _INFRASTRUCTURE
             trials = raw.get("num_correct_trials", 0)
             total = trials if isinstance(trials, int) else 0
             result = no_result(raw.get("kernel_code"), total, kind, error)
@@ -141,19 +142,19 @@ class KernelEvaluator:
         metadata.setdefault("timings", {})["total_eval_s"] = time.perf_counter() - begin
         return result
 
-    async def _known(self, config: EvaluatorConfig, job: KernelJob) -> tuple[KernelResult, bool]:
-        gpu, harness = await self._place.offer(config)
+    async def _cached(self, config: EvaluatorConfig, job: KernelJob) -> tuple[KernelResult, bool]:
+        gpu, harness = await self._pool.offer(config)
         name = digest(config, job, gpu, harness)
         found, known = await self._results.get(
             name, lambda: self._judged(config, job), config.cache_size
         )
-        if not config.return_exceptions and found["metadata"]["error_kind"] == _OURS:
+        if not config.return_exceptions and found["metadata"]["error_kind"] == _INFRASTRUCTURE:
             raise InfrastructureError(found["error_message"])
         return deepcopy(found), known
 
     async def _judged(self, config: EvaluatorConfig, job: KernelJob) -> KernelResult:
         """The kernel's evaluation, and the reference's if times are requested."""
-        gpu, _ = await self._place.offer(config)
+        gpu, _ = await self._pool.offer(config)
         request = kernel_request(config, job, gpu)
         if not job.measure_performance:
             return result_of(job, await self._run(config, request), None)
@@ -167,26 +168,26 @@ class KernelEvaluator:
 
     async def _baseline(self, config: EvaluatorConfig, job: KernelJob) -> Baseline:
         """The reference's time, measured once for all kernels of a problem."""
-        gpu, harness = await self._place.offer(config)
+        gpu, harness = await self._pool.offer(config)
         name = digest(config, baseline_job(job), gpu, harness)
 
         async def timed() -> Baseline:
             try:
                 return baseline_of(await self._run(config, baseline_request(config, job, gpu)))
             except InfrastructureError as error:
-                return Baseline(None, f"the reference could not be timed: {error}", _OURS)
+                return Baseline(None, f"the reference could not be timed: {error}", _INFRASTRUCTURE)
 
         found, _ = await self._baselines.get(name, timed, _BASELINES)
         return found
 
     async def _run(self, config: EvaluatorConfig, request: EvaluationRequest) -> Evaluation:
-        async with self._place.slot(config) as runner:
+        async with self._pool.slot(config) as runner:
             return await evaluation(runner, request, config.attempts)
 
 
-_OURS = ErrorKind.INFRASTRUCTURE
+_INFRASTRUCTURE = ErrorKind.INFRASTRUCTURE
 
 
-def _is_lasting(result: KernelResult) -> bool:
+def _is_cacheable(result: KernelResult) -> bool:
     """Whether a result would be the same if the kernel were evaluated again."""
-    return bool(result["metadata"]["error_kind"] != _OURS)
+    return bool(result["metadata"]["error_kind"] != _INFRASTRUCTURE)

@@ -31,7 +31,7 @@ Source = Annotated[str, StringConstraints(min_length=1, max_length=SOURCE_MOST)]
 
 
 class KernelJob(BaseModel):
-    """One job; unknown keys of a dict are ignored."""
+    """One job; unknown keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
@@ -56,7 +56,7 @@ def read_job(raw: Mapping[str, Any]) -> KernelJob:
 
 
 def digest(config: EvaluatorConfig, job: KernelJob, gpu: str, harness: str) -> str:
-    """A hash of everything that can make two evaluations differ."""
+    """A hash of everything that can make the results of two evaluations differ."""
     content = [
         job.model_dump(), gpu, harness, config.timeout, config.rounds,
         config.limits.model_dump(), config.secret.hex(),
@@ -67,8 +67,8 @@ def digest(config: EvaluatorConfig, job: KernelJob, gpu: str, harness: str) -> s
 def kernel_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> EvaluationRequest:
     """The request to evaluate the kernel: all trials, then its time if requested.
 
-    Its seeds are derived from the configuration's secret and the kernel. Without the secret no one
-    can predict an input, and the same kernel always gets the same inputs.
+    Its seeds are derived from the configuration's secret and both sources. Inputs cannot be
+    predicted without the secret, and the same kernel always gets the same inputs.
     """
     return _request(config, job, gpu, job.kernel_code, timed_only=False)
 
@@ -77,7 +77,7 @@ def baseline_job(job: KernelJob) -> KernelJob:
     """The job that times the reference; it does not depend on the kernel."""
     return job.model_copy(
         update={
-            "kernel_code": _handing_in(job.ref_code),
+            "kernel_code": _reference_submission(job.ref_code),
             "num_correct_trials": 1,
             "measure_performance": True,
         }
@@ -90,10 +90,10 @@ def baseline_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> Evalu
     return _request(config, timed, gpu, timed.kernel_code, timed_only=True)
 
 
-def _handing_in(ref_code: str) -> str:
-    """The submission that consists of a reference; decided by its text, which is not run here."""
-    alone = _FUNCTION.search(ref_code) and not _MODEL.search(ref_code)
-    return REFERENCE_FUNCTION if alone else REFERENCE_MODEL
+def _reference_submission(ref_code: str) -> str:
+    """The submission that consists of the reference; chosen by its text, because it is not run."""
+    is_function = _FUNCTION.search(ref_code) and not _MODEL.search(ref_code)
+    return REFERENCE_FUNCTION if is_function else REFERENCE_MODEL
 
 
 def _request(

@@ -1,4 +1,4 @@
-"""The runner of an evaluator, deduplicated calls, and a cache of their results."""
+"""The runner of an evaluator; deduplicates concurrent calls and caches their results."""
 
 import asyncio
 from collections import OrderedDict
@@ -15,12 +15,12 @@ from runners.contract.task import TaskFormat
 from runners.evaluator.config import EvaluatorConfig, InfrastructureError
 
 GRACE_S = 240.0
-"""How long an evaluation may exceed its task's limits: a start on a slow disk, and the runner's own
-grace, after which the runner reports the failure itself."""
+"""Seconds by which an evaluation may exceed its task's limits. They cover a start on a slow disk
+and the runner's own grace, after which the runner itself reports the failure."""
 STOP_S = 30.0
 """Seconds for a runner to stop a call."""
 OFFER_S = 300.0
-"""Seconds for a runner to report its capabilities, which may need a first harness."""
+"""Seconds for a runner to report its capabilities; it may have to start a harness for that."""
 
 
 async def offered(runner: Runner) -> Capabilities:
@@ -38,7 +38,7 @@ async def offered(runner: Runner) -> Capabilities:
 async def evaluation(
     runner: Runner, request: EvaluationRequest, attempts: int, grace_s: float = GRACE_S
 ) -> Evaluation:
-    """The runner's evaluation; InfrastructureError if every attempt failed."""
+    """The runner's evaluation; InfrastructureError if every attempt failed or one timed out."""
     limit_s = request.task.limit_s(request.mode) + grace_s
     for left in reversed(range(attempts)):
         try:
@@ -63,7 +63,7 @@ async def _attempt(runner: Runner, request: EvaluationRequest, limit_s: float) -
 
 
 async def _stop(runner: Runner, starting: "asyncio.Future[CallId]") -> None:
-    """Stop the call, even if it is only being started."""
+    """Cancel the call as soon as its start has returned its id."""
     with suppress(TimeoutError, RunnerError):
         async with asyncio.timeout(STOP_S):
             await runner.cancel(await starting)
@@ -76,8 +76,8 @@ def _ignore(_: Progress) -> None:
 class EvaluatorPool:
     """A runner with a limit on concurrent evaluations.
 
-    It starts no more than the runner has slots, so the time limit of a call does not include
-    waiting in the runner's own queue.
+    At most one evaluation per slot runs at once, so a call never waits in the runner's own queue
+    and its time limit need not include that.
     """
 
     def __init__(self, runner: Runner | None) -> None:
@@ -150,7 +150,7 @@ V = TypeVar("V")
 
 
 @dataclass(slots=True)
-class _Flight(Generic[V]):
+class _Running(Generic[V]):
     """Running work for one key, and the number of its waiters."""
 
     task: "asyncio.Task[V]"
@@ -158,52 +158,54 @@ class _Flight(Generic[V]):
 
 
 class Shared(Generic[V]):
-    """Runs work once per key, and caches the latest results that `keep` accepts."""
+    """Runs work once per key, and caches the most recently used results that `keep` accepts."""
 
     def __init__(self, keep: Callable[[V], bool]) -> None:
         self._keep = keep
-        self._kept: OrderedDict[str, V] = OrderedDict()
-        self._flights: dict[str, _Flight[V]] = {}
+        self._cache: OrderedDict[str, V] = OrderedDict()
+        self._running: dict[str, _Running[V]] = {}
 
     async def get(
         self, key: str, make: Callable[[], Coroutine[Any, Any, V]], size: int
     ) -> tuple[V, bool]:
-        """The value of a key, and whether it needed no new work; at most `size` values are cached.
+        """Return the value of a key, and whether it was cached or already in work.
 
-        Work without waiters is cancelled.
+        At most `size` values are cached. Work without waiters is cancelled.
         """
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key], True
-        joined = key in self._flights
-        flight = self._flights.get(key) or self._begin(key, make, size)
-        flight.waiting += 1
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key], True
+        joined = key in self._running
+        running = self._running.get(key) or self._begin(key, make, size)
+        running.waiting += 1
         try:
-            return await asyncio.shield(flight.task), joined
+            return await asyncio.shield(running.task), joined
         finally:
-            flight.waiting -= 1
-            if not flight.waiting:
-                await self._give_up(key, flight)
+            running.waiting -= 1
+            if not running.waiting:
+                await self._abandon(key, running)
 
-    def _begin(self, key: str, make: Callable[[], Coroutine[Any, Any, V]], size: int) -> _Flight[V]:
-        flight = self._flights[key] = _Flight(asyncio.create_task(make()))
-        flight.task.add_done_callback(lambda task: self._land(key, task, size))
-        return flight
+    def _begin(
+        self, key: str, make: Callable[[], Coroutine[Any, Any, V]], size: int
+    ) -> _Running[V]:
+        running = self._running[key] = _Running(asyncio.create_task(make()))
+        running.task.add_done_callback(lambda task: self._finish(key, task, size))
+        return running
 
-    def _land(self, key: str, task: "asyncio.Task[V]", size: int) -> None:
-        flight = self._flights.get(key)
-        if flight is not None and flight.task is task:
-            del self._flights[key]
+    def _finish(self, key: str, task: "asyncio.Task[V]", size: int) -> None:
+        running = self._running.get(key)
+        if running is not None and running.task is task:
+            del self._running[key]
         if task.cancelled() or task.exception() is not None or not self._keep(task.result()):
             return
-        self._kept[key] = task.result()
-        while len(self._kept) > size:
-            self._kept.popitem(last=False)
+        self._cache[key] = task.result()
+        while len(self._cache) > size:
+            self._cache.popitem(last=False)
 
-    async def _give_up(self, key: str, flight: _Flight[V]) -> None:
-        if flight.task.done():
+    async def _abandon(self, key: str, running: _Running[V]) -> None:
+        if running.task.done():
             return
-        if self._flights.get(key) is flight:
-            del self._flights[key]
-        flight.task.cancel()
-        await asyncio.wait({flight.task})
+        if self._running.get(key) is running:
+            del self._running[key]
+        running.task.cancel()
+        await asyncio.wait({running.task})

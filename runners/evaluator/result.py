@@ -13,9 +13,10 @@ from runners.evaluator.job import KernelJob
 
 
 def fast_p(results: Sequence[Mapping[str, Any]], p: float) -> float:
-    """The share of results that are right and more than `p` times as fast as the reference.
+    """The fraction of results that are right and more than `p` times as fast as the reference.
 
-    The comparison is strict, as in KernelBench. With `p` 0 every right and timed result counts.
+    The comparison is strict, as in KernelBench. With `p` 0 every right result with a speed-up
+    counts. ValueError without results.
     """
     if not results:
         raise ValueError("fast_p of no results")
@@ -29,7 +30,10 @@ def geometric_mean(values: Iterable[float | None]) -> float | None:
 
 
 def pass_at_k(tries: int, right: int, k: int) -> float:
-    """The unbiased estimate of pass@k: one of `k` of these tries is right (Chen et al. 2021)."""
+    """The unbiased estimate of pass@k: at least one of `k` tries is right (Chen et al. 2021).
+
+    ValueError if `right` is more than `tries`, or `k` is not from 1 to `tries`.
+    """
     if not 0 <= right <= tries or not 1 <= k <= tries:
         raise ValueError(f"pass@{k} of {tries} tries with {right} right ones has no meaning")
     if tries - right < k:
@@ -43,35 +47,35 @@ def _speedup_of(result: Mapping[str, Any]) -> float:
 
 
 LOG_MOST = 4000
-"""The last characters of the candidate's output that a result carries."""
+"""A result has at most this many characters from the end of the candidate's output."""
 
 _NOT_COMPILED = {Verdict.BUILD_FAILED, Verdict.INVALID_SUBMISSION}
 _FORGED = {Verdict.TIMING_REJECTED, Verdict.DISALLOWED}
 _HELD = {Verdict.AUDIT}
 """Verdicts with right outputs but a time that must not count."""
-_MISTAKES = {Verdict.WRONG_ANSWER}
+_WRONG = {Verdict.WRONG_ANSWER}
 
 
 class KernelResult(TypedDict):
-    """The twelve keys; times in milliseconds."""
+    """The result of one kernel; times in milliseconds."""
 
     format_ok: bool
-    """Whether there is a `ModelNew` or a function `forward` to call."""
+    """Whether there is a class `ModelNew` or a function `forward` to call."""
     compiled: bool
     correctness: bool
-    """Whether every trial was right, and every timed call too."""
+    """Whether the output of every trial and of every timed call was right."""
     tests_passed: int
     tests_total: int
     speedup: float | None
-    """The reference's time divided by the kernel's, by the same judge on the same GPU type; also
-    None if the judge cannot distinguish one of the times from zero."""
+    """The reference's time divided by the kernel's on the same GPU type; None if one of them is
+    missing or the judge cannot distinguish it from zero."""
     runtime_ms: float | None
     baseline_runtime_ms: float | None
     cheated: bool
-    """Whether a forged time or a broken rule of the sandbox was found; callers may add to it."""
+    """Whether the judge found a forged time or a broken rule of the sandbox; callers may set it."""
     error_message: str | None
     code_length: int
-    """Characters of the kernel's source."""
+    """The number of characters of the kernel's source."""
     metadata: dict[str, Any]
     """`error_kind`, `verdict`, `stage`, `timings`, `cache_hit` and KernelBench's own keys."""
 
@@ -159,12 +163,12 @@ def _speedup(baseline: Measurement | None, measured: Measurement | None) -> floa
     return baseline.time_ns / measured.time_ns
 
 
-def _least(measured: Measurement) -> float:
+def _lowest(measured: Measurement) -> float:
     return measured.time_ns - _uncertain(measured)
 
 
 def _uncertain(measured: Measurement) -> float:
-    """The uncertainty of a time in ns: its interval plus the judge's resolution."""
+    """The uncertainty of a time in ns: its half-width plus the judge's resolution."""
     return measured.half_width_ns + measured.resolution_ns
 
 
@@ -183,9 +187,9 @@ def _statistics(measured: Measurement) -> dict[str, Any]:
 
 
 def _speedup_range(baseline: Measurement, measured: Measurement) -> list[float | None]:
-    """The range of the speed-up from the uncertainty of both times; None for no upper end."""
-    fastest = _least(measured)
-    low = max(0.0, _least(baseline)) / (measured.time_ns + _uncertain(measured))
+    """The least and greatest speed-up within the uncertainty of both times; None is no bound."""
+    fastest = _lowest(measured)
+    low = max(0.0, _lowest(baseline)) / (measured.time_ns + _uncertain(measured))
     high = (baseline.time_ns + _uncertain(baseline)) / fastest if fastest > 0 else None
     return [low, high]
 
@@ -259,4 +263,4 @@ def _key_of(evaluation: Evaluation) -> str:
     """KernelBench's key for the failure."""
     if evaluation.verdict in _NOT_COMPILED and _unbuilt(evaluation):
         return "compilation_error"
-    return "correctness_issue" if evaluation.verdict in _MISTAKES else "runtime_error"
+    return "correctness_issue" if evaluation.verdict in _WRONG else "runtime_error"
