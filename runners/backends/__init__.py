@@ -1,1 +1,1 @@
-"""Backends: one module for each place where the harness can run."""
+"""Backends: one plugin for each kind of machine on which the harness can run."""

@@ -1,6 +1,6 @@
-"""A runner without a process: a directive in the submission's source defines its answer.
+"""A runner without a harness, for tests: a directive in the submission's source defines the result.
 
-For example `# fake: verdict=wrong_answer time_us=30 seconds=0.2` anywhere in the source.
+For example `# fake: verdict=wrong_answer time_us=30 seconds=0.2` on a line of its own.
 `file=NAME` adds a file with the source. `# fake: error=boom` and `# fake: lost` make the runner
 itself fail.
 """
@@ -35,7 +35,7 @@ _DIRECTIVE = re.compile(r"^\s*(?:#|//)\s*fake:(?P<words>.*)$", re.MULTILINE)
 _REMEMBERED = 10_000
 """How many ended calls can still be awaited; a test may start many before it waits."""
 
-_NOWHERE = Environment(
+_ENVIRONMENT = Environment(
     gpu=CPU, python="-", cpu="-", cores=1, platform="-", harness_version=_VERSION, transport="-"
 )
 
@@ -83,7 +83,7 @@ def _script(source: str) -> _Script:
 
 
 class FakeRunner:
-    """Simulates evaluations deterministically, with the given slots and GPU types."""
+    """Simulates evaluations deterministically, with the slots and GPU types of `capabilities`."""
 
     def __init__(self, name: str, capabilities: Capabilities) -> None:
         self._name = name
@@ -165,7 +165,7 @@ def _evaluation(request: EvaluationRequest, script: _Script) -> Evaluation:
         gpu=request.gpu,
         cases=_cases(request, script),
         files=(EvaluationFile.of(script.file, request.source.encode()),) if script.file else (),
-        environment=_NOWHERE.model_copy(update={"gpu": request.gpu}),
+        environment=_ENVIRONMENT.model_copy(update={"gpu": request.gpu}),
         isolation=Isolation(outer="none"),
         wall_s=script.seconds,
     )
@@ -179,10 +179,10 @@ def _cases(request: EvaluationRequest, script: _Script) -> tuple[CaseResult, ...
         workloads += [(CaseKind.PROFILE, each) for each in request.task.benchmarks]
     passed = script.verdict is Verdict.PASSED
     ended = not passed and script.stage in {Stage.PREPARE, Stage.BUILD}
-    late = script.stage is Stage.TIMING
+    fails_timing = script.stage is Stage.TIMING
     cases: list[CaseResult] = []
     for kind, workload in workloads:
-        fails = not passed and (not tests or (kind is not CaseKind.TEST) == late)
+        fails = not passed and (not tests or (kind is not CaseKind.TEST) == fails_timing)
         status = CaseStatus.FAILED if fails else CaseStatus.PASSED
         status = CaseStatus.SKIPPED if ended else status
         timed = status is CaseStatus.PASSED and kind is CaseKind.BENCHMARK
@@ -218,7 +218,10 @@ def create(
     name: str = "fake",
     capabilities: Capabilities | None = None,
 ) -> FakeRunner:
-    """A fake runner with these slots per GPU type (one CPU slot unless told otherwise)."""
+    """A fake runner with these slots per GPU type, by default one on the CPU.
+
+    `capabilities` replaces everything that it would report, including the slots.
+    """
     gpus = dict(slots) if slots is not None else {CPU: 1}
     offered = capabilities or Capabilities(
         harness_version=_VERSION,

@@ -15,13 +15,13 @@ from runners.slots.harness import Gpu, Harness, SandboxOptions, start_harness
 from runners.slots.runner import Fitness, SlotRunner
 
 _NOISE = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|SXM\d*|HBM\w*|\d+GB", re.IGNORECASE)
-_LISTED = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)$", re.MULTILINE)
+_LISTED_CARD = re.compile(r"^GPU (\d+): (.+?) \(UUID: (\S+)\)$", re.MULTILINE)
 _DRIVER = Path("/proc/driver/nvidia/gpus")
 _TOOL_S = 30
 
 
 def type_of_model(model: str) -> str:
-    """The canonical name for the driver's model name: H200, A100-80GB, L4, RTX-4090 and so on."""
+    """The canonical GPU type for the driver's model name: H200, A100-80GB, RTX-4090 and so on."""
     words = [word for word in re.split(r"[\s_-]+", model) if word and not _NOISE.fullmatch(word)]
     name = "-".join(words) or "GPU"
     if words[:1] == ["A100"]:  # the only card with two types by memory size
@@ -30,17 +30,17 @@ def type_of_model(model: str) -> str:
 
 
 def from_driver(folder: Path) -> Iterator[Gpu]:
-    """The cards in the driver's folder in /proc, in the order of bus numbers like nvidia-smi."""
+    """The cards in the driver's folder in /proc, sorted by PCI bus id as in nvidia-smi."""
     for index, card in enumerate(sorted(folder.glob("*/information"))):
         lines = (line.partition(":") for line in card.read_text().splitlines())
         facts = {name.strip(): value.strip() for name, _, value in lines}
-        handle = facts.get("GPU UUID", "?")  # question marks until the card is first used
+        handle = facts.get("GPU UUID", "?")  # has question marks until the card is first used
         yield Gpu(index, str(index) if "?" in handle else handle, type_of_model(facts["Model"]))
 
 
 def from_listing(text: str) -> Iterator[Gpu]:
     """The cards in the output of `nvidia-smi -L`."""
-    for found in _LISTED.finditer(text):
+    for found in _LISTED_CARD.finditer(text):
         yield Gpu(int(found[1]), found[3], type_of_model(found[2]))
 
 
@@ -64,7 +64,7 @@ _log = logging.getLogger(__name__)
 
 
 class LocalSlot:
-    """A slot with one GPU or none, or with several joined for one multi-GPU evaluation."""
+    """A slot with one GPU, with none (the CPU), or with several for one multi-GPU evaluation."""
 
     def __init__(self, gpus: tuple[Gpu, ...], walls: SandboxOptions) -> None:
         self.gpus = gpus
@@ -93,7 +93,7 @@ class LocalSlot:
 
 
 def join(slots: Sequence[LocalSlot]) -> LocalSlot:
-    """One slot with the GPUs of all slots, which run no other evaluation meanwhile."""
+    """One slot with the GPUs of all these slots, which must run no other evaluation meanwhile."""
     return LocalSlot(tuple(gpu for slot in slots for gpu in slot.gpus), slots[0].walls)
 
 
@@ -108,9 +108,10 @@ def create(
 ) -> Runner:
     """A runner over this machine's GPUs, or its CPU if it has none.
 
-    `slots` is GPU type -> number of slots; a GPU never has more than one. With `strict` it does not
-    run if a sandbox layer is missing. Submissions cannot see the folders `hidden`.
-    ModuleNotFoundError without torch, which every harness needs.
+    `slots` is GPU type -> number of slots, at most one per GPU; the default is one per GPU. With
+    `strict` the harness refuses to run if a sandbox layer is missing. Submissions cannot see the
+    folders `hidden`. ModuleNotFoundError without torch, which every harness needs; RunnerError for
+    slots that this machine does not have.
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")

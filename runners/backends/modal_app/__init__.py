@@ -1,6 +1,7 @@
 """Runs the harness on Modal's GPUs, each evaluation in its own container.
 
-Modal's client is imported only where needed: it is an optional extra, and containers do not use it.
+Modal's client is imported only when needed, because it is an optional dependency and containers do
+not use it.
 """
 
 from collections.abc import Mapping
@@ -12,8 +13,8 @@ from runners.contract.runner import Runner, RunnerError
 def create(*, slots: Mapping[str, int] | None = None, version: str | None = None) -> Runner:
     """A runner over the app from `deploy`; RunnerError for a GPU type unknown to Modal.
 
-    `slots` is GPU type -> number of concurrent evaluations; the default is one on the CPU, because
-    each costs money. `version` is the harness version that the app must have.
+    `slots` is GPU type -> number of concurrent evaluations. The default is one on the CPU, because
+    GPUs cost more. `version` is the harness version that the app must have.
     """
     from runners.backends.modal_app.protocol import OFFERED  # noqa: PLC0415 - see the top
     from runners.backends.modal_app.runner import ModalRunner  # noqa: PLC0415 - see the top
@@ -27,7 +28,7 @@ def create(*, slots: Mapping[str, int] | None = None, version: str | None = None
 
 
 async def deploy() -> str:
-    """Build the image and deploy the app; returns its page at Modal."""
+    """Build the image and deploy the app; return the URL of its page at Modal."""
     from runners.backends.modal_app.app import deploy as deploy_app  # noqa: PLC0415 - see the top
 
     return await deploy_app()

@@ -17,11 +17,11 @@ _PYTHON = "3.12"
 _PACKAGES = ("torch==2.13.0", "numpy>=2,<3", "ninja>=1.13,<2", "pydantic>=2.12,<3")
 _CUTLASS = "nvidia-cutlass==4.2.0.0"
 _START_S = 1200
-"""Seconds for a container to start; the first one of an image loads some gigabytes."""
+"""Seconds for a container to start; the first one of an image downloads several gigabytes."""
 
 
 def image() -> modal.Image:
-    """The recipe of the GPU image in docker/, plus `runners/` and no other code of Podium."""
+    """The same image as docker/'s for GPUs, with `runners/` and no other code of Podium."""
     return (
         modal.Image.from_registry(_BASE, add_python=_PYTHON)
         .entrypoint([])
@@ -31,7 +31,7 @@ def image() -> modal.Image:
             f"pip install --no-cache-dir --no-deps --target /opt/cutlass {_CUTLASS}",
             "cp -r /opt/cutlass/cutlass_library/source/include/. /usr/local/include/",
             "rm -rf /opt/cutlass",
-            "chmod 755 /root",  # has `runners/`, which a candidate must read as nobody
+            "chmod 755 /root",  # contains `runners/`, which a candidate reads as user `nobody`
         )
         .env({"CUDA_HOME": "/usr/local/cuda"})
         .add_local_python_source("runners")
@@ -48,20 +48,23 @@ def make_app() -> modal.App:
         memory=16 << 10,
         timeout=TIMEOUTS_S[0],
         startup_timeout=_START_S,
-        retries=0,  # the queue decides
+        retries=0,  # Podium's queue retries
         single_use_containers=True,
         block_network=True,
         restrict_modal_access=True,
         include_source=False,
-        _experimental_restrict_output=True,  # no pickle comes back
+        _experimental_restrict_output=True,  # a container cannot return pickles
     )(container.evaluate)
     return app
 
 
 async def deploy() -> str:
-    """Build and deploy the app; returns its page at Modal. RunnerError if Modal refuses."""
+    """Build and deploy the app; return the URL of its page at Modal.
+
+    RunnerError if Modal refuses it or cannot be reached.
+    """
     async with translated():
-        # Modal's build messages are for a person: stdout is for the command's result.
+        # Modal's build messages go to stderr; stdout has only the command's result.
         with redirect_stdout(sys.stderr), modal.enable_output():
             app = await make_app().deploy.aio()
         return str(await app.get_dashboard_url.aio())

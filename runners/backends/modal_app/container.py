@@ -1,4 +1,4 @@
-"""Runs in Modal's container: takes one order, runs the harness once, returns one answer."""
+"""Runs in Modal's container: accepts one request, runs the harness once, returns one response."""
 
 import os
 import subprocess
@@ -22,23 +22,26 @@ from runners.contract.runner import ServedLine
 
 _ROOT = Path(__file__).resolve().parents[3]
 _SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
-_WORDS = 2000
-_BEGUN_AT = time.time()
+_STDERR_MAX = 2000
+_STARTED_AT = time.time()
 
 
 def evaluate(order: str) -> str:
-    """Answer a `ContainerRequest`, both as JSON; failures of the harness do not raise."""
+    """Execute a `ContainerRequest` and return a `ContainerResponse`, both as JSON.
+
+    A failure of the harness is part of the response and raises no exception.
+    """
     began = time.time()
     asked = ContainerRequest.model_validate_json(order)
-    with tempfile.TemporaryFile() as said, _Harness(asked.gpus, said) as harness:
+    with tempfile.TemporaryFile() as stderr, _Harness(asked.gpus, stderr) as harness:
         try:
             answer = _converse(harness, asked)
         except (OSError, ValidationError, _HarnessError) as error:
-            answer = {"error": f"{error}: {harness.last_words()}"[: 2 * _WORDS]}
+            answer = {"error": f"{error}: {harness.last_words()}"[: 2 * _STDERR_MAX]}
     return ContainerResponse.model_validate(
         {
             **answer,
-            "cold": asked.asked_at < _BEGUN_AT,
+            "cold": asked.asked_at < _STARTED_AT,
             "waited_s": max(0.0, began - asked.asked_at),
             "ready_s": harness.ready_s,
             "used_s": time.time() - began,
@@ -46,7 +49,7 @@ def evaluate(order: str) -> str:
     ).model_dump_json()
 
 
-_Said = TypeVar("_Said")
+_T = TypeVar("_T")
 
 
 class _HarnessError(Exception):
@@ -64,11 +67,11 @@ def _converse(harness: "_Harness", order: ContainerRequest) -> dict[str, object]
 
 
 class _Harness:
-    """A harness process for one request; leaving the context ends all its processes."""
+    """A harness process for one request; at the end of the context all its processes are killed."""
 
-    def __init__(self, gpus: int, said: IO[bytes]) -> None:
+    def __init__(self, gpus: int, stderr: IO[bytes]) -> None:
         self._gpus = gpus
-        self._said = said
+        self._stderr = stderr
         self.ready_s = 0.0
 
     def __enter__(self) -> Self:
@@ -78,7 +81,7 @@ class _Harness:
             [sys.executable, "-m", "runners.harness", "--serve", *indexed],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._stderr,
             env=_environment(self._gpus),
             cwd=_ROOT,
         )
@@ -89,7 +92,10 @@ class _Harness:
         self._process.communicate()
 
     def ready(self, limit_s: float) -> ServedLine:
-        """Its first line with its capabilities; also waits for the second, which has its health."""
+        """Return its first line, with its capabilities, once the second line reports good health.
+
+        _HarnessError if it is not ready within `limit_s` seconds or its GPU is unfit.
+        """
         line, second = self._within(limit_s, lambda: (self._line(), self._line()))
         if second.health is None or second.health.unfit:
             raise _HarnessError(
@@ -99,7 +105,7 @@ class _Harness:
         return line
 
     def ask(self, request: bytes, limit_s: float) -> ServedLine:
-        """Its answer to a request: the first line that is not progress."""
+        """Send a request and return the first line of the answer that is not progress."""
         return self._within(limit_s, lambda: self._answer(request))
 
     def _answer(self, request: bytes) -> ServedLine:
@@ -120,8 +126,8 @@ class _Harness:
             raise _HarnessError("the harness ended before it answered")
         return ServedLine.model_validate_json(text)
 
-    def _within(self, limit_s: float, talk: Callable[[], _Said]) -> _Said:
-        """Return what `talk` reads from it; kill the harness after `limit_s` seconds."""
+    def _within(self, limit_s: float, talk: Callable[[], _T]) -> _T:
+        """Return the result of `talk`; after `limit_s` seconds kill the harness, which ends it."""
         late = threading.Timer(limit_s, self._process.kill)
         late.start()
         try:
@@ -135,13 +141,13 @@ class _Harness:
 
     def last_words(self) -> str:
         """The end of its standard error."""
-        end = self._said.seek(0, os.SEEK_END)
-        self._said.seek(max(0, end - _WORDS))
-        return self._said.read().decode(errors="replace").strip() or "it said nothing"
+        end = self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, end - _STDERR_MAX))
+        return self._stderr.read().decode(errors="replace").strip() or "it said nothing"
 
 
 def _environment(gpus: int) -> dict[str, str]:
-    """The whole environment of a harness; it inherits nothing of the container's."""
+    """The whole environment of a harness, which inherits no variable of the container."""
     return {
         "PATH": _SEARCH_PATH,
         "LANG": "C.UTF-8",

@@ -1,6 +1,7 @@
 """Messages to and from a container; Modal's exceptions, GPU types and time limits.
 
-Every pair of GPU type and time limit is a separate container pool at Modal, so there are few.
+Modal has a separate container pool for each pair of GPU type and time limit, so there are only few
+time limits.
 """
 
 from collections.abc import AsyncIterator
@@ -19,7 +20,7 @@ ANSWER_MAX = 16 << 20
 
 
 class ContainerRequest(Wire):
-    """The order to a container: evaluate a request, or only report capabilities."""
+    """The request to a container: evaluate `request`, or only report capabilities if it is None."""
 
     request: EvaluationRequest | None = None
     gpus: int = 0
@@ -31,20 +32,20 @@ class ContainerRequest(Wire):
 
 
 class ContainerResponse(Wire):
-    """The result of an order; times in seconds."""
+    """The response of a container; times in seconds."""
 
     ready: Capabilities | None = None
     evaluation: Evaluation | None = None
     error: str | None = None
     """Why there is no evaluation, if the system is at fault."""
     cold: bool
-    """Whether the container was started for this order."""
+    """Whether the container was started for this request."""
     waited_s: float
     """From the call until the container accepted it: the queue and a cold start."""
     ready_s: float = 0.0
-    """Until the harness was ready."""
+    """From the start of the harness until it was ready."""
     used_s: float
-    """How long the container worked on it."""
+    """From the acceptance until the response."""
 
 
 DEPLOY = "podium modal deploy"
@@ -56,7 +57,7 @@ AWAY = (
     StreamTerminatedError,
     OSError,
 )
-"""Modal cannot be reached now; running calls continue."""
+"""Errors that mean that Modal cannot be reached now; running calls continue."""
 
 
 class NotDeployedError(RunnerError):
@@ -69,22 +70,22 @@ class NoTokenError(RunnerError):
 
 @asynccontextmanager
 async def translated() -> AsyncIterator[None]:
-    """Turn Modal's errors into a RunnerError that says what to do."""
+    """Turn Modal's errors into RunnerErrors; if advice exists, the message has it."""
     try:
         yield
     except (faults.AuthError, faults.PermissionDeniedError) as error:
         advice = "run `modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET"
-        reason = _words(error).partition(". ")[0]
+        reason = _first_line(error).partition(". ")[0]
         raise NoTokenError(f"Modal refuses the token: {reason}; {advice}") from error
     except faults.NotFoundError as error:
-        raise NotDeployedError(f"Modal: {_words(error)}; run `{DEPLOY}`") from error
+        raise NotDeployedError(f"Modal: {_first_line(error)}; run `{DEPLOY}`") from error
     except AWAY as error:
-        raise RunnerError(f"Modal cannot be reached: {_words(error)}") from error
+        raise RunnerError(f"Modal cannot be reached: {_first_line(error)}") from error
     except faults.Error as error:
-        raise RunnerError(f"Modal: {_words(error)}") from error
+        raise RunnerError(f"Modal: {_first_line(error)}") from error
 
 
-def _words(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     first = str(error).strip().partition("\n")[0]
     return first.rstrip(".") or type(error).__name__
 
@@ -96,15 +97,18 @@ TIMEOUTS_S = (300, 900, 3600, 10_800)
 """The possible hard limits of a container, in seconds; the last is above any task's limit."""
 
 READY_S = 120.0
-"""Seconds for a harness to import torch in a fresh container."""
+"""Seconds for a harness to start in a fresh container, including the import of torch."""
 GRACE_S = 30.0
-"""How long a harness may exceed the task's time limits: more than the grace after which it gives up
-by itself with a verdict."""
+"""Seconds by which a harness may exceed the task's time limits before it is killed; more than the
+harness's own grace, after which it returns a verdict."""
 _MARGIN_S = 20.0
 
 
 def modal_gpu(kind: str, count: int) -> str | None:
-    """The GPUs of one container in Modal's notation, such as `H100!:2`; None for the CPU."""
+    """The GPUs of one container in Modal's notation, such as `H100!:2`; None for the CPU.
+
+    RunnerError if Modal does not offer the type or the number.
+    """
     if kind == CPU:
         return None
     found = GPU_TYPES.get(kind)

@@ -1,4 +1,4 @@
-"""The runner over Modal: `start` spawns a call, `wait` reads its output in any later process."""
+"""The runner over Modal: `start` spawns a call; `wait` fetches its output, also after a restart."""
 
 import asyncio
 import time
@@ -35,16 +35,16 @@ from runners.languages import names_of, specs
 
 NAME = "modal_app"
 RANKS_ON_CPU = 8
-"""The most ranks of a multi-GPU task on the CPU, where ranks are processes."""
+"""The most ranks of a multi-GPU task on the CPU, where each rank is only a process."""
 _AWAY_S = 300.0
 """Seconds that Modal may be unreachable before its calls count as lost."""
 _STATS_S = 2.0
-"""Seconds to wait for the length of Modal's queue, which is not essential."""
+"""Seconds to wait for the length of Modal's queue, which is only shown as progress."""
 _AGAIN_S = 1.0
 
 
 class ModalRunner:
-    """Runs every call in its own container; Modal keeps the queue and the results."""
+    """Runs every call in its own container; Modal has the queue and stores the results."""
 
     name = NAME
 
@@ -54,32 +54,35 @@ class ModalRunner:
         self._open: set[CallId] = set()
         self._connections = ModalConnections()
         self._backlogs: dict[CallId, int] = {}
-        """The length of Modal's queue when a call was started, until it is reported as progress."""
-        self._asking: asyncio.Task[Capabilities] | None = None
+        """Call -> length of Modal's queue at its start, until it is reported as progress."""
+        self._capabilities_task: asyncio.Task[Capabilities] | None = None
         self._closed = False
 
     async def capabilities(self) -> Capabilities:
-        """The capabilities that a container at Modal reports, with the requested slots.
+        """The capabilities that a container at Modal reports, with the configured slots.
 
-        Only one container is asked in this runner's life; a cancelled caller may ask again. It has
-        no GPU and so does not offer device code, which containers with a GPU can compile.
+        One container reports them for the lifetime of this runner; after a failure the next call
+        starts another. The container has no GPU and does not offer languages that need one. They
+        are added here if any slot has a GPU.
         """
-        if self._asking is None or (self._asking.done() and _failed(self._asking)):
-            self._asking = asyncio.create_task(self._asked())
-        offered = await asyncio.shield(self._asking)
+        if self._capabilities_task is None or (
+            self._capabilities_task.done() and _failed(self._capabilities_task)
+        ):
+            self._capabilities_task = asyncio.create_task(self._request_capabilities())
+        offered = await asyncio.shield(self._capabilities_task)
         at_once = {kind: GPU_TYPES[kind].modal_at_once for kind in self._slots if kind != CPU}
         at_once |= {CPU: RANKS_ON_CPU} if CPU in self._slots else {}
-        beside = (
+        on_gpu = (
             ()
             if self._slots.keys() == {CPU}
             else names_of(each for each in specs() if each.device is Device.CUDA)
         )
-        languages = tuple(dict.fromkeys((*offered.languages, *beside)))
+        languages = tuple(dict.fromkeys((*offered.languages, *on_gpu)))
         return offered.model_copy(
             update={"gpus": self._slots, "at_once": at_once, "languages": languages}
         )
 
-    async def _asked(self) -> Capabilities:
+    async def _request_capabilities(self) -> Capabilities:
         call = await self._spawned(CPU, ContainerRequest(asked_at=time.time()))
         answer = await self._answer(call)
         if answer.ready is None:
@@ -128,13 +131,13 @@ class ModalRunner:
         answer = await self._answer(call)
         if answer.evaluation is None:
             raise RunnerError(answer.error or "the container gave no evaluation")
-        durations = answer.evaluation.durations_s | _starts(answer)
+        durations = answer.evaluation.durations_s | _start_durations(answer)
         return answer.evaluation.model_copy(
             update={"durations_s": durations, "used_s": answer.used_s}
         )
 
     async def _answer(self, call: CallId) -> ContainerResponse:
-        """The result of a call; retries for `_AWAY_S` while Modal is unreachable."""
+        """The response of a call; retries for `_AWAY_S` while Modal is unreachable."""
         reached = time.monotonic()
         while not self._closed:
             try:
@@ -144,7 +147,7 @@ class ModalRunner:
             except RunnerError as error:
                 if not isinstance(error.__cause__, AWAY):
                     self._open.discard(call)
-                    raise _known(error) from error.__cause__
+                    raise _as_unknown_call(error) from error.__cause__
                 if time.monotonic() - reached > _AWAY_S:
                     raise RunnerLostError(str(error)) from error
                 await asyncio.sleep(_AGAIN_S)
@@ -167,10 +170,10 @@ class ModalRunner:
     async def aclose(self) -> None:
         """Cancel every call that this runner started or awaited, and close the connections."""
         self._closed = True
-        asking = self._asking
-        if asking is not None:
-            asking.cancel()
-            await asyncio.wait({asking})
+        task = self._capabilities_task
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
         calls = tuple(self._open)
         await asyncio.gather(*map(self.cancel, calls), return_exceptions=True)
         async with translated():
@@ -178,7 +181,7 @@ class ModalRunner:
 
 
 async def _backlog(function: modal.Function[..., str, str]) -> int:
-    """How many calls wait for a container with these options; 0 if Modal does not say in time."""
+    """How many calls wait for a container with these options; 0 if Modal gives no timely answer."""
     try:
         async with asyncio.timeout(_STATS_S):
             return (await function.get_current_stats.aio()).backlog
@@ -190,8 +193,8 @@ def _failed(task: asyncio.Task[Capabilities]) -> bool:
     return task.cancelled() or task.exception() is not None
 
 
-def _known(error: RunnerError) -> RunnerError:
-    """The error, or UnknownCallError if Modal does not know the call."""
+def _as_unknown_call(error: RunnerError) -> RunnerError:
+    """The error, as UnknownCallError if Modal does not know the call."""
     unknown = modal.exception.NotFoundError, modal.exception.InvalidError
     return UnknownCallError(str(error)) if isinstance(error.__cause__, unknown) else error
 
@@ -203,7 +206,7 @@ def _read(text: str) -> ContainerResponse:
         raise RunnerError(f"the container broke the contract: {error}") from error
 
 
-def _starts(answer: ContainerResponse) -> dict[str, float]:
-    """The seconds before the steps of the harness."""
+def _start_durations(answer: ContainerResponse) -> dict[str, float]:
+    """The durations in seconds of the steps before the harness was ready."""
     start = "modal_cold_start" if answer.cold else "modal_warm_start"
     return {start: answer.waited_s, "modal_ready": answer.ready_s}

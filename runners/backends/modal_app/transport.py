@@ -1,8 +1,8 @@
 """The connections to Modal, and fetching the output of a call.
 
-Modal's own `FunctionCall.get` unpickles whatever a container sends back, and a container is where
-submitted code runs. So the raw output is fetched, which needs two names that Modal keeps private;
-the version is pinned, and the conformance suite would notice a change.
+Modal's own `FunctionCall.get` unpickles whatever a container returns, and submitted code runs in
+the container. This module therefore fetches the raw output. That needs two private names of Modal;
+its version is pinned, and the conformance suite would detect a change.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from runners.backends.modal_app.protocol import ANSWER_MAX
 from runners.contract.runner import RunnerError, RunnerLostError, UnknownCallError
 
 QUESTIONS_MOST = 90
-"""The most long polls on one connection: it has a hundred streams, and a poll without a stream
-would not see the end of its call."""
+"""The most long polls on one connection. A connection has a hundred streams, and a poll that has to
+wait for a stream would miss the end of its call."""
 
 
 class ModalConnections:
-    """As many connections as a runner's concurrent polls need."""
+    """Connections to Modal, as many as the runner's concurrent polls need."""
 
     def __init__(self) -> None:
         self._waiting: list[int] = [0]
@@ -48,14 +48,14 @@ class ModalConnections:
     @asynccontextmanager
     async def for_a_question(self) -> AsyncIterator[modal.Client]:
         """A connection with a free stream; opens another one if needed."""
-        number = self._spare()
+        number = self._free_connection()
         self._waiting[number] += 1
         try:
             yield await self._connection(number)
         finally:
             self._waiting[number] -= 1
 
-    def _spare(self) -> int:
+    def _free_connection(self) -> int:
         for number, waiting in enumerate(self._waiting):
             if waiting < QUESTIONS_MOST:
                 return number
@@ -67,7 +67,7 @@ class ModalConnections:
             return await self.first()
         async with self._opening:
             while len(self._more) < number:
-                self._more.append(await _another() or await self.first())
+                self._more.append(await _open_another() or await self.first())
         return self._more[number - 1]
 
     async def aclose(self) -> None:
@@ -78,7 +78,7 @@ class ModalConnections:
         self._used = False
 
 
-async def _another() -> modal.Client | None:
+async def _open_another() -> modal.Client | None:
     """Another connection of the same account; None if it authenticates without a token."""
     token, secret = config.get("token_id"), config.get("token_secret")
     return await modal.Client.from_credentials.aio(token, secret) if token and secret else None
@@ -98,7 +98,7 @@ async def output(client: Client, call: str) -> str | None:
     """
     response, data = await _fetched.aio(client, call)
     if response.outputs:
-        return _judged(response.outputs[0], data)
+        return _text_of(response.outputs[0], data)
     if response.num_unfinished_inputs == 0:
         raise UnknownCallError(f"Modal has forgotten call {call}")
     return None
@@ -119,8 +119,8 @@ async def _fetched(
         start_idx=0,
         end_idx=0,
     )
-    patience = Retry(attempt_timeout=_POLL_S + _GRACE_S)
-    response = await stub.FunctionGetOutputs(request, retry=patience)
+    retry_policy = Retry(attempt_timeout=_POLL_S + _GRACE_S)
+    response = await stub.FunctionGetOutputs(request, retry=retry_policy)
     if not response.outputs:
         return response, b""
     result = response.outputs[0].result
@@ -131,7 +131,7 @@ async def _fetched(
         return response, await found.content.read(ANSWER_MAX + 1)
 
 
-def _judged(item: api_pb2.FunctionGetOutputsItem, data: bytes) -> str:
+def _text_of(item: api_pb2.FunctionGetOutputsItem, data: bytes) -> str:
     result = item.result
     words = result.exception.strip() or "no reason was given"
     match result.status:

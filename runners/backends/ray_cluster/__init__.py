@@ -1,6 +1,6 @@
-"""Runs the harness on the GPUs of a Ray cluster of one's own: warm slots on its nodes.
+"""Runs the harness on the operator's own Ray cluster, in warm slots on its nodes.
 
-Ray's client is imported in a process of its own (`driver`), never in this one.
+Ray's client is imported only in a separate process (`driver`), never in this one.
 """
 
 import importlib.util
@@ -16,9 +16,10 @@ def create(
 ) -> Runner:
     """A runner over the cluster at RAY_ADDRESS.
 
-    `slots` says how many evaluations may run at once by GPU type: a cluster has other users.
-    `version` is the harness version that its nodes must have; `strict` has a harness refuse to run
-    where a layer of the sandbox is missing. ModuleNotFoundError without Ray.
+    `slots` is GPU type -> number of concurrent evaluations; it is required, because a cluster has
+    other users (RunnerError without). `version` is the harness version that its nodes must have.
+    With `strict` the harness refuses to run if a sandbox layer is missing. ModuleNotFoundError
+    without Ray.
     """
     if importlib.util.find_spec("ray") is None:
         raise ModuleNotFoundError("No module named 'ray'", name="ray")

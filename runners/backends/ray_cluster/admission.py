@@ -1,4 +1,4 @@
-"""Checks that a cluster accepts our token and no other, before anything is sent there."""
+"""Checks that a cluster accepts our token and rejects a wrong one, before anything is sent."""
 
 import os
 import re
@@ -24,20 +24,23 @@ MODE, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
 _HOW = f"start every node with {MODE}=token and the token of `ray get-auth-token --generate`"
 _ADDRESS = re.compile(r"(?P<host>[^/\s]+):(?P<port>\d{1,5})")
 _ROOT = Path(__file__).resolve().parents[3]
-_REACH_S, _ASK_S, _STRANGER_S = 5.0, 10, 30.0
+_REACH_S, _ASK_S, _WRONG_TOKEN_S = 5.0, 10, 30.0
 
 
 def check(address: str) -> None:
-    """RunnerError (says what to do) unless the address requires a token and accepts ours."""
+    """Check that the address requires a token and accepts ours; RunnerError with advice if not."""
     _reach(address)
-    with _stranger(address) as stranger:
+    with _wrong_token(address) as wrong_token:
         ours = ask(address)
-        theirs = stranger.wait(_STRANGER_S)
+        theirs = wrong_token.wait(_WRONG_TOKEN_S)
     refuse(address, ours, theirs)
 
 
 def refuse(address: str, ours: int, theirs: int) -> None:
-    """RunnerError unless our token is accepted and a wrong one is not."""
+    """Raise RunnerError unless our token was accepted and a wrong one was rejected.
+
+    `ours` and `theirs` are the results of `ask` with our token and with a wrong one.
+    """
     if theirs == LET_IN:
         raise RunnerError(f"Ray at {address} lets in everybody; {_HOW}")
     if ours == NO_TOKEN:
@@ -49,7 +52,10 @@ def refuse(address: str, ours: int, theirs: int) -> None:
 
 
 def ask(address: str) -> int:
-    """List the nodes with this process's token, without Ray's own retries of 20 s."""
+    """Try to list the nodes with this process's token and return the result, such as `LET_IN`.
+
+    This avoids Ray's own retries, which take 20 s.
+    """
     if not _raylet.AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
         return NO_TOKEN
     try:
@@ -77,8 +83,8 @@ def _reach(address: str) -> None:
 
 
 @contextmanager
-def _stranger(address: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process with a wrong token; a separate one, because Ray keeps a process's first token."""
+def _wrong_token(address: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run `ask` with a wrong token, in another process because Ray caches a process's token."""
     process = subprocess.Popen(
         [sys.executable, "-m", "runners.backends.ray_cluster.admission", address],
         env={**os.environ, MODE: "token", TOKEN: secrets.token_hex(16)},

@@ -1,4 +1,4 @@
-"""Communication with Ray's driver process, which is started on demand and restarted if it ends."""
+"""Starts Ray's driver process when it is needed, and exchanges requests and replies with it."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 _CONNECT_S = 90.0
 _GRACE_S = 15.0
 _STOP_S = 3.0
-_KEPT = frozenset({"PATH", "HOME", "LANG", "TMPDIR"})
+_INHERITED = frozenset({"PATH", "HOME", "LANG", "TMPDIR"})
 
 _log = logging.getLogger(__name__)
 
@@ -26,13 +26,13 @@ class ClusterUnavailableError(RunnerLostError):
 
 
 def environment() -> dict[str, str]:
-    """The environment of a driver: Ray's settings, but no secret of Podium."""
-    kept = {
+    """The environment of a driver: Ray's settings and a few others, but no secret of Podium."""
+    inherited = {
         name: value
         for name, value in os.environ.items()
-        if name in _KEPT or name.startswith("RAY_")
+        if name in _INHERITED or name.startswith("RAY_")
     }
-    return {"RAY_AUTH_MODE": "token", **kept}
+    return {"RAY_AUTH_MODE": "token", **inherited}
 
 
 class Bridge:
@@ -47,10 +47,10 @@ class Bridge:
         self._closed = False
 
     async def ask(self, command: Command) -> str:
-        """The driver's reply.
+        """Send a command and return the text of the driver's reply.
 
         ClusterUnavailableError while the cluster is unreachable, RunnerLostError if the slot has
-        ended, otherwise RunnerError with a message that says what to do.
+        ended, RunnerError for any other failure.
         """
         process = await self._connected()
         self._number += 1
@@ -68,7 +68,7 @@ class Bridge:
             self._waiting.pop(numbered.number, None)
 
     async def aclose(self) -> None:
-        """End the driver; slots that were not ended stay for the next driver."""
+        """Stop the driver; slots that still run remain for the next driver."""
         self._closed = True
         async with self._starting:
             await self._stop()
@@ -78,7 +78,7 @@ class Bridge:
             if self._closed:
                 raise RunnerError("the runner of Ray is closed")
             process = self._process
-            if process is None or process.returncode is not None or _deaf(self._listener):
+            if process is None or process.returncode is not None or _has_ended(self._listener):
                 await self._stop()
                 process = await self._start()
             return process
@@ -96,11 +96,11 @@ class Bridge:
             start_new_session=True,  # Ctrl-C is for the parent only
         )
         self._process = process
-        hello = self._waiting[0] = asyncio.get_running_loop().create_future()
+        ready = self._waiting[0] = asyncio.get_running_loop().create_future()
         self._listener = asyncio.create_task(self._listen(process))
         try:
             async with asyncio.timeout(_CONNECT_S):
-                _text(await hello)
+                _text(await ready)
         except BaseException as error:
             await asyncio.shield(self._stop())
             if isinstance(error, TimeoutError):
@@ -140,7 +140,7 @@ class Bridge:
             await asyncio.wait({self._listener})
 
 
-def _deaf(listener: asyncio.Task[None] | None) -> bool:
+def _has_ended(listener: asyncio.Task[None] | None) -> bool:
     return listener is None or listener.done()
 
 

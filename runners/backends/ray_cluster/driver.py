@@ -31,7 +31,7 @@ from runners.contract.runner import RunnerError
 NAMESPACE = "podium"
 _PACKAGE = Path(__file__).resolve().parents[2]
 _AT_ONCE = 16
-"""How many requests a slot serves at once; most of them only wait."""
+"""The most requests that a slot serves at once; most of them only wait."""
 
 
 class _GoneError(Exception):
@@ -39,7 +39,7 @@ class _GoneError(Exception):
 
 
 class Driver:
-    """Executes commands, and keeps the handles of the slots."""
+    """Executes commands, and caches Ray's handles of the slots."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
@@ -55,21 +55,21 @@ class Driver:
 
     async def _serve_one(self, command: Command) -> None:
         try:
-            text, fault = await self._done(command), None
+            text, fault = await self._execute(command), None
         except (ActorDiedError, _GoneError) as error:
-            text, fault = f"the slot on its node was lost: {_words(error)}", DriverFault.LOST
+            text, fault = f"the slot on its node was lost: {_first_line(error)}", DriverFault.LOST
         except (ActorUnavailableError, RpcError, TimeoutError, OSError) as error:
-            text, fault = f"Ray: {_words(error)}", DriverFault.AWAY
+            text, fault = f"Ray: {_first_line(error)}", DriverFault.AWAY
         except (RayError, RuntimeError, ValueError) as error:
-            text, fault = f"Ray: {_words(error)}", DriverFault.ERROR
+            text, fault = f"Ray: {_first_line(error)}", DriverFault.ERROR
         self.say(DriverReply(number=command.number, text=text, fault=fault))
 
     def say(self, reply: DriverReply) -> None:
-        """Write one line."""
+        """Write a reply as one line."""
         self._out.write(reply.model_dump_json().encode() + b"\n")
         self._out.flush()
 
-    async def _done(self, command: Command) -> str:
+    async def _execute(self, command: Command) -> str:
         match command.deed:
             case DriverOperation.RESOURCES:
                 return (await asyncio.to_thread(_resources)).model_dump_json()
@@ -77,13 +77,13 @@ class Driver:
                 self._slots[command.slot] = await asyncio.to_thread(_place, command)
                 return ""
             case DriverOperation.ASK:
-                return await self._asked(command)
+                return await self._call_slot(command)
             case DriverOperation.END:
                 return await asyncio.to_thread(self._end, command.slot)
             case DriverOperation.SLOTS:
-                return (await asyncio.to_thread(_named)).model_dump_json()
+                return (await asyncio.to_thread(_slot_names)).model_dump_json()
 
-    async def _asked(self, command: Command) -> str:
+    async def _call_slot(self, command: Command) -> str:
         slot = await asyncio.to_thread(self._slot, command.slot)
         reference = getattr(slot, command.method).remote(*command.arguments)
         answering = asyncio.wrap_future(reference.future())
@@ -123,11 +123,11 @@ def _place(command: Command) -> Any:  # noqa: ANN401 - a handle of Ray's
         .options(
             name=command.slot,
             namespace=NAMESPACE,
-            lifetime="detached",  # outlives this process, so that the next worker finds it
+            lifetime="detached",  # outlives this process, because the next worker may need it
             num_cpus=0,
             num_gpus=gpus,
             resources=wanted,
-            max_restarts=0,  # the queue decides
+            max_restarts=0,  # Podium's queue retries
             max_task_retries=0,
             max_concurrency=_AT_ONCE,
         )
@@ -135,31 +135,31 @@ def _place(command: Command) -> Any:  # noqa: ANN401 - a handle of Ray's
     )
 
 
-def _named() -> SlotNames:
+def _slot_names() -> SlotNames:
     found = ray.util.list_named_actors(all_namespaces=True)
     return SlotNames(names=tuple(each["name"] for each in found if each["namespace"] == NAMESPACE))
 
 
-def _words(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def connect() -> None:
-    """Connect to the cluster at RAY_ADDRESS; RunnerError (says what to do) if that fails."""
+    """Connect to the cluster at RAY_ADDRESS; RunnerError (with advice) if that fails."""
     address = os.environ.get("RAY_ADDRESS", "")
     check(address)
     try:
         ray.init(
             address=address,
             namespace=NAMESPACE,
-            # A node gets only this code of Podium.
+            # Ray sends only `runners/` of Podium's code to a node.
             runtime_env={"py_modules": [str(_PACKAGE)], "excludes": ["**/__pycache__/**"]},
             log_to_driver=False,
             configure_logging=False,
         )
     except (RayError, RuntimeError, ValueError, OSError) as error:
-        raise RunnerError(f"Ray at {address}: {_words(error)}") from error
+        raise RunnerError(f"Ray at {address}: {_first_line(error)}") from error
 
 
 async def _serve(driver: Driver) -> None:
@@ -172,7 +172,7 @@ async def _serve(driver: Driver) -> None:
 def main() -> int:
     """Connect, report it, and serve until standard input ends."""
     driver = Driver(os.fdopen(os.dup(1), "wb"))
-    os.dup2(2, 1)  # what Ray prints must not mix with the replies
+    os.dup2(2, 1)  # Ray's own output must not mix with the replies
     try:
         connect()
     except RunnerError as error:

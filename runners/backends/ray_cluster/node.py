@@ -1,4 +1,4 @@
-"""A slot's actor on its node: keeps a harness warm, and the result of the last call."""
+"""A slot's actor on its node: keeps a harness warm and stores the result of the last call."""
 
 import asyncio
 import os
@@ -31,11 +31,11 @@ from runners.slots.harness import (
 IDLE_S = 60.0
 """Seconds after which an unused slot ends and frees its GPUs."""
 KEPT_S = 300.0
-"""Seconds for which a result is kept for a worker that replaces a killed one."""
+"""Seconds for which a result is stored for a worker that replaces a killed one."""
 
 
 class NodeHarness:
-    """One warm harness, and the last call."""
+    """One warm harness and the state of its last call."""
 
     def __init__(self, gpus: tuple[Gpu, ...], walls: SandboxOptions) -> None:
         self._gpus = gpus
@@ -45,12 +45,12 @@ class NodeHarness:
         self._work: asyncio.Task[None] | None = None
         self._call: str | None = None
         self._news = CallUpdate()
-        self._newer = asyncio.Event()
+        self._changed = asyncio.Event()
         self._fetched = True
 
     @property
     def patience_s(self) -> float | None:
-        """How long it waits for a request before it ends; None while it evaluates."""
+        """Seconds without a request after which the slot ends; None while it evaluates."""
         if self._busy():
             return None
         return IDLE_S if self._fetched else KEPT_S
@@ -84,14 +84,14 @@ class NodeHarness:
         if not self.knows(call):
             raise RunnerError(f"the slot does not know call {call}")
         if self._news.number <= seen:
-            newer = asyncio.ensure_future(self._newer.wait())
-            await asyncio.wait({newer}, timeout=POLL_S)
-            newer.cancel()
+            changed = asyncio.ensure_future(self._changed.wait())
+            await asyncio.wait({changed}, timeout=POLL_S)
+            changed.cancel()
         self._fetched = self._news.ended
         return self._news
 
     async def stop(self) -> None:
-        """End the harness, all its processes, and the evaluation, which reports nothing then."""
+        """Stop the harness, all its processes and the evaluation, which then reports nothing."""
         work = self._work
         if work is not None and work is not asyncio.current_task() and not work.done():
             work.cancel()
@@ -115,7 +115,7 @@ class NodeHarness:
             words = f"the harness gave no evaluation within {assignment.limit_s:.0f} s"
             await self._give_up(DriverFault.ERROR, words)
         else:
-            self._say(CallUpdate(evaluation=evaluation))
+            self._publish(CallUpdate(evaluation=evaluation))
 
     async def _answer(self, assignment: Assignment) -> Evaluation:
         request = EvaluationRequest.model_validate_json(assignment.request)
@@ -129,46 +129,46 @@ class NodeHarness:
 
     async def _give_up(self, fault: DriverFault, words: str) -> None:
         await self.stop()
-        self._say(CallUpdate(fault=fault, words=words))
+        self._publish(CallUpdate(fault=fault, words=words))
 
     def _progress(self, progress: Progress) -> None:
-        self._say(CallUpdate(progress=progress))
+        self._publish(CallUpdate(progress=progress))
 
-    def _say(self, news: CallUpdate) -> None:
+    def _publish(self, news: CallUpdate) -> None:
         self._news = news.model_copy(update={"number": self._news.number + 1})
-        self._newer.set()
-        self._newer = asyncio.Event()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
 
-_LOOK_S = 1.0
+_IDLE_CHECK_S = 1.0
 _STOP_S = 30.0
 _T = TypeVar("_T")
 
 
 class SlotActor:
-    """Ray's actor. Each method returns a `DriverReply`, because Ray would pickle exceptions."""
+    """Ray's actor. Each method returns a `DriverReply` as JSON, because Ray pickles exceptions."""
 
     def __init__(self, kind: str, strict: str) -> None:
         self._loop = asyncio.SelectorEventLoop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        self._node = self._within(_made(visible(kind), SandboxOptions(strict=bool(strict))))
+        self._node = self._within(_create_node(visible(kind), SandboxOptions(strict=bool(strict))))
         self._asked_at = time.monotonic()
         threading.Thread(target=self._end_when_idle, daemon=True).start()
 
     def offer(self) -> str:
-        """Its harness's capabilities."""
+        """Return its harness's capabilities."""
         return self._reply(self._offer())
 
     def begin(self, assignment: str) -> str:
-        """Start an `Assignment`."""
+        """Start the evaluation of an `Assignment`."""
         return self._reply(self._begin(assignment))
 
     def news(self, call: str, seen: str) -> str:
-        """The `CallUpdate` of a call."""
+        """Return the `CallUpdate` of a call that follows number `seen`, or the current one."""
         return self._reply(self._news(call, int(seen)))
 
     def knows(self, call: str) -> str:
-        """The call's id if it is the last one, otherwise ""."""
+        """Return the call's id if it is the last call, otherwise an empty text."""
         return DriverReply(number=0, text=call if self._node.knows(call) else "").model_dump_json()
 
     async def _offer(self) -> str:
@@ -197,9 +197,9 @@ class SlotActor:
         return asyncio.run_coroutine_threadsafe(doing, self._loop).result()
 
     def _end_when_idle(self) -> None:
-        """End this process after a while without requests, which frees its GPUs."""
+        """End this process after `patience_s` seconds without requests, which frees its GPUs."""
         never = threading.Event()
-        while not never.wait(_LOOK_S):
+        while not never.wait(_IDLE_CHECK_S):
             patience = self._node.patience_s
             if patience is None:
                 self._asked_at = time.monotonic()
@@ -209,7 +209,7 @@ class SlotActor:
 
 
 def visible(kind: str) -> tuple[Gpu, ...]:
-    """The GPUs that Ray has given this actor."""
+    """The GPUs that Ray has assigned to this actor."""
     handles = [] if kind == CPU else [str(each) for each in ray.get_gpu_ids()]
     return tuple(
         Gpu(int(handle) if handle.isdigit() else place, handle, kind)
@@ -217,5 +217,5 @@ def visible(kind: str) -> tuple[Gpu, ...]:
     )
 
 
-async def _made(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> NodeHarness:
+async def _create_node(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> NodeHarness:
     return NodeHarness(gpus, walls)

@@ -11,14 +11,15 @@ from runners.contract.wire import Wire
 CPU_RESOURCE = "PODIUM_CPU"
 """The custom resource of a node that evaluates on its CPU; Ray's own `CPU` counts cores."""
 LINES_MAX = 64 << 20
-"""The most bytes of a line between this process and the driver; JSON inside JSON grows."""
+"""The most bytes of a line to or from the driver. It is more than a harness's limit, because JSON
+inside JSON is longer."""
 POLL_S = 1.0
-"""The length of a long poll at a node: another driver's first request to the slot, and its attempt
-to kill it, were seen to wait until a running poll ends."""
+"""Seconds of a long poll at a node. It is short, because another driver's first request to the
+slot, and its attempt to kill it, were observed to wait for the end of a running poll."""
 
 
 class DriverFault(StrEnum):
-    """Why there is no answer."""
+    """Why a command or a call has no result."""
 
     ERROR = "error"
     """The system failed."""
@@ -27,9 +28,9 @@ class DriverFault(StrEnum):
     LOST = "lost"
     """The process or node ended during the call."""
     UNREACHED = "unreached"
-    """It had ended before the call started."""
+    """The process or node had ended before the call started."""
     AWAY = "away"
-    """It cannot be reached now; a running call may continue."""
+    """The cluster or node cannot be reached now; a running call may continue."""
 
 
 class DriverOperation(StrEnum):
@@ -38,7 +39,7 @@ class DriverOperation(StrEnum):
     RESOURCES = "resources"
     """Return the resources of each live node."""
     PLACE = "place"
-    """Create a slot on any node with its GPUs."""
+    """Create a slot on any node that has the GPUs."""
     ASK = "ask"
     """Call a method of a slot."""
     END = "end"
@@ -66,12 +67,12 @@ class DriverReply(Wire):
 
     number: int
     text: str = ""
-    """The answer, or the message of the fault."""
+    """The result, or the message of the fault."""
     fault: DriverFault | None = None
 
 
 class Resources(Wire):
-    """Per node: name of a resource -> amount."""
+    """The resources of the live nodes; for each node, name of a resource -> amount."""
 
     nodes: tuple[dict[str, float], ...]
 
@@ -81,18 +82,18 @@ class Resources(Wire):
         return max((int(_least(node, name)) for node in self.nodes), default=0)
 
     def called(self, kind: str) -> str:
-        """The name of the resource for a GPU type: its canonical name or an alias."""
+        """The name of the resource for a GPU type: `kind`, or another name of the same card."""
         named = {name for node in self.nodes for name in node}
         return kind if kind in named else spelled(kind, sorted(named)) or kind
 
     def kinds(self) -> tuple[str, ...]:
         """The GPU types that nodes announce."""
         named = {name for node in self.nodes for name in node}
-        custom = {each for each in named if ":" not in each and each not in _OF_RAY}
+        custom = {each for each in named if ":" not in each and each not in _RAY_RESOURCES}
         return tuple(sorted(CPU if each == CPU_RESOURCE else each for each in custom))
 
 
-_OF_RAY = frozenset({"CPU", "GPU", "memory", "object_store_memory"})
+_RAY_RESOURCES = frozenset({"CPU", "GPU", "memory", "object_store_memory"})
 
 
 def demand(kind: str, gpus: int) -> dict[str, float]:

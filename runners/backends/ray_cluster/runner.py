@@ -24,7 +24,10 @@ _SOON_S = 5.0
 
 
 class RayRunner(SlotRunner[RaySlot]):
-    """Refuses at once what no node has, and continues the calls of a killed worker."""
+    """Runs calls in slots on the cluster.
+
+    It refuses a request at once if no node has the GPUs, and continues calls of a killed worker.
+    """
 
     def __init__(
         self, bridge: Bridge, slots: Mapping[str, int], version: str | None, *, strict: bool
@@ -68,7 +71,7 @@ class RayRunner(SlotRunner[RaySlot]):
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
         if not self._calls.knows(call):
             harness = await self._found(call)
-            self._calls.resume(call, lambda _, tell: self._take_up(harness, call, tell))
+            self._calls.resume(call, lambda _, tell: self._follow(harness, call, tell))
         return await super().wait(call, progress)
 
     @override
@@ -99,7 +102,7 @@ class RayRunner(SlotRunner[RaySlot]):
 
     @override
     async def _asked(self, kind: str) -> Capabilities:
-        """Asks any existing slot first, because a new one may have to wait for its GPUs."""
+        """The capabilities from any existing slot, because a new one may have to wait for GPUs."""
         asking = [harness.offer(_SOON_S) for harness in await self._there()]
         answers = await asyncio.gather(*asking, return_exceptions=True)
         for answer in answers:
@@ -116,9 +119,7 @@ class RayRunner(SlotRunner[RaySlot]):
                 return harness
         raise UnknownCallError(f"no slot on Ray knows call {call}")
 
-    async def _take_up(
-        self, harness: RemoteHarness, call: CallId, tell: ProgressSink
-    ) -> Evaluation:
+    async def _follow(self, harness: RemoteHarness, call: CallId, tell: ProgressSink) -> Evaluation:
         """Follow a call of another worker to its end, then end its slot."""
         try:
             return await harness.follow(call, tell)

@@ -25,27 +25,27 @@ from runners.slots.harness import START_S, HarnessCall, UnfitError, UnreachedErr
 from runners.slots.runner import Fitness
 
 NODE_GRACE_S = 25.0
-"""How long a harness may exceed the task's time limits before its node kills it: more than the
-grace after which it gives up by itself, less than that after which this process kills its slot."""
+"""Seconds by which a harness may exceed the task's time limits before its node kills it; more than
+the harness's own grace, less than the grace after which this process kills its slot."""
 PLACED_S = 1500.0
-"""Seconds that a slot may wait for a node with its GPUs free; others use the cluster too."""
+"""Seconds that a slot may wait for a node with free GPUs, because a cluster has other users."""
 AWAY_S = 120.0
 """Seconds that a node may be unreachable before its call counts as lost."""
-_AGAIN_S = 1.0
+_RETRY_S = 1.0
 _ASK_S = 20.0
 
 W = TypeVar("W", bound=Wire)
 
 
 class RemoteHarness:
-    """The harness of an actor, by the actor's name."""
+    """The harness of the actor with this name."""
 
     def __init__(self, bridge: Bridge, name: str) -> None:
         self.name = name
         self._bridge = bridge
 
     async def offer(self, within_s: float = PLACED_S + START_S) -> Capabilities:
-        """Its capabilities, once a node has placed it and it is ready.
+        """Its capabilities, once its actor runs on a node and it is ready.
 
         RunnerError if no node could place it in time; RunnerLostError if its node was lost.
         """
@@ -59,7 +59,7 @@ class RemoteHarness:
         return _read(Capabilities, text)
 
     async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
-        """The evaluation of a request; UnreachedError if the actor had ended before."""
+        """Return the evaluation of a request; UnreachedError if the actor had already ended."""
         request = order.request
         limit_s = request.task.limit_s(request.mode) + NODE_GRACE_S
         assignment = Assignment(call=order.call, request=order.line.decode(), limit_s=limit_s)
@@ -73,7 +73,10 @@ class RemoteHarness:
         return evaluation
 
     async def follow(self, call: CallId, tell: ProgressSink) -> Evaluation:
-        """Follow a started call to its end; retries for `AWAY_S` while the node is unreachable."""
+        """Wait for a started call and return its evaluation.
+
+        Retries for `AWAY_S` while the node is unreachable, then raises ClusterUnavailableError.
+        """
         news, reached = CallUpdate(), time.monotonic()
         while not news.ended:
             try:
@@ -81,7 +84,7 @@ class RemoteHarness:
             except ClusterUnavailableError:
                 if time.monotonic() - reached > AWAY_S:
                     raise
-                await asyncio.sleep(_AGAIN_S)
+                await asyncio.sleep(_RETRY_S)
                 continue
             reached, seen = time.monotonic(), news.number
             news = _read(CallUpdate, text)
@@ -97,7 +100,7 @@ class RemoteHarness:
             return False
 
     async def stop(self) -> None:
-        """End the actor with its harness and all processes."""
+        """End the actor, its harness and all their processes."""
         await self._bridge.ask(Command(deed=DriverOperation.END, slot=self.name))
 
     async def _ask(self, method: str, *arguments: str, within_s: float = _ASK_S) -> str:
@@ -117,7 +120,7 @@ class RemoteHarness:
 
 
 class RaySlot:
-    """A slot for one evaluation at a time; a joined one has the GPUs of the slots `instead_of`."""
+    """A slot for one evaluation at a time; a joined one replaces the slots `instead_of`."""
 
     def __init__(
         self,
@@ -142,23 +145,23 @@ class RaySlot:
             await asyncio.gather(*(slot.cool() for slot in self.instead_of))
             harness = RemoteHarness(self.bridge, f"slot-{secrets.token_hex(8)}")
             try:
-                await self.bridge.ask(self._placing(harness.name))
+                await self.bridge.ask(self._place_command(harness.name))
                 self.offered = self._fitting(await harness.offer())
             except BaseException:
-                await asyncio.shield(_ended(harness))
+                await asyncio.shield(_end(harness))
                 raise
             self._harness = harness
         return self._harness
 
     async def rest(self) -> None:
-        return  # the node's harness does this before its next call
+        return  # on the node, the harness waits for this before its next call
 
     async def cool(self) -> None:
         harness, self._harness = self._harness, None
         if harness is not None:
-            await _ended(harness)
+            await _end(harness)
 
-    def _placing(self, name: str) -> Command:
+    def _place_command(self, name: str) -> Command:
         gpus = max(1, len(self.instead_of))
         return Command(
             deed=DriverOperation.PLACE, slot=name, kind=self.kind, gpus=gpus, strict=self.strict
@@ -174,13 +177,13 @@ class RaySlot:
 
 
 def join(slots: Sequence[RaySlot]) -> RaySlot:
-    """One slot with as many GPUs on one node; the joined slots have none meanwhile."""
+    """One slot with as many GPUs on one node as there are slots, which have none meanwhile."""
     first = slots[0]
     return RaySlot(first.bridge, first.kind, first.version, strict=first.strict, instead_of=slots)
 
 
-async def _ended(harness: RemoteHarness) -> None:
-    """End a harness; an unreachable one ends by itself when it is idle."""
+async def _end(harness: RemoteHarness) -> None:
+    """End a harness; an unreachable one ends itself when it is idle."""
     try:
         await harness.stop()
     except RunnerError:
