@@ -1,1 +1,1 @@
-"""The program that runs in the candidate's process, together with the submission."""
+"""The program that runs in the candidate's process together with the submission."""

@@ -1,4 +1,4 @@
-"""The candidate's side of a call on the GPU; input and output are in memory the judge owns."""
+"""The candidate's side of a call on the GPU; input and output are in memory that the judge owns."""
 
 import mmap
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class KernelError(Exception):
 
 
 class GpuEndpoint:
-    """A candidate's CUDA context with the judge's memory mapped into it."""
+    """The candidate's CUDA context, with the judge's memory mapped into it."""
 
     def __init__(self, host: mmap.mmap, shared: DeviceFds, fds: list[int]) -> None:
         torch.cuda.init()  # type: ignore[no-untyped-call]
@@ -65,14 +65,14 @@ class GpuEndpoint:
         self._load()
 
     def _load(self) -> None:
-        """Load the stand-in's kernels while other candidates start, not in a window."""
+        """Load the CUDA kernels of the calibration kernel now, so that no window pays for it."""
         numbers = torch.zeros(1, dtype=torch.int32, device="cuda")
         numbers.view(torch.uint8).fill_(1)
         numbers.amax()
         torch.cuda.synchronize()
 
     def fetch(self, node: TensorNode) -> torch.Tensor:
-        """The input tensor that a node describes, on the device that it names."""
+        """Return the input tensor that a node describes, on the device that the node names."""
         return typed_view(self.local, node) if node.device == "cuda" else view(self.host, node)
 
     def call(
@@ -82,9 +82,10 @@ class GpuEndpoint:
         described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
         tell: Callable[[CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
-        """Run the kernel between two events; returns its output and the claimed nanoseconds.
+        """Run the kernel between two CUDA events; return its output and the claimed times in ns.
 
-        Device code has no traceback: KernelError carries CUDA's name of the error instead.
+        For device code, CUDA's errors become KernelError with CUDA's name of the error, because
+        there is no useful traceback.
         """
         try:
             return self._call(kernel, order, described, tell)
@@ -101,13 +102,13 @@ class GpuEndpoint:
         described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
         tell: Callable[[CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
-        """Like `call`, without translating errors.
+        """Do what `call` does, without translating errors.
 
-        A call that is queued ahead makes all its launches before the input is there, and says where
-        the output will lie. Any other call first waits for its input, and its whole output is
-        copied. Copying an output into the shared memory counts as the kernel's time.
+        A call that is queued ahead makes all its launches before the input is there, and reports
+        where the output will be. Any other call first waits for its input, and its whole output is
+        copied. The copy of an output into the shared memory counts as the kernel's time.
         """
-        data = self._given(order)
+        data = self._argument(order)
         self.turn += 1
         await_word(self.words.address + RELEASED, self.turn)
         if not order.ahead:
@@ -121,7 +122,7 @@ class GpuEndpoint:
             if self.remote:
                 self.end.record(self.stream)
             with torch.cuda.stream(self.stream):
-                queued = self._delivered(output, order, described)
+                queued = self._deliver(output, order, described)
             if not self.remote:
                 self.end.record(self.stream)
         write_word(self.words.address + DONE, self.turn)
@@ -130,22 +131,26 @@ class GpuEndpoint:
         torch.cuda.synchronize()
         return output, (self.begin.elapsed_time(self.end) * 1e6, 0.0)
 
-    def _delivered(
+    def _deliver(
         self,
         output: object,
         order: CandidateRequest,
         described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
     ) -> CandidateReply | None:
-        """Queue copying an output into its rooms, or describe where the judge can capture it."""
+        """Queue the copies of an output into its rooms; return a description of the output.
+
+        A tensor that the judge can capture in place is described and not copied. Return None if the
+        output is one tensor of a call that is not queued ahead.
+        """
         rooms = iter(order.rooms)
         if isinstance(output, torch.Tensor) and not order.ahead:
             self._copied(output, next(rooms, None))
-            return None  # describing it takes time, which would count as the kernel's
+            return None  # a description takes time, which would count as the kernel's
         deliver = self._captured_there if order.ahead else self._copied
         return described(output, lambda each: deliver(each, next(rooms, None)))
 
-    def _given(self, order: CandidateRequest) -> Any:  # noqa: ANN401 - as the task's input is
-        """The kernel's argument: the input or, for device code, a launch on it."""
+    def _argument(self, order: CandidateRequest) -> Any:  # noqa: ANN401 - as the task's input is
+        """Return the kernel's argument: the input or, for device code, a launch on the input."""
         if order.value is None:
             raise ValueError("an order without an input")
         data = restore(order.value, self.fetch)
@@ -163,20 +168,20 @@ class GpuEndpoint:
         return self.pool.used() if self.pool else nullcontext()
 
     def _captured_there(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
-        """An output tensor itself if the judge can capture it in place, otherwise a copy."""
-        if room is not None and _fits(tensor, room) and self._here(tensor, room):
+        """Return an output tensor itself if the judge can capture it in place, otherwise a copy."""
+        if room is not None and _fits(tensor, room) and self._is_capturable(tensor, room):
             return tensor
         return self._copied(tensor, room)
 
     def _copied(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
-        """The tensor's copy in its room; the tensor itself if it does not fit the room."""
+        """Return the tensor's copy in its room, or the tensor itself if it does not fit there."""
         if room is None or not _fits(tensor, room):
             return tensor
         copied = typed_view(self.memory.bytes, room)
         bits(copied).copy_(bits(tensor.detach()))
         return copied
 
-    def _here(self, tensor: torch.Tensor, room: TensorNode) -> bool:
+    def _is_capturable(self, tensor: torch.Tensor, room: TensorNode) -> bool:
         """Whether the judge can capture the tensor in place."""
         if self.remote or tensor.is_conj() or tensor.is_neg():
             return False
@@ -185,10 +190,10 @@ class GpuEndpoint:
         return within and size <= room.reach and offset % tensor.element_size() == 0
 
     def stand_in(self, order: CandidateRequest) -> Callable[[Any], Any]:
-        """The trusted kernel for calibration: reads the input, fills as many bytes as the output.
+        """Return the calibration kernel, which reads the input and fills the output's bytes.
 
-        This leaves the cache in a state like that after a real kernel. It is prepared before the
-        window in which it is used.
+        It leaves the cache in a state like that after a real kernel. Its buffers are allocated
+        here, before the window in which it runs.
         """
         if self.stand_in_for != order.rooms:
             self.stand_in_for = order.rooms
@@ -197,7 +202,7 @@ class GpuEndpoint:
 
     def _filling(self, order: CandidateRequest) -> Callable[[Any], Any]:
         whole = self.memory.bytes
-        if self.remote:  # a kernel's output is then in private device memory
+        if self.remote:  # then a kernel's output is in private device memory
             whole = torch.empty(self.shared.pool_at, dtype=torch.uint8, device="cuda")
         ready = tuple(_filled(whole, room) for room in order.rooms)
         parts = [_bytes_of(whole, room) for room in _on_device(order.rooms)]
@@ -212,7 +217,7 @@ class GpuEndpoint:
                 part.fill_(1)
             return ready
 
-        fill(None)  # loads its kernels
+        fill(None)  # loads its CUDA kernels
         return fill
 
 
@@ -227,7 +232,7 @@ def _on_device(nodes: tuple[TensorNode, ...]) -> list[TensorNode]:
 
 
 def _filled(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
-    """The output tensor in its room; zeros if it is on the host."""
+    """Return the output tensor in its room; zeros if it is on the host."""
     if room.device == "cuda":
         return typed_view(whole, room)
     return torch.zeros(room.shape, dtype=DTYPES[room.dtype])
@@ -239,4 +244,4 @@ def _bytes_of(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
 
 
 def _nothing(_: object) -> None:
-    """The stand-in before the first calibration order."""
+    """Do nothing: the calibration kernel before the first calibration request."""

@@ -1,7 +1,7 @@
-"""The program in the candidate: executes the judge's orders until it is killed.
+"""The candidate's program: executes the judge's requests until it is killed.
 
-A child forked from the template process runs it; it is never imported. It is trusted until it
-imports the submission and counts as hostile afterwards, so nothing here protects the judge.
+A child forked from the template process runs this module, which is never imported. The process is
+trusted until it imports the submission and hostile afterwards, so nothing here protects the judge.
 """
 
 import errno
@@ -52,11 +52,11 @@ from runners.languages import BuildFailedError, InvalidSubmissionError
 MESSAGE = 1000
 """The most characters of a message; every front end can show that many."""
 Claims = tuple[float, float]
-"""The duration of a call according to the candidate: wall time and, on the CPU, CPU time, in ns."""
+"""A call's wall time and CPU time in ns, measured by the candidate; on a GPU the latter is 0."""
 
 
 def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
-    """The trusted kernel for calibration: reads every input once and returns the last one."""
+    """Read every input tensor once and return the last one: the calibration kernel on the CPU."""
     found = leaves(data)
     for tensor in found:
         torch.count_nonzero(bits(tensor))
@@ -64,7 +64,7 @@ def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
 
 
 def nothing(data: Any) -> Any:  # noqa: ANN401 - any task's input
-    """The kernel of a candidate that has not built a submission."""
+    """Return the input: the kernel of a candidate that has not built a submission."""
     return data
 
 
@@ -79,10 +79,10 @@ class Candidate:
         self.guest = enlisted.shared and GpuEndpoint(self.buffer, enlisted.shared, device)
         self.kernel: Callable[[Any], Any] = nothing
         self.known: dict[bytes, CandidateRequest] = {}
-        self.kept: list[torch.Tensor] = []  # must stay mapped until the judge has read them
+        self.kept: list[torch.Tensor] = []  # outputs must stay mapped until the judge has read them
 
     def serve(self) -> None:
-        """Answer orders until the judge hangs up."""
+        """Execute requests until the judge closes the socket."""
         while frame := self.orders.recv(FRAME_MAX):
             order = self.known.get(frame) or self.known.setdefault(
                 frame, CandidateRequest.model_validate_json(frame)
@@ -90,7 +90,7 @@ class Candidate:
             self.tell(self.answer(order))
 
     def answer(self, order: CandidateRequest) -> CandidateReply:
-        """Execute one order; failures of the submission become replies."""
+        """Execute one request; a failure of the submission becomes a reply."""
         match order.operation:
             case Operation.BUILD:
                 return guarded(lambda: self.build(order), Status.BUILD_FAILED)
@@ -114,13 +114,13 @@ class Candidate:
         return output
 
     def stand_in(self, order: CandidateRequest) -> Callable[[Any], Any]:
-        """The trusted kernel for calibration."""
+        """Return the calibration kernel."""
         return self.guest.stand_in(order) if self.guest else touch
 
     def build(self, order: CandidateRequest) -> CandidateReply:
-        """Import the submission, reusing what an earlier candidate compiled."""
+        """Import the submission and reuse what an earlier candidate compiled."""
         if order.built:
-            with suppress(Exception):  # then it compiles again
+            with suppress(Exception):  # without the files it compiles again
                 builds.unpack(self.builds, Path.home())
         recipe = self.enlisted.recipe
         try:
@@ -152,13 +152,13 @@ class Candidate:
         return reply.model_copy(update={"claimed_ns": wall, "claimed_cpu_ns": cpu})
 
     def tell(self, reply: CandidateReply) -> None:
-        """Answer an order, or say that a call on the GPU is queued."""
+        """Send a reply; a call on the GPU sends an additional one when it is queued."""
         self.orders.sendall(packed(reply))
 
     def described(
         self, output: object, placed: Callable[[torch.Tensor], torch.Tensor]
     ) -> CandidateReply:
-        """The reply for an output; `placed` maps each of its tensors to the one to describe."""
+        """Return the reply for an output; `placed` maps each tensor to the one to describe."""
         if output is None:
             return CandidateReply(status=Status.INVALID, message="`custom_kernel` returned nothing")
         try:
@@ -171,7 +171,7 @@ class Candidate:
     def call_here(
         self, kernel: Callable[[Any], Any], order: CandidateRequest
     ) -> tuple[Any, Claims]:
-        """Call the kernel on the CPU; returns its output, and its wall and CPU time in ns."""
+        """Call the kernel on the CPU; return its output, and its wall and CPU time in ns."""
         if order.value is None:
             raise ValueError("an order without an input")
         data = restore(order.value, lambda node: view(self.buffer, node))
@@ -184,7 +184,7 @@ class Candidate:
         return output, (float(wall), float(time.process_time_ns() - used))
 
     def whereabouts(self, tensor: torch.Tensor) -> TensorNode:
-        """The description of an output tensor, with its address in this process."""
+        """Return the description of an output tensor, with its address in this process."""
         if tensor.layout is not torch.strided:
             raise UndescribableError(f"a tensor of layout {tensor.layout}")
         plain = tensor.detach().resolve_conj().resolve_neg()
@@ -199,7 +199,7 @@ class Candidate:
 
 
 def packed(reply: CandidateReply) -> bytes:
-    """The encoded reply, or an error reply if the output's description is too long."""
+    """Return the encoded reply, or an error reply if the output's description is too long."""
     try:
         return encode(reply)
     except ValueError:
@@ -212,19 +212,19 @@ def guarded(step: Callable[[], CandidateReply], failure: Status) -> CandidateRep
     try:
         return step()
     except BaseException as error:  # noqa: BLE001 - submitted code may raise anything at all
-        said = failed_build(_words(error))
+        said = failed_build(_text_of(error))
         if said is None:
-            traceback.print_exception(error.with_traceback(_own_frames(error)))
-        else:  # the log is cut at its end: errors come first, commands last
+            traceback.print_exception(error.with_traceback(_submitted_frames(error)))
+        else:  # the log is truncated at its end: errors come first, commands last
             print(said.errors)  # noqa: T201 - the log
-            traceback.print_tb(_own_frames(error))
+            traceback.print_tb(_submitted_frames(error))
             print(said.commands)  # noqa: T201 - the log
         message = _headline(error, None if said is None else said.reason)
         return CandidateReply(status=_status(error, failure), message=message)
 
 
-def _words(error: BaseException) -> str:
-    """The text of an exception; for one of `subprocess.run` also the program's output."""
+def _text_of(error: BaseException) -> str:
+    """Return an exception's text; for one of `subprocess.run` also the program's output."""
     found = [str(error)]
     for said in (getattr(error, "stderr", None), getattr(error, "stdout", None)):
         if isinstance(said, bytes):
@@ -234,25 +234,27 @@ def _words(error: BaseException) -> str:
     return "\n".join(found)
 
 
-def _is_own(file: str) -> bool:
+def _is_submitted(file: str) -> bool:
     return file.startswith(str(Path.home()))
 
 
-def _own_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or None
-    """The traceback from the submission's first frame on."""
+def _submitted_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or None
+    """Return the traceback from the submission's first frame on."""
     frames = error.__traceback__
-    while frames and not _is_own(frames.tb_frame.f_code.co_filename):
+    while frames and not _is_submitted(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
     return frames
 
 
 def _headline(error: BaseException, reason: str | None) -> str:
-    """The error in a few lines; `reason` is a compiler's message."""
+    """Return the error in a few lines; `reason` is a compiler's message."""
     kind = type(error).__name__
     if isinstance(error, SyntaxError):
         text = f"{kind}: {error.msg} ({error.filename}, line {error.lineno})"
         return text.replace(f"{Path.home()}/", "")[:MESSAGE]
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_own(each.filename)]
+    frames = [
+        each for each in traceback.extract_tb(error.__traceback__) if _is_submitted(each.filename)
+    ]
     where = f" (line {frames[-1].lineno})" if frames else ""
     text = f"{kind}: {error if reason is None else reason}"
     if len(text) > MESSAGE:  # Triton quotes the kernel first and gives the reason at the end
@@ -266,12 +268,12 @@ def _status(error: BaseException, failure: Status) -> Status:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return Status.DISK
     if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
-        return Status.MEMORY  # torch's host allocator has no own exception type
+        return Status.MEMORY  # torch's host allocator has no exception type of its own
     return failure
 
 
 def lay_out_files(fd: int) -> None:
-    """Write the submission's files; reads without moving `fd`'s position, which others share."""
+    """Write the candidate's files from the memory file `fd`, whose position others share."""
     packed = os.pread(fd, os.fstat(fd).st_size, 0)
     for name, text in json.loads(packed).items():
         (Path.home() / name).write_text(text)
@@ -284,8 +286,8 @@ def enter(orders: socket.socket, fds: list[int], enlisted: CandidateSpec) -> Non
     for stream in (1, 2):
         os.dup2(output, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it ends by a kill
-    faulthandler.enable()  # shows the author where a native crash happened
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a kill flushes nothing
+    faulthandler.enable()  # shows the submitter where a native crash happened
     os.putenv("KINETO_LOG_LEVEL", "99")  # otherwise torch's profiler prints to stderr
 
     def announce(pid: int) -> None:
