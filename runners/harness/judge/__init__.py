@@ -1,1 +1,1 @@
-"""The judge: inputs, references, comparison, and candidate drivers for CPU and GPU."""
+"""The judge: inputs, references, comparison of outputs, and candidate drivers for CPU and GPU."""

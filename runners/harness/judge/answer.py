@@ -1,8 +1,8 @@
-"""The answer of one call on a GPU: its memory is poisoned before the call and copied in the window.
+"""The output of one call on a GPU: its memory is poisoned before the call and copied in the window.
 
-The judge's queue copies tensors on the GPU. Values on the host (a scalar, a host tensor) arrive in
-the candidate's last frame or in memory that it names, and the judge copies them before it closes
-the window. Nothing is read later.
+The judge's CUDA stream copies tensors on the GPU. Values on the host (a scalar, a host tensor)
+arrive in the candidate's last frame or in memory that the frame names, and the judge copies them
+before it closes the window. Nothing is read later.
 """
 
 from collections.abc import Iterator
@@ -27,37 +27,42 @@ from runners.harness.protocol.values import (
 from runners.harness.verdicts import VerdictError
 
 POISON = 0xFF
-"""Fills every output byte before a call; NaN in floating types, so no answer is right by luck."""
+"""Every output byte before a call: NaN in floating types, so no unwritten output is right."""
 
 
 class Answer:
-    """Where the judge expects the answer of the current call, and its copy of that answer."""
+    """Where the judge expects the output of the current call, and the judge's copy of it."""
 
     def __init__(self, buffers: Buffers, base: int, *, remote: bool) -> None:
-        """`base` is the candidate's address of the shared memory; `remote`: it is on the host."""
+        """`base` is the candidate's address of the shared memory; with `remote` it is on the host."""
         self.buffers = buffers
         self.base = base
         self.remote = remote
         size = buffers.pool_at - buffers.output_at
         self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
-        self.captured.fill_(POISON)  # loads the kernel: none can be loaded while a stream waits
+        self.captured.fill_(
+            POISON
+        )  # loads the CUDA kernel, which is impossible in a waiting stream
         self.room: Node | None = None
-        """The structure of a right answer, with the place of the room of each tensor."""
+        """The structure of a right output, with the room of each tensor."""
         self.wanted: Node | None = None
-        """The same structure, with the places where this answer's tensors will lie."""
+        """The same structure, with the places of this output's tensors."""
         self.taken: list[torch.Tensor] = []
-        """The judge's copies of its host tensors."""
+        """The judge's copies of this output's host tensors."""
 
     def expect(self, expected: Node | None) -> None:
-        """Discard the last answer and expect one of this structure; None if it is unknown."""
+        """Discard the last output and expect one of this structure; None if it is unknown.
+
+        VerdictError if the rooms do not fit into the shared memory.
+        """
         self.wanted = None
         self.taken = []
-        self.room = None if expected is None else replaced(expected, self._shifted)
+        self.room = None if expected is None else replaced(expected, self._in_output_part)
         if self.room is not None and device_bytes(self.room) > self.buffers.pool_at:
             words = "the output of ref_kernel takes more than twice its input and 64 MiB"
             raise VerdictError(Verdict.TASK_ERROR, words)
 
-    def _shifted(self, node: TensorNode) -> TensorNode:
+    def _in_output_part(self, node: TensorNode) -> TensorNode:
         if node.device != "cuda":
             return node
         offset = (node.offset or 0) + self.buffers.output_at
@@ -65,29 +70,29 @@ class Answer:
 
     @property
     def outputs(self) -> tuple[TensorNode, ...]:
-        """The rooms of its tensors, in the order of the reference's output."""
+        """The rooms of the tensors, in the order of the reference's output."""
         return () if self.room is None else tensors(self.room)
 
     @property
     def rooms(self) -> tuple[TensorNode, ...]:
-        """The same in the order of dict keys, because a kernel may fill a dict in any order."""
+        """The same sorted by dict keys, because a kernel may fill a dict in any order."""
         return () if self.room is None else tensors(by_key(self.room))
 
     @property
     def told(self) -> bool:
-        """Whether a part of it arrives in the last frame or in memory that the frame names."""
+        """Whether a part of the output arrives in the last frame or in memory that it names."""
         return self.room is not None and told_by_host(self.room)
 
     def places(self, output: Node | None) -> Node | None:
-        """The output with offsets in the shared memory; VerdictError if it does not fit there."""
-        described = self._alike(output)
+        """Return the output with offsets in the shared memory; VerdictError if it is not there."""
+        described = self._in_expected_order(output)
         if self.remote:
             return self.room
         rooms = iter(self.outputs)
 
         def place(node: TensorNode) -> TensorNode:
             own, offset = next(rooms), node.address - self.base
-            if node.device != "cuda" or not node.span:  # it is not captured
+            if node.device != "cuda" or not node.span:  # not captured
                 return node
             within = 0 <= offset <= self.buffers.memory.size - node.reach
             if not within or offset % node.itemsize or node.reach > own.reach:
@@ -98,8 +103,8 @@ class Answer:
 
         return replaced(described, place)
 
-    def _alike(self, output: Node | None) -> Node:
-        """The output in the order of a right one; VerdictError if its structure differs."""
+    def _in_expected_order(self, output: Node | None) -> Node:
+        """Return the output in the order of a right one; VerdictError if its structure differs."""
         if output is None or self.room is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         wrong = difference(self.room, output)
@@ -114,7 +119,7 @@ class Answer:
             there.fill_(POISON)
 
     def _pairs(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """For every output on the GPU: the bytes of the judge's copy and those in shared memory."""
+        """Yield the judge's copy and the shared memory of every output on the GPU, as bytes."""
         if self.wanted is None or self.room is None:
             return
         for place, room in zip(on_device(self.wanted), on_device(self.room), strict=True):
@@ -125,7 +130,7 @@ class Answer:
             )
 
     def capture(self) -> None:
-        """Queue copying the outputs on the GPU."""
+        """Queue the copies of the outputs on the GPU."""
         for own, there in self._pairs():
             own.copy_(there)
 
@@ -134,19 +139,21 @@ class Answer:
 
         Trusted code returns only the tensors of a right answer, so its structure is not compared.
         """
-        told = output if trusted else self._alike(output)
+        told = output if trusted else self._in_expected_order(output)
         if told is not None:
             self.taken = [read(node) for node in tensors(told) if on_host(node)]
 
     def confirmed(self, output: Node) -> list[TensorNode]:
-        """The tensors on the GPU whose bytes, where `output` says they lie, equal the copy."""
+        """Return the tensors on the GPU whose bytes at the places in `output` equal the copies."""
         if self.wanted is None:
             return []
         read = self.reader()
         pairs = [(node, read(node)) for node in tensors(like(self.wanted, output))]
-        return [node for node, own in pairs if node.device == "cuda" and self._lies(node, own)]
+        return [
+            node for node, own in pairs if node.device == "cuda" and self._equals_shared(node, own)
+        ]
 
-    def _lies(self, node: TensorNode, own: torch.Tensor) -> bool:
+    def _equals_shared(self, node: TensorNode, own: torch.Tensor) -> bool:
         offset = node.address - self.base
         if not 0 <= offset <= self.buffers.memory.size - node.reach or offset % node.itemsize:
             return False
@@ -154,13 +161,13 @@ class Answer:
         return same(typed_view(self.buffers.memory.bytes, there), own)
 
     def reader(self) -> Fetch:
-        """A function that returns the judge's copies, one tensor after the other."""
+        """Return a function that returns the judge's copies, one tensor at a time."""
         captured = (own for own, _ in self._pairs())
         taken = iter(self.taken)
         places = iter(() if self.wanted is None else tensors(self.wanted))
 
         def read(node: TensorNode) -> torch.Tensor:
-            place = next(places)  # the structures are equal, otherwise nothing is read
+            place = next(places)  # the structures are equal, because nothing is read otherwise
             if node.device == "cuda":
                 return typed_view(next(captured), place.model_copy(update={"offset": 0}))
             return next(taken) if node.span else torch.empty(node.shape, dtype=DTYPES[node.dtype])

@@ -46,11 +46,11 @@ from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.verdicts import VerdictError
 
 PATIENCE_S = 0.1
-"""How long a candidate may take to queue its call; one that waits for the GPU never finishes."""
+"""Seconds for a candidate to queue its call; a kernel that waits for the GPU never queues it."""
 
 
 class DeviceCandidate(HostCandidate):
-    """The driver of a candidate whose inputs and outputs lie in GPU memory that the judge owns."""
+    """The driver of a candidate whose inputs and outputs are in GPU memory that the judge owns."""
 
     def __init__(
         self,
@@ -83,7 +83,9 @@ class DeviceCandidate(HostCandidate):
         if plan.device_size > self.buffers.output_at:
             raise VerdictError(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
         if operation is Operation.TOUCH:
-            return self._cross(self._order(operation, plan, expected, ahead=True), value, deadline)
+            return self._hand_over(
+                self._order(operation, plan, expected, ahead=True), value, deadline
+            )
         if launch is not None:
             refuse_unfit(launch, tensors(plan.node), expected)
         if expected is None:
@@ -94,7 +96,7 @@ class DeviceCandidate(HostCandidate):
         held_up = self.ahead and by_host
         ahead = self.ahead and not held_up
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
-        exchange = self._cross(order, value, deadline)
+        exchange = self._hand_over(order, value, deadline)
         self.buffers.refuse_hoard()
         return replace(exchange, late=exchange.late or held_up)
 
@@ -107,7 +109,7 @@ class DeviceCandidate(HostCandidate):
         ahead: bool,
         launch: LaunchNumbers | None = None,
     ) -> CandidateRequest:
-        """The order for a call, with a room for its output; the judge now expects this output."""
+        """Return the request for a call with rooms for its output, which the judge now expects."""
         self.answer.expect(expected)
         rooms = self.answer.rooms if launch is None else self.answer.outputs
         self.guards = None
@@ -117,8 +119,8 @@ class DeviceCandidate(HostCandidate):
             operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch
         )
 
-    def _cross(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
-        """Run one order in one window; if ahead, its output lies where the first frame says."""
+    def _hand_over(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
+        """Execute one request in one window; if queued ahead, the first frame locates the output."""
         node = order.value or ScalarNode()
         self._stage(node, value)
         told: list[CandidateReply] = []
@@ -126,7 +128,7 @@ class DeviceCandidate(HostCandidate):
         def queued(first: CandidateReply | None) -> None:
             if first and order.ahead:
                 told.append(first)
-            self.answer.aim(self._promised(order, first))
+            self.answer.aim(self._output_places(order, first))
 
         def take(last: CandidateReply) -> None:
             with readable():
@@ -151,14 +153,17 @@ class DeviceCandidate(HostCandidate):
             raise
         self.buffers.withheld.restore()
         self.hosted.restore()
-        if order.launch is not None:  # it writes into its rooms, whatever the candidate says
+        if order.launch is not None:  # device code writes into its rooms; the reply is irrelevant
             told = [CandidateReply(status=Status.DONE, output=self.answer.room)]
         if not told:
             return exchange
         return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0].output}))
 
-    def _promised(self, order: CandidateRequest, first: CandidateReply | None) -> Node | None:
-        """Where the output will lie, from the first frame if ahead; None without a first frame."""
+    def _output_places(self, order: CandidateRequest, first: CandidateReply | None) -> Node | None:
+        """Return where the output will be, from the first frame; None without a first frame.
+
+        The frame is not used for calibration, for device code, or for a call not queued ahead.
+        """
         if first is None:
             return None
         own = order.operation is Operation.TOUCH or order.launch is not None
@@ -186,7 +191,7 @@ class DeviceCandidate(HostCandidate):
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
         """Learn the output's structure from one untimed call, if no reference defines it."""
         order = self._order(Operation.RUN, plan, None, ahead=False)
-        exchange = self._cross(order, value, deadline)
+        exchange = self._hand_over(order, value, deadline)
         if exchange.reply.output is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         with readable():
@@ -241,7 +246,7 @@ class DeviceCandidate(HostCandidate):
 def device_start(
     session: EvaluationSession, room: Plan, expected: Node | None
 ) -> Iterator[Callable[[], DeviceCandidate]]:
-    """Start a fresh candidate on the GPU; yields a function that waits for it to be ready."""
+    """Start a fresh candidate on the GPU; yield a function that waits until it is ready."""
     with session.lasting("memory"):
         buffers = Buffers.create(room, expected, pooled=session.launching is None)
     fds = [buffers.memory.fd, buffers.words.fd]

@@ -1,4 +1,4 @@
-"""How two described values differ in structure, and reordering one like the other."""
+"""Compares the structures of two described values, and reorders one like the other."""
 
 from runners.harness.protocol.values import (
     DictNode,
@@ -11,7 +11,10 @@ from runners.harness.protocol.values import (
 
 
 def difference(expected: Node, actual: Node, where: str = "the output") -> str | None:
-    """The first difference of two structures in type, shape, dtype or device, in words, or None."""
+    """Return the first difference of two structures in type, shape, dtype or device, as a text.
+
+    None if there is no difference.
+    """
     found: str | None = None
     match expected, actual:
         case TensorNode(), TensorNode():
@@ -57,7 +60,7 @@ def _dict_difference(expected: DictNode, actual: DictNode, where: str) -> str | 
 
 
 def by_key(node: Node) -> Node:
-    """The same structure with every dict sorted by key, numbers before texts."""
+    """Return the same structure with every dict sorted by key, numbers before texts."""
     match node:
         case SequenceNode():
             return node.model_copy(update={"items": tuple(by_key(item) for item in node.items)})
@@ -69,7 +72,7 @@ def by_key(node: Node) -> Node:
 
 
 def like(pattern: Node, node: Node) -> Node:
-    """The structure `node` with its dicts in the order of `pattern`; the two must not differ."""
+    """Return `node` with its dicts in the order of `pattern`; both must have the same structure."""
     match pattern, node:
         case SequenceNode(), SequenceNode():
             items = tuple(map(like, pattern.items, node.items))

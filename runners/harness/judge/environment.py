@@ -1,4 +1,4 @@
-"""The machine's hardware and software, read once per process, recorded with every evaluation."""
+"""The machine's hardware and software, which every evaluation records."""
 
 import functools
 import importlib.metadata
@@ -32,7 +32,7 @@ def _version_of(package: str) -> str | None:
 
 
 def importable() -> tuple[str, ...]:
-    """The names of the importable packages, which a task's `libraries` is compared with."""
+    """Return the names of importable packages, with which a task's `libraries` are compared."""
     found = importlib.metadata.packages_distributions()
     return tuple(sorted(name for name in found if name.isidentifier() and name[0] != "_"))
 

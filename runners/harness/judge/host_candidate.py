@@ -1,4 +1,4 @@
-"""The candidate driver for the CPU: sends orders, returns the judge's copies of outputs."""
+"""The candidate driver for the CPU: sends requests and returns the judge's copies of outputs."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -43,9 +43,9 @@ CORES = len(os.sched_getaffinity(0))
 
 
 def threads_of(limits: Limits, *, gpu: bool) -> int:
-    """How many threads torch should use: one per core, as far as the limit allows.
+    """Return how many threads torch should use: one per core, as far as the limit allows.
 
-    The limit on processes also counts threads, and the kernel and the CUDA driver need some too.
+    The limit on processes also counts threads, and the submission and the CUDA driver start more.
     """
     return min(CORES, limits.processes // (4 if gpu else 2))
 
@@ -54,7 +54,7 @@ TOO_LARGE = "an input of the task exceeds the memory limit"
 
 
 class HostCandidate:
-    """The driver of one candidate with its own arena; the candidate is frozen between orders."""
+    """The driver of one candidate with its own arena; the candidate is frozen between requests."""
 
     def __init__(self, session: EvaluationSession, handle: CandidateHandle, arena: Arena) -> None:
         with session.lasting("start"):
@@ -63,7 +63,7 @@ class HostCandidate:
         self.handle = handle
         self.arena = arena
         self.discovered: Node | None = None
-        """On a GPU: the output's structure, if learned from a call instead of a reference."""
+        """On a GPU: the output's structure, if it is from a call and not from a reference."""
         self.ahead = False
         """On a GPU: whether calls are queued before their input is there."""
         self.remote = False
@@ -72,7 +72,7 @@ class HostCandidate:
         self.base = handle.process.address_of("arena")  # no submitted code has run yet
 
     def build(self, deadline: Deadline) -> None:
-        """Have the candidate import the submission; VerdictError if that fails."""
+        """Make the candidate build the submission; VerdictError if that fails."""
         try:
             order = CandidateRequest(operation=Operation.BUILD, built=self.session.builds.packed)
             built = self.handle.ask(encode(order), deadline)
@@ -82,19 +82,19 @@ class HostCandidate:
             self.session.compiled = self.session.compiled or built.reply.compiled
 
     def pack(self, deadline: Deadline) -> None:
-        """Have the candidate store compiled code for later candidates."""
+        """Make the candidate store compiled code for later candidates."""
         self.handle.ask(encode(CandidateRequest(operation=Operation.PACK)), deadline)
 
     def call(
         self,
         operation: Operation,
         value: object,
-        expected: Node | None,  # noqa: ARG002 - a seat on the GPU needs it
+        expected: Node | None,  # noqa: ARG002 - DeviceCandidate needs it
         deadline: Deadline,
         *,
         launch: LaunchNumbers | None = None,  # noqa: ARG002 - as above
     ) -> Exchange:
-        """Make one input visible, have the kernel called on it, and freeze the candidate.
+        """Make one input visible, let the candidate call its kernel on it, and freeze it.
 
         On a GPU `expected` defines the rooms of the output; on the CPU the output is fetched later.
         `launch` defines the launch of device code.
@@ -104,7 +104,7 @@ class HostCandidate:
         return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
 
     def slowed_by(self) -> tuple[str, ...]:
-        """What slows the GPU now, in words, which makes times meaningless; () if nothing does."""
+        """Return the reasons that slow the GPU now and make times meaningless; () if none does."""
         return ()
 
     def _plan(self, value: object) -> Plan:
@@ -123,9 +123,9 @@ class HostCandidate:
             ) from error
 
     def fetch(self, reply: CandidateReply, expected: Node | None, deadline: Deadline) -> Any:  # noqa: ANN401
-        """The judge's copy of the output, read while the candidate is frozen.
+        """Return the judge's copy of the output, read while the candidate is frozen.
 
-        An output whose structure differs from `expected` is refused before any of it is read.
+        VerdictError, before anything is read, if its structure differs from `expected`.
         """
         if reply.output is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
@@ -137,7 +137,7 @@ class HostCandidate:
             return restore(output, self._reader(deadline))
 
     def _reader(self, deadline: Deadline) -> Fetch:
-        """A function that copies tensors out of the candidate, in all up to its memory limit."""
+        """Return a function that copies tensors out of the candidate, up to its memory limit."""
         room = self.session.request.limits.memory
 
         def read(node: TensorNode) -> torch.Tensor:
@@ -155,7 +155,7 @@ class HostCandidate:
         return read
 
     def overhead(self, exchange: Exchange) -> float:
-        """Nanoseconds that a calibration window took beyond the trusted kernel's own time."""
+        """Return by how many ns a calibration window exceeds the calibration kernel's own time."""
         return exchange.window_ns - exchange.told_ns - exchange.reply.claimed_ns
 
     def refuse_overruns(self) -> None:
@@ -170,7 +170,7 @@ class HostCandidate:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Inside the block, an output that cannot be read gives the verdict `wrong_answer`."""
+    """Turn the errors of an unreadable output in the block into the verdict `wrong_answer`."""
     try:
         yield
     except (UnreadableError, UndescribableError, ValueError, OverflowError) as error:
@@ -181,7 +181,7 @@ def readable() -> Iterator[None]:
 def enlisted(
     session: EvaluationSession, arena: Arena, device_fds: list[int], shared: DeviceFds | None
 ) -> Iterator[CandidateHandle]:
-    """A fresh candidate process, perhaps not ready yet; killed at the end, its log is kept."""
+    """Start a candidate process without waiting; at the end kill it and log what it printed."""
     launching = session.launching
     enlistment = CandidateSpec(
         limits=session.request.limits,
@@ -203,7 +203,7 @@ def enlisted(
 
 @contextmanager
 def host_arena(session: EvaluationSession, room: Plan) -> Iterator[Arena]:
-    """Shared host memory with room for an input; VerdictError if the limits do not allow it."""
+    """Create shared host memory for an input; VerdictError if it exceeds the memory limit."""
     size = session.request.limits.memory
     if room.host_size > size:
         raise VerdictError(Verdict.TASK_ERROR, TOO_LARGE)
@@ -213,6 +213,6 @@ def host_arena(session: EvaluationSession, room: Plan) -> Iterator[Arena]:
 
 @contextmanager
 def host_start(session: EvaluationSession, room: Plan) -> Iterator[Callable[[], HostCandidate]]:
-    """Start a fresh candidate on the CPU; yields a function that waits for it to be ready."""
+    """Start a fresh candidate on the CPU; yield a function that waits until it is ready."""
     with host_arena(session, room) as arena, enlisted(session, arena, [], None) as handle:
         yield lambda: HostCandidate(session, handle, arena)

@@ -1,4 +1,4 @@
-"""Checks on what a candidate did besides answering: changed inputs, processes left behind."""
+"""Checks for side effects of a candidate: changed inputs, and processes left running."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from runners.harness.verdicts import VerdictError
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     flat = bits(tensor).contiguous().reshape(-1)
-    # A single element may have any stride, which a view as bytes cannot keep.
+    # A single element may have any stride, but a view as bytes needs stride 1.
     return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 
 
@@ -24,10 +24,10 @@ def same(left: torch.Tensor, right: torch.Tensor) -> bool:
     return torch.equal(_bytes(left), _bytes(right))
 
 
-def _same_beside(
+def _same_outside(
     place: TensorNode, left: torch.Tensor, private: torch.Tensor, given: Sequence[range]
 ) -> bool:
-    """Whether an input is unchanged outside of `given`, whose bytes count like its offset."""
+    """Whether an input is unchanged outside of the byte ranges `given`, relative to the arena."""
     if same(left, private):
         return True
     begin = place.offset or 0
@@ -54,20 +54,20 @@ class Changes:
 
 
 def spans(nodes: Iterable[TensorNode], base: int) -> list[range]:
-    """The byte ranges of tensors without gaps, relative to the address `base`."""
+    """The byte ranges, relative to the address `base`, of those tensors that have no gaps."""
     whole = (node for node in nodes if node.numel == node.span)
     starts = ((node.address - base, node.reach) for node in whole)
     return [range(start, start + reach) for start, reach in starts]
 
 
 def refuse_changed(changes: Changes, given: Sequence[range]) -> None:
-    """Refuse a kernel that wrote into an input, except into the ranges `given` of its output.
+    """Refuse a kernel that wrote into an input, except into the byte ranges `given` of its output.
 
-    These ranges count bytes like the offsets of the inputs.
+    The ranges are relative to the same address as the offsets of the inputs.
     """
     rows = zip(changes.places, changes.left, changes.private, strict=True)
     for place, left, private in rows:
-        if not _same_beside(place, left, private, given):
+        if not _same_outside(place, left, private, given):
             raise VerdictError(
                 Verdict.WRONG_ANSWER, "the kernel changed an input, which this task does not allow"
             )

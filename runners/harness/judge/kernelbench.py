@@ -1,4 +1,4 @@
-"""A KernelBench problem in the judge's process: `Model`, `get_inputs`, `get_init_inputs`."""
+"""Task code of format `kernelbench`: a problem with `Model`, `get_inputs`, `get_init_inputs`."""
 
 import random
 from collections.abc import Callable
@@ -21,14 +21,14 @@ from runners.harness.protocol.values import Node, clone, leaves
 from runners.harness.verdicts import VerdictError, as_task_error
 
 TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}
-"""Relative and absolute, by precision, as KernelBench has them."""
+"""Precision -> relative and absolute tolerance, as in KernelBench."""
 WEIGHTS_SEED = 42
-"""Of the weights, where a case names no `weights` of its own; KernelBench's number."""
+"""The seed of the weights if a case does not set `weights`, as in KernelBench."""
 _ARGS = {"precision", "seed", "weights"}
 
 
 class KernelBenchTask(TaskCode):
-    """A problem's reference, with one model at a time.
+    """A problem's reference; it has one model at a time.
 
     A case may set `precision` (default fp32), `seed` for its inputs, and `weights`, the seed of the
     weights. An input contains the constructor's arguments, the weights and the inputs of `forward`.
@@ -36,8 +36,8 @@ class KernelBenchTask(TaskCode):
 
     def __init__(self, folder: Path, *, on_gpu: bool) -> None:
         module = reference_module(folder)
-        alone = not hasattr(module, "Model") and callable(getattr(module, FUNCTION, None))
-        source = _Alone(module) if alone else module
+        is_function = not hasattr(module, "Model") and callable(getattr(module, FUNCTION, None))
+        source = _FunctionProblem(module) if is_function else module
         self._model_class = reference_function(source, "Model")
         self._get_inputs = reference_function(source, "get_inputs")
         self._get_init_inputs = reference_function(source, "get_init_inputs")
@@ -48,9 +48,12 @@ class KernelBenchTask(TaskCode):
 
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
-        """Fresh inputs with the constructor's arguments and the weights; integers stay integers."""
+        """Return fresh inputs of the precision, the constructor's arguments and the weights.
+
+        Only floating-point tensors get the precision; integers stay integers.
+        """
         precision = _precision(workload)
-        given = self._made(_weights_seed(workload), precision)
+        given = self._constructed(_weights_seed(workload), precision)
         inputs = as_task_error("get_inputs", lambda: self._inputs(seed, PRECISIONS[precision]))
         return {**given, "inputs": inputs}
 
@@ -62,7 +65,10 @@ class KernelBenchTask(TaskCode):
 
     @override
     def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
-        """How the output differs from the reference's beyond the precision's tolerance, or None."""
+        """Return how the output differs from the reference's beyond the tolerance, or None.
+
+        VerdictError if the reference returns NaN, or different outputs for the same input.
+        """
         wrong = shape_mismatch(output, expected)
         if wrong:
             return wrong
@@ -79,8 +85,8 @@ class KernelBenchTask(TaskCode):
             )
         return wrong
 
-    def _made(self, seed: int, precision: str) -> dict[str, Any]:
-        """The constructor's arguments and weights; the model is kept until another is needed."""
+    def _constructed(self, seed: int, precision: str) -> dict[str, Any]:
+        """The constructor's arguments and weights; the model is cached until another is needed."""
         if self._of != (seed, precision):
             self._given = as_task_error("Model", lambda: self._make(seed, precision))
             self._of = (seed, precision)
@@ -110,7 +116,7 @@ class KernelBenchTask(TaskCode):
 
     def _forward(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
         """The reference's output; restores the model's buffers."""
-        self._made(data["seed"], data["precision"])
+        self._constructed(data["seed"], data["precision"])
         with torch.no_grad():
             before = [each.clone() for each in self._model.buffers()]
             output = self._model(*clone(data["inputs"]))
@@ -119,16 +125,17 @@ class KernelBenchTask(TaskCode):
         return output
 
 
-class _Alone:
-    """Adapts a problem with only a function `forward` to one with a `Model`.
+class _FunctionProblem:
+    """Adapts a problem that has only a function `forward` to one with a `Model`.
 
-    Uses its `get_inputs`. Without one, its tensors get the first shape that `forward` accepts.
+    It uses the problem's `get_inputs`. Without one, the inputs are tensors of the first shape that
+    `forward` accepts.
     """
 
     def __init__(self, module: ModuleType) -> None:
         self._function: Callable[..., Any] = getattr(module, FUNCTION)
         self._guess: Guess | None = None
-        self.get_inputs = getattr(module, "get_inputs", self._drawn)
+        self.get_inputs = getattr(module, "get_inputs", self._guessed_inputs)
 
     def Model(self) -> torch.nn.Module:  # noqa: N802 - KernelBench's name of it
         model = torch.nn.Module()
@@ -138,7 +145,7 @@ class _Alone:
     def get_init_inputs(self) -> list[Any]:
         return []
 
-    def _drawn(self) -> list[torch.Tensor]:
+    def _guessed_inputs(self) -> list[torch.Tensor]:
         count = tensors_taken(self._function)
         if self._guess is None:
             with torch.random.fork_rng(), torch.no_grad():
@@ -179,17 +186,17 @@ def _refuse_undefined(output: object) -> None:
 
 
 def _difference(want: object, got: object, tolerance: float) -> str | None:
-    """The first difference in value of two outputs of the same structure, in words, or None."""
+    """The first difference in value of two outputs of the same structure as a text, or None."""
     pairs = list(zip(leaves(want), leaves(got), strict=True))
     for number, (right, given) in enumerate(pairs):
         off = ~torch.isclose(given, right, rtol=tolerance, atol=tolerance)
         if bool(off.any()):
             place = f"output {number}: " if len(pairs) > 1 else ""
-            return place + _spelled(right, given, off, tolerance)
+            return place + _describe(right, given, off, tolerance)
     return None
 
 
-def _spelled(right: torch.Tensor, given: torch.Tensor, off: torch.Tensor, tolerance: float) -> str:
+def _describe(right: torch.Tensor, given: torch.Tensor, off: torch.Tensor, tolerance: float) -> str:
     first = tuple(int(each) for each in off.nonzero()[0])
     count = f"{int(off.sum())} of {off.numel()} elements differ"
     values = f"{given[first].item()}, {right[first].item()} is expected"

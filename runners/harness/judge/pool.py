@@ -1,4 +1,4 @@
-"""Pools of candidates on the task's device, several of which start at once."""
+"""Pools of fresh candidates on the task's device; several candidates start at once."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ class CandidatePool:
         self.dying: list[ExitStack] = []
 
     def begin(self, count: int) -> None:
-        """Start candidates without waiting, up to `count` in all or what fits into GPU memory."""
+        """Start candidates, without waiting, up to `count` in all or what fits into GPU memory."""
         if self.session.on_gpu and count > 1:
             count = min(count, starts_at_once(self.room, self.expected))
         with ExitStack() as failed:
@@ -41,7 +41,7 @@ class CandidatePool:
             self.starting += [(stack.pop_all(), seated) for stack, seated in begun]
 
     def prepare(self, count: int) -> None:
-        """Wait until that many candidates have started; if one does not start, end them all."""
+        """Wait until `count` candidates have started; if one does not start, end all of them."""
         with ExitStack() as failed:
             failed.callback(self.close)
             self.begin(count)

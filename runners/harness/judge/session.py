@@ -1,4 +1,4 @@
-"""The state of one evaluation: the request, the task code, the template process, the records."""
+"""The state of one evaluation, and the interface of task code."""
 
 import time
 from abc import ABC, abstractmethod
@@ -23,12 +23,12 @@ from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import GradingResult, MachineError, as_task_error
 
 SLOWED_MOST = 500
-"""How many samples of an evaluation may be lost for one reason that slows the GPU."""
+"""The most samples of an evaluation that one reason that slows the GPU may invalidate."""
 
 
 @dataclass(slots=True)
 class EvaluationSession:
-    """What every step of one evaluation shares."""
+    """The state that all steps of one evaluation share, and what they record."""
 
     request: EvaluationRequest
     task_code: "TaskCode | None"
@@ -49,8 +49,8 @@ class EvaluationSession:
     slowed: Counter[str] = field(default_factory=Counter)
     compiled: Compiled | None = None
     beside: ExitStack = field(default_factory=ExitStack)
-    """Ends candidates that exist next to the judged ones, such as a reference's; they start again
-    when they are needed."""
+    """Ends the candidates that exist in addition to the judged ones, such as a reference's. They
+    start again when they are needed."""
 
     @property
     def code(self) -> "TaskCode":
@@ -92,7 +92,7 @@ class EvaluationSession:
         self.isolation = self.isolation.around(layers, missing)
 
     def keep_log(self, text: bytes) -> None:
-        """Add what a candidate printed, up to the limit."""
+        """Add what a candidate printed to the log, up to the output limit."""
         self.log += text[: max(0, self.request.limits.output - len(self.log))]
 
 
@@ -121,7 +121,7 @@ class TaskCode(ABC):
         """Return why an output is wrong, or None; may change `data`, the judge's private input."""
 
     def opened(self, session: EvaluationSession) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Hold what the code needs while one evaluation is graded."""
+        """Return a context that holds what the code needs while one evaluation is graded."""
         return nullcontext()
 
     def session_for(self, session: EvaluationSession, workload: Workload) -> EvaluationSession:  # noqa: ARG002
@@ -133,16 +133,16 @@ class TaskCode(ABC):
         return Deadline.after(seconds)
 
     def plan(self, workload: Workload, seed: int) -> Plan | None:
-        """Return the memory layout of a case's input; None if only its test can show it."""
+        """Return the memory layout of a case's input; None if it is known only from its test."""
         return planned(self.generate(workload, seed))
 
     def first_plan(self, largest: Plan) -> Plan:
-        """Return the memory layout for the first candidate; `largest` is that of any input."""
+        """Return the memory layout for the first candidate, given that of the largest input."""
         return largest
 
     def attributing(self, workload: Workload) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Turn a VerdictError of a case into `task_error` if the case ran the task's own code."""
+        """Return a context that turns a VerdictError caused by the task's code into `task_error`."""
         return nullcontext()
 
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:  # noqa: B027
-        """Measure or log what comes after all cases have been graded."""
+        """Do what follows after all cases are graded, such as measurements for the log."""

@@ -22,22 +22,23 @@ from runners.harness.protocol.values import Node, clone
 from runners.harness.verdicts import VerdictError, as_task_error
 
 PUBLIC_NONCE = b"public"
-"""The key of public seeds, which anybody can compute."""
+"""The key of public seeds, which can be computed without a secret."""
 
 
-_OF_OUTPUTS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
-"""What a correct check may raise for an output that it does not expect."""
+_CHECK_ERRORS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
+"""The exceptions that a correct check may raise for an unexpected output."""
 
 
 def public_nonce(task: TaskDefinition) -> bytes:
-    """The key of a task's public seeds; depends on the task's `seed`."""
+    """Return the key of a task's public seeds, which depends on the task's `seed`."""
     return PUBLIC_NONCE if task.seed is None else PUBLIC_NONCE + str(task.seed).encode()
 
 
 def public_seed(task: TaskDefinition, workload: Workload) -> int:
-    """The seed of a test: the one in the workload, otherwise a public hash.
+    """Return the seed of a test: the one in the workload, otherwise a public hash.
 
-    A `seed` of the task itself is combined with it by Cantor's pairing function, as in KernelBot.
+    If the workload and the task both have a `seed`, Cantor's pairing function combines them, as in
+    KernelBot.
     """
     own = workload.args.get("seed")
     if not isinstance(own, int):
@@ -49,7 +50,7 @@ def public_seed(task: TaskDefinition, workload: Workload) -> int:
 
 
 def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
-    """The seed of the `index`-th input of a workload: a keyed hash, 31 bits."""
+    """Return the seed of a workload's input with this index: a keyed hash of 31 bits."""
     text = f"{workload.spec}#{index}".encode()
     digest = hashlib.blake2b(text, key=nonce[:64], digest_size=8).digest()
     return int.from_bytes(digest, "big") & 0x7FFFFFFF
@@ -58,7 +59,7 @@ def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
 class KernelTask(TaskCode):
     """The reference of a task of format `kernel`, from a folder that no candidate can see.
 
-    Whatever it raises becomes the verdict `task_error`.
+    Its exceptions become the verdict `task_error`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -71,7 +72,7 @@ class KernelTask(TaskCode):
 
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
-        """A fresh input; every random number generator gets the same seed."""
+        """Return a fresh input; Python's and torch's random number generators get the seed."""
         random.seed(seed)
         torch.manual_seed(seed)
         args = dict(workload.args)
@@ -92,10 +93,10 @@ class KernelTask(TaskCode):
 
     @override
     def mismatch(self, data: object, output: object, expected: Node | None) -> str | None:
-        """Why an output is wrong, or None; may change `data`, the judge's private input.
+        """Return why an output is wrong, or None; may change `data`, the judge's private input.
 
-        If the check raises, the output is wrong, unless the check also raises for the reference's
-        own output; then the check is wrong.
+        If the check raises an exception, the output is wrong. But if the check also raises one for
+        the reference's own output, the verdict is `task_error`.
         """
         shape = shape_mismatch(output, expected)
         if shape:
@@ -104,8 +105,8 @@ class KernelTask(TaskCode):
         def check() -> str | None:
             try:
                 return _complaint(self._check(data, output))
-            except _OF_OUTPUTS as error:
-                if not _broke_context(error):  # otherwise no further CUDA call works
+            except _CHECK_ERRORS as error:
+                if not _broke_context(error):  # after that no further CUDA call works
                     self._try_check(data)
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
 
@@ -113,19 +114,19 @@ class KernelTask(TaskCode):
         return found
 
     def _try_check(self, data: object) -> None:
-        """Run the check on a right answer, so that what it raises there is raised here."""
+        """Run the check on the reference's output; its exceptions pass through."""
         if self._reference is not None:
             self._check(data, self._reference(clone(data)))
 
 
 def _broke_context(error: Exception) -> bool:
-    """Whether a value of the answer, such as an index, made the check break the CUDA context."""
+    """Whether a value of the output, such as an index, made the check break the CUDA context."""
     by_content = ("device-side assert", "illegal memory access")
     return isinstance(error, torch.AcceleratorError) and any(w in str(error) for w in by_content)
 
 
 def shape_mismatch(output: object, expected: Node | None) -> str | None:
-    """How an output's structure differs from the expected one, or None; reads no values."""
+    """Return how an output's structure differs from the expected one, or None; read no values."""
     return None if expected is None else difference(expected, lay_out(output).node)
 
 
@@ -149,7 +150,7 @@ def _load(path: Path) -> ModuleType:
 
 
 def reference_function(module: object, name: str) -> Callable[..., Any]:
-    """A function that the reference must define; VerdictError if it does not."""
+    """Return a function that the reference must define; VerdictError if it does not."""
     found = getattr(module, name, None)
     if not callable(found):
         raise VerdictError(Verdict.TASK_ERROR, f"the task's reference.py has no function `{name}`")
@@ -157,10 +158,10 @@ def reference_function(module: object, name: str) -> Callable[..., Any]:
 
 
 def _complaint(found: object) -> str | None:
-    """The complaint in a check's return value, or None if it accepts the output.
+    """Return the complaint in a check's return value, or None if the check accepts the output.
 
-    Forms: (bool, text), bool, or a text that is empty if right. KernelBot's tasks use the first and
-    the last.
+    The return value is (bool, text), a bool, or a text that is empty (or None) if the output is
+    right. KernelBot's tasks use the first and the last.
     """
     if isinstance(found, tuple) and len(found) == 2:
         right, text = found

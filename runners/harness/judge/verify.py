@@ -1,4 +1,4 @@
-"""Whether the output of one call is right and its input unchanged."""
+"""Checks that the output of one call is right and its input unchanged."""
 
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
@@ -18,7 +18,8 @@ def verify(
 ) -> None:
     """Refuse a wrong output, or a changed input if the task does not allow that.
 
-    The comparison comes last: by then all was read from the frozen candidate; it may change `data`.
+    The comparison comes last, because it may change `data`. By then everything has been read from
+    the frozen candidate.
     """
     session = seat.session
     with session.lasting("check"):

@@ -1,4 +1,4 @@
-"""The files of one evaluation: the task's private folder, and what the candidate gets."""
+"""The files of one evaluation: the judge's private folder, and the candidate's files."""
 
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from runners.contract.task import TaskDefinition
 
 @contextmanager
 def workspace(task: TaskDefinition) -> Iterator[Path]:
-    """A folder with the task's files, ready for import; deleted afterwards."""
+    """Create a folder with the task's files, ready for import, and delete it at the end."""
     with tempfile.TemporaryDirectory(prefix="judge-") as name:
         folder = Path(name)
         for file_name, text in task.files.items():
@@ -19,6 +19,6 @@ def workspace(task: TaskDefinition) -> Iterator[Path]:
 
 
 def candidate_files(task: TaskDefinition, source: str) -> dict[str, str]:
-    """What the candidate may see: the submission and the shared headers, nothing else."""
+    """Return the files that the candidate may see: the submission and the task's shared files."""
     shared = {name: task.files[name] for name in task.shared_files}
     return {**shared, task.submission_file: source}
