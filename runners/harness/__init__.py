@@ -1,3 +1,3 @@
-"""The program next to the GPU: request on standard input, evaluation on standard output."""
+"""The program next to the GPU: reads requests from stdin and writes evaluations to stdout."""
 
 HARNESS_VERSION = "1.0.0"

@@ -1,4 +1,4 @@
-"""The harness program: enters the sandbox, then judges requests from standard input."""
+"""The harness program: enters the sandbox, then evaluates requests from standard input."""
 
 import argparse
 import os
@@ -8,7 +8,7 @@ from runners.harness.sandbox import outer, view
 
 
 def main() -> int:
-    """Parse the arguments and enter the sandbox before any large import."""
+    """Parse the arguments, enter the sandbox before any large import, and run the harness."""
     parser = argparse.ArgumentParser(prog="python -m runners.harness")
     parser.add_argument("--serve", action="store_true", help="stay warm and answer request lines")
     parser.add_argument("--gpu-index", type=int, help="the one GPU that this process may use")

@@ -13,7 +13,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Self:
-        """The moment `seconds` from now."""
+        """Return the deadline `seconds` from now."""
         return cls(time.monotonic() + seconds)
 
     @property
@@ -24,9 +24,10 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class TimeBudget:
-    """How long timing may take: a kernel that runs past `deadline` has timed out.
+    """How long the timing of one workload may take.
 
-    No round starts that would end after `share`, which leaves time for the other workloads.
+    A kernel that runs past `deadline` has timed out. A round that would end after `share` does not
+    start, which leaves time for the other workloads.
     """
 
     deadline: Deadline

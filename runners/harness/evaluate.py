@@ -1,4 +1,4 @@
-"""One evaluation from request to answer: the steps, in order."""
+"""The steps of one evaluation, from the request to the evaluation that is returned."""
 
 import os
 import secrets
@@ -36,7 +36,10 @@ def evaluate(
     isolation: Isolation,
     report: Callable[[Progress], None],
 ) -> Evaluation:
-    """Judge one submission; `isolation` has the sandbox layers around the harness itself."""
+    """Evaluate one submission; `isolation` has the sandbox layers around the harness itself.
+
+    A VerdictError becomes the evaluation's verdict; StartError and MachineError pass through.
+    """
     begin = time.monotonic()
     report(Progress(stage=Stage.PREPARE))
     files_fd = pack_files(candidate_files(request.task, request.source))
@@ -70,7 +73,7 @@ def evaluate(
 
 
 def plugin(package: ModuleType, name: str) -> ModuleType:
-    """The plugin of that name in a package; VerdictError if this harness has none."""
+    """Return a package's plugin with this name; VerdictError if this harness has none."""
     try:
         return load(package, name)
     except LookupError as error:
@@ -80,9 +83,9 @@ def plugin(package: ModuleType, name: str) -> ModuleType:
 
 
 def require_toolchain(task: TaskDefinition) -> None:
-    """VerdictError if this runner cannot build the submission for the judge to call.
+    """Raise VerdictError if this runner cannot build the submission.
 
-    A task's own program is compiled by its grader, which checks that itself.
+    A task's own program is compiled by the grader `popcorn`, which checks that itself.
     """
     if task.is_program and task.grader is Grader.POPCORN:
         return
@@ -105,7 +108,10 @@ def require_toolchain(task: TaskDefinition) -> None:
 
 
 def choose_device(request: EvaluationRequest) -> bool:
-    """Whether inputs are on the GPU; hides the GPU from a task that is only for the CPU."""
+    """Return whether inputs are on the GPU; hide the GPU from a task that is only for the CPU.
+
+    VerdictError if the task needs a GPU and the runner has none.
+    """
     device = request.task.device
     if request.gpu == CPU or device is Device.CPU:
         os.putenv("CUDA_VISIBLE_DEVICES", "")
@@ -118,7 +124,7 @@ def choose_device(request: EvaluationRequest) -> bool:
 
 
 def nonce_of(request: EvaluationRequest) -> bytes:
-    """The key of the seeds: fresh and secret in a ranked run, public otherwise."""
+    """Return the key of the seeds: secret in a ranked run, public otherwise."""
     if request.mode is not Mode.RANKED:
         return public_nonce(request.task)
     return bytes.fromhex(request.nonce) if request.nonce else secrets.token_bytes(32)

@@ -1,6 +1,6 @@
-"""The warm server: torch imported once, a fresh judge forked for every request.
+"""The warm server: imports torch once and forks a fresh judge for every request.
 
-It never reads a request itself, so no secret of one evaluation can reach the next.
+Only the judge reads the request, so no secret of one evaluation can reach the next.
 """
 
 import gc
@@ -42,19 +42,19 @@ from runners.harness.verdicts import MachineError, VerdictError
 from runners.plugins import load, names
 
 END_OF_INPUT = 64
-"""The exit status of a judge that found no request."""
+"""The exit status of a judge that reached the end of the input."""
 UNFIT = 66
 """The exit status of a judge that found its GPU unfit, and then of the server."""
 NO_EVALUATION = 65
-"""The exit status of a judge whose input is no request, or that could not start a candidate."""
+"""The exit status of a judge without `--serve` if the request is invalid or the machine failed."""
 REQUEST_MAX = 64 << 20
 """The most bytes of a request."""
 GRACE_S = 15.0
-"""Seconds that an evaluation may exceed its limits by: a candidate on a GPU takes some to exit."""
+"""Seconds by which an evaluation may exceed its limits; a candidate on a GPU exits slowly."""
 
 
 def capabilities(isolation: Isolation) -> Capabilities:
-    """What this machine offers; does not create a CUDA context."""
+    """Return what this machine offers, without creating a CUDA context."""
     return Capabilities(
         harness_version=HARNESS_VERSION,
         gpus={CPU: 1},
@@ -68,7 +68,7 @@ def capabilities(isolation: Isolation) -> Capabilities:
 
 
 def _languages() -> tuple[LanguageName, ...]:
-    """The languages whose toolchain is installed, and those whose programs can be compiled."""
+    """Return the languages that this machine can build, alone or as a part of a program."""
     compilers = {"nvcc"} if nvcc.toolchain() else set()
     return tuple(
         each.SPEC.name
@@ -78,10 +78,10 @@ def _languages() -> tuple[LanguageName, ...]:
 
 
 def serve(isolation: Isolation, *, gpu: bool = False) -> int:
-    """Answer request lines on standard input until it ends; returns the exit status."""
+    """Answer request lines on standard input until it ends; return the exit status."""
     adopt_orphans()
     for name in names(graders):
-        load(graders, name)  # otherwise every judge would load it
+        load(graders, name)  # otherwise every judge would import it again
     if not gpu:
         return _serve_all(isolation, None, None)
     with closing(DriverKeepAlive()) as keeper:
@@ -110,14 +110,14 @@ def answer_once(isolation: Isolation) -> int:
 
 
 def _run_judge(body: Callable[[int], int], keeper: DriverKeepAlive | None = None) -> int:
-    """Fork a judge, end all its processes, and return its exit status."""
+    """Fork a judge that runs `body`, wait, end all its processes, and return its exit status."""
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, the whole heap
     judge = os.fork()
     if judge == 0:
         status = 70
         try:
             out = os.dup(1)
-            os.dup2(2, 1)  # what the task's own code prints must not mix with the answer
+            os.dup2(2, 1)  # output of the task's own code must not mix with the answer
             spare_compiler()
             status = body(out)
         except BaseException:  # noqa: BLE001 - the outermost frame of this process
@@ -131,10 +131,10 @@ def _run_judge(body: Callable[[int], int], keeper: DriverKeepAlive | None = None
 
 
 def _sweep(keeper: DriverKeepAlive | None = None) -> None:
-    """Kill and reap all processes that an ended judge has left.
+    """Kill and reap all processes that an exited judge has left.
 
-    TimeoutError if one survives: it would disturb the next timing, and the parent of this server
-    has other means to end it.
+    TimeoutError if one survives, because it would disturb the next timing. The server then exits,
+    and its supervisor ends everything below it.
     """
     if not kill_others(os.getpid(), keeper.living if keeper else ()):
         raise TimeoutError(f"what a judge left still runs after {KILL_S:.0f} s of killing")
@@ -146,11 +146,11 @@ def _sweep(keeper: DriverKeepAlive | None = None) -> None:
 
 
 def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = None) -> int:
-    """Judge the next request.
+    """Evaluate the next request and return the judge's exit status.
 
     Before it arrives, start a template process and check the state of the GPUs, if there are any.
     """
-    template = fork_template()  # before the request is read: it must not know it
+    template = fork_template()  # before the request is read, so the template cannot contain it
     adopt_orphans()
     health = Health() if cards is None else examine(cards)
     _emit(out, b'{"health": %s}' % health.model_dump_json().encode())
@@ -209,7 +209,7 @@ def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _read_line(fd: int) -> bytes:
-    """One line; b"" at the end of input or if it is longer than `REQUEST_MAX`."""
+    """Return one line; b"" at the end of the input or if the line is longer than `REQUEST_MAX`."""
     parts: list[bytes] = []
     size = 0
     while part := os.read(fd, 1 << 20):

@@ -1,4 +1,4 @@
-"""How grading ends: with a verdict that stops it, or with a result."""
+"""How grading ends: exceptions that carry a verdict, and the result of all cases."""
 
 import signal
 import traceback
@@ -14,9 +14,9 @@ _T = TypeVar("_T")
 
 
 class VerdictError(Exception):
-    """Raised to end the evaluation with `verdict`; `message` may be shown in public modes.
+    """Ends the evaluation with `verdict`; `message` may be shown to the submitter in public modes.
 
-    `stage` is set if only the code that raises it knows the stage.
+    `stage` is set only if the code that catches it cannot know the stage.
     """
 
     def __init__(self, verdict: Verdict, message: str, stage: Stage | None = None) -> None:
@@ -31,14 +31,17 @@ class MachineError(Exception):
 
 
 def ruling_of_end(status: int) -> VerdictError:
-    """The verdict for a candidate's exit; `status` is from `os.waitstatus_to_exitcode`."""
+    """Return the verdict for a candidate's exit.
+
+    `status` is what `os.waitstatus_to_exitcode` returns: negative for a signal.
+    """
     if status >= 0:
         return VerdictError(Verdict.CRASHED, f"the process exited with status {status}")
     if status == -signal.SIGKILL:
         return VerdictError(Verdict.MEMORY_EXCEEDED, "the system killed the process for memory")
     if status == -signal.SIGXFSZ:
         return VerdictError(Verdict.OUTPUT_EXCEEDED, "a file grew beyond the limit")
-    names = {int(each): each.name for each in signal.Signals}  # real-time signals have none
+    names = {int(each): each.name for each in signal.Signals}  # real-time signals have no name
     name = names.get(-status, f"signal {-status}")
     return VerdictError(Verdict.CRASHED, f"the process was killed by {name}")
 
@@ -65,7 +68,7 @@ STAGES = {
 
 @dataclass(slots=True)
 class GradingResult:
-    """The result of grading: the verdict, the stage that it is for, and every case."""
+    """The result of grading: the verdict, the stage that caused it, and every case."""
 
     verdict: Verdict = Verdict.PASSED
     stage: Stage | None = None
@@ -78,7 +81,7 @@ class GradingResult:
         return self.verdict is Verdict.PASSED
 
     def fail(self, stage: Stage, ruling: VerdictError) -> None:
-        """Record in which stage and how the evaluation ended."""
+        """Record the verdict and the stage with which the evaluation ended."""
         self.verdict, self.message = ruling.verdict, ruling.message
         self.stage = ruling.stage or stage
 
