@@ -1,8 +1,9 @@
 """`torch.use_deterministic_algorithms` without importing torch's compiler.
 
-Torch imports its compiler only to set one flag there, which takes seconds. Public tasks call the
-function around each reference, so every process that compares outputs would pay for that. Importing
-the compiler once in the template would ignore the settings that submissions make before its import.
+Torch's own function imports torch's compiler, which takes seconds, only to set one flag there.
+Public tasks call the function around each reference, so every process that compares outputs would
+pay for that. An import in the template is no solution, because the compiler would then ignore
+settings that submissions make before they import it.
 """
 
 import functools
@@ -19,15 +20,15 @@ _FLAG = "TORCHINDUCTOR_DETERMINISTIC"
 def spare_compiler() -> None:
     """Make `torch.use_deterministic_algorithms` import nothing, here and in forks of this process.
 
-    If the compiler is loaded already, its flag is set as usual. If it is imported later, it reads
+    If the compiler is already imported, its flag is set as usual. If it is imported later, it reads
     the flag from the environment.
     """
-    whole = torch.use_deterministic_algorithms
+    original = torch.use_deterministic_algorithms
 
-    @functools.wraps(whole)
+    @functools.wraps(original)
     def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:  # noqa: FBT001 - as torch has it
         if _COMPILER in sys.modules:
-            whole(mode, warn_only=warn_only)
+            original(mode, warn_only=warn_only)
             return
         strictness = "warn" if warn_only else "error"
         torch.set_deterministic_debug_mode(strictness if mode else "default")

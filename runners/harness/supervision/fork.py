@@ -39,19 +39,19 @@ _ALTERING = (
     "verbose",
     "warn_default_encoding",
 )
-"""Python flags that change what a script does; an evaluation never has them."""
+"""Python flags that change what a script does; the Python of an evaluation has none of them."""
 _READ_AT_IMPORT = re.compile(
     r"\b(?:OMP|GOMP|KMP|MKL|MKLDNN|DNNL|ONEDNN|OPENBLAS|BLIS|ATEN|NPY|NUMPY|MALLOC|LD|TRITON)_"
     r"|\bPYTHON[A-Z]|\b(?:PY)?TORCH(?!_CHECK|_CUDA_ARCH|_EXTENSION|_LIBRARY|_NCCL|_SYMM)[A-Z]*_[A-Z]"
 )
-"""Settings that torch or Python reads while loading; a fork would ignore them."""
+"""Environment variables that torch or Python reads at its start; a fork would ignore them."""
 
 
 _SPAWNS = "multiprocessing"
 
 
 def pack(order: Program) -> tuple[int, int]:
-    """Put the order and its environment into sealed memory files; returns their descriptors.
+    """Put the program and its environment into sealed memory files; return their descriptors.
 
     The template passes them on and never reads them, because the environment contains a seed.
     """
@@ -74,7 +74,7 @@ def _content(fd: int) -> bytes:
 
 
 def enter(order_fd: int, environment: int, lines: Lines) -> None:
-    """Run the evaluation of an order in a fresh fork of the template; never returns."""
+    """Run a task's evaluation in this fresh fork of the template; never returns."""
     order = _ORDER.validate_json(_content(order_fd))
     program.become(
         order, lines, lambda: _run(order, environment, lines), kept=frozenset({environment})
@@ -83,18 +83,22 @@ def enter(order_fd: int, environment: int, lines: Lines) -> None:
 
 def fits(files: Mapping[str, str]) -> bool:
     """Whether a script with these files behaves here as in a new interpreter."""
-    usual = sys.flags.hash_randomization and not any(getattr(sys.flags, it) for it in _ALTERING)
-    told = bool(sys.warnoptions or sys._xoptions)
+    usual_flags = sys.flags.hash_randomization and not any(
+        getattr(sys.flags, it) for it in _ALTERING
+    )
+    has_options = bool(sys.warnoptions or sys._xoptions)
     shadowed = {Path(name).parts[0].split(".")[0] for name in files} & sys.modules.keys()
-    early = any(_READ_AT_IMPORT.search(text) for text in files.values())
-    return bool(usual and renew.search_path() and not (told or shadowed or early))
+    reads_settings = any(_READ_AT_IMPORT.search(text) for text in files.values())
+    return bool(
+        usual_flags and renew.search_path() and not (has_options or shadowed or reads_settings)
+    )
 
 
 def _run(order: Program, environment: int, lines: Lines) -> None:
     warm = fits(order.files)
     if warm and os.getpid() == 1 and any(_SPAWNS in text for text in order.files.values()):
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
-        fork_server.found()  # before the environment is set: it must not know it
+        fork_server.found()  # before the environment is set, because its seed must stay unknown
     os.environ.update(json.loads(_content(environment)))
     if not warm:
         program.execute(order.command)
@@ -104,7 +108,7 @@ def _run(order: Program, environment: int, lines: Lines) -> None:
 
 
 def _launch(arguments: list[str]) -> None:
-    """Run a script like `kernelbot/launch.py`."""
+    """Run a script as `kernelbot/launch.py` does."""
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     sys.path[0] = os.getcwd()  # noqa: PTH109 - a string is wanted
     sys.argv = arguments

@@ -3,8 +3,8 @@
 KernelBot's tasks run a submission in a worker that `multiprocessing` spawns: a new interpreter,
 which imports torch again. The fork server is forked from the evaluation's process, in the same
 sandbox, before that process has read its secrets or any file of the task. On request it forks a
-worker, which inherits exactly what `exec` would leave and becomes a child of the evaluation. No
-other process can read the fork server's memory. Without a fork server, workers are executed.
+worker, which inherits only what `exec` would leave and becomes a child of the evaluation. No other
+process can read the fork server's memory. Without a fork server, workers are executed as usual.
 """
 
 import ctypes
@@ -29,14 +29,14 @@ FORK = "--multiprocessing-fork"
 _FRAME_MAX = 128 << 10
 _FDS_MAX = 128
 _ANSWER_S = 30.0
-"""How long a worker may take to be forked on a busy machine."""
+"""Seconds for the fork server to fork a worker on a busy machine."""
 _STREAMS = (0, 1, 2)
 
 Spawn = Callable[..., int]
 
 
 def found() -> None:
-    """Start the fork server and make `multiprocessing` use it; for PID 1, which has one thread."""
+    """Start the fork server and make `multiprocessing` use it; only for PID 1 with one thread."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:
         try:
@@ -45,8 +45,8 @@ def found() -> None:
         finally:
             os._exit(0)
     theirs.close()
-    nursery = ForkServer(ours, multiprocessing.util.spawnv_passfds)
-    multiprocessing.util.spawnv_passfds = nursery.spawn  # type: ignore[assignment]
+    server = ForkServer(ours, multiprocessing.util.spawnv_passfds)
+    multiprocessing.util.spawnv_passfds = server.spawn  # type: ignore[assignment]
 
 
 class ForkServer:
@@ -60,20 +60,20 @@ class ForkServer:
         self.lock = threading.Lock()
 
     def spawn(self, path: bytes | str, line: Sequence[bytes | str], kept: Iterable[int]) -> int:
-        """Start a Python program for `multiprocessing`; returns its process id.
+        """Start a Python program for `multiprocessing`; return its process id.
 
         The fork server forks it, unless this process has changed what a worker would inherit.
         """
         kept = sorted(set(kept))
         try:
-            if self._may_bear(path, line):
+            if self._can_fork(path, line):
                 return self._ask(line, (*_STREAMS, *kept))
         except (OSError, ValueError):
             self.link.close()
         return self.execute(path, line, kept)
 
-    def _may_bear(self, path: bytes | str, line: Sequence[bytes | str]) -> bool:
-        """Whether it is a worker of PID 1 that would inherit the same state as the fork server."""
+    def _can_fork(self, path: bytes | str, line: Sequence[bytes | str]) -> bool:
+        """Whether this starts a worker of PID 1 that would inherit the fork server's state."""
         worker = os.fsdecode(path) == sys.executable and line[-1] == FORK
         return worker and os.getpid() == 1 and self.before == _inherited()
 
@@ -135,7 +135,7 @@ def _serve(link: socket.socket) -> None:
 
 def _become_worker(frame: bytes, fds: list[int], writer: int) -> None:
     try:
-        isolate.leave_parent(lambda pid: _tell(writer, pid))
+        isolate.leave_parent(lambda pid: _send_pid(writer, pid))
         request = json.loads(frame)
         _place(fds, request["numbers"])
         environment = (each.partition("=") for each in request["environment"])
@@ -152,7 +152,7 @@ def _become_worker(frame: bytes, fds: list[int], writer: int) -> None:
         os._exit(1)
 
 
-def _tell(writer: int, pid: int) -> None:
+def _send_pid(writer: int, pid: int) -> None:
     os.write(writer, str(pid).encode())
 
 

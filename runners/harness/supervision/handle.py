@@ -1,4 +1,4 @@
-"""The judge's handle of one candidate: start it, send a request, time the answer, kill it."""
+"""The judge's handle of one candidate: starts it, sends requests, times replies and kills it."""
 
 import functools
 import os
@@ -80,22 +80,22 @@ WATCH_S = 0.1
 """Interval in seconds at which a waiting judge checks a candidate's memory, output and deadline."""
 
 START_S = 30.0
-"""How long a candidate may take to start; only trusted code runs until then."""
+"""Seconds for a candidate to start; only trusted code runs until then."""
 
 DYING_S = 10.0
-"""How long a process may take to end after it has closed its sockets: on a GPU over a second."""
+"""Seconds for a process to exit after it has closed its sockets; on a GPU over one is usual."""
 
 LATE_S = 2.0
-"""How long that wait may exceed the deadline, and how long after the last frame the work on the GPU
-may take to finish."""
+"""Seconds by which the wait for an exit may exceed the deadline, and seconds after the last frame
+until the work on the GPU must be done."""
 
 
 class StartError(Exception):
-    """A candidate did not start: an internal error, because no submitted code had run yet."""
+    """A candidate did not start. This is an internal error, because no submitted code had run."""
 
 
 class CandidateHandle:
-    """One candidate process, frozen except while it works on a request or is trusted to run."""
+    """One candidate process, frozen except while it executes a request or before the submission."""
 
     def __init__(
         self,
@@ -126,8 +126,8 @@ class CandidateHandle:
             welcome = self._meet(Deadline.after(START_S))
         except (OSError, ValidationError, StartError) as error:
             self.end()
-            said = self.printed.text.decode(errors="replace")
-            raise StartError(f"a candidate did not start: {error}\n{said}") from error
+            printed = self.printed.text.decode(errors="replace")
+            raise StartError(f"a candidate did not start: {error}\n{printed}") from error
         self._watch()
         return welcome
 
@@ -164,29 +164,30 @@ class CandidateHandle:
 
     def ask(self, order: bytes, deadline: Deadline) -> Exchange:
         """Send a request to the frozen candidate, let it run, and freeze it when it has replied."""
-        with self._ruling(deadline):
-            self._refuse_unasked()
-            return self._answered(order, deadline)
+        with self._as_verdicts(deadline):
+            self._refuse_unrequested()
+            return self._timed_reply(order, deadline)
 
     def step(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> Exchange:
-        """Let the candidate prepare for a request, freeze it, write its input, and time the rest.
+        """Let the candidate prepare a call, freeze it, write its input, and time the call.
 
-        The window begins before the input can be read and ends when every thread is frozen.
+        The window begins before the candidate can read the input and ends when every thread is
+        frozen.
         """
-        with self._ruling(deadline):
-            self._refuse_unasked()
+        with self._as_verdicts(deadline):
+            self._refuse_unrequested()
             self.orders.sendall(order)
             self.process.resume()
             frame = self._await_frame(deadline)
             self.process.freeze()
             if frame != READY_FRAME:
-                self._judged(frame)
+                self._checked_reply(frame)
                 raise VerdictError(Verdict.DISALLOWED, "the candidate answered out of turn")
-            self._refuse_unasked()
+            self._refuse_unrequested()
             write()
-            return self._answered(GO_FRAME, deadline)
+            return self._timed_reply(GO_FRAME, deadline)
 
-    def _answered(self, order: bytes, deadline: Deadline) -> Exchange:
+    def _timed_reply(self, order: bytes, deadline: Deadline) -> Exchange:
         self.orders.sendall(order)
         used = self.process.cpu_ns()
         begin = time.perf_counter_ns()
@@ -195,26 +196,26 @@ class CandidateHandle:
         end = self.process.freeze()
         used = self.process.cpu_ns() - used
         self._enforce(deadline)
-        return Exchange(end - begin, self._judged(frame), used)
+        return Exchange(end - begin, self._checked_reply(frame), used)
 
     def race(self, order: bytes, deadline: Deadline, turn: DeviceCall) -> Exchange:
-        """Let the candidate queue its work, release the input, and wait for the captured answer.
+        """Let the candidate queue its work, release the input, and wait until the output is copied.
 
-        The GPU measures the window of `turn`, so this code does not count. The candidate is frozen
-        afterwards.
+        The GPU measures the window of `turn`, so the time of this code does not count. The
+        candidate is frozen afterwards.
         """
-        with self._ruling(deadline):
-            self._refuse_unasked()
+        with self._as_verdicts(deadline):
+            self._refuse_unrequested()
             self.orders.sendall(order)
             self.process.resume()
             patience = Deadline.after(turn.patience_s)
             first = self._until(lambda: False, patience, deadline, WATCH_S)
-            turn.queued(self._judged(first) if first else None)
+            turn.queued(self._checked_reply(first) if first else None)
             turn.release()
             if first is None:
-                self._judged(self._await_frame(deadline))
+                self._checked_reply(self._await_frame(deadline))
             last = None if turn.told else self._until(turn.over, deadline, deadline)
-            reply = self._judged(last or self._await_frame(deadline))
+            reply = self._checked_reply(last or self._await_frame(deadline))
             if turn.told:
                 turn.take(reply)
             self._confirm_over(turn, deadline)
@@ -225,7 +226,7 @@ class CandidateHandle:
     def _until(
         self, done: Callable[[], bool], patience: Deadline, deadline: Deadline, wait_s: float = 0.0
     ) -> bytes | None:
-        """Poll every `wait_s` seconds until it is done, patience ends, or a frame arrives."""
+        """Poll every `wait_s` seconds until `done()`, the end of `patience`, or a frame."""
         while not done() and (left := patience.remaining) > 0:
             frame = self._look(deadline, min(wait_s, left))
             if frame is not None:
@@ -241,11 +242,11 @@ class CandidateHandle:
             )
 
     def verify_frozen(self, deadline: Deadline) -> None:
-        """Refuse a candidate that ran after it was frozen: it may have changed what was read."""
-        with self._ruling(deadline):
+        """Refuse a candidate that ran after it was frozen, because its output may have changed."""
+        with self._as_verdicts(deadline):
             self.process.verify_frozen()
 
-    def _judged(self, frame: bytes) -> CandidateReply:
+    def _checked_reply(self, frame: bytes) -> CandidateReply:
         reply = CandidateReply.model_validate_json(frame)
         self.printed.drain()
         if reply.status is not Status.DONE:
@@ -253,7 +254,7 @@ class CandidateHandle:
         return reply
 
     @contextmanager
-    def _ruling(self, deadline: Deadline) -> Iterator[None]:
+    def _as_verdicts(self, deadline: Deadline) -> Iterator[None]:
         """Turn every failure of a candidate into its verdict."""
         try:
             yield
@@ -269,7 +270,7 @@ class CandidateHandle:
                 Verdict.DISALLOWED, "the candidate does not read its orders"
             ) from error
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise self._ruling_of_hang_up(deadline) from error
+            raise self._verdict_of_closed_socket(deadline) from error
 
     def _look(self, deadline: Deadline, wait_s: float = 0.0) -> bytes | None:
         """Wait `wait_s` seconds for a frame; raise if the candidate has exited or broke a limit."""
@@ -288,7 +289,7 @@ class CandidateHandle:
         self._enforce(deadline)
         return None
 
-    def _refuse_unasked(self) -> None:
+    def _refuse_unrequested(self) -> None:
         try:
             frame = self.orders.recv(1)
         except BlockingIOError:
@@ -316,8 +317,8 @@ class CandidateHandle:
                 Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used"
             )
 
-    def _ruling_of_hang_up(self, deadline: Deadline) -> VerdictError:
-        # A dying process closes its sockets a moment before it can be waited for.
+    def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
+        # An exiting process closes its sockets shortly before it can be waited for.
         wait = min(DYING_S, max(0.0, deadline.remaining) + LATE_S)
         select.select([self.process.pidfd], [], [], wait)
         try:
@@ -327,7 +328,7 @@ class CandidateHandle:
         return VerdictError(Verdict.DISALLOWED, "the candidate closed its line to the judge")
 
     def close(self) -> None:
-        """Kill the candidate with everything it started and close its descriptors."""
+        """Kill the candidate and everything that it started, and close its descriptors."""
         if self.subject is None and self.orders.fileno() >= 0:
             with suppress(StartError):
                 _ = self.welcome  # its process id is needed to kill it

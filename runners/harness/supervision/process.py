@@ -1,4 +1,4 @@
-"""A candidate's process as the judge sees it: freeze it, read its memory, watch it, kill it."""
+"""A candidate's process: the judge freezes it, reads its memory, checks it and kills it."""
 
 import ctypes
 import os
@@ -22,13 +22,13 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _EVENTS = os.WSTOPPED | os.WCONTINUED
 
 STOP_S = 2.0
-"""How long a process may take to freeze."""
+"""Seconds for a process to freeze."""
 _QUICK_S = 5e-3
 RESTING_NS = 50_000
-"""CPU time that a frozen process and its descendants may use together: on a busy machine a thread
-that was interrupted while stopping needs some to finish."""
+"""The most CPU time in ns that a frozen process and its descendants may use together. On a busy
+machine, a thread that was interrupted while it stopped needs some to finish."""
 STOP_ROUNDS = 1000
-"""How often descendants are checked until all of them are frozen."""
+"""The most checks of the descendants until all of them must be frozen."""
 
 
 class _Span(ctypes.Structure):
@@ -36,7 +36,7 @@ class _Span(ctypes.Structure):
 
 
 class ProcessGoneError(Exception):
-    """The process ended; `status` is its wait status as `os.waitstatus_to_exitcode` gives it."""
+    """The process ended; `status` is what `os.waitstatus_to_exitcode` returns for it."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"the process ended with {status}")
@@ -48,7 +48,7 @@ class CandidateRanError(Exception):
 
 
 class UnreadableError(Exception):
-    """The candidate described memory that it does not have."""
+    """The candidate described an output that cannot be read from its memory."""
 
 
 def adopt_orphans() -> None:
@@ -63,8 +63,8 @@ def keep_freed_memory() -> None:
 
 
 def _stop_threads(pid: int) -> None:
-    # One signal a thread: a stop for the whole process waits until some thread is scheduled,
-    # while a busy one runs on for milliseconds.
+    # One signal per thread: a stop signal to the process takes effect only when the thread that
+    # received it is scheduled, and a busy thread continues for milliseconds.
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names only, and fast
             _LIBC.syscall(_TGKILL, pid, int(thread), int(signal.SIGSTOP))
@@ -81,7 +81,7 @@ def _cpu_ns(pid: int) -> int:
 
 
 class CandidateProcess:
-    """One process with everything that it started."""
+    """One process and its descendants."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -90,16 +90,19 @@ class CandidateProcess:
         self.loose = False
         """Whether it may run between requests, because no submitted code is in it."""
         self.strays: tuple[int, ...] = ()
+        """The descendants at the last freeze."""
         self.stopped: frozenset[int] = frozenset()
-        """Those of them that were stopped, not exiting, when all were frozen."""
+        """The processes that were stopped, not exiting, when all were frozen."""
         self.used_at: dict[int, int] = {}
+        """Process id -> CPU time in ns when it was frozen or last checked."""
         self.ran_while_frozen = 0
+        """How many checks found more CPU time than `RESTING_NS` used while frozen."""
         self.reaped = False
 
     def freeze(self) -> int:
         """Stop every thread of the process and of its descendants, and wait until they are stopped.
 
-        Return the moment, by `time.perf_counter_ns`, at which the last one was seen stopped. Raise
+        Return the time of `time.perf_counter_ns` at which the last one was seen stopped. Raise
         CandidateRanError if they do not stop. A `loose` process is not stopped.
         """
         if self.frozen or self.loose:
@@ -117,28 +120,28 @@ class CandidateProcess:
     def _await_stop(self) -> None:
         # There is a deadline because a thread inside vfork cannot be stopped.
         begin = time.monotonic()
-        while not self._tells(os.WSTOPPED):
+        while not self._has_event(os.WSTOPPED):
             waited = time.monotonic() - begin
             if waited < _QUICK_S:
                 os.sched_yield()
                 continue
             if waited > STOP_S:
                 raise CandidateRanError("a thread did not stop")
-            for pid in (self.pid, *descendants(self.pid)):  # one of them may wake another
+            for pid in (self.pid, *descendants(self.pid)):  # one of them may resume another
                 _stop_threads(pid)
             select.select([], [], [], 1e-3)
 
-    def _tells(self, events: int) -> bool:
+    def _has_event(self, events: int) -> bool:
         """Whether the process was stopped or resumed since the last call.
 
-        The kernel reports each of these events once. After a stop was reported, nothing may be
-        reported until we resume the process ourselves, so this needs no guess.
+        The Linux kernel reports each of these events once. After a stop, it reports another event
+        only if something other than the judge resumed the process.
         """
         self.check()
         try:
             return os.waitid(os.P_PIDFD, self.pidfd, events | os.WNOHANG) is not None
         except ChildProcessError:
-            return False  # it has just exited, which the next check reports
+            return False  # the process has just exited, which the next check reports
 
     def _stop_all(self) -> int:
         for _ in range(STOP_ROUNDS):
@@ -146,7 +149,9 @@ class CandidateProcess:
             running = [pid for pid, found in states.items() if found - set("TtZX")]
             self.stopped = frozenset(pid for pid, found in states.items() if found & set("Tt"))
             end = time.perf_counter_ns()
-            if not running and not self._tells(_EVENTS):  # one of them may have woken the first
+            if not running and not self._has_event(
+                _EVENTS
+            ):  # a descendant may have resumed the process
                 return end
             for pid in running:
                 _stop_threads(pid)
@@ -157,17 +162,18 @@ class CandidateProcess:
     def verify_frozen(self) -> None:
         """Raise CandidateRanError if a process was resumed, started or ended since the freeze.
 
-        A stop can be undone from inside, by a timer whose signal is SIGCONT or by a child. What the
-        process started is not the judge's child: it ran if it has ended, because a stopped process
-        cannot exit, or if it used CPU time. A busy machine can look like the latter, so that is
-        only counted, in `ran_while_frozen`.
+        A stop can be undone from inside, by a timer whose signal is SIGCONT or by a child. The
+        kernel reports no events of descendants, because they are not the judge's children. A
+        descendant ran if it has ended, because a stopped process cannot exit, or if it used CPU
+        time. On a busy machine a stopped one can also use some, so that is only counted, in
+        `ran_while_frozen`.
         """
         if not self.frozen:
             return
         started = set(descendants(self.pid)) - self.used_at.keys()
         used = {pid: _cpu_ns(pid) for pid in self.used_at}
         ended = any(used[pid] < self.used_at[pid] for pid in self.stopped)
-        if self._tells(_EVENTS) or started or ended:
+        if self._has_event(_EVENTS) or started or ended:
             raise CandidateRanError("it ran while it was frozen")
         more = sum(max(0, used[pid] - before) for pid, before in self.used_at.items())
         self.ran_while_frozen += more > RESTING_NS
@@ -191,23 +197,23 @@ class CandidateProcess:
                 continue
 
     def check(self) -> None:
-        """Raise ProcessGoneError when the process has ended."""
+        """Raise ProcessGoneError if the process has ended."""
         found = os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if found is not None:
             exited = found.si_code == os.CLD_EXITED
             raise ProcessGoneError(found.si_status if exited else -found.si_status)
 
     def address_of(self, name: str) -> int:
-        """Return where the process has mapped the memory file `name`; 0 if it has not."""
+        """Return the address at which the process has mapped the memory file `name`; 0 if none."""
         for line in Path(f"/proc/{self.pid}/maps").read_text().splitlines():
             if f"/memfd:{name} " in f"{line} ":
                 return int(line.split("-", 1)[0], 16)
         return 0
 
     def read(self, node: TensorNode, most: int) -> torch.Tensor:
-        """Copy a tensor out of the process, which must be frozen; at most `most` bytes.
+        """Return a copy of a tensor of the process, which must be frozen.
 
-        Raises UnreadableError when the node names memory that is not there.
+        UnreadableError if it has more than `most` bytes, or if the memory does not exist.
         """
         dtype = DTYPES.get(node.dtype)
         if dtype is None or len(node.shape) != len(node.stride):
@@ -217,7 +223,7 @@ class CandidateProcess:
         flat = torch.empty(node.span, dtype=dtype)
         try:
             shown = flat.as_strided(node.shape, node.stride)
-        except RuntimeError as error:  # an empty tensor may still have an absurd shape
+        except RuntimeError as error:  # an empty tensor may still have an impossible shape
             raise UnreadableError(f"the output cannot be laid out: {error}") from error
         self._copy(flat, node.address)
         return bits(shown).contiguous().view(dtype)
@@ -240,9 +246,9 @@ class CandidateProcess:
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def kill(self) -> None:
-        """Kill the process and wait; as PID 1 of its namespace it takes every descendant with it.
+        """Kill the process and its descendants, and wait for their exits.
 
-        Raise TimeoutError if it, or without a namespace a descendant, does not exit.
+        TimeoutError if one does not exit.
         """
         if self.reaped:
             return

@@ -1,7 +1,7 @@
 """Resets a fork to the state of a new Python interpreter, except for the imported modules.
 
-Two forks must not share random state. They must not run the parent's exit handlers, and must keep
-nothing of its environment, streams or working folder.
+Two forks must not share random state. They must not run the parent's exit handlers or use its
+environment, streams or working folder.
 """
 
 import atexit
@@ -28,9 +28,9 @@ from pathlib import Path
 import torch
 
 _OWN = __name__.partition(".")[0]
-_KEPT: list[object] = []
+_ALIVE: list[object] = []
 """Objects of the parent, kept alive here because freeing them would run their finalizers."""
-_ending = types.SimpleNamespace(status=1)
+_exit_state = types.SimpleNamespace(status=1)
 """The exit status of the script."""
 _NOT_FLUSHED = 120
 """Python's exit status if flushing its output failed."""
@@ -50,7 +50,7 @@ def search_path() -> list[str]:
 
 
 def renew(command: Sequence[str]) -> None:
-    """Reset this process, with its current folder and environment.
+    """Reset this process; `os.environ` and the current folder stay as they are.
 
     `command` is the command line that would have been executed.
     """
@@ -59,9 +59,9 @@ def renew(command: Sequence[str]) -> None:
     _renew_streams()
     _renew_signals()
     _renew_hooks()
-    _forget_endings()
+    _replace_exit_handlers()
     _renew_multiprocessing()
-    _draw_anew()
+    _reseed()
     sys.path[:] = ["", *search_path()]
     sys.orig_argv[:] = command
     importlib.invalidate_caches()
@@ -74,10 +74,10 @@ def interpret(code: str, names: Mapping[str, object]) -> None:
     The code cannot import modules of the harness by accident.
     """
     hidden = [each for each in sys.modules if each.partition(".")[0] == _OWN]
-    _KEPT.extend(sys.modules.pop(name) for name in ("__main__", *hidden))
+    _ALIVE.extend(sys.modules.pop(name) for name in ("__main__", *hidden))
     sys.modules["__main__"] = types.ModuleType("__main__")
     vars(sys.modules["__main__"]).update(names)
-    _ending.status = _status_of(code)
+    _exit_state.status = _status_of(code)
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
     atexit._run_exitfuncs()
     _end()  # if the script has removed all exit handlers
@@ -86,7 +86,7 @@ def interpret(code: str, names: Mapping[str, object]) -> None:
 def _status_of(code: str) -> int:
     """Run code and return its exit status; prints the traceback if it raised."""
     try:
-        exec(code, vars(sys.modules["__main__"]))  # noqa: S102 - our own words
+        exec(code, vars(sys.modules["__main__"]))  # noqa: S102 - the code is the harness's own
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             return (end.code or 0) & 0xFF
@@ -100,9 +100,9 @@ def _status_of(code: str) -> int:
 
 
 def _flushed() -> bool:
-    """Flush files that were left open; returns whether flushing standard output succeeded.
+    """Flush files that were left open; return whether standard output could be flushed.
 
-    Python does that at finalization, which would take longer here than everything else.
+    Python does that at its finalization, which this process skips because it would take very long.
     """
     for kind in (io.TextIOWrapper, io.BufferedWriter):
         for file in [each for each in gc.get_objects() if issubclass(type(each), kind)]:
@@ -119,10 +119,10 @@ def _flushed() -> bool:
 
 
 def _renew_environment() -> None:
-    """Make the C environment equal to `os.environ`, and keep planted packages out.
+    """Make the C library's environment equal to `os.environ`, and disable user site-packages.
 
-    This process was not started with `-s`, so Python programs that the script starts are told by an
-    environment variable instead.
+    `-s` does that in an executed evaluation. Here an environment variable does it for Python
+    programs that the script starts.
     """
     environment = {**os.environ, "PYTHONNOUSERSITE": "1"}
     os.environ.clear()
@@ -165,14 +165,15 @@ def _renew_hooks() -> None:
     sys.unraisablehook, threading.excepthook = sys.__unraisablehook__, threading.__excepthook__
 
 
-def _forget_endings() -> None:
-    """Drop the parent's exit handlers, such as those that remove its files; keep the libraries'.
+def _replace_exit_handlers() -> None:
+    """Replace the parent's exit handlers, such as those that delete its files, by a new process's.
 
-    Torch's only dump statistics on request.
+    Exit handlers run in reverse order. `_end` exits before those of the parent and of torch; torch's only
+    dump statistics on request.
     """
     finalizers = multiprocessing.util._finalizer_registry  # type: ignore[attr-defined]
     queues = vars(thread)["_threads_queues"]
-    _KEPT.extend((weakref.finalize._registry, dict(finalizers), dict(queues)))  # type: ignore[attr-defined]
+    _ALIVE.extend((weakref.finalize._registry, dict(finalizers), dict(queues)))  # type: ignore[attr-defined]
     weakref.finalize._registry = {}  # type: ignore[attr-defined]  # else folders are removed
     finalizers.clear()
     queues.clear()
@@ -186,8 +187,8 @@ def _forget_endings() -> None:
 
 
 def _end() -> None:
-    """Exit as the last of this process's exit handlers; those that follow are the parent's."""
-    os._exit(_ending.status if _flushed() else _NOT_FLUSHED)
+    """Exit, as the last exit handler of this process; the following ones are the parent's."""
+    os._exit(_exit_state.status if _flushed() else _NOT_FLUSHED)
 
 
 def _renew_multiprocessing() -> None:
@@ -197,8 +198,8 @@ def _renew_multiprocessing() -> None:
     multiprocessing.util._run_after_forkers()  # type: ignore[attr-defined]
 
 
-def _draw_anew() -> None:
-    """Reseed generators that Python does not reseed after a fork: phases must not share them."""
+def _reseed() -> None:
+    """Reseed the generators that Python does not reseed after a fork."""
     torch.default_generator.seed()
     if numpy := sys.modules.get("numpy.random"):
         numpy.seed()

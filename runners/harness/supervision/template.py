@@ -20,23 +20,23 @@ from runners.harness.supervision import fork
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 FDS = 7
-"""Sent with a request: order socket, output pipe, files, builds, arena, and perhaps two device
-buffers."""
+"""The most descriptors of a request: the socket, the output pipe, the files, the builds, the arena,
+and on a GPU two device buffers."""
 _EVALUATION = b"evaluation"
-"""The request for a task's own evaluation; a file sent with it has the order."""
+"""The request for a task's own evaluation; a memory file sent with it has the program."""
 
 
 def serve(link: socket.socket) -> None:
-    """Fork a candidate for each request until the judge hangs up; several may start at once.
+    """Fork a candidate for each request until the judge closes the link; several may start at once.
 
-    Meanwhile it reaps the intermediate processes, which exit as soon as their children run. Until
-    it is reaped, such a process counts against its candidate's process limit.
+    This also reaps the intermediate processes, which exit as soon as their children run. Until it
+    is reaped, such a process counts toward its candidate's process limit.
     """
     starting: set[int] = set()
     while True:
         ready, _, _ = select.select([link.fileno(), *starting], [], [])
         for intermediate in starting.intersection(ready):
-            _collect(intermediate)
+            _reap(intermediate)
             starting.remove(intermediate)
         if link.fileno() not in ready:
             continue
@@ -52,10 +52,10 @@ def serve(link: socket.socket) -> None:
         starting.add(os.pidfd_open(child))
         link.sendall(b"forked")
     for intermediate in starting:
-        _collect(intermediate)
+        _reap(intermediate)
 
 
-def _collect(pidfd: int) -> None:
+def _reap(pidfd: int) -> None:
     os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
     os.close(pidfd)
 
@@ -87,7 +87,7 @@ class TemplateProcess:
         self._ask(encode(enlisted), fds)
 
     def start(self, order: Program, lines: Lines) -> None:
-        """Like `program.start`, in a fork of the template; OSError if the template is gone."""
+        """Start a program in a fork of the template; OSError if the template is gone."""
         packed = fork.pack(order)
         try:
             self._ask(_EVALUATION, [*packed, lines.result, lines.output, lines.status])
@@ -122,7 +122,7 @@ def fork_template() -> TemplateProcess:
 
 
 def pack_files(files: dict[str, str]) -> int:
-    """Put the files that a candidate may see into a sealed memory file; returns its descriptor."""
+    """Put the files that a candidate may see into a sealed memory file; return its descriptor."""
     fd = os.memfd_create("files", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with os.fdopen(os.dup(fd), "wb") as packed:
         packed.write(json.dumps(files).encode())

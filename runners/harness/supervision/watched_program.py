@@ -23,7 +23,7 @@ RESULT_MAX = 1 << 20
 _STATUS_MAX = 64 << 10
 _WATCH_MS = 100
 _AFTER_S = 2.0
-"""How long the pipes of a killed phase may take to reach their end; no writer is left."""
+"""Seconds for the pipes of a killed phase to reach their end; no writer is left then."""
 _PIECE = 1 << 16
 
 Met = Callable[[tuple[str, ...], dict[str, str]], None]
@@ -42,7 +42,7 @@ class _Pipe:
     ended: bool = False
 
     def drain(self) -> None:
-        """Read what is available; raises `excess()` if it is more than the limit."""
+        """Read what is available; raise `excess()` if it is more than the limit."""
         while not self.ended:
             try:
                 piece = os.read(self.reader, _PIECE)
@@ -70,7 +70,7 @@ def _pipe(limit: int, excess: Callable[[], Exception]) -> Iterator[_Pipe]:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a phase ended by itself: its exit status, and what it wrote to its result pipe."""
+    """The end of a phase that was not killed: its exit status and the content of its result pipe."""
 
     status: int
     said: bytes
@@ -82,7 +82,7 @@ class WatchedProgram:
     def __init__(
         self, order: Program, log: bytearray, met: Met, start: Start = program.start
     ) -> None:
-        """`log` receives what it prints, `met` its sandbox layers and the missing ones.
+        """`log` receives what the program prints, `met` its active and missing sandbox layers.
 
         `start` creates the program's process.
         """
@@ -97,12 +97,12 @@ class WatchedProgram:
         self.inherited = held_by(os.getpid())  # memory of a fork of the judge until its exec
 
     def run(self, deadline: Deadline) -> Ended:
-        """Run it to its end; VerdictError if it breaks a limit, StartError if it cannot start."""
+        """Run it to its end; VerdictError if it exceeds a limit, StartError if it cannot start."""
         spared = (*descendants(os.getpid()),)
         output = self.order.limits.output
         with (
-            _pipe(RESULT_MAX, _said_too_much) as result,
-            _pipe(output, lambda: _printed_too_much(output)) as printed,
+            _pipe(RESULT_MAX, _result_too_long) as result,
+            _pipe(output, lambda: _output_too_long(output)) as printed,
             _pipe(_STATUS_MAX, lambda: StartError("its sandbox said too much")) as status,
         ):
             pipes = (result, printed, status)
@@ -131,7 +131,7 @@ class WatchedProgram:
             raise StartError(f"the evaluation did not start: {error}") from error
 
     def _watch(self, pipes: tuple[_Pipe, ...], deadline: Deadline) -> int:
-        """Read the pipes until the process ends; returns its exit status."""
+        """Read the pipes until the process ends; return its exit status."""
         poll = select.poll()
         for pipe in pipes:
             poll.register(pipe.reader, select.POLLIN)
@@ -141,9 +141,9 @@ class WatchedProgram:
                 for pipe in pipes:
                     pipe.drain()
                     if pipe.ended:
-                        _forget(poll, pipe)
+                        _unregister(poll, pipe)
                 self._look(poll, pipes[-1])
-                self._enforce(deadline, begun=pipes[-1].ended)  # the exec closes it
+                self._enforce(deadline, begun=pipes[-1].ended)  # `exec` closes the status pipe
         except ProcessGoneError as gone:
             return gone.status
 
@@ -158,7 +158,7 @@ class WatchedProgram:
         self.subject.check()
 
     def _meet(self, status: _Pipe) -> None:
-        """Process the lines that the status pipe has so far."""
+        """Process the lines that the status pipe has delivered so far."""
         *lines, _ = bytes(status.text).split(b"\n")
         for line in map(json.loads, lines):
             if "pid" in line and self.subject is None:
@@ -186,14 +186,14 @@ class WatchedProgram:
             )
 
     def _end(self, spared: tuple[int, ...]) -> None:
-        """Kill all processes of this phase, whoever has become their parent."""
+        """Kill all processes of this phase, also those whose parent has exited."""
         if self.subject is not None:
             self.subject.kill()
         if not kill_others(os.getpid(), spared):
             raise TimeoutError("a process of the evaluation does not end")
 
 
-def _forget(poll: "select.poll", pipe: _Pipe) -> None:
+def _unregister(poll: "select.poll", pipe: _Pipe) -> None:
     try:
         poll.unregister(pipe.reader)
     except KeyError:
@@ -201,7 +201,7 @@ def _forget(poll: "select.poll", pipe: _Pipe) -> None:
 
 
 def _drain_to_the_end(pipes: tuple[_Pipe, ...]) -> None:
-    """Read what dead processes left in the pipes; a pipe that does not end is a breach."""
+    """Read what killed processes left in the pipes; VerdictError if a pipe does not end."""
     deadline = Deadline.after(_AFTER_S)
     for pipe in pipes:
         pipe.drain()
@@ -212,14 +212,14 @@ def _drain_to_the_end(pipes: tuple[_Pipe, ...]) -> None:
             pipe.drain()
 
 
-def _said_too_much() -> VerdictError:
+def _result_too_long() -> VerdictError:
     return VerdictError(
         Verdict.DISALLOWED,
         f"more than {RESULT_MAX >> 10} KiB were written to the evaluation's line",
     )
 
 
-def _printed_too_much(limit: int) -> VerdictError:
+def _output_too_long(limit: int) -> VerdictError:
     return VerdictError(
         Verdict.OUTPUT_EXCEEDED, f"more than {limit >> 10} KiB were written to stdout or stderr"
     )
