@@ -34,7 +34,7 @@ class Answer:
     """Where the judge expects the output of the current call, and the judge's copy of it."""
 
     def __init__(self, buffers: Buffers, base: int, *, remote: bool) -> None:
-        """`base` is the candidate's address of the shared memory; with `remote` it is on the host."""
+        """`base` is the candidate's address of the shared memory; `remote` means host memory."""
         self.buffers = buffers
         self.base = base
         self.remote = remote

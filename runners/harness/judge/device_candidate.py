@@ -120,7 +120,7 @@ class DeviceCandidate(HostCandidate):
         )
 
     def _hand_over(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
-        """Execute one request in one window; if queued ahead, the first frame locates the output."""
+        """Execute one request in one window; a call queued ahead has its output in the first frame."""
         node = order.value or ScalarNode()
         self._stage(node, value)
         told: list[CandidateReply] = []

@@ -141,7 +141,7 @@ class TaskCode(ABC):
         return largest
 
     def attributing(self, workload: Workload) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Return a context that turns a VerdictError caused by the task's code into `task_error`."""
+        """Return a context that turns a VerdictError of the task's own code into `task_error`."""
         return nullcontext()
 
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:  # noqa: B027
