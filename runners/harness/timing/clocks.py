@@ -1,4 +1,4 @@
-"""From raw windows and claims to confirmed times: the rules of both clocks, as pure functions."""
+"""Turns raw windows and claims into confirmed times, by pure functions over rounds."""
 
 import math
 from statistics import fmean, stdev
@@ -10,7 +10,8 @@ from runners.harness.timing.statistics import Interval, rounds_interval, t_quant
 from runners.harness.verdicts import VerdictError
 
 IDLE_GAP_NS = 4_000.0
-"""How much GPU work a window may hide: a no-op also pays for the time stamps and the last word.
+"""The most GPU work in ns that a window can hide, because a no-op also pays for the time stamps and
+the last word.
 
 Attacks that skip these or poll for them gain 2.8 to 3.8 us (`hostile_cuda` in `tests/exploits`).
 """
@@ -37,11 +38,11 @@ CREDIBLE = 0.95
 """Times below this fraction of the minimum at the card's nominal rates go to `audit`."""
 
 NARROW_NS = 250.0
-"""An interval of a claim on a GPU with this half-width is narrow enough, however short the kernel.
+"""The half-width at which the interval of a claim on a GPU is narrow enough for any kernel.
 
 The medians of rounds differ by about 180 ns whatever the kernel's length, because they depend on
 the addresses of a candidate's memory. A claim is confirmed only to about 4 us. Further rounds to
-time a kernel of 5 us to half a percent would be wasted.
+time a kernel of 5 us to 0.5 % would be wasted.
 """
 
 FLOOR_NS = 1_000.0
@@ -54,12 +55,12 @@ def resolution(rounds: list[Round]) -> float:
 
 
 def _noise(rounds: list[Round]) -> float:
-    within = _together([each.error for each in rounds])
+    within = _combined_error([each.error for each in rounds])
     between = stdev(each.bound for each in rounds) / math.sqrt(len(rounds)) if rounds[1:] else 0.0
     return 3 * max(within, between)
 
 
-def _together(errors: list[float]) -> float:
+def _combined_error(errors: list[float]) -> float:
     """The standard error of the mean of all rounds, from the standard errors of each."""
     return math.sqrt(fmean(error**2 for error in errors) / len(errors))
 
@@ -69,14 +70,14 @@ def _drift(rounds: list[Round]) -> float:
 
 
 def claim_resolution(rounds: list[Round]) -> float:
-    """By how much bound and claim may differ by chance; limits the candidate's own noise."""
-    trusted = 3 * _together([each.trusted_error for each in rounds])
+    """The most by which bound and claim may differ by chance; limits the candidate's own noise."""
+    trusted = 3 * _combined_error([each.trusted_error for each in rounds])
     varied = max(VARIED_NS, VARIED * fmean(each.bound for each in rounds))
     return min(_noise(rounds), trusted + varied) + _drift(rounds)
 
 
 def host_interval(rounds: list[Round]) -> Interval:
-    """The value if the judge's clock decides: the mean of the bounds, with their t interval."""
+    """The published time by the judge's clock: the mean of the bounds and its t interval."""
     bounds = [each.bound for each in rounds]
     centre = max(FLOOR_NS, fmean(bounds))
     if len(bounds) < 2:
@@ -85,11 +86,11 @@ def host_interval(rounds: list[Round]) -> Interval:
 
 
 def device_interval(rounds: list[Round]) -> Interval:
-    """The value on a GPU: the candidate's claims, if the bound confirms them.
+    """The published time on a GPU: the candidate's claims, if the bound confirms them.
 
-    VerdictError if the claim is below `bound - resolution`, or if any single claim is not positive.
-    The number compared with the bound is the published value itself. With another mean of the
-    rounds, uneven claims could pass the check and give a smaller value.
+    VerdictError if the time is below `bound - resolution`, or if any claim is not positive. The
+    published time itself is compared with the bound. With another mean of the rounds, uneven claims
+    could pass the check and give a shorter time.
     """
     if any(each <= 0 for of_round in rounds for each in of_round.claims):
         raise _rejected(0.0, rounds)
@@ -119,8 +120,8 @@ def _rejected(claim: float, rounds: list[Round]) -> VerdictError:
 def audit_of(rounds: list[Round]) -> VerdictError | None:
     """The verdict `audit` for a ranked GPU claim that is neither confirmed nor refuted, or None.
 
-    A claim further below its bound than those of honest kernels may be a false claim of a short
-    kernel. It does not rank until an admin has reviewed it.
+    A claim that is further below its bound than an honest kernel's may be false. It is not ranked
+    until an admin has reviewed it.
     """
     if not claimed(rounds):
         return None
@@ -146,12 +147,12 @@ def beneath(value: float, floor: float | None) -> VerdictError | None:
 
 
 def device_resolution(rounds: list[Round]) -> float:
-    """By how much a claim on a GPU could be too low without being noticed, in ns."""
+    """The most in ns by which a claim on a GPU can be too low without detection."""
     return claim_resolution(rounds) + _hidden(rounds)
 
 
 def _published(rounds: list[Round]) -> float:
-    """The published resolution; includes what a window may hide, whichever clock decides."""
+    """The published resolution; includes what a window can hide, whichever clock decides."""
     return device_resolution(rounds) if claimed(rounds) else resolution(rounds) + _hidden(rounds)
 
 
@@ -161,14 +162,14 @@ def _hidden(rounds: list[Round]) -> float:
 
 
 def claimed(rounds: list[Round]) -> bool:
-    """Whether the value is the candidate's claim; otherwise it is from the judge's clock."""
+    """Whether the published time is the candidate's claim; otherwise it is the judge's clock's."""
     return all(each.claimed for each in rounds)
 
 
 def interval_of(rounds: list[Round]) -> Interval:
-    """The value over all rounds; VerdictError if a claim is not confirmed.
+    """The published time over all rounds.
 
-    Also if the answers came sooner than those of a kernel that does nothing.
+    VerdictError if a claim is not confirmed, or if outputs came sooner than those of a no-op.
     """
     seen = fmean(each.bound for each in rounds)
     resolution_ns = max(FLOOR_NS, _published(rounds))

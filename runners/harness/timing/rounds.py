@@ -1,4 +1,4 @@
-"""One round of timed calls: its raw windows and claims, and what follows from them."""
+"""One round of timed calls: its raw windows and claims, and what is computed from them."""
 
 import math
 from dataclasses import dataclass, field
@@ -7,57 +7,61 @@ from statistics import median
 from runners.harness.timing.statistics import standard_error_of_median
 
 DISTURBED_NS = 50_000.0
-"""A calibration window that is this much longer than those before the import was disturbed: two
-contexts that both compute take turns of milliseconds."""
+"""A calibration window was disturbed if it is longer by this than those before the import. Two
+contexts that both compute alternate in time slices of milliseconds."""
 DRIFT_MOST_NS = 3_000.0
-"""The most by which trusted windows before and during a round may differ; on a quiet GPU they
+"""The most by which calibration windows before and during a round may differ; on a quiet GPU they
 differ by less than 1,000."""
 DRIFT_HOSTED_NS = 20_000.0
-"""The same if a part of the input is copied to host memory in every window: at most 16,000 were
-seen on a busy host, and 44,000 during an attack that leaves copies running."""
+"""The same limit if a part of the input is copied to host memory in every window: at most 16,000
+were measured on a busy host, and 44,000 during an attack that leaves copies running."""
 DRIFT_NOISE = 6
 """The same limit as a multiple of the standard error of the windows before, if that is more."""
 ROUNDS_VOID_MOST = 4
-"""How often a round whose calibration drifts is timed."""
+"""The most times that a round is timed if its calibration drifts each time."""
 BLAMED_MOST = 2
-"""After this many void rounds whose drift ended with the candidate, the candidate is blamed."""
+"""The number of void rounds whose drift ended with the candidate after which it is rejected."""
 LOOKS = 20
-"""The most medians of trusted windows that are taken, once the trusted candidate is alone."""
+"""The most medians of calibration windows that are taken while no other candidate exists."""
 DISCARDS_MOST = 10
-"""How many calls of a round may be repeated; honest kernels on a busy machine rarely need one."""
+"""The most calls of a round that are repeated; honest kernels rarely need one."""
 
 
 @dataclass(slots=True)
 class Round:
-    """The raw numbers of one fresh candidate, all in nanoseconds."""
+    """The raw numbers of one fresh candidate, all in nanoseconds.
+
+    Calibration windows are those of the calibration candidate, which only runs trusted code.
+    """
 
     on_gpu: bool = False
     threads: int = 1
     """How many threads a kernel may use at once."""
     windows: list[float] = field(default_factory=list)
-    """The judge's own clock, from the input's release to the captured output."""
+    """The timed windows by the judge's clock, from the input's release to the captured output."""
     claims: list[float] = field(default_factory=list)
-    """The candidate's clock: precise on a GPU, and forgeable."""
+    """The times by the candidate's clock, which is precise on a GPU, but forgeable."""
     used: list[float] = field(default_factory=list)
     """CPU time of all of the candidate's threads in each window, counted by the Linux kernel."""
     used_beside: list[float] = field(default_factory=list)
-    """CPU time of the trusted candidate in its windows beyond what it reports itself."""
+    """CPU time of the calibration candidate in its windows beyond the time of its kernel."""
     beside: list[float] = field(default_factory=list)
-    """Overhead of a trusted candidate's windows, taken between the timed ones."""
+    """Overheads of the calibration windows between the timed ones."""
     steady: list[float] = field(default_factory=list)
-    """The same before the submission was imported."""
+    """Overheads of the calibration windows before the submission was imported."""
     own: list[float] = field(default_factory=list)
-    """Overheads of this round's own candidate before the submission was imported."""
+    """On a GPU: overheads of this round's own candidate before the submission was imported."""
     told: list[float] = field(default_factory=list)
-    """On a GPU: how long these windows waited for the host part of the answer."""
+    """On a GPU: how long the windows of `own` waited for the host part of the output."""
     claimed: bool = False
-    """On a GPU: whether the claims are the value, because every call was queued ahead."""
+    """On a GPU: whether the claims are published, because every call was queued ahead."""
     remote: bool = False
     """On a GPU: inputs and outputs go through host memory, which lengthens every window."""
     hosted: bool = False
     """On a GPU: a part of the input lies on the host."""
     discarded: int = 0
-    """Calls that were repeated: something ran while all was frozen, or they were late or slow."""
+    """Calls that were repeated: something ran while the candidate was frozen, calibration was
+    disturbed, the call was late, or the GPU was slowed."""
     late: int = 0
     """On a GPU: calls since the last restart that were not queued in time."""
 
@@ -69,36 +73,37 @@ class Round:
             self.used.append(cpu_ns)
 
     def discard(self, why: Exception) -> None:
-        """Discard a disturbed call; raises `why` after more than `DISCARDS_MOST`."""
+        """Discard a disturbed call; raise `why` after more than `DISCARDS_MOST`."""
         self.discarded += 1
         if self.discarded > DISCARDS_MOST:
             raise why
 
     def restart(self) -> None:
-        """Drop the timed calls, because calls are made in another way from now on."""
+        """Drop the timed calls, because calls are no longer queued ahead."""
         self.late = 0
         self.windows.clear()
         self.claims.clear()
 
     @property
     def overhead(self) -> float:
-        """The time of a window beyond the kernel.
+        """The time of a window beyond the kernel's time.
 
         On a GPU it is measured in this candidate before it imports the submission, because each
-        candidate's buffers have other addresses. The trusted candidate's windows show how the
-        machine has changed since. Upward drift counts only up to three standard errors of the
-        initial calibration, so that a submission gains nothing by slowing down calibration.
+        candidate's buffers have other addresses. The calibration windows show how the machine has
+        changed since. Upward drift counts only up to three standard errors of the initial
+        calibration. Otherwise a submission could slow down calibration to make its time look
+        shorter.
         """
-        dearer = min(self.drift, 3 * standard_error_of_median(self.steady))
-        return median(self.own if self.on_gpu else self.steady) + dearer
+        upward_drift = min(self.drift, 3 * standard_error_of_median(self.steady))
+        return median(self.own if self.on_gpu else self.steady) + upward_drift
 
     @property
     def skippable(self) -> float:
         """The part of a window that a hostile candidate could skip and compute in instead.
 
-        On a GPU it is the time in which the trusted candidate sends the host part of an answer;
-        with pinned host memory also the copies in both directions. On the CPU it is the trusted
-        candidate's CPU time for answering.
+        On a GPU it is the time in which trusted code sends the host part of an output; with pinned
+        host memory also the copies in both directions. On the CPU it is the CPU time in which the
+        calibration candidate answers.
         """
         if self.on_gpu:
             told = median(self.told) if self.told else 0.0
@@ -123,11 +128,11 @@ class Round:
 
     @property
     def drift(self) -> float:
-        """The signed change of the trusted windows between calibration and timing."""
+        """The signed change of the calibration windows between before the import and timing."""
         return median(self.beside) - median(self.steady)
 
     def drifts(self, overhead: float) -> bool:
-        """Whether the overhead of trusted windows on a GPU has changed since before the import."""
+        """Whether the overhead of calibration windows on a GPU has changed since the import."""
         quiet = DRIFT_HOSTED_NS if self.hosted else DRIFT_MOST_NS
         most = max(quiet, DRIFT_NOISE * standard_error_of_median(self.steady))
         return self.on_gpu and abs(overhead - median(self.steady)) > most
@@ -149,7 +154,7 @@ class Round:
 
 
 class DisturbedError(Exception):
-    """Something other than the trusted candidate used the GPU during calibration."""
+    """Something other than the calibration candidate used the GPU during calibration."""
 
     def __init__(self, of: Round) -> None:
         super().__init__("the calibration of a round is disturbed")

@@ -1,4 +1,4 @@
-"""How many samples a round has: as many as the policy sets, or as many as are worth their time."""
+"""Decides how many samples a round has: those of the policy, or fewer on a noisy machine."""
 
 import math
 import time
@@ -15,7 +15,7 @@ LEAST = 3
 WORTH_LEAST = 6
 """The least number of samples if there is time; the median of fewer is unreliable."""
 FULL_ROUNDS = 3
-"""This many first rounds have all the samples that the policy sets."""
+"""The number of first rounds that have all samples of the policy."""
 
 
 class Samples:
@@ -34,16 +34,16 @@ class Samples:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Measure the time of all samples of a round, which the block takes."""
+        """Measure the time of the block, which takes all samples of a round."""
         begin = time.monotonic()
         yield
         self.taking_s += time.monotonic() - begin
 
     def learn(self, rounds: list[Round], spent: float) -> None:
-        """On a noisy machine, take no more samples in a round than are worth their time.
+        """On a noisy machine, reduce the next rounds' samples to those that are worth their time.
 
-        There, rounds differ far more than the samples within one. The first `FULL_ROUNDS` rounds,
-        which show that, have as many as the policy sets. `spent` is the last round's duration in
+        There, rounds differ far more than the samples within one. The first `FULL_ROUNDS` rounds
+        measure that with all samples of the policy. `spent` is the last round's duration in
         seconds.
         """
         self.spent_s += spent
@@ -56,11 +56,11 @@ class Samples:
 
 
 def samples_worth(rounds: list[Round], setup: float, sample: float) -> float:
-    """The number of samples per round with which the mean of all rounds gets precise soonest.
+    """The number of samples per round with which the mean of all rounds becomes precise soonest.
 
-    A round costs `setup` and each of its samples `sample`, in the same unit. If rounds differ more
-    than their samples explain, more rounds help and more samples do not. If no more rounds are
-    allowed, this saves time and loses a little precision.
+    A round costs `setup` and each of its samples `sample`, in the same unit of time. If rounds
+    differ more than their samples explain, more rounds help and more samples do not. If no more
+    rounds are allowed, fewer samples save time and lose a little precision.
     Source: two-stage sampling, W. G. Cochran, Sampling Techniques (1977), 10.6.
     """
     squares = [each.error**2 for each in rounds]

@@ -1,4 +1,4 @@
-"""From raw samples to a value with an interval: medians of rounds, t interval of their logs."""
+"""Computes intervals from raw samples: medians of rounds, and the t interval of their logs."""
 
 import math
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def log_interval(values: Sequence[float]) -> Interval:
 
 
 def rounds_interval(rounds: Sequence[Sequence[float]]) -> Interval:
-    """The interval of the medians of rounds; of a single round, that of its samples."""
+    """The interval of the medians of rounds; for a single round, that of its samples."""
     if len(rounds) > 1:
         return log_interval([median(samples) for samples in rounds])
     spread = log_interval(rounds[0])

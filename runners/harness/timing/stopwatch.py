@@ -1,4 +1,4 @@
-"""Rounds of timed calls: fresh candidates, fresh inputs, every output checked.
+"""Rounds of timed calls, with fresh candidates and inputs; every output is checked.
 
 On the CPU a candidate runs only inside its windows. It is frozen while its input is written, while
 its output is read, and during calibration.
@@ -45,15 +45,15 @@ from runners.harness.verdicts import MachineError, VerdictError
 WARM_UPS = 3
 """Untimed calls of a fresh candidate on inputs of the same shapes."""
 CALIBRATIONS = 15
-"""Windows of the trusted candidate before the timed candidate imports the submission."""
+"""Windows of the calibration candidate before the timed candidate imports the submission."""
 HOST_CALIBRATIONS = 5
-"""The same on the CPU, where each writes a whole input: enough for the median to ignore one."""
+"""The same on the CPU, where each one writes a whole input; the median ignores single outliers."""
 SETTLING = 2
 """Windows of a fresh process that are not counted, because they pay for copy-on-write."""
 FLUSH_BYTES = 32 << 20
 """Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 STARTS_MOST = 8
-"""How many candidates start at once on a GPU."""
+"""The most candidates that start at once on a GPU."""
 WORKS_ON = "the kernel works on after its calls"
 SLOWS_ON = "the kernel leaves work running that slows this GPU between its calls"
 CALIBRATED_EVERY = 2
@@ -61,7 +61,7 @@ CALIBRATED_EVERY = 2
 REHEARSALS = 2
 """Untimed calls on a GPU that are queued ahead; the first one may load modules."""
 LATE_MOST = 3
-"""How many calls of a round on a GPU may be late although the rehearsal was not."""
+"""The most calls of a round on a GPU that may be late although the rehearsal was not."""
 MARGIN = 1.3
 """A round starts only if this many times the last round's duration is left."""
 
@@ -85,10 +85,14 @@ class WorkloadTimer:
     def begin(self) -> None:
         """On a GPU, start candidates in the background."""
         if self.session.on_gpu and self.expected is not None:
-            self.lineup.begin(self._wanted(1, 0))
+            self.lineup.begin(self._candidates_needed(1, 0))
 
     def measure(self, allowed: TimeBudget, report: Callable[[int], None]) -> Measurement:
-        """Time rounds until the interval is narrow, the cap is reached or time runs out."""
+        """Time rounds until the interval is narrow, the cap is reached or time runs out.
+
+        VerdictError if an output is wrong or the time is not confirmed; MachineError if the machine
+        is too unsteady. `report` gets the number of rounds after each one.
+        """
         self.deadline, self.share = allowed.deadline, allowed.share
         if self.session.on_gpu and self.expected is None:
             self.expected = self.lineup.expected = self._discover()
@@ -118,9 +122,9 @@ class WorkloadTimer:
     def _prepare(self, others: int, done: int) -> None:
         """On a GPU, start all candidates that are needed before the next precision check."""
         if self.session.on_gpu and not self.lineup.waiting:
-            self.lineup.prepare(self._wanted(others, done))
+            self.lineup.prepare(self._candidates_needed(others, done))
 
-    def _wanted(self, others: int, done: int) -> int:
+    def _candidates_needed(self, others: int, done: int) -> int:
         upto = next((look for look in self.policy.looks if look > done), done + 1)
         return min(STARTS_MOST, others + upto - done)
 
@@ -137,20 +141,20 @@ class WorkloadTimer:
                 with self.lineup.seat() as seat:
                     result = self._round(seat, anchor, done)
             except DisturbedError as error:
-                if error.round.disturbed_by(self._alone(anchor, error.round)):
+                if error.round.disturbed_by(self._overhead_alone(anchor, error.round)):
                     raise MachineError("something else works on this GPU") from error
                 raise VerdictError(Verdict.DISALLOWED, WORKS_ON) from error
             if not result.drifts(median(result.beside)):
                 return result
-            blamed += not result.drifts(self._alone(anchor, result))
+            blamed += not result.drifts(self._overhead_alone(anchor, result))
             if blamed == BLAMED_MOST:
                 raise VerdictError(Verdict.DISALLOWED, SLOWS_ON)
         raise MachineError("this GPU's pace changes too much for any time to be told")
 
-    def _alone(self, anchor: HostCandidate, result: Round) -> float:
-        """Measure a trusted window after every other candidate of this evaluation has exited.
+    def _overhead_alone(self, anchor: HostCandidate, result: Round) -> float:
+        """Measure a calibration window after every other candidate of this evaluation has exited.
 
-        The driver may be busy with a dead candidate's memory for a while, so look repeatedly.
+        The driver may free an exited candidate's memory for a while, so measure repeatedly.
         """
         self.session.beside.close()
         self.lineup.wait_for_exits()
@@ -182,7 +186,7 @@ class WorkloadTimer:
         enough = narrow(rounds, self.policy.half_width)
         if not enough or not claimed(rounds):
             return enough
-        # A claim below the resolution of its confirmation gets more rounds before it is accepted.
+        # A claim that is less than its resolution gets more rounds before it is accepted.
         fine = device_resolution(rounds) <= interval_of(rounds).centre
         return fine and self._audit(rounds) is None
 
@@ -231,9 +235,9 @@ class WorkloadTimer:
     def _sample(self, seat: HostCandidate, anchor: HostCandidate, result: Round) -> None:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 
-        Neither counts unless the candidate stayed frozen from its answer until both were done.
-        Otherwise it could have finished its work after its time, or disturbed the calibration. A
-        busy machine causes the same now and then, so a few such calls are only repeated.
+        Both count only if the candidate stayed frozen from its answer until the end of calibration.
+        Otherwise it could have finished its work after its window, or disturbed the calibration. A
+        busy machine sometimes looks the same, so a few such calls are only repeated.
         """
         ran_while_frozen = seat.handle.process.ran_while_frozen
         exchange = self._call(seat)
@@ -248,7 +252,7 @@ class WorkloadTimer:
         elif touched and result.disturbed_by(anchor.overhead(touched)):
             result.discard(DisturbedError(result))
         elif exchange.late:
-            self._leave_out(seat, result)
+            self._discard_late(seat, result)
         elif reasons := seat.slowed_by():
             result.discarded += 1
             self.session.note_slowed(reasons)
@@ -260,8 +264,8 @@ class WorkloadTimer:
                 result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
 
     @staticmethod
-    def _leave_out(seat: HostCandidate, result: Round) -> None:
-        """Discard a late call; beyond `LATE_MOST` of them, restart without queuing ahead."""
+    def _discard_late(seat: HostCandidate, result: Round) -> None:
+        """Discard a late call; after more than `LATE_MOST`, restart without queuing ahead."""
         result.discarded += 1
         result.late += 1
         if result.late > LATE_MOST:
@@ -269,7 +273,7 @@ class WorkloadTimer:
             result.restart()
 
     def _calibrate(self, seat: HostCandidate, anchor: HostCandidate, result: Round) -> None:
-        """Measure the trusted candidate's overhead, and on a GPU this one's, before the import."""
+        """Measure the overhead of the calibration candidate and, on a GPU, of this candidate."""
         for _ in range(CALIBRATIONS if self.session.on_gpu else HOST_CALIBRATIONS):
             if self.session.on_gpu:
                 touched = self._touch(seat)
@@ -287,7 +291,7 @@ class WorkloadTimer:
             self._flush()
             launch = self.session.launch_of(self.workload)
             exchange = seat.call(Operation.RUN, data, self.expected, self.deadline, launch=launch)
-        if not exchange.late:  # a late call does not count and its output is not read
+        if not exchange.late:  # a late call does not count, and its output is not read
             verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange
 
