@@ -24,7 +24,7 @@ ALIGNMENT = 4096
 
 
 def reach(value: torch.Tensor) -> int:
-    """Bytes from a tensor's first element to the end of its last one."""
+    """Return the bytes from a tensor's first element to the end of its last one."""
     if value.numel() == 0:
         return 0
     steps = ((n - 1) * s for n, s in zip(value.shape, value.stride(), strict=True))
@@ -38,7 +38,10 @@ class Layout:
         self.sizes = {"cpu": 0, "cuda": 0}
 
     def place(self, value: torch.Tensor, device: str | None = None) -> TensorNode:
-        """Give the tensor the next free pages on `device`, by default its own."""
+        """Assign the next free pages of `device`, by default the tensor's own, to the tensor.
+
+        UndescribableError if it cannot be transferred.
+        """
         device = device or value.device.type
         dtype = str(value.dtype).removeprefix("torch.")
         strided = value.layout is torch.strided
@@ -66,14 +69,14 @@ class Plan:
 
 
 def lay_out(value: object) -> Plan:
-    """Plan the memory layout of a value."""
+    """Plan the memory layout of a value; UndescribableError if it cannot be transferred."""
     layout = Layout()
     node = describe(value, layout.place)
     return Plan(node, layout.sizes["cpu"], layout.sizes["cuda"])
 
 
 def compact_description(value: object) -> Node:
-    """Describe a contiguous copy of a value, whatever its own strides."""
+    """Describe a value as if its tensors were contiguous."""
     layout = Layout()
 
     def placed(each: torch.Tensor) -> TensorNode:
@@ -104,7 +107,7 @@ def sealed_memory(name: str, size: int) -> int:
 class Arena:
     """A memory file that the judge owns and a candidate maps; its size can never change.
 
-    It is sparse: only written pages take memory, so it has the size of the largest allowed input.
+    It is as large as the largest allowed input. It is sparse: only written pages take memory.
     """
 
     def __init__(self, size: int) -> None:
@@ -121,14 +124,14 @@ class Arena:
                 self.keep((place.offset or 0) + place.reach)
 
     def keep(self, size: int) -> None:
-        """Count the first `size` bytes as the judge's own memory, whatever they contain."""
+        """Count the first `size` bytes as the judge's own memory, not as the candidate's."""
         self.filled = max(self.filled, -(-size // ALIGNMENT) * ALIGNMENT)
 
     @property
     def hoard(self) -> int:
         """Bytes of memory that the candidate occupies in the file beyond the judge's input.
 
-        Pages that it wrote and then unmapped are not in any process's memory usage.
+        They are counted here because no process's memory usage includes pages that were unmapped.
         """
         return max(0, os.fstat(self.fd).st_blocks * 512 - self.filled)
 

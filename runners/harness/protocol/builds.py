@@ -19,7 +19,7 @@ _READ_ONLY = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
 _COMPILE_THREADS = min(4, len(os.sched_getaffinity(0)))
-"""Compile processes of torch.compile. Its default of one per core exceeds a candidate's process
+"""The number of torch.compile's processes. Its default of one per core exceeds a candidate's process
 limit on a machine with 32 cores, and there are only one or two kernels to compile."""
 
 
@@ -32,7 +32,7 @@ def environment(home: Path) -> dict[str, str]:
         "TORCH_EXTENSIONS_DIR": str(folder / "extensions"),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
         "TORCHINDUCTOR_COMPILE_THREADS": str(_COMPILE_THREADS),
-        "OPENBLAS_NUM_THREADS": "1",  # otherwise importing numpy starts one per core in each
+        "OPENBLAS_NUM_THREADS": "1",  # otherwise every import of numpy starts a thread per core
         "CUDA_CACHE_PATH": str(folder / "cuda"),
     }
 
@@ -73,7 +73,7 @@ def pack(home: Path, fd: int) -> None:
     with os.fdopen(os.dup(fd), "wb") as file, tarfile.open(fileobj=file, mode="w") as archive:
         for path in _files(home / FOLDER):
             entry = archive.gettarinfo(path, str(path.relative_to(home)))
-            # Build tools compare times in nanoseconds, but tar stores a coarser time.
+            # Build tools compare file times in nanoseconds, but tar stores coarser ones.
             entry.pax_headers = {_TIME: str(path.stat().st_mtime_ns)}
             with path.open("rb") as content:
                 archive.addfile(entry, content)
@@ -90,8 +90,8 @@ def unpack(fd: int, home: Path) -> None:
 
     The bytes are untrusted, so any exception of tarfile may be raised.
     """
-    # Mapped, because candidates that start in parallel share the descriptor's position.
-    # Privately, because older Linux kernels refuse a shared mapping of a read-only sealed file.
+    # The file is mapped, because candidates that start in parallel share the descriptor's position.
+    # The mapping is private, because older Linux kernels refuse a shared one of a sealed file.
     with (
         mmap.mmap(fd, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ) as content,
         tarfile.open(fileobj=content, mode="r:") as archive,

@@ -24,13 +24,13 @@ FRAME_MAX = 64 << 10
 
 
 READY_FRAME = b"ready"
-"""From a candidate on the CPU: it has parsed the order and waits for its input."""
+"""From a candidate on the CPU: it has parsed the request and waits for its input."""
 GO_FRAME = b"go"
 """To a candidate on the CPU: the input is there."""
 
 
 class Operation(StrEnum):
-    """What the judge asks of a candidate."""
+    """What the judge requests from a candidate."""
 
     BUILD = "build"
     """Import the submission."""
@@ -41,7 +41,7 @@ class Operation(StrEnum):
     PROFILE = "profile"
     """Call the kernel under torch's profiler and print the table."""
     TOUCH = "touch"
-    """Run the trusted stand-in instead of the kernel, for calibration."""
+    """Run the trusted calibration kernel instead of the submission's."""
 
 
 class CandidateRequest(Wire):
@@ -51,8 +51,8 @@ class CandidateRequest(Wire):
     value: Node | None = None
     """The input's description, with its places in the arenas."""
     rooms: tuple[TensorNode, ...] = ()
-    """On a GPU: where to copy each tensor of the output that is not in the shared memory. The
-    request says nothing else about the output. Outputs on the CPU are fetched."""
+    """On a GPU: the place for each tensor of the output that is not already in shared memory. The
+    request contains nothing else about the output. On the CPU the judge reads outputs itself."""
     ahead: bool = False
     """On a GPU: queue the whole call before its input is there, so that no launch is timed."""
     launch: LaunchNumbers | None = None
@@ -62,10 +62,10 @@ class CandidateRequest(Wire):
 
 
 class Status(StrEnum):
-    """How an order ended, according to the candidate; a false status only harms the submission."""
+    """How a request ended, by the candidate's report; a false one only harms the submission."""
 
     DONE = "done"
-    """The order was carried out."""
+    """The request was executed."""
     BUILD_FAILED = "build_failed"
     """The submission did not import or compile."""
     INVALID = "invalid"
@@ -75,7 +75,7 @@ class Status(StrEnum):
     MEMORY = "memory"
     """An allocation failed."""
     DISK = "disk"
-    """A write failed because the disk is full."""
+    """A write failed because of a disk limit, or compiled code could not be stored."""
 
 
 FAILURES = {
@@ -91,7 +91,7 @@ FAILURES = {
 class CandidateReply(Wire):
     """One frame from the candidate: untrusted in every field.
 
-    On a GPU a call has two: the first frame when the call is queued or waits for its input, and the
+    A call on a GPU has two: the first frame when the call is queued or waits for its input, and the
     last frame when it is done.
     """
 
@@ -108,7 +108,7 @@ class CandidateReply(Wire):
 
 
 class CandidatePid(Wire):
-    """The candidate's process id in the judge's namespace, sent once it is the judge's child."""
+    """The candidate's process id in the judge's namespace, sent when it has become its child."""
 
     kind: Literal["announcement"] = "announcement"
     pid: int
@@ -154,7 +154,7 @@ class CandidateSpec(Wire):
 
 
 class ProfiledCall(Wire):
-    """The order to a process that makes one call under the profiler and sends no answer."""
+    """The request to a process that makes one call under the profiler and sends no reply."""
 
     recipe: Recipe
     files: dict[str, str]
@@ -176,7 +176,7 @@ GREETING: TypeAdapter[Greeting] = TypeAdapter(Greeting)
 
 
 def receive(link: socket.socket, most_bytes: int, most_fds: int) -> tuple[bytes, list[int]]:
-    """One frame and the descriptors sent with it, which are all close-on-exec."""
+    """Return one frame and the descriptors sent with it, which are all close-on-exec."""
     frame, fds, _, _ = socket.recv_fds(link, most_bytes, most_fds)
     for fd in fds:
         os.set_inheritable(fd, False)  # noqa: FBT003 - the library's own signature
@@ -189,7 +189,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 
 def encode(frame: Wire) -> bytes:
-    """The frame as bytes; ValueError if it is longer than `FRAME_MAX`."""
+    """Return the frame as bytes; ValueError if it is longer than `FRAME_MAX`."""
     data = frame.model_dump_json(exclude_none=True).encode()
     if len(data) > FRAME_MAX:
         raise ValueError(f"a frame of {len(data)} bytes; at most {FRAME_MAX} can travel")
@@ -198,7 +198,7 @@ def encode(frame: Wire) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The result of one order: its window and the candidate's reply."""
+    """The result of one request: its window and the candidate's reply."""
 
     window_ns: float
     reply: CandidateReply
@@ -207,8 +207,8 @@ class Exchange:
     told_ns: float = 0.0
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
     late: bool = False
-    """On a GPU: the call was not queued ahead in time, so its window contains launches, and the
-    judge did not know where its output lies."""
+    """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
+    judge did not know where its output is."""
 
 
 class DeviceCall(Protocol):
@@ -220,13 +220,13 @@ class DeviceCall(Protocol):
     """Whether the last frame carries a part of the answer; the window then closes after it."""
 
     def queued(self, first: CandidateReply | None) -> None:
-        """Record where the output will lie; None if the candidate did not say so in time."""
+        """Record where the output will be; None if the candidate did not report it in time."""
 
     def release(self) -> None:
-        """Open the window and make the input visible; the candidate's queued work follows."""
+        """Open the window and make the input visible, which starts the candidate's queued work."""
 
     def take(self, last: CandidateReply) -> None:
-        """Copy the host part of an answer if `told`, then close the window."""
+        """Copy the host part of an output if `told`, then close the window."""
 
     def over(self) -> bool:
         """Whether the window has closed."""

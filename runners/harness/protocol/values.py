@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from runners.contract.wire import Wire
 
-_COUNTED = (
+_COMMON = (
     "float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool",
     "complex64", "complex128",
 )  # fmt: skip
@@ -22,10 +22,10 @@ _BITS = (
 )  # fmt: skip
 """Dtypes for which torch has few operations; some cannot even be copied on every device."""
 DTYPES: dict[str, torch.dtype] = {
-    name: getattr(torch, name) for name in (*_COUNTED, *_BITS) if hasattr(torch, name)
+    name: getattr(torch, name) for name in (*_COMMON, *_BITS) if hasattr(torch, name)
 }
 """The dtypes that can be transferred, by name, as far as this torch has them."""
-_WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 Extent = Annotated[int, Field(ge=0, le=1 << 48)]
 Index = Annotated[int, Field(ge=0, lt=1 << 64)]
@@ -34,7 +34,7 @@ Index = Annotated[int, Field(ge=0, lt=1 << 64)]
 class TensorNode(Wire):
     """A tensor: shape and strides in elements, and the place of its first element.
 
-    `offset` is in bytes from the beginning of the shared arena. If it is None, `address` is the
+    `offset` is in bytes from the beginning of the shared memory. If it is None, `address` is the
     candidate's pointer.
     """
 
@@ -102,7 +102,7 @@ class DictNode(Wire):
 
 
 class FloatNode(Wire):
-    """A float in hexadecimal, which keeps every value, also NaN and infinities."""
+    """A float in hexadecimal, which represents every value exactly, also NaN and infinities."""
 
     kind: Literal["float"] = "float"
     value: Annotated[str, Field(max_length=64)]
@@ -132,9 +132,10 @@ DEPTH = 32
 
 
 def describe(value: object, place: Place, *, keys_sorted: bool = False) -> Node:
-    """Describe a nested value; `place` is called for each tensor in order and gives its node.
+    """Describe a nested value; `place` is called for each tensor in order and returns its node.
 
     Dicts are traversed in the order of their keys if `keys_sorted`, otherwise in their own order.
+    UndescribableError if a part of the value cannot be described.
     """
     return _describe(value, place, 0, keys_sorted=keys_sorted)
 
@@ -158,7 +159,7 @@ def _describe(value: object, place: Place, depth: int, *, keys_sorted: bool) -> 
 
 
 def key_order(item: tuple[str | int, object]) -> tuple[bool, str | int]:
-    """The sort key of a dict's items: numbers before texts."""
+    """Return the sort key of a dict's item: numbers come before texts."""
     key, _ = item
     return isinstance(key, str), key
 
@@ -204,7 +205,7 @@ def _restore(node: Node, fetch: Fetch, depth: int) -> Any:  # noqa: ANN401 - as 
 
 
 def tensors(node: Node) -> tuple[TensorNode, ...]:
-    """The tensors of a structure, in order."""
+    """Return the tensors of a structure, in order."""
     match node:
         case TensorNode():
             return (node,)
@@ -217,7 +218,7 @@ def tensors(node: Node) -> tuple[TensorNode, ...]:
 
 
 def leaves(value: object) -> tuple[torch.Tensor, ...]:
-    """The tensors of a nested value, in the order in which `tensors` returns their nodes."""
+    """Return the tensors of a nested value, in the order in which `tensors` returns their nodes."""
     if isinstance(value, torch.Tensor):
         return (value,)
     if isinstance(value, (list, tuple)):
@@ -233,7 +234,7 @@ def on_host(node: TensorNode) -> bool:
 
 
 def told_by_host(node: Node) -> bool:
-    """Whether a part of a value is transferred outside the GPU's memory.
+    """Whether a part of a value is not transferred through GPU memory.
 
     That is any scalar except None, and any host tensor with elements.
     """
@@ -251,7 +252,7 @@ def told_by_host(node: Node) -> bool:
 
 
 def replaced(node: Node, replace: Callable[[TensorNode], TensorNode]) -> Node:
-    """The same structure with every tensor node replaced."""
+    """Return the same structure with every tensor node replaced."""
     match node:
         case TensorNode():
             return replace(node)
@@ -266,13 +267,13 @@ def replaced(node: Node, replace: Callable[[TensorNode], TensorNode]) -> Node:
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
-    """A view of the same memory, as integers if torch has few operations for its dtype."""
+    """Return a view of the same memory, as integers if torch has few operations for the dtype."""
     name = str(tensor.dtype).removeprefix("torch.")
-    return tensor.view(_WHOLE[tensor.element_size()]) if name in _BITS else tensor
+    return tensor.view(_INTEGERS[tensor.element_size()]) if name in _BITS else tensor
 
 
 def clone(value: Any) -> Any:  # noqa: ANN401 - as the value came
-    """A deep copy that keeps every tensor's strides."""
+    """Return a deep copy that keeps every tensor's strides."""
     if isinstance(value, torch.Tensor):
         copied = torch.empty_strided(
             value.shape, value.stride(), dtype=value.dtype, device=value.device

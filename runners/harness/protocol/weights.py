@@ -1,4 +1,4 @@
-"""A model's weights as one flat tensor per dtype and a table, so that their number is unlimited.
+"""Packs a model's weights into one flat tensor per dtype and a table, so their number is unlimited.
 
 The judge packs them; a candidate loads them into the submission's model.
 """
@@ -18,7 +18,7 @@ Entry = tuple[str, str, int, tuple[int, ...]]
 
 
 def pack(state: Mapping[str, torch.Tensor], device: torch.device | str) -> dict[str, Any]:
-    """The state of a model as one flat tensor per dtype, and a table in JSON as bytes."""
+    """Return a model's state as one flat tensor per dtype, and a table in JSON as bytes."""
     sizes: dict[str, int] = {}
     entries: list[Entry] = []
     for name, tensor in state.items():
@@ -38,7 +38,7 @@ def pack(state: Mapping[str, torch.Tensor], device: torch.device | str) -> dict[
 
 
 def unpack(packed: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """The weights by name, as views into the flat tensors."""
+    """Return the weights by name, as views into the flat tensors."""
     entries = json.loads(bytes(packed["table"].tolist()))
     return {entry[0]: _view(packed["flat"], entry) for entry in entries}
 
