@@ -1,1 +1,1 @@
-"""Graders: one module for each way of grading a task."""
+"""Graders: one plugin for each way of grading a task."""

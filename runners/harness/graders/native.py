@@ -24,7 +24,7 @@ from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skippe
 
 
 def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> TaskCode:
-    """The task's reference, loaded into the judge."""
+    """Load the task's reference into the judge; VerdictError if the task needs several GPUs."""
     if task.multi_gpu:
         raise VerdictError(
             Verdict.TASK_ERROR, "grader 'native' judges on one GPU; this task needs 'popcorn'"
@@ -76,7 +76,7 @@ class _Timed:
 
 def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) -> None:
     """Start the first workload's candidates, without the submission; `stack` ends them."""
-    with suppress(VerdictError):  # it is raised again during timing
+    with suppress(VerdictError):  # timing raises it again
         first = timed.workloads[0]
         timed.early = WorkloadTimer(session.code.session_for(session, first), first)
         stack.enter_context(timed.early.lineup)
@@ -86,9 +86,10 @@ def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) ->
 def _first_candidate(
     session: EvaluationSession, result: GradingResult, tests: tuple[Workload, ...], timed: _Timed
 ) -> None:
-    """Build and test; then rehearse the timed workloads, so that later candidates need not compile.
+    """Build, test and rehearse the timed workloads; later candidates reuse the compiled code.
 
-    It sees only public inputs, because its compiled code is passed to candidates with secret ones.
+    This candidate sees only public inputs, because its compiled code is passed to candidates with
+    secret ones.
     """
     deadline = session.code.deadline(session.request.task.test_timeout)
     with fresh_candidate(session, _room(session, (*tests, *timed.workloads)), None) as seat:
@@ -103,7 +104,7 @@ def _first_candidate(
             with session.lasting("rehearse"):
                 _rehearse(session, seat, timed)
     if not session.builds.seal() and timed.early:
-        timed.early.lineup.close()  # they have the file that another process can still write
+        timed.early.lineup.close()  # they have the old file, which a process can still write
 
 
 def _rehearse(session: EvaluationSession, seat: HostCandidate, timed: _Timed) -> None:
@@ -118,7 +119,7 @@ def _rehearse(session: EvaluationSession, seat: HostCandidate, timed: _Timed) ->
         except VerdictError as ruling:
             timed.fallen[number] = ruling
             return
-    with suppress(VerdictError):  # then every candidate compiles for itself
+    with suppress(VerdictError):  # without the files every candidate compiles for itself
         seat.pack(timed.deadline)
         session.builds.packed = True
 

@@ -1,7 +1,7 @@
 """The popcorn grader: runs the task's own eval.py or eval.cu by the protocol of KernelBot's tasks.
 
 That program runs the submission, creates the inputs, compares and times, in processes of one user.
-This folder's README says which attacks of a submission are prevented and which cannot be.
+This folder's README says which attacks of a submission are prevented and which are not.
 """
 
 import hashlib
@@ -56,12 +56,12 @@ _NO_MULTICAST = {
     "NVSHMEM_DISABLE_NVLS": "1",
     "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
 }
-"""Disables NVLink multicast: it belongs to a whole fabric, which a killed phase may break."""
+"""Disables NVLink multicast, because a whole fabric shares it and a killed phase may break it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """One phase: which cases, with which seed, until when."""
+    """One phase: its cases, seed and deadline."""
 
     step: Step
     kind: CaseKind
@@ -71,7 +71,7 @@ class _Plan:
 
 
 def task_code(_folder: Path, task: TaskDefinition, **_: object) -> TaskCode | None:
-    """None: the judge loads no task code. VerdictError if the task has nothing to run."""
+    """Return None: the judge loads no task code. VerdictError if the task has no program."""
     if (own := own_evaluation(task)) not in task.files:
         raise VerdictError(Verdict.TASK_ERROR, f"the task has no {own!r} for grader 'popcorn'")
     return None
@@ -90,7 +90,7 @@ def grade(session: EvaluationSession) -> GradingResult:
                 result.fail(Stage.BUILD, ruling)
         for plan in _plans(session):
             if result.passed:
-                _play(session, plan, _program(session, plan, program), result)
+                _run_phase(session, plan, _program(session, plan, program), result)
             else:
                 result.cases += [skipped(plan.kind, case) for case in plan.cases]
         if program is not None and result.passed and session.request.mode is Mode.PROFILE:
@@ -110,7 +110,7 @@ def _profile_kernels(session: EvaluationSession, program: int) -> None:
 
 
 def secret_seed(nonce: bytes) -> int:
-    """The seed that a ranked run combines with those of its cases; below 2^31, as in KernelBot."""
+    """Return the seed that is combined with the seeds of ranked cases; below 2^31, as in KernelBot."""
     digest = hashlib.blake2b(b"popcorn", key=nonce[:64], digest_size=8).digest()
     return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
@@ -131,7 +131,9 @@ def _plans(session: EvaluationSession) -> Iterator[_Plan]:
         yield _Plan(step, CaseKind.BENCHMARK, timed, seed, end)
 
 
-def _play(session: EvaluationSession, plan: _Plan, order: Program, result: GradingResult) -> None:
+def _run_phase(
+    session: EvaluationSession, plan: _Plan, order: Program, result: GradingResult
+) -> None:
     stage, total = STAGES[plan.kind], len(plan.cases)
     session.tell(stage, 0, total)
     printed = bytearray()
@@ -261,7 +263,7 @@ def _limits(limits: Limits, ranks: int) -> Limits:
 
 
 def _prelude(task: TaskDefinition, source: str, deadline: Deadline) -> Prelude | None:
-    """A run of only the submission, if it compiles at import; later runs reuse what it built."""
+    """A run of only the submission, if it compiles at import; the phase reuses what it built."""
     if task.is_program or not any(word in source for word in _BUILDS_INLINE):
         return None
     return Prelude(
