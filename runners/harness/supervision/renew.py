@@ -168,8 +168,8 @@ def _renew_hooks() -> None:
 def _replace_exit_handlers() -> None:
     """Replace the parent's exit handlers, such as those that delete its files, by a new process's.
 
-    Exit handlers run in reverse order. `_end` exits before those of the parent and of torch; torch's only
-    dump statistics on request.
+    Exit handlers run in reverse order. `_end` exits before those of the parent and of
+    torch; torch's only dump statistics on request.
     """
     finalizers = multiprocessing.util._finalizer_registry  # type: ignore[attr-defined]
     queues = vars(thread)["_threads_queues"]

@@ -70,7 +70,7 @@ def _pipe(limit: int, excess: Callable[[], Exception]) -> Iterator[_Pipe]:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a phase that was not killed: its exit status and the content of its result pipe."""
+    """The end of a phase that was not killed: its exit status and what its result pipe has."""
 
     status: int
     said: bytes
