@@ -120,7 +120,7 @@ class DeviceCandidate(HostCandidate):
         )
 
     def _hand_over(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
-        """Execute one request in one window; a call queued ahead has its output in the first frame."""
+        """Execute one request in one window; the first frame of a call ahead locates its output."""
         node = order.value or ScalarNode()
         self._stage(node, value)
         told: list[CandidateReply] = []
