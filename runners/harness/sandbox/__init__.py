@@ -1,1 +1,1 @@
-"""The sandbox: layers between submitted code and the machine; each is tried and recorded."""
+"""The sandbox: layers that isolate submitted code from the machine; each is tried and recorded."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from runners.harness.sandbox import view
 
 MARKER = "PODIUM_WRAPPED_BY"
-"""The environment variable that tells the program that it already runs inside bubblewrap."""
+"""The environment variable by which the program detects that it runs inside bubblewrap."""
 NAME = "bubblewrap"
 _TRIAL_S = 5.0
 
@@ -26,9 +26,9 @@ def inside() -> bool:
 
 
 def enter(argv: Sequence[str], environment: dict[str, str], scratch: int, *, gpu: bool) -> None:
-    """Replace this process by the harness inside bubblewrap, or raise OSError.
+    """Replace this process by the harness inside bubblewrap; OSError if that is impossible.
 
-    First tries one bubblewrap inside another, because a candidate needs nested namespaces.
+    A trial first runs one bubblewrap inside another, because a candidate needs nested namespaces.
     """
     wrapped = options(environment, scratch, gpu=gpu)
     nested = [wrapped[0], "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
@@ -44,7 +44,7 @@ def enter(argv: Sequence[str], environment: dict[str, str], scratch: int, *, gpu
 
 
 def options(environment: dict[str, str], scratch: int, *, gpu: bool) -> list[str]:
-    """The command line before the program; shows the same files as `view`."""
+    """The command line before the program, with the same visible files as in `view`."""
     found = installed()
     if found is None:
         raise OSError("bubblewrap is not installed")
@@ -54,12 +54,12 @@ def options(environment: dict[str, str], scratch: int, *, gpu: bool) -> list[str
     for path in view.SYSTEM:
         link = Path(path).is_symlink()
         command += ["--symlink", str(Path(path).readlink()), path] if link else []
-        command += _shown(path) if Path(path).is_dir() and not link else []
+        command += _bind_options(path) if Path(path).is_dir() and not link else []
     command += ["--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys"]
     for folder in (*view.SCRATCH, *view.EMPTY):
         command += ["--size", str(scratch), "--tmpfs", folder]
     for path in view.interpreter():
-        command += _shown(path)
+        command += _bind_options(path)
     for path in view.hidden():
         command += ["--remount-ro", path]
     for path in view.devices(gpu=gpu):
@@ -67,7 +67,7 @@ def options(environment: dict[str, str], scratch: int, *, gpu: bool) -> list[str
     return [*command, "--chdir", str(Path(__file__).resolve().parents[3]), "--"]
 
 
-def _shown(path: str) -> list[str]:
+def _bind_options(path: str) -> list[str]:
     """Options that bind a folder read-only, with an empty folder over each hidden one inside."""
     inside = [each for each in view.hidden() if each != path and Path(each).is_relative_to(path)]
     return ["--ro-bind", path, path, *(word for each in inside for word in ("--tmpfs", each))]

@@ -1,4 +1,4 @@
-"""A cgroup for the whole harness, if this process may create one; limits memory and processes."""
+"""A cgroup that limits the memory and processes of the harness, if this process may create one."""
 
 import os
 from pathlib import Path
@@ -11,13 +11,13 @@ _SHARE_OF_MEMORY = 0.9
 
 
 class Group:
-    """The folders of one process tree's cgroup, one per hierarchy."""
+    """One cgroup; it has one folder per hierarchy."""
 
     def __init__(self, folders: tuple[Path, ...]) -> None:
         self.folders = folders
 
     def enter(self) -> None:
-        """Move this process into the group; its future children are in it too."""
+        """Move this process into the group; its future children will be in it too."""
         for folder in self.folders:
             (folder / "cgroup.procs").write_text(str(os.getpid()))
 
@@ -27,17 +27,17 @@ class Group:
             try:
                 folder.rmdir()
             except OSError:
-                continue  # a process is still ending in it
+                continue  # a process in it is still exiting
 
 
 def require_joined() -> None:
-    """OSError unless this process is in a group from `make`."""
+    """Raise OSError unless this process is in a group from `make`."""
     if not any(folder.name.startswith(_PREFIX) for folder in _own_folders().values()):
         raise OSError("no cgroup was made; process limits and the watchdog stand in")
 
 
 def _own_folders() -> dict[str, Path]:
-    """Controller -> cgroup folder of this process; version 2 has only one, named ""."""
+    """Controller -> cgroup folder of this process; cgroup version 2 has only the name ""."""
     found: dict[str, Path] = {}
     for line in _MEMBERSHIP.read_text().splitlines():
         _, names, path = line.split(":", 2)

@@ -9,7 +9,7 @@ from runners.harness.sandbox import view
 
 _TEMPORARY = re.compile(r"tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_")
 _FOLDERS = r"(?:[^\s/:\"'`()<>]+/)*"
-_AT = re.compile(
+_LOCATED = re.compile(
     r"^(?P<file>[\w.+/-]+)(?:\((?P<nvcc>\d+)\)|:(?P<gcc>\d+)(?::\d+)?): "
     r"(?P<what>(?!warning|note|remark).*error.*)$",
     re.IGNORECASE,
@@ -22,7 +22,7 @@ _COMMAND = re.compile(
     r"^(?:\[\d+/\d+\] |FAILED: |ninja: |Command '"
     r"|(?:\S*/)?(?:cc|c\+\+|g\+\+|gcc|clang(?:\+\+)?|nvcc|hipcc|ld)(?:-\d+)? +-)"
 )
-_HEADED = re.compile(r"^(Error building extension .*?:) *(?=\[\d+/\d+\] )", re.MULTILINE)
+_TORCH_HEADING = re.compile(r"^(Error building extension .*?:) *(?=\[\d+/\d+\] )", re.MULTILINE)
 """The text that torch puts before the first command, on the same line."""
 _USE = re.compile(r"^(?:ptxas|nvlink) info .*\n(?:    \d+ bytes stack frame.*\n)?", re.MULTILINE)
 
@@ -30,7 +30,7 @@ _USE = re.compile(r"^(?:ptxas|nvlink) info .*\n(?:    \d+ bytes stack frame.*\n)
 def without_paths(said: str, folders: Iterable[str] = ()) -> str:
     """The text with file names instead of paths in the system's or the given folders.
 
-    The suffixes of nvcc's intermediate files are removed too.
+    The prefixes of nvcc's intermediate files are removed too.
     """
     roots = {*view.SYSTEM, *view.SCRATCH, view.TASK, sys.prefix, sys.base_prefix, *folders}
     longest = sorted((each.rstrip("/") for each in roots), key=len, reverse=True)
@@ -40,14 +40,14 @@ def without_paths(said: str, folders: Iterable[str] = ()) -> str:
 
 
 def without_use(said: str) -> str:
-    """The text without the lines on registers and memory, which matter only after a success."""
+    """The text without the lines about registers and memory, which matter only after a success."""
     return _USE.sub("", said)
 
 
 def first_error(said: str) -> str:
     """The line with the error, with file and line number if the compiler gives them."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    placed = next((found for line in lines if (found := _AT.match(line))), None)
+    placed = next((found for line in lines if (found := _LOCATED.match(line))), None)
     if placed is not None:
         number = placed["nvcc"] or placed["gcc"]
         return f"{placed['file']}:{number}: {placed['what']}"
@@ -64,16 +64,16 @@ class FailedBuild:
     reason: str
     """The first error, with its file and line."""
     errors: str
-    """Everything but the command lines."""
+    """Everything except the command lines."""
     commands: str
 
 
 def failed_build(said: str) -> FailedBuild | None:
-    """The compiler errors in a text of several lines; None if there are none."""
-    lines = _HEADED.sub(r"\1\n", without_paths(said)).splitlines()
+    """The parts of a build tool's output; None if the text is not the output of a failed build."""
+    lines = _TORCH_HEADING.sub(r"\1\n", without_paths(said)).splitlines()
     words = [line for line in lines if not _COMMAND.match(line)]
     commands = [line for line in lines if _COMMAND.match(line)]
-    placed = any(_AT.match(line.strip()) for line in words)
+    placed = any(_LOCATED.match(line.strip()) for line in words)
     caused = bool(commands) and any(_CAUSE.search(line) for line in words)
     if len(lines) < 2 or not (placed or caused):
         return None
@@ -82,7 +82,7 @@ def failed_build(said: str) -> FailedBuild | None:
 
 
 def cut(said: str, most: int) -> str:
-    """The first whole lines of at most `most` bytes, and the number of lines left out."""
+    """The text; if too long, its first lines in `most` bytes and a count of the omitted ones."""
     if len(said.encode()) <= most:
         return said
     kept: list[str] = []

@@ -1,10 +1,11 @@
 """Puts a freshly forked candidate into its sandbox before it imports the submission.
 
-The order follows from what each step needs: the view of the files while the process is root, the
-user namespace after root is dropped, a fork into the PID namespace, then in its PID 1 every step
-that only removes rights. `PR_SET_DUMPABLE` stays 1, because the judge, the same user one namespace
-further out, reads outputs with `process_vm_readv`. That helps nothing inside the sandbox: other
-candidates have other user namespaces, and the seccomp filter refuses the call.
+The order of the steps follows from what each one needs. The new root is mounted while the process
+is root. Then root is dropped, and the user namespace is created. A fork enters the PID namespace.
+Its PID 1 then takes every step that only removes rights. `PR_SET_DUMPABLE` stays 1, because the
+judge, which is the same user in the outer namespace, reads outputs with `process_vm_readv`. Nothing
+inside the sandbox can use that: other candidates have other user namespaces, and the seccomp filter
+refuses the call.
 """
 
 import os
@@ -25,7 +26,7 @@ from runners.harness.sandbox import landlock, seccomp, syscalls, view
 
 
 class Layers:
-    """Which layers are active, and the reasons for those that are not."""
+    """Which layers are active, and why others are missing."""
 
     def __init__(self) -> None:
         self.active: list[str] = []
@@ -52,8 +53,8 @@ SEARCH_PATH = f"{sys.prefix}/bin:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bi
 """The interpreter's folder comes first, because it has the ninja that builds inline CUDA."""
 _LOCKED_BYTES = 8 << 20
 _SIGNALS = 256
-"""The most pending signals, and so timers that send signals: these expire even while a candidate is
-frozen."""
+"""The most pending signals. It also limits timers that send signals, which expire even while a
+candidate is frozen."""
 _FIRST_FREE_FD = 3
 
 Announce = Callable[[int], object]
@@ -64,7 +65,7 @@ def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: 
     """Put this process into a sandbox; returns only in PID 1 of the new namespaces.
 
     `announce` is called once with PID 1's id in the caller's namespace, after the intermediate
-    process has ended. Returns the active layers, and the reason for every missing one.
+    process has exited. Returns the active layers, and for each missing layer the reason.
     """
     layers, job = move_in(limits, announce, keep_fds=keep_fds, gpu=gpu)
     take_rights_away(layers, limits, SandboxAccess(job, gpu=gpu))
@@ -74,7 +75,7 @@ def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: 
 def move_in(
     limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool
 ) -> tuple[Layers, str]:
-    """The first half of `enter`: creates namespaces and view, but gives up no rights yet.
+    """Do the first half of `enter`: create the namespaces and the new root, but give up no rights.
 
     Returns the layers so far and the work folder. No submitted code may run in this process before
     `take_rights_away`.
@@ -105,7 +106,7 @@ def build_view(scratch_bytes: int, *, gpu: bool) -> None:
 
 
 def leave_root(layers: Layers) -> None:
-    """Become user nobody for good; OSError if that user could not read the interpreter."""
+    """Become user `nobody` permanently; OSError if that user could not read the interpreter."""
     if IsolationLayer.FILESYSTEM in layers.missing and (path := view.unreadable_by_others()):
         raise OSError(f"only root can read {path}")
     os.setgroups([])
@@ -132,10 +133,10 @@ def _unshare_all() -> None:
 
 
 def leave_parent(announce: Announce) -> None:
-    """Fork; the child continues after its parent has exited and the judge has become its parent.
+    """Fork; only the child returns, once its parent has exited and the judge is its parent.
 
-    Only then is it announced, because before that the judge can neither wait for nor reap it. The
-    parent tells the child its id in the outer namespace.
+    The child is announced only then, because before that the judge can neither wait for it nor reap
+    it. The parent sends the child its id in the outer namespace.
     """
     parent = os.pidfd_open(os.getpid())
     told, tell = os.pipe()
@@ -172,9 +173,10 @@ def _clean_environment(job: str) -> None:
 
 
 def let_go_of_streams() -> None:
-    """Replace the harness's standard input and output, which carry requests and verdicts.
+    """Replace this process's standard input and output, which belong to the harness.
 
-    Its output must end when the harness does, so no other process may hold it open.
+    They carry requests and evaluations. The output must end when the harness ends, so no other
+    process may keep it open.
     """
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -198,13 +200,13 @@ class SandboxAccess:
     job: str
     gpu: bool
     readable: tuple[str, ...] = ()
-    """Additional readable folders if the process has no view of its own."""
+    """Additional readable folders if the process has no root of its own."""
     tcp: bool = False
     """Whether TCP is allowed, for processes that communicate over their own loopback interface."""
 
 
 def take_rights_away(layers: Layers, limits: Limits, walls: SandboxAccess) -> None:
-    """The second half of `enter`: gives up rights for good, across `exec` too."""
+    """Do the second half of `enter`: give up rights permanently, also across `exec`."""
     job, gpu = walls.job, walls.gpu
     layers.attempt(IsolationLayer.LIMITS, lambda: set_limits(limits, gpu=gpu))
     layers.attempt(CAPABILITIES, syscalls.drop_capabilities)
@@ -220,7 +222,7 @@ def take_rights_away(layers: Layers, limits: Limits, walls: SandboxAccess) -> No
 
 
 def _paths(job: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The paths that Landlock lets the candidate read and write; fewer if there is no view."""
+    """The paths that Landlock lets a process read and write; fewer if it has no root of its own."""
     if job == view.JOB:
         return ("/",), (*view.SCRATCH, "/dev", "/proc")
     shown = (*view.SYSTEM, *view.interpreter())
@@ -228,7 +230,10 @@ def _paths(job: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def set_limits(limits: Limits, *, gpu: bool) -> None:
-    """Limit what one process may use beyond what it already holds; never raises a limit."""
+    """Limit what this process may use; a hard limit that is already lower stays.
+
+    Memory is limited in addition to what the process already uses.
+    """
     caps = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.disk,

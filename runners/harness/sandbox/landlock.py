@@ -17,8 +17,9 @@ _SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS = 3
 
 
 def attributes(version: int, *, tcp: bool = False) -> bytes:
-    """Everything that this Landlock version can restrict: files, TCP from 4, scopes from 6.
+    """The attributes of a ruleset that restricts everything that this Landlock version can.
 
+    That is file access; from version 4 also TCP, from version 6 also signals and abstract sockets.
     With `tcp`, TCP is not restricted, for processes that use their own loopback interface.
     """
     rights = (1 << _BITS_BY_VERSION.get(version, 16)) - 1
@@ -51,7 +52,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # what cannot be opened needs no permission
+        return  # a path that cannot be opened needs no rule
     try:
         folder = stat.S_ISDIR(os.fstat(beneath).st_mode)
         syscalls.landlock_allow(ruleset, rights if folder else rights & _ON_FILES, beneath)

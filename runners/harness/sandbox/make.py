@@ -31,8 +31,8 @@ class End(IntEnum):
 
 
 def main(arguments: list[str]) -> End:
-    """Run the command; the descriptor has the file only if the result is MADE."""
-    import ctypes  # noqa: PLC0415 - once nothing may shadow it
+    """Run the command; copy its file to the descriptor only if the result is MADE."""
+    import ctypes  # noqa: PLC0415 - only after `sys.path` is safe
 
     descriptor, most, name, *command = arguments
     target, made = int(descriptor), Path(os.environ["HOME"], name)
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> End:
 
 def _end_others() -> None:
     if os.getpid() != 1:
-        return  # without a namespace, the parent kills them together with this process
+        return  # without a PID namespace, the judge kills them together with this process
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with suppress(ChildProcessError):

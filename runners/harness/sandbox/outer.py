@@ -3,11 +3,11 @@
 The task's own code runs in the judge, so the judge needs a sandbox too. A user without root rights
 gets bubblewrap if it works. Otherwise this module splits the process into three:
 
-- The supervisor is the process that the backend knows. Its exit ends everything, and it ends
-  everything when its backend exits. Only the supervisor stays outside and keeps its rights, to
-  remove the cgroup at the end.
+- The supervisor is the process that the backend started. If it exits, everything below it is
+  killed. If its backend exits, it kills everything below it. Only the supervisor stays outside of
+  the sandbox, because it removes the cgroup at the end.
 - PID 1 of the new namespace reaps orphans.
-- In the harness, `confine` returns.
+- The harness is the process in which `confine` returns.
 """
 
 import json
@@ -28,7 +28,7 @@ from runners.harness.sandbox.process_limits import kill_beneath
 LAUNCHER, NONE = "unshare", "none"
 CGROUP = "cgroup"
 STRICT_EXIT = 3
-_HANDED_ON = 75
+_REPLACED = 75
 """The exit status of a process that its child replaces."""
 _SCRATCH_BYTES = 512 << 20
 _HARNESS_PROCESSES = 4096
@@ -42,9 +42,9 @@ def confine(
     """Put this process, which must have one thread, into a sandbox; returns in the harness process.
 
     `argv` are the program's arguments, with which bubblewrap starts it again. Missing layers are
-    reported on stderr and in the result; with `strict` they end the program with status 3. With
-    `until_orphaned` everything ends when this process's parent exits. The standard streams are
-    kept; all other descriptors are closed.
+    reported on stderr and in the result; with `strict` the program exits with status 3 instead.
+    With `until_orphaned` everything is killed when this process's parent exits. All descriptors
+    except the standard streams are closed.
     """
     layers = Layers()
     if bubblewrap.inside():
@@ -58,14 +58,14 @@ def confine(
             _try_bubblewrap(layers, argv, gpu=gpu)
         _launch(layers, supervisor, gpu=gpu)
         outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
-    _settle(layers)
+    _drop_rights(layers)
     active, missing = candidate_layers(gpu=gpu)
     found = Isolation(
         outer=outer,
         layers=tuple(layers.active),
         missing={f"harness {name}": why for name, why in layers.missing.items()},
     ).around(active, missing)
-    _tell(found, strict=strict)
+    _report(found, strict=strict)
     return found
 
 
@@ -105,7 +105,7 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     isolate.make_namespaces(layers)
     intermediate = os.pidfd_open(os.getpid())
     if os.fork():
-        os._exit(_HANDED_ON)
+        os._exit(_REPLACED)
     select.select([intermediate], [], [])  # now the supervisor is the parent
     _die_with(supervisor)
     if not as_root and IsolationLayer.NAMESPACES in layers.active:
@@ -119,30 +119,30 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
 
 
 def _supervise(group: cgroup.Group | None, starter: tuple[int, ...], child: int) -> None:
-    """Wait for everything to end, then exit with the child's status; never returns.
+    """Wait until all processes have ended, then exit with the harness's status; never returns.
 
-    Processes that end later are orphans, such as bubblewrap's PID 1, which is killed with its
-    parent. When `starter` has exited, no one reads the answer, and a kernel that still runs would
-    disturb the next timing, so everything is killed.
+    Processes that end after the harness are orphans, such as bubblewrap's PID 1, which is killed
+    with its parent. When `starter` has exited, everything is killed: the answer has no reader, and
+    a kernel that still runs would disturb the next timing.
     """
     isolate.let_go_of_streams()
-    child_ended = _told_of_children()
+    child_ended = _child_exit_fd()
     status, decided = 0, False
     try:
         while True:
             ended, last = os.waitpid(-1, os.WNOHANG)
             if not ended:
-                starter = _outlived(starter, child_ended)
+                starter = _wait_for_exit(starter, child_ended)
             elif not decided:
                 status = last
-                decided = ended == child and _exit_status(last) != _HANDED_ON
+                decided = ended == child and _exit_status(last) != _REPLACED
     except ChildProcessError:
         if group:
             group.remove()
         os._exit(_exit_status(status))
 
 
-def _told_of_children() -> int:
+def _child_exit_fd() -> int:
     """A descriptor that becomes readable whenever a child has ended."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -151,8 +151,8 @@ def _told_of_children() -> int:
     return reader
 
 
-def _outlived(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...]:
-    """Wait until a child or `starter` ends; kill all in the latter case. Returns a live starter."""
+def _wait_for_exit(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...]:
+    """Wait until a child or `starter` ends; return `starter` if it lives, otherwise kill all."""
     ready = select.select([child_ended, *starter], [], [])[0]
     if child_ended in ready:
         os.read(child_ended, 1 << 12)
@@ -163,7 +163,7 @@ def _outlived(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...]:
 
 
 def _reap_until(child: int) -> None:
-    """Act as PID 1: reap orphans until the harness ends, which ends everything; never returns."""
+    """Act as PID 1: reap orphans until the harness ends, then exit; never returns."""
     isolate.let_go_of_streams()
     while True:
         ended, status = os.waitpid(-1, 0)
@@ -177,7 +177,7 @@ def _exit_status(status: int) -> int:
 
 
 def _die_with(parent: int) -> None:
-    """Have the Linux kernel kill this process when its parent dies, even if it is dead already."""
+    """Make the Linux kernel kill this process when its parent exits; exit if it already has."""
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     if select.select([parent], [], [], 0)[0]:
         os._exit(1)
@@ -190,7 +190,7 @@ def _environment() -> dict[str, str]:
     return {"LANG": "C.UTF-8", "PATH": path, "HOME": view.SCRATCH[0], "USER": "nobody", **kept}
 
 
-def _settle(layers: Layers) -> None:
+def _drop_rights(layers: Layers) -> None:
     """Take the steps that only remove rights and need no namespace."""
     environment = _environment()
     if IsolationLayer.FILESYSTEM not in layers.active:  # /tmp is shared with other processes
@@ -212,7 +212,7 @@ def _limit() -> None:
 
 
 def candidate_layers(*, gpu: bool) -> isolate.Found:
-    """The layers that a candidate gets here, and why others are missing, from one trial."""
+    """Return the layers that a candidate gets here, and why others are missing, from one trial."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -235,7 +235,7 @@ def _try_candidate(writer: int, *, gpu: bool) -> None:
         os._exit(0)
 
 
-def _tell(found: Isolation, *, strict: bool) -> None:
+def _report(found: Isolation, *, strict: bool) -> None:
     for name, why in found.missing.items():
         whose = "" if name.startswith("harness ") else "candidate "
         sys.stderr.write(f"podium sandbox: MISSING {whose}{name}: {why}\n")

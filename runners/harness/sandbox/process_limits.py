@@ -12,18 +12,18 @@ from pathlib import Path
 from runners.process_tree import alive, descendants, living_threads
 
 KILL_S = 10.0
-"""How long killed processes may take to end; with a GPU it can be seconds."""
+"""Seconds for killed processes to exit; with a GPU it can take several."""
 _ROUND_S = 1e-3
-_HELD = {"RssAnon:", "RssShmem:"}
-_SHARED_OUT = {"Pss_Anon:", "Pss_Shmem:"}
+_RESIDENT = {"RssAnon:", "RssShmem:"}
+_PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:"}
 
 
 def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
-    """Bytes of memory that the process and its descendants hold, without file mappings.
+    """Return the bytes of memory that a process and its descendants use, without file mappings.
 
-    A single process is read from `status`, which takes microseconds. Several share pages since
-    their fork, so each one's proportional share is read. With many busy processes that can take
-    seconds; after `within_s` no further ones are counted.
+    A single process is read from `status`, which takes microseconds. Several processes share pages
+    since their fork, so the proportional share of each is read. With many busy processes that can
+    take seconds; after `within_s` seconds no further processes are counted.
     """
     end = time.monotonic() + within_s
     tree = (pid, *descendants(pid))
@@ -37,11 +37,11 @@ def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
 
 
 def holds_more(pid: int, most: int, within_s: float = math.inf) -> bool:
-    """Whether the process and its descendants hold more than `most` bytes, without file mappings.
+    """Return whether a process and its descendants use over `most` bytes, without file mappings.
 
-    First counts shared pages once per process. Only if that is too much, it counts them exactly,
-    like `memory_of_tree`: for that Linux walks all their pages and blocks processes that map
-    memory, which is too expensive many times a second.
+    The first count includes shared pages once per process. Only if that is too much,
+    `memory_of_tree` counts exactly. For that, Linux walks all their pages and blocks processes that
+    map memory, which is too expensive to do many times a second.
     """
     end = time.monotonic() + within_s
     total = 0
@@ -55,14 +55,14 @@ def holds_more(pid: int, most: int, within_s: float = math.inf) -> bool:
 
 
 def held_by(thread: int) -> int:
-    """Bytes of memory that one process holds, including shared pages."""
-    return _sum_kib(f"/proc/{thread}/status", _HELD)
+    """Return the bytes of memory that one process uses, including shared pages."""
+    return _sum_kib(f"/proc/{thread}/status", _RESIDENT)
 
 
 def _share_of(thread: int) -> int:
     """Its proportional share; all its memory if the process cannot be inspected."""
     try:
-        return _sum_kib(f"/proc/{thread}/smaps_rollup", _SHARED_OUT)
+        return _sum_kib(f"/proc/{thread}/smaps_rollup", _PROPORTIONAL)
     except PermissionError:
         return held_by(thread)
 
@@ -71,48 +71,48 @@ def _sum_kib(path: str, fields: set[str]) -> int:
     try:
         lines = Path(path).read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
-        return 0  # it has ended, or its memory is freed
+        return 0  # the process has ended, or its memory is freed
     words = (line.split() for line in lines)
     return sum(int(each[1]) for each in words if each and each[0] in fields) << 10
 
 
 def kill_tree(pid: int, within_s: float = KILL_S) -> bool:
-    """Kill a process and its descendants; returns whether none runs any more.
+    """Kill a process and its descendants; return whether all have ended within `within_s` seconds.
 
     Killing PID 1 of a PID namespace kills the whole namespace. The caller reaps its own children.
     """
-    return _hunt(lambda: (pid, *descendants(pid)), within_s)
+    return _kill_all(lambda: (pid, *descendants(pid)), within_s)
 
 
 def kill_beneath(pid: int, within_s: float = KILL_S) -> bool:
-    """Kill the descendants of a process, not itself; returns whether none runs any more.
+    """Kill the descendants of a process, not itself; return whether all have ended in time.
 
     If the process adopts orphans, no descendant escapes when its own parent exits.
     """
-    return _hunt(lambda: descendants(pid), within_s)
+    return _kill_all(lambda: descendants(pid), within_s)
 
 
 def kill_others(pid: int, spared: Iterable[int], within_s: float = KILL_S) -> bool:
-    """Like `kill_beneath`, without the `spared` processes, which were started earlier."""
+    """Do what `kill_beneath` does, except for the processes `spared`."""
     kept = frozenset(spared)
-    return _hunt(lambda: tuple(each for each in descendants(pid) if each not in kept), within_s)
+    return _kill_all(lambda: tuple(each for each in descendants(pid) if each not in kept), within_s)
 
 
-def _hunt(listed: Callable[[], tuple[int, ...]], within_s: float) -> bool:
-    """Kill listed processes until the list is empty and all that were ever listed have ended.
+def _kill_all(listed: Callable[[], tuple[int, ...]], within_s: float) -> bool:
+    """Kill the listed processes until the list is empty and all that were listed have ended.
 
     All are stopped before any is killed. Otherwise one could fork while the others are listed, and
     its children would escape.
     """
     end = time.monotonic() + within_s
-    hunted: set[int] = set()
+    stopped: set[int] = set()
     while time.monotonic() < end:
-        found = {each for each in listed() if alive(each)} - hunted
-        hunted = found | {each for each in hunted if alive(each)}
+        found = {each for each in listed() if alive(each)} - stopped
+        stopped = found | {each for each in stopped if alive(each)}
         if found:
             _send(found, signal.SIGSTOP)
-        elif hunted:
-            _send(hunted, signal.SIGKILL)
+        elif stopped:
+            _send(stopped, signal.SIGKILL)
             select.select([], [], [], _ROUND_S)
         else:
             return True

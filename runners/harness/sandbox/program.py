@@ -1,9 +1,8 @@
-"""Runs a task's own program in its own sandbox: the child's steps up to `exec`.
+"""Runs a task's own program in its own sandbox: the steps of the forked child up to `exec`.
 
-Until `exec` only trusted code runs in the child. The exception is the prelude: submitted code that
-may run first, as another child without rights in the same sandbox. It and all its processes are
-killed before the task's files are written. It cannot access this process, which is PID 1 and not
-dumpable.
+Until `exec` only trusted code runs in that process. Submitted code may run before, as the prelude:
+another process without rights in the same sandbox. The prelude and all its processes are killed
+before the task's files are written. It cannot access this process, which is PID 1 and not dumpable.
 """
 
 import gc
@@ -44,7 +43,7 @@ class Prelude:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A command that begins with a path, and the files next to which it runs."""
+    """A command, whose first word is a path, and the files in the folder in which it runs."""
 
     command: tuple[str, ...]
     files: Mapping[str, str]
@@ -57,9 +56,9 @@ class Program:
     programs: Mapping[str, int] = field(default_factory=dict)
     """Executable files: name -> descriptor of the content."""
     handed: frozenset[int] = frozenset()
-    """Descriptors that the command inherits besides its streams and its result pipe."""
+    """Descriptors that the command inherits in addition to its streams and its result pipe."""
     script: tuple[str, ...] = ()
-    """The Python script that the command launches, and its arguments; a fork runs it directly."""
+    """The Python script and its arguments, if the command runs one; a fork runs it directly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Lines:
     result: int
     output: int
     status: int
-    """Gets a line `{"pid": N}` and a line `{"layers": [...], "missing": {...}}`."""
+    """For two lines: `{"pid": N}`, and `{"layers": [...], "missing": {...}}`."""
 
 
 def visible_gpus() -> tuple[str, ...]:
@@ -84,7 +83,7 @@ def visible_gpus() -> tuple[str, ...]:
 def start(program: Program, lines: Lines) -> None:
     """Fork a child that becomes the program; its process id is written to the status pipe."""
     collects = gc.isenabled()
-    gc.disable()  # no finalizer of this process's GPU objects may run in the child
+    gc.disable()  # finalizers of this process's GPU objects must not run in the child
     child = os.fork()
     if child == 0:
         try:
@@ -106,7 +105,7 @@ def _become(program: Program, lines: Lines) -> None:
 def become(
     program: Program, lines: Lines, run: Callable[[], None], kept: frozenset[int] = frozenset()
 ) -> None:
-    """Turn this fresh fork into PID 1 of a sandbox and call `run` there, which never returns.
+    """Turn this fresh fork into PID 1 of a sandbox and call `run`, which never returns.
 
     The descriptors in `kept`, and those of `lines`, must not be inheritable.
     """
@@ -116,7 +115,7 @@ def become(
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     layers, job = isolate.move_in(
         program.limits,
-        lambda pid: _say(lines.status, {"pid": pid}),
+        lambda pid: _write_line(lines.status, {"pid": pid}),
         keep_fds=frozenset({lines.result, lines.status, *program.programs.values()})
         | program.handed
         | kept,
@@ -127,17 +126,17 @@ def become(
     os.environ[RESULT_FD] = str(lines.result)
     alone = job == view.JOB and IsolationLayer.NAMESPACES in layers.active
     if program.prelude and alone:
-        _run_first(program.prelude, program, job)
-    walls = _walls(program, layers, job)
+        _run_prelude(program.prelude, program, job)
+    walls = _set_up(program, layers, job)
     isolate.take_rights_away(layers, program.limits, walls)
-    _say(lines.status, {"layers": layers.active, "missing": layers.missing})
+    _write_line(lines.status, {"layers": layers.active, "missing": layers.missing})
     for descriptor in (lines.result, *program.handed):
         os.set_inheritable(descriptor, True)  # noqa: FBT003 - the library's own signature
     run()
 
 
-def _walls(program: Program, layers: Layers, job: str) -> isolate.SandboxAccess:
-    """Write the files and set up what the program needs, as long as there are rights to do so."""
+def _set_up(program: Program, layers: Layers, job: str) -> isolate.SandboxAccess:
+    """Write the files and set up what the program needs, before rights are given up."""
     readable: tuple[str, ...] = ()
     placed = job == view.JOB and layers.attempt(READ_ONLY, lambda: _place(program))
     if not placed:
@@ -149,7 +148,7 @@ def _walls(program: Program, layers: Layers, job: str) -> isolate.SandboxAccess:
     return isolate.SandboxAccess(job, gpu=program.gpu, readable=readable, tcp=tcp)
 
 
-def _run_first(prelude: Prelude, program: Program, job: str) -> None:
+def _run_prelude(prelude: Prelude, program: Program, job: str) -> None:
     """Run the prelude without rights until it ends or times out, then kill all its processes."""
     view.place(prelude.files)
     child = os.fork()
@@ -181,14 +180,14 @@ def execute(command: tuple[str, ...]) -> None:
     os.execve(command[0], command, os.environ)  # noqa: S606 - no shell wanted
 
 
-def _say(fd: int, what: Mapping[str, object]) -> None:
+def _write_line(fd: int, what: Mapping[str, object]) -> None:
     os.write(fd, json.dumps(what).encode() + b"\n")
 
 
 def python(script: str, *arguments: str) -> tuple[str, ...]:
     """The command that runs a Python script by its path.
 
-    Uses -s, because files of a prelude in its home must not be imported as site-packages.
+    It has -s, because files that a prelude wrote to its home must not be imported as site-packages.
     """
     return (sys.executable, "-s", script, *arguments)
 

@@ -82,7 +82,7 @@ _NEW_NAMESPACES = 0x7E020000
 _F_SETSIG = 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK: a vsock is in no network namespace."""
+"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Network namespaces do not isolate all others (vsock)."""
 
 _LOAD, _IF_EQUAL, _IF_ANY_BIT, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x50000
@@ -95,8 +95,8 @@ def _refuse(number: int, code: int) -> list[Instruction]:
     return [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | code)]
 
 
-def _when(number: int, argument: int, test: list[Instruction]) -> list[Instruction]:
-    """Run `test` on one argument of one call; it ends by returning or falling through to allow."""
+def _on_argument(number: int, argument: int, test: list[Instruction]) -> list[Instruction]:
+    """Run `test` on one argument of one call; if the test does not return, the call is allowed."""
     body = [(_LOAD, 0, 0, _ARGUMENT + 8 * argument), *test, (_RETURN, 0, 0, _ALLOW)]
     return [(_IF_EQUAL, 0, len(body), number), *body]
 
@@ -122,8 +122,8 @@ def _refuse_terminal_injection() -> list[Instruction]:
 def instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     """The filter for an architecture; OSError for one without a table.
 
-    Without a GPU, memory files are refused too: their pages belong to no process, so the memory
-    watchdog would not count them.
+    Without a GPU, memory files are refused too. Their pages belong to no process, so the memory
+    watchdog would not count them. CUDA needs them.
     """
     if machine not in _AUDIT_ARCH:
         raise OSError(errno.ENOSYS, f"no table of system calls for {machine}")
@@ -143,10 +143,10 @@ def instructions(machine: str, *, gpu: bool) -> list[Instruction]:
     program += _refuse(_CLONE3[column], errno.ENOSYS)  # glibc falls back to clone, whose flags show
     if not gpu:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
-    program += _when(_CLONE[column], 0, _refuse_namespaces())
-    program += _when(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
-    program += _when(_SOCKET[column], 0, _refuse_other_families())
-    program += _when(_IOCTL[column], 1, _refuse_terminal_injection())
+    program += _on_argument(_CLONE[column], 0, _refuse_namespaces())
+    program += _on_argument(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
+    program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
+    program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())
     return [*program, (_RETURN, 0, 0, _ALLOW)]
 
 

@@ -33,7 +33,7 @@ SECCOMP_MODE_FILTER = 2
 
 _AT_FDCWD = -100
 _AT_RECURSIVE = 0x8000
-_MOUNT_SETATTR = 442  # the same number on every architecture, as all newer calls
+_MOUNT_SETATTR = 442  # like all newer calls, it has the same number on every architecture
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_ADD_RULE = 445
 _LANDLOCK_RESTRICT_SELF = 446

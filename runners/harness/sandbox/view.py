@@ -1,4 +1,4 @@
-"""The files that a sandboxed process sees: system and interpreter read-only, and scratch space."""
+"""The root of a sandboxed process: system and interpreter read-only, and scratch space."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - mounted afresh for ea
 EMPTY = ("/run", "/home", "/root")
 JOB = "/tmp/job"  # noqa: S108 - inside the sandbox's own scratch
 TASK = "/task"
-"""Where `place` shows files; no process inside can rename its parent folders."""
+"""The folder in which `place` shows files; no process inside can rename its parent folders."""
 SHARED_JOB = "podium-job-"
 """The prefix of work folders in a shared `/tmp`; each candidate has its own."""
 _BUILT_AT = "/tmp"  # noqa: S108 - only a place to mount the new root on
@@ -25,7 +25,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 _MAX_FILES = 16384
 _PACKAGES = ("site-packages", "dist-packages")
-_NO_PROGRAMS: Mapping[str, int] = MappingProxyType({})
+_NONE: Mapping[str, int] = MappingProxyType({})
 _OWN = Path(__file__).resolve().parents[2]
 _told: list[str] = []
 
@@ -36,7 +36,7 @@ def hide(folders: Iterable[str]) -> None:
 
 
 def hidden() -> tuple[str, ...]:
-    """The folders to hide inside the visible system folders.
+    """The folders that must be hidden inside the visible folders.
 
     They are Podium's checkout, which may contain the data, the tasks and their solutions, and the
     folders passed to `hide`. An installed Podium is in site-packages, which stays visible.
@@ -58,7 +58,7 @@ def _beneath(path: str, above: str) -> bool:
 def interpreter() -> tuple[str, ...]:
     """The folders of the Python installation, its import path, `runners`, CUDA and the profiler.
 
-    The parent folder of `runners` is not among them: a checkout may contain Podium's data.
+    The parent folder of `runners` is not among them, because a checkout may contain Podium's data.
     """
     imported = {path for path in sys.path if path and Path(path).resolve() != _OWN.parent}
     paths = {sys.prefix, sys.base_prefix, str(_OWN), *imported}
@@ -80,7 +80,7 @@ def unreadable_by_others() -> str | None:
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """The sorted paths, without those inside another one or a system folder, or over scratch."""
+    """The sorted paths without those inside another one or a system folder, or above scratch."""
     kept: list[str] = []
     for path in paths:
         covered = any(_shows(above, path) for above in (*SYSTEM, *kept))
@@ -93,12 +93,15 @@ def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
 def _shows(above: str, path: str) -> bool:
     """Whether `above` contains `path` and no hidden folder in `above` covers it."""
     between = (each for each in hidden() if _beneath(each, above))
-    veiled = any(Path(path).is_relative_to(each) for each in between)
-    return Path(path).is_relative_to(above) and not veiled
+    is_hidden = any(Path(path).is_relative_to(each) for each in between)
+    return Path(path).is_relative_to(above) and not is_hidden
 
 
 def around_hidden(path: str) -> Iterator[str]:
-    """The path or, if it contains hidden folders, its other entries; for rules that only allow."""
+    """The path or, if it contains hidden folders, its other entries.
+
+    Landlock needs this, because its rules can only allow.
+    """
     inside = [each for each in hidden() if Path(each).is_relative_to(path)]
     if not inside:
         yield path
@@ -119,7 +122,7 @@ def devices(*, gpu: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A file or folder of the old root to show in the new one, open while the root changes."""
+    """A file or folder of the old root that the new one shows, opened before the root changes."""
 
     path: str
     descriptor: int
@@ -154,10 +157,10 @@ def _sources(*, gpu: bool) -> tuple[list[_Source], dict[str, str]]:
 
 
 def build(scratch_bytes: int, *, gpu: bool) -> None:
-    """Give this process a new root; it must be alone in its mount namespace.
+    """Give this process a new root; it must be the only process in its mount namespace.
 
-    The root has only the files named above. /proc stays writable, because the maps of a user
-    namespace are written through it.
+    The root has only the files and folders that this module names. /proc stays writable, because
+    the maps of a user namespace are written through it.
     """
     syscalls.make_private()
     sources, links = _sources(gpu=gpu)
@@ -180,13 +183,13 @@ def build(scratch_bytes: int, *, gpu: bool) -> None:
 
 def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
     """Bind the sources in order, with an empty folder over each hidden folder inside them."""
-    veils = hidden()
+    hidden_folders = hidden()
     for source in sources:
         source.show(root)
         os.close(source.descriptor)
-        for folder in (each for each in veils if _beneath(each, source.path)):
+        for folder in (each for each in hidden_folders if _beneath(each, source.path)):
             syscalls.mount("tmpfs", root + folder, flags, "size=1m,mode=755")
-    for folder in ("", *veils):
+    for folder in ("", *hidden_folders):
         syscalls.set_mount_attributes(root + folder, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
 
 
@@ -196,11 +199,11 @@ def mount_proc() -> None:
     syscalls.mount("proc", "/proc", flags)
 
 
-def place(files: Mapping[str, str], programs: Mapping[str, int] = _NO_PROGRAMS) -> None:
-    """Show these files read-only at `TASK`, replacing earlier ones, and change to that folder.
+def place(files: Mapping[str, str], programs: Mapping[str, int] = _NONE) -> None:
+    """Show these files read-only in `TASK` instead of earlier ones, and change to that folder.
 
-    The mount is read-only for every user. Needs an own view. `programs` are executable files, each
-    with a descriptor of its content.
+    The mount is read-only for every user. The process needs a root of its own. `programs` are
+    executable files: name -> descriptor of the content.
     """
     syscalls.mount("tmpfs", TASK, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755")
     _write(files, TASK)
@@ -209,12 +212,11 @@ def place(files: Mapping[str, str], programs: Mapping[str, int] = _NO_PROGRAMS) 
     os.chdir(TASK)
 
 
-def place_openly(
-    files: Mapping[str, str], job: str, programs: Mapping[str, int] = _NO_PROGRAMS
-) -> str:
-    """Write these files for a process without an own view, change to their folder and return it.
+def place_openly(files: Mapping[str, str], job: str, programs: Mapping[str, int] = _NONE) -> str:
+    """Write these files for a process without its own root, change to their folder and return it.
 
-    It is next to the work folder, so that Landlock keeps it read-only; file modes would not.
+    The folder is next to the work folder, not inside, so that Landlock can make it read-only. File
+    modes could not.
     """
     folder = tempfile.mkdtemp(prefix=SHARED_JOB, dir=Path(job).parent)
     _write(files, folder)
