@@ -1,6 +1,6 @@
 """The memory that judge and candidate share on a GPU: its size and layout.
 
-Some cache lines of every input become visible last, see `Withheld`.
+Some cache lines of every input become visible last; see `Withheld`.
 """
 
 import secrets
@@ -21,30 +21,30 @@ from runners.harness.verdicts import VerdictError
 LINE = 128
 """Bytes of a cache line."""
 SHARE = 8
-"""One in `SHARE` lines of a small tensor is withheld; at least one line of every tensor."""
+"""One in `SHARE` lines of a tensor is withheld, at least one, as far as `MOST` allows."""
 LAST_BITS = {1: 2, 2: 6, 4: 18, 8: 40}
-"""Number size in bytes -> how many low bits are randomized; the magnitude stays plausible."""
+"""Bytes of a number -> how many of its low bits are randomized; its magnitude stays plausible."""
 MOST = 512
-"""At most this many lines of an input are withheld: a large input stays out of the cache."""
+"""The most withheld lines of an input; more would bring a large input into the cache."""
 
 
 class Withheld:
     """Cache lines of the next input that hold wrong data in `staging` until after the flush.
 
-    An input is in shared memory during the whole flush, about 50 microseconds on a large GPU. No
-    kernel of a candidate can run during that time, but the GPU's copy engines can. A candidate
-    could copy a small input to the host and compute the answer there before its release. Until the
-    flush is done, some unpredictable lines therefore hold the contents of other lines. The low bits
-    of their numbers are also randomized, because a permutation alone would not change a sum.
+    An input is in shared memory during the whole flush, about 50 us on a large GPU. No kernel of a
+    candidate can run during that time, but the GPU's copy engines can. A candidate could copy a
+    small input to the host and compute the output there before its release. Until the flush is
+    done, some unpredictable lines therefore hold the contents of other lines. The low bits of their
+    numbers are also randomized, because a permutation alone would not change a sum.
     """
 
     def __init__(self, staging: torch.Tensor) -> None:
         """`staging` has as many bytes as the shared input, a whole number of lines."""
         self.staging = _lines_of(staging)
         self.random = torch.Generator().manual_seed(secrets.randbits(63))
-        self._note({})
+        self._set_masks({})
 
-    def _note(self, masks: Mapping[int, int]) -> None:
+    def _set_masks(self, masks: Mapping[int, int]) -> None:
         places, lines = zip(*sorted(masks.items() or {0: 0}.items()), strict=True)
         self.places = torch.tensor(places).to(self.staging.device)
         self.masks = torch.tensor(lines).to(self.staging.device).unsqueeze(1)
@@ -55,11 +55,11 @@ class Withheld:
         masks: dict[int, int] = {}
         for node in nodes:
             masks |= dict.fromkeys(self._chosen(node, MOST // len(nodes)), _last_bits(node))
-        self._note(masks)
+        self._set_masks(masks)
         if masks:
             noise = torch.randint(1 << 62, self.right.shape, device=self.staging.device)
-            likely = self.right.roll(1, 0) ^ (noise & self.masks)
-            self.staging.index_copy_(0, self.places, likely if len(masks) > 1 else ~self.right)
+            plausible = self.right.roll(1, 0) ^ (noise & self.masks)
+            self.staging.index_copy_(0, self.places, plausible if len(masks) > 1 else ~self.right)
 
     def _chosen(self, node: TensorNode, most: int) -> list[int]:
         begin = node.offset or 0
@@ -68,7 +68,7 @@ class Withheld:
         return torch.randint(first, last + 1, (count,), generator=self.random).tolist()
 
     def reveal(self, memory: torch.Tensor) -> None:
-        """Queue writing the correct lines to the shared memory."""
+        """Queue a write of the correct lines to the shared memory."""
         _lines_of(memory).index_copy_(0, self.places, self.right)
 
     def restore(self) -> None:
@@ -91,7 +91,7 @@ def _lines_of(memory: torch.Tensor) -> torch.Tensor:
 
 
 SPARE = 64 << 20
-"""Bytes of output room beyond twice the input, if no reference gives the output's size."""
+"""Bytes for outputs in addition to twice the input, if no reference defines the output's size."""
 POOL_SPARE = 128 << 20
 """Bytes of pool beyond four times the output."""
 CONTEXT_BYTES = 1 << 30
@@ -113,7 +113,7 @@ class Buffers:
     output_at: int
     pool_at: int
     staging: torch.Tensor
-    """The judge's copy of the next input, always at one address, because that affects the time."""
+    """The judge's copy of the next input; always at the same address, which affects the time."""
     withheld: Withheld
     """The lines of the input that a candidate sees last."""
     flush: torch.Tensor
@@ -122,9 +122,10 @@ class Buffers:
 
     @classmethod
     def create(cls, room: Plan, expected: Node | None, *, pooled: bool = True) -> Self:
-        """Buffers for inputs like `room`; the flush is twice as large as the L2 cache.
+        """Allocate buffers for inputs like `room` and outputs like `expected`.
 
-        Device code allocates nothing and needs no pool.
+        `flush` is twice as large as the L2 cache. With `pooled` off there is no pool, for device
+        code, which allocates nothing.
         """
         wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
         output_at = aligned(max(1, room.device_size))
@@ -141,12 +142,12 @@ class Buffers:
             flush=torch.zeros(2 * l2_cache_bytes(), dtype=torch.uint8, device="cuda"),
             free_before=torch.cuda.mem_get_info()[0],
         )
-        made.reveal()  # loads these kernels: none can be loaded while a stream waits
+        made.reveal()  # loads its CUDA kernels, which is impossible while a stream waits
         made.complete()
         return made
 
     def refuse_hoard(self) -> None:
-        """VerdictError if the candidate left the judge too little GPU memory to continue."""
+        """Raise VerdictError if the candidate left the judge too little GPU memory to continue."""
         free, _ = torch.cuda.mem_get_info()
         if free < min(SPARE + 8 * self.pool_at, self.free_before // 8):
             raise VerdictError(
@@ -154,7 +155,7 @@ class Buffers:
             )
 
     def sweep(self) -> None:
-        """Flush the L2 cache, whatever a candidate left in it."""
+        """Flush the L2 cache."""
         self.flush.add_(1)
 
     def reveal(self) -> None:
@@ -178,10 +179,10 @@ def l2_cache_bytes() -> int:
 
 
 def pool_size(expected: Node | None, wanted: int) -> int:
-    """Bytes for the kernel's own allocations, its output among them; 0 if memory is scarce.
+    """Bytes for the kernel's own allocations, including its output; 0 if memory is scarce.
 
-    Torch requests segments of up to 20 MiB even for small tensors, and the kernel's scratch memory
-    needs room too.
+    The pool is much larger than the output, because torch requests segments of up to 20 MiB even
+    for small tensors, and the kernel allocates scratch memory too.
     """
     if expected is None:
         return 0
@@ -198,12 +199,12 @@ def starts_at_once(room: Plan, expected: Node | None) -> int:
 
 
 def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
-    """Create the shared memory and the words; returns both, and the size of the pool in bytes.
+    """Create the shared memory and the words; return both, and the size of the pool in bytes.
 
-    They are on the device or, if it refuses, in pinned host memory, which has no pool.
+    They are on the device or, if the driver refuses, in pinned host memory, which has no pool.
     """
     torch.cuda.init()  # type: ignore[no-untyped-call]
-    torch.zeros(1, device="cuda")  # makes the context
+    torch.zeros(1, device="cuda")  # creates the context
     made: list[DeviceBuffer] = []
     try:
         for size in (fixed + pool, GRAIN):
@@ -216,12 +217,12 @@ def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer],
 
 
 def device_bytes(node: Node) -> int:
-    """Bytes of device memory up to the end of a structure that has offsets."""
+    """Bytes of device memory up to the end of the last tensor of a structure with offsets."""
     return max((each.reach + (each.offset or 0) for each in on_device(node)), default=0)
 
 
 def on_device(node: Node) -> list[TensorNode]:
-    """The tensors of a structure that lie on the GPU."""
+    """The tensors of a structure that are on the GPU."""
     return [each for each in tensors(node) if each.device == "cuda"]
 
 

@@ -32,7 +32,7 @@ class ReadyLaunch:
         self.kept = [ctypes.create_string_buffer(data, len(data)) for data in packed]
         self.pointers = (ctypes.c_void_p * len(packed))(*map(ctypes.addressof, self.kept))
         self.returned = returned
-        """The outputs that still have to be copied to where the judge reads."""
+        """The outputs that must still be copied to where the judge reads; () if none."""
 
 
 def _packed(
@@ -49,7 +49,7 @@ class DeviceCode:
     def __init__(self, cubin: bytes, entry: str) -> None:
         self.module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
         self.shared = 0
-        """Bytes of dynamic shared memory that a launch may use, as requested so far."""
+        """Bytes of dynamic shared memory that launches may use, by the requests so far."""
         check(cuda_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), "cuModuleLoadData")
         found = cuda_driver().cuModuleGetFunction(
             ctypes.byref(self.function), self.module, entry.encode()

@@ -17,7 +17,7 @@ from runners.harness.verdicts import VerdictError
 GUARD = 0xA5
 """The value of every byte of a band; differs from the poison of outputs."""
 BAND = 1 << 20
-"""Bytes that are watched on either side of a tensor, as far as there is room."""
+"""The most bytes of a band on either side of a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Band:
     before: GuardedRange | None
 
     def place(self, offset: int) -> str:
-        """The position of one of its bytes relative to the nearer tensor, in words."""
+        """The position of one of its bytes relative to the nearer tensor, as a text."""
         behind = None if self.after is None else offset - self.after.end
         ahead = None if self.before is None else self.before.begin - offset
         if behind is not None and (ahead is None or behind < ahead):
@@ -56,7 +56,7 @@ def spans(kind: str, nodes: Sequence[TensorNode]) -> Iterator[GuardedRange]:
 
 
 def bands(tensors: Sequence[GuardedRange], size: int) -> tuple[Band, ...]:
-    """The watched bytes around tensors in a memory of `size` bytes."""
+    """The bands around tensors in a memory of `size` bytes."""
     ordered = sorted(tensors, key=lambda span: span.begin)
     pairs = zip([None, *ordered], [*ordered, None], strict=True)
     found: list[Band] = []
@@ -93,7 +93,7 @@ class Guards:
             memory[max(band.begin, self.output_at) : band.end].fill_(GUARD)
 
     def refuse_changed(self, memory: torch.Tensor) -> None:
-        """VerdictError if a byte of a band has changed."""
+        """Raise VerdictError if a byte of a band has changed."""
         parts = [memory[band.begin : band.end] != GUARD for band in self.bands]
         if not parts:
             return

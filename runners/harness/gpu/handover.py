@@ -1,10 +1,10 @@
-"""The handover of a call between two GPU contexts, done by the GPU's front end.
+"""The handover of a call between two GPU contexts, without a CPU.
 
 The judge queues its whole window behind a wait for a private memory word. The candidate queues its
-whole call behind a wait for a shared word, which the judge's queue writes. After the judge has
-written its private word, no CPU takes part: the input appears, the candidate's queue runs, the
-answer is copied, and the GPU records both ends of the window in the judge's context. If a part of
-the answer is on the host, the window also waits until the judge has copied that part.
+whole call behind a wait for a shared word, which the judge's stream writes. After the judge has
+written its private word, no CPU takes part: the input appears, the candidate's stream runs, the
+output is copied, and the GPU records both ends of the window in the judge's context. If a part of
+the output is on the host, the window also waits until the judge has copied that part.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ candidate writes `DONE` when its work is done. Each is on its own cache line."""
 
 @dataclass(frozen=True, slots=True)
 class WindowActions:
-    """What the judge does in one turn; on the GPU most of it is queued before the window."""
+    """What the judge does in one call; on the GPU most of it is queued before the window."""
 
     queued: Callable[[CandidateReply | None], None]
-    """Records where the output will lie, before the window opens."""
+    """Records where the output will be, before the window opens."""
     sweep: Callable[[], None]
-    """Flushes the cache, whatever a candidate left in it."""
+    """Flushes the cache."""
     reveal: Callable[[], None]
     """Shows the candidate the input except for the withheld lines."""
     complete: Callable[[], None]
@@ -39,7 +39,7 @@ class WindowActions:
 
 
 class Handover:
-    """The judge's side: one turn after the other, each with its own window."""
+    """The judge's side: one call at a time, each with its own window."""
 
     def __init__(self, shared: DeviceBuffer | HostBuffer) -> None:
         self.shared = shared
@@ -55,7 +55,7 @@ class Handover:
         torch.cuda.synchronize()
 
     def run(self, steps: WindowActions) -> None:
-        """Queue one window and start it."""
+        """Queue one window, then start it."""
         await_word(self.start, self.turn)  # the whole window is queued before it starts
         steps.sweep()
         self.opened.record()
@@ -71,7 +71,7 @@ class Handover:
         self._write(self.start)
 
     def close(self) -> None:
-        """Close a window that waits until the judge has copied the host part of the answer."""
+        """Close a window that waits until the judge has copied the host part of the output."""
         self._write(self.taken)
 
     def _write(self, word: int) -> None:
@@ -85,7 +85,7 @@ class Handover:
 
 
 class HandoverCall:
-    """One turn of a `Handover`."""
+    """One call of a `Handover`, with the judge's actions."""
 
     def __init__(self, gate: Handover, patience_s: float, steps: WindowActions) -> None:
         gate.turn += 1
@@ -95,7 +95,7 @@ class HandoverCall:
         self.told = steps.take is not None
 
     def queued(self, first: CandidateReply | None) -> None:
-        """Record where the output will lie; None if the candidate did not say so in time."""
+        """Record where the output will be; None if the candidate did not report it in time."""
         self.steps.queued(first)
 
     def release(self) -> None:
@@ -103,7 +103,7 @@ class HandoverCall:
         self.gate.run(self.steps)
 
     def take(self, last: CandidateReply) -> None:
-        """Copy the part of the answer that the last frame carries or names; close the window."""
+        """Copy the part of the output that the last frame carries or names; close the window."""
         if self.steps.take:
             self.steps.take(last)
         self.gate.close()
@@ -113,11 +113,11 @@ class HandoverCall:
         return bool(self.gate.closed.query())  # type: ignore[no-untyped-call]
 
     def window_ns(self) -> float:
-        """Nanoseconds from before the input was visible until the judge had copied the answer."""
+        """Nanoseconds from before the input was visible until the judge had copied the output."""
         return float(self.gate.opened.elapsed_time(self.gate.closed)) * 1e6
 
     def told_ns(self) -> float:
-        """The last part of the window, in which the judge copied the host part of the answer."""
+        """Nanoseconds of the window's last part, in which the judge copied the host part."""
         if not self.told:
             return 0.0
         return float(self.gate.captured.elapsed_time(self.gate.closed)) * 1e6

@@ -21,12 +21,12 @@ from runners.harness.gpu.warm import make_context
 from runners.harness.sandbox.program import visible_gpus
 
 SETTLE_S = 10.0
-"""How long the driver may take to free the memory of dead processes."""
+"""Seconds for the driver to free the memory of exited processes."""
 LOOK_S = 0.02
 LEFT_MOST = 256 << 20
-"""Bytes that may be in use beyond those of the first check: the driver needs some itself."""
+"""The most bytes in use beyond those of the first check; the driver needs some itself."""
 SAMPLE_BYTES = 2 << 30
-"""How much fresh memory a judge examines; unless all of it is zero, all free memory is wiped."""
+"""Bytes of fresh memory that a judge examines; unless all are zero, all free memory is wiped."""
 BLOCK_BYTES = 1 << 30
 RESERVE_BYTES = 1 << 30
 """Bytes of GPU memory that wiping leaves unallocated."""
@@ -49,7 +49,7 @@ class Card:
 
 
 def first_look() -> tuple[Card, ...]:
-    """The state of this process's GPUs, before this or any other process has used them.
+    """Return the state of this process's GPUs, before any process of the harness uses them.
 
     A child process reads it, because a process that has used the driver cannot fork others that do.
     """
@@ -57,7 +57,7 @@ def first_look() -> tuple[Card, ...]:
     pid = os.fork()
     if pid == 0:
         with suppress(BaseException):
-            os.write(writer, json.dumps([asdict(each) for each in _found()]).encode())
+            os.write(writer, json.dumps([asdict(each) for each in _cards()]).encode())
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:
@@ -66,7 +66,7 @@ def first_look() -> tuple[Card, ...]:
     return tuple(Card(**each) for each in json.loads(told or b"[]"))
 
 
-def _found() -> Iterable[Card]:
+def _cards() -> Iterable[Card]:
     for handle in visible_gpus():
         monitor = Monitor(handle)
         yield Card(handle, monitor.used(), monitor.memory_errors())
@@ -75,7 +75,7 @@ def _found() -> Iterable[Card]:
 def examine(cards: Iterable[Card]) -> Health:
     """Check the GPUs and create a context; no process of the harness may have one before."""
     for card in cards:
-        if why := _left_on(card):
+        if why := _unfitness(card):
             return Health(unfit=why)
     make_context()
     try:
@@ -90,10 +90,10 @@ def examine(cards: Iterable[Card]) -> Health:
     return Health(scrubbed=wiped) if torch.cuda.device_count() else Health(unfit="there is no GPU")
 
 
-def _left_on(card: Card) -> str:
-    """What other processes do on a GPU, or what is wrong with it; "" if nothing.
+def _unfitness(card: Card) -> str:
+    """Return what occupies a GPU or is wrong with it; "" if nothing.
 
-    Waits up to `SETTLE_S` for processes that are just ending.
+    Waits up to `SETTLE_S` for processes that are just exiting.
     """
     monitor = Monitor(card.handle)
     if monitor.memory_errors() > card.errors:
@@ -114,13 +114,13 @@ def _occupied(monitor: Monitor, card: Card) -> str:
 
 
 def reckons_right(device: str) -> bool:
-    """Whether integer arithmetic over some megabytes gives the right result."""
+    """Return whether integer arithmetic over some megabytes gives the right result."""
     numbers = torch.arange(NUMBERS, dtype=torch.int64, device=device)
     return int((numbers * numbers % MODULUS).sum()) == SQUARES
 
 
 def scrub() -> int:
-    """Wipe the current GPU's free memory if a sample is not all zero; returns the wiped bytes."""
+    """Wipe the current GPU's free memory if a sample is not all zero; return the wiped bytes."""
     free, _ = torch.cuda.mem_get_info()
     sample = torch.empty(min(SAMPLE_BYTES, free // 4) & ~7, dtype=torch.uint8, device="cuda")
     dirty = bool(sample.view(torch.int64).any())

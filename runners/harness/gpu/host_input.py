@@ -1,7 +1,7 @@
 """The host tensors of an input, which the GPU itself writes into the shared host memory.
 
-The time in which a CPU copies some MiB varies by more than most kernels take. So the judge keeps a
-copy on the GPU and queues the transfer to the host like everything else of a window.
+The time in which a CPU copies some MiB varies by more than most kernels take. The judge therefore
+has a copy on the GPU and queues the transfer to the host like all other steps of a window.
 """
 
 import os
@@ -31,13 +31,13 @@ class HostInput:
         self.withheld = None
         if not hosted:
             return
-        self._have_room(max((place.offset or 0) + place.reach for place, _ in hosted))
+        self._reserve(max((place.offset or 0) + place.reach for place, _ in hosted))
         for place, tensor in hosted:
             bits(typed_view(self.staging, place)).copy_(bits(tensor.detach()))
         self.withheld = Withheld(self.staging)
         self.withheld.take([place for place, _ in hosted])
 
-    def _have_room(self, size: int) -> None:
+    def _reserve(self, size: int) -> None:
         size = -(-size // ALIGNMENT) * ALIGNMENT
         if size <= self.staging.numel():
             return
@@ -47,17 +47,17 @@ class HostInput:
         self.arena.keep(size)
 
     def reveal(self) -> None:
-        """Queue showing the candidate all of it except the withheld lines."""
+        """Queue the transfer of all lines except the withheld ones."""
         if self.pinned and self.withheld:
             self.pinned.bytes.copy_(self.staging)
 
     def complete(self) -> None:
-        """Queue showing the withheld lines too."""
+        """Queue the transfer of the withheld lines."""
         if self.pinned and self.withheld:
             self.withheld.reveal(self.pinned.bytes)
 
     def restore(self) -> None:
-        """Queue writing the correct lines to the judge's copy too."""
+        """Queue a write of the correct lines to the judge's copy."""
         if self.withheld:
             self.withheld.restore()
 

@@ -18,7 +18,7 @@ END_S = 10.0
 
 
 class DriverKeepAlive:
-    """That process. It is forked before any request is read and ends with its parent."""
+    """The process, which is forked before any request is read and ends with its parent."""
 
     def __init__(self) -> None:
         parent = os.getpid()
@@ -36,7 +36,7 @@ class DriverKeepAlive:
         return () if select.select([self.pidfd], [], [], 0)[0] else (self.pid,)
 
     def close(self) -> None:
-        """Kill it and wait up to `END_S`: on a dead GPU a process may never exit."""
+        """Kill it and wait at most `END_S`, because with a broken GPU a process may never exit."""
         if self.living:
             os.kill(self.pid, signal.SIGKILL)
             if select.select([self.pidfd], [], [], END_S)[0]:

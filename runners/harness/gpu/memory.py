@@ -1,8 +1,8 @@
 """Memory that two processes share: device memory through the driver API, or pinned host memory.
 
 Each allocation holds exactly one buffer, so mapping it shares nothing else. Its file descriptor
-crosses user, mount and network namespaces, which legacy IPC handles may not.
-Function and structure layouts: CUDA driver API, chapter "Virtual Memory Management".
+works across user, mount and network namespaces, in which legacy IPC handles may fail. Source of the
+function and structure layouts: CUDA driver API, chapter "Virtual Memory Management".
 
 Pinned host memory is for machines that refuse to share device memory. Both sides access it through
 the GPU, and the candidate copies its input to the device first.
@@ -33,13 +33,13 @@ class DriverError(Exception):
 
 @functools.cache
 def cuda_driver() -> ctypes.CDLL:
-    """The driver's library, which every process with a CUDA context has loaded."""
+    """Return the driver's library, which every process with a CUDA context has loaded."""
     return ctypes.CDLL("libcuda.so.1")
 
 
 @contextmanager
 def letting_go() -> Iterator[None]:
-    """Ignore errors of freeing memory in a broken context, which ends with this process."""
+    """Ignore CUDA errors of the block if the context is broken; its memory ends with it."""
     try:
         yield
     except (DriverError, torch.AcceleratorError):
@@ -48,7 +48,7 @@ def letting_go() -> Iterator[None]:
 
 
 def check(status: int, call: str) -> None:
-    """DriverError if the status is not success."""
+    """Raise DriverError if the status is not success."""
     if status != 0:
         raise DriverError(call, reason_of(status))
 
@@ -63,7 +63,7 @@ def reason_of(status: int) -> str:
 
 
 def broken_by() -> str | None:
-    """Synchronize; returns the error that broke the current context, or None."""
+    """Synchronize; return the error that broke the current context, or None."""
     status = cuda_driver().cuCtxSynchronize()
     return None if status == 0 else reason_of(status)
 
@@ -106,7 +106,7 @@ def raw_bytes(address: int, size: int) -> torch.Tensor:
 
 
 def typed_view(raw: torch.Tensor, node: TensorNode) -> torch.Tensor:
-    """The tensor that lies at the node's offset in raw device bytes, without a copy."""
+    """The tensor at the node's offset in raw device bytes, without a copy."""
     if node.span == 0 or node.offset is None:
         return torch.empty(node.shape, dtype=DTYPES[node.dtype], device="cuda")
     part = raw[node.offset : node.offset + node.reach]
@@ -192,7 +192,7 @@ class DeviceBuffer:
         exported = driver.cuMemExportToShareableHandle(ctypes.byref(fd), handle, _POSIX_FD, zero)
         check(exported, "cuMemExportToShareableHandle")
         address = _map(driver, handle, whole, device)
-        check(driver.cuMemRelease(handle), "cuMemRelease")  # the mapping keeps it
+        check(driver.cuMemRelease(handle), "cuMemRelease")  # the mapping keeps the memory
         return cls(fd.value, address, whole)
 
     @classmethod

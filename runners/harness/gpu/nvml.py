@@ -1,4 +1,4 @@
-"""What the judge reads through NVML: the GPU's identity, clocks, and reasons for slowdown."""
+"""Reads from NVML a GPU's identity, clocks, memory use, processes and reasons for slowdown."""
 
 import ctypes
 import functools
@@ -27,7 +27,7 @@ The power cap is not among them, because a heavy kernel reaches it by itself. So
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """One look at a GPU."""
+    """A GPU's identity and current readings."""
 
     name: str
     uuid: str
@@ -36,7 +36,7 @@ class Readings:
 
 
 class Monitor:
-    """NVML's view of one GPU; on a machine without NVML it reports nothing.
+    """Reads NVML's data of one GPU; without NVML every value is unknown.
 
     `handle` is the GPU's UUID or index.
     """
@@ -44,10 +44,10 @@ class Monitor:
     def __init__(self, handle: str) -> None:
         self.handle = handle
         self.device = ctypes.c_void_p()
-        nvml = _opened()
-        self.nvml = nvml if nvml and self._found_by(nvml, handle) == 0 else None
+        nvml = _open_library()
+        self.nvml = nvml if nvml and self._find_device(nvml, handle) == 0 else None
 
-    def _found_by(self, nvml: ctypes.CDLL, handle: str) -> int:
+    def _find_device(self, nvml: ctypes.CDLL, handle: str) -> int:
         place = ctypes.byref(self.device)
         if handle.isdecimal():
             return int(nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(handle)), place))
@@ -68,7 +68,7 @@ class Monitor:
         return count.value if listed == _TOO_SMALL else 0
 
     def memory_errors(self) -> int:
-        """Uncorrectable memory errors since the driver was loaded."""
+        """Uncorrectable memory errors since the driver was loaded; 0 if unknown."""
         count = ctypes.c_ulonglong()
         told = self.nvml and self.nvml.nvmlDeviceGetTotalEccErrors(
             self.device, _UNCORRECTED, _SINCE_BOOT, ctypes.byref(count)
@@ -76,7 +76,7 @@ class Monitor:
         return int(count.value) if told == 0 else 0
 
     def read(self) -> Readings | None:
-        """The GPU's identity, clocks (MHz), temperature (C) and power (W)."""
+        """The GPU's identity, clocks (MHz), temperature (C) and power (W); None without NVML."""
         if self.nvml is None:
             return None
         return Readings(
@@ -87,7 +87,7 @@ class Monitor:
         )
 
     def slowed_by(self) -> tuple[str, ...]:
-        """What slows the GPU now, in words; () if nothing does."""
+        """The reasons that slow the GPU now, as in `SLOWED`; () if there are none."""
         reasons = ctypes.c_ulonglong()
         if self.nvml is None or _reasons_of(self.nvml)(self.device, ctypes.byref(reasons)) != 0:
             return ()
@@ -112,7 +112,7 @@ def first_gpu() -> Monitor:
     return Monitor(f"GPU-{torch.cuda.get_device_properties(0).uuid}")
 
 
-def _opened() -> ctypes.CDLL | None:
+def _open_library() -> ctypes.CDLL | None:
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:

@@ -56,7 +56,7 @@ class OutputPool:
         self.pool = torch.cuda.MemPool(binding._cuda_customAllocator(*pointers))  # noqa: SLF001
 
     def used(self) -> AbstractContextManager[None]:
-        """Inside the block, this thread's torch allocations come from the pool."""
+        """Return a context in which this thread's torch allocations come from the pool."""
         return torch.cuda.use_mem_pool(self.pool)
 
 
