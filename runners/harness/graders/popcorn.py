@@ -110,7 +110,7 @@ def _profile_kernels(session: EvaluationSession, program: int) -> None:
 
 
 def secret_seed(nonce: bytes) -> int:
-    """Return the seed that is combined with the seeds of ranked cases; below 2^31, as in KernelBot."""
+    """Return the seed that is combined with ranked cases' seeds; below 2^31, as in KernelBot."""
     digest = hashlib.blake2b(b"popcorn", key=nonce[:64], digest_size=8).digest()
     return int.from_bytes(digest, "big") & 0x7FFFFFFF
 

@@ -19,8 +19,8 @@ _READ_ONLY = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
 _COMPILE_THREADS = min(4, len(os.sched_getaffinity(0)))
-"""The number of torch.compile's processes. Its default of one per core exceeds a candidate's process
-limit on a machine with 32 cores, and there are only one or two kernels to compile."""
+"""The number of torch.compile's processes. Its default of one per core exceeds a candidate's limit
+on processes on a machine with 32 cores, and there are only one or two kernels to compile."""
 
 
 def environment(home: Path) -> dict[str, str]:
