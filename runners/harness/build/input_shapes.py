@@ -1,4 +1,4 @@
-"""Inputs for a source that defines none: shapes that its first layer suggests, else usual ones."""
+"""Guesses inputs for a source that defines none: shapes for its first layer, then common ones."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ _WIDTHS = (1024, 512, 256, 768, 128, 64)
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The shape of a tensor of floats, or of integers below `below`, as for an embedding."""
+    """The shape of a tensor of floats, or of integers from 0 to `below` - 1, for an embedding."""
 
     shape: tuple[int, ...]
     below: int | None = None
@@ -31,15 +31,15 @@ class Guess:
 
 
 def tensors_taken(function: Callable[..., object], *, own: int = 0) -> int:
-    """How many tensors a call needs, not counting the first `own` parameters.
+    """Return how many tensors a call requires, without the first `own` parameters.
 
     InvalidSubmissionError if a required parameter cannot be a tensor.
     """
     parameters = list(inspect.signature(function).parameters.values())[own:]
-    needed = [each for each in parameters if not _can_be_left_out(each)]
+    needed = [each for each in parameters if not _is_optional(each)]
     for each in needed:
-        told = each.annotation
-        if not (told is inspect.Parameter.empty or "Tensor" in str(told)):
+        annotation = each.annotation
+        if not (annotation is inspect.Parameter.empty or "Tensor" in str(annotation)):
             raise InvalidSubmissionError(
                 f"nothing tells what `{each.name}` is to be: define get_inputs, or give io with"
                 " the arguments of the call"
@@ -47,24 +47,24 @@ def tensors_taken(function: Callable[..., object], *, own: int = 0) -> int:
     return len(needed)
 
 
-def _can_be_left_out(parameter: inspect.Parameter) -> bool:
+def _is_optional(parameter: inspect.Parameter) -> bool:
     star = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return star or parameter.default is not inspect.Parameter.empty
 
 
 def guesses(model: object) -> tuple[Guess, ...]:
-    """Candidate shapes, likeliest first: those of the first layer with a size, then usual ones."""
-    found = dict.fromkeys((*_by_layer(model), *_usual()))
+    """Return `MOST_TRIED` shapes: those for the first layer with a size, then common ones."""
+    found = dict.fromkeys((*_by_layer(model), *_common()))
     return tuple(islice(found, MOST_TRIED))
 
 
 def fitting(found: Sequence[Guess], call: Callable[[Guess], object]) -> Guess:
-    """The first guess for which `call` succeeds; if none does, raises the first one's error."""
+    """Return the first guess for which `call` succeeds; without one raise the first error."""
     first: Exception | None = None
     for guess in found:
         try:
             call(guess)
-        except Exception as error:  # noqa: BLE001 - a stranger's code may raise anything
+        except Exception as error:  # noqa: BLE001 - submitted code may raise anything
             first = first or error
             continue
         return guess
@@ -84,29 +84,29 @@ def _by_layer(model: object) -> Iterator[Guess]:
     if not isinstance(model, torch.nn.Module):
         return
     for layer in model.modules():
-        if width := _extent(layer, "embed_dim"):
+        if width := _size_of(layer, "embed_dim"):
             yield Guess((_LENGTH, _BATCH, width))
             yield Guess((_ROWS, width))
-        elif width := _extent(layer, "in_features"):
+        elif width := _size_of(layer, "in_features"):
             yield Guess((_ROWS, width))
             yield Guess((_BATCH, _LENGTH, width))
-        elif channels := _extent(layer, "in_channels"):
+        elif channels := _size_of(layer, "in_channels"):
             yield from _images(channels, getattr(layer, "kernel_size", None))
-        elif words := _extent(layer, "num_embeddings"):
+        elif words := _size_of(layer, "num_embeddings"):
             yield Guess((_BATCH, _LENGTH), below=words)
         else:
             continue
         return
 
 
-def _extent(layer: torch.nn.Module, name: str) -> int:
+def _size_of(layer: torch.nn.Module, name: str) -> int:
     """A layer's attribute if it is a positive integer, otherwise 0."""
     found = getattr(layer, name, None)
     return found if isinstance(found, int) and found > 0 else 0
 
 
 def _images(channels: int, kernel_size: object) -> Iterator[Guess]:
-    """Batches for a convolution with the number of dimensions of its kernel."""
+    """Shapes for a convolution, by the number of dimensions of its kernel."""
     dimensions = len(kernel_size) if isinstance(kernel_size, tuple) else 2
     if dimensions == 1:
         yield Guess((_BATCH, channels, _ROWS))
@@ -117,7 +117,7 @@ def _images(channels: int, kernel_size: object) -> Iterator[Guess]:
         yield Guess((4, channels, *(16,) * dimensions))
 
 
-def _usual() -> Iterator[Guess]:
+def _common() -> Iterator[Guess]:
     for width in _WIDTHS:
         yield Guess((_ROWS, width))
         yield Guess((_LENGTH, _BATCH, width))

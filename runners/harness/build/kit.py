@@ -22,7 +22,7 @@ GPU_OF_WSL = Path("/dev/dxg")
 
 
 def build(folder: Path, recipe: Recipe) -> Built:
-    """Build the submission in `folder`: by its contract's call if any, else by its language."""
+    """Build the submission in `folder` by its IOContract, if it has one, or by its language."""
     if recipe.format is TaskFormat.IO_CONTRACT:
         return io_contract.build(folder, recipe)
     built: Built = languages.language(recipe.language).build(folder, recipe, KIT)

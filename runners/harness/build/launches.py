@@ -1,4 +1,4 @@
-"""The launches of a device code submission, which the judge computes before any of it runs."""
+"""The launches of a device code submission, which the judge computes before the code runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class Launching:
 def launching_of(task: TaskDefinition, source: str) -> Launching | None:
     """The launches from the task and the submission's header; None if the task has no `launch`.
 
-    VerdictError if they cannot be computed: `task_error` if the task alone is wrong, otherwise the
-    header is at fault.
+    VerdictError if they cannot be computed: `task_error` if the task is wrong without the header,
+    otherwise `invalid_submission`.
     """
     if task.launch is None:
         return None

@@ -1,1 +1,1 @@
-"""Kernels called by an IOContract: how each kind is built."""
+"""Builds kernels whose call an IOContract describes, by their kind."""

@@ -38,7 +38,7 @@ def _require_gpu(kind: KernelKind) -> None:
 
 
 def build(folder: Path, recipe: Recipe) -> Built:
-    """Build the source in `folder` for the call next to it.
+    """Build the source in `folder` for the call in the same folder's `call.json`.
 
     A Python module has `torch` and `nn` predefined, because the evaluation server's examples rely
     on that.

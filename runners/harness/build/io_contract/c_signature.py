@@ -49,7 +49,7 @@ _BY_SIZE = {
     (1, bool): "<?", (4, float): "<f", (8, float): "<d",
     (1, int): "<b", (2, int): "<h", (4, int): "<i", (8, int): "<q",
 }  # fmt: skip
-"""The format if the source does not declare the type: (parameter bytes, type of the value)."""
+"""(Bytes of the parameter, type of the value) -> format, if the source does not show the type."""
 
 
 Number = bool | int | float
@@ -77,11 +77,11 @@ class Declared(NamedTuple):
     """The names of its template's parameters."""
 
     def instance(self, expression: str) -> "Declared":
-        """The kernel with the template parameters of an instance, such as `scale<__half, 4>`."""
+        """The kernel with the template arguments of an instance, such as `scale<__half, 4>`."""
         _, opened, rest = expression.partition("<")
         given = _split(rest.rpartition(">")[0]) if opened else []
         types = {name: each.strip() for name, each in zip(self.template, given, strict=False)}
-        return _spelled(self, types)
+        return _resolved(self, types)
 
 
 def kernels_in(source: str) -> list[Declared]:
@@ -94,7 +94,7 @@ def kernels_in(source: str) -> list[Declared]:
         if kernel is not None and all(kernel.name != each.name for each in found):
             template = _template(text[: mark.start()])
             own = {key: value for key, value in aliases.items() if key not in template}
-            found.append(_spelled(kernel._replace(template=template), own))
+            found.append(_resolved(kernel._replace(template=template), own))
     return found
 
 
@@ -107,11 +107,13 @@ def _aliases(text: str) -> dict[str, str]:
     return found
 
 
-def _spelled(kernel: Declared, types: Mapping[str, str]) -> Declared:
-    return kernel._replace(parameters=tuple(_known(each, types) for each in kernel.parameters))
+def _resolved(kernel: Declared, types: Mapping[str, str]) -> Declared:
+    return kernel._replace(
+        parameters=tuple(_without_aliases(each, types) for each in kernel.parameters)
+    )
 
 
-def _known(parameter: Parameter, types: Mapping[str, str]) -> Parameter:
+def _without_aliases(parameter: Parameter, types: Mapping[str, str]) -> Parameter:
     """The parameter with its type's aliases resolved; a pointer is unchanged."""
     kind = parameter.type
     for _ in range(_ALIASES_MOST):
@@ -134,7 +136,7 @@ def _template(text: str) -> tuple[str, ...]:
 def _bracketed(text: str) -> tuple[str, bool, str]:
     """Split after an opening bracket: the text inside, whether it is closed, the text after it.
 
-    A comparison inside must be in parentheses, which C++ requires too.
+    A comparison inside must be in parentheses, as C++ requires.
     """
     place = next((at for at, _, level in _levels(text) if level < 0), None)
     return (text, False, "") if place is None else (text[:place], True, text[place + 1 :])
@@ -142,12 +144,12 @@ def _bracketed(text: str) -> tuple[str, bool, str]:
 
 def _levels(text: str) -> Iterator[tuple[int, str, int]]:
     """Each character with its index and the bracket depth after it."""
-    round_, angled = 0, 0
+    depth, angle_depth = 0, 0
     for place, letter in enumerate(text):
-        round_ += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(letter, 0)
-        if round_ == 0:
-            angled += {"<": 1, ">": -1}.get(letter, 0)
-        yield place, letter, round_ + angled
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(letter, 0)
+        if depth == 0:
+            angle_depth += {"<": 1, ">": -1}.get(letter, 0)
+        yield place, letter, depth + angle_depth
 
 
 def packed(parameter: Parameter | None, size: int | None, value: object) -> bytes:
@@ -164,7 +166,7 @@ def packed(parameter: Parameter | None, size: int | None, value: object) -> byte
     told = f"{name} of type {kind}" if kind else name
     try:
         if kind in _BFLOAT and size in (None, 2):
-            return _rounded_bfloat(float(value))
+            return _bfloat16_bytes(float(value))
         layout = _layout(kind, size, value)
         if layout is None:
             raise ArgumentError(f"{told} with {size} bytes cannot be given {value!r}{_hint(size)}")
@@ -198,10 +200,10 @@ def _fitting(layout: str, value: Number) -> Number:
     return int(value)
 
 
-def _rounded_bfloat(value: float) -> bytes:
+def _bfloat16_bytes(value: float) -> bytes:
     """The nearest bfloat16, ties to even: the upper half of a float32."""
     (bits,) = struct.unpack("<I", struct.pack("<f", value))
-    if value != value:  # noqa: PLR0124 - NaN keeps its mark whatever is cut off
+    if value != value:  # noqa: PLR0124 - rounding could turn a NaN into another value
         return b"\xc0\x7f"
     return struct.pack("<H", (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16 & 0xFFFF)
 

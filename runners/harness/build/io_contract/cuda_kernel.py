@@ -1,6 +1,6 @@
 """A kernel of kind `cuda`, in the candidate: compiled by NVRTC, launched with all arguments.
 
-This runs together with the submission: nothing here protects the judge.
+This runs together with the submission, so nothing here protects the judge.
 
 The headers defined here are host headers that kernels often include and NVRTC does not have. What
 they declare for a device is built into NVRTC (its documentation, "Predefined Functions" and
@@ -35,7 +35,7 @@ from runners.harness.toolchains.nvrtc import parameter_sizes, remarks, resources
 from runners.languages import BuildFailedError, Built, InvalidSubmissionError
 
 INTEGERS = "cstdint"
-"""Every kernel has this one: a host compiler's CUDA brings it along."""
+"""The header that every kernel includes implicitly, because `nvcc` includes it too."""
 _INTEGERS = """\
 #pragma once
 typedef signed char int8_t;
@@ -65,7 +65,7 @@ _FLOATS = """\
 #define FLT_EPSILON 1.192092896e-07f
 #define DBL_MAX 1.7976931348623157e+308
 """
-_MATHS = """\
+_MATH = """\
 #pragma once
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
@@ -82,8 +82,8 @@ _FUNCTIONS = (
     "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "isfinite", "isinf", "isnan",
     "log", "log10", "log1p", "log2", "pow", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 )  # fmt: skip
-_STD_MATHS = "namespace std {{\n{}}}\n".format("".join(f"using ::{name};\n" for name in _FUNCTIONS))
-_EXTREMES = """\
+_STD_MATH = "namespace std {{\n{}}}\n".format("".join(f"using ::{name};\n" for name in _FUNCTIONS))
+_MIN_MAX = """\
 #pragma once
 namespace std {
 template <class T> __device__ constexpr const T& min(const T& a, const T& b) {
@@ -101,15 +101,15 @@ _FORWARD = """\
 namespace std {{ using namespace cuda::std; }}
 #endif
 """
-_OF_CUDA = (
+_CUDA_HEADERS = (
     "array", "complex", "functional", "initializer_list", "limits", "tuple", "type_traits",
     "utility",
 )  # fmt: skip
 _HEADERS = {
-    **{name: _FORWARD.format(name) for name in _OF_CUDA},
-    "algorithm": _EXTREMES,
-    "math.h": _MATHS,
-    "cmath": _MATHS + "#include <algorithm>\n" + _STD_MATHS,
+    **{name: _FORWARD.format(name) for name in _CUDA_HEADERS},
+    "algorithm": _MIN_MAX,
+    "math.h": _MATH,
+    "cmath": _MATH + "#include <algorithm>\n" + _STD_MATH,
     **dict.fromkeys(("stdint.h", INTEGERS, "stddef.h", "cstddef"), _INTEGERS),
     **dict.fromkeys(("limits.h", "climits"), _LIMITS),
     **dict.fromkeys(("float.h", "cfloat"), _FLOATS),
@@ -122,7 +122,7 @@ _HEADERS = {
 
 
 def lay_out(folder: Path) -> Path:
-    """Write these headers below the candidate's folder; returns their folder."""
+    """Write these headers into a subfolder of the candidate's folder; return that subfolder."""
     place = folder / "std_headers"
     place.mkdir(exist_ok=True)
     for name, text in _HEADERS.items():
@@ -133,9 +133,9 @@ def lay_out(folder: Path) -> Path:
 FOLDER = f"{builds.FOLDER}/contract"
 _CUBIN, _LISTING = "kernel.cubin", "kernel.json"
 _POINTER = 8
-_OURS = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-O", "-lineinfo")
-"""Options for the target and the optimization, which the harness sets itself."""
-_NVCCS = (
+_SET_HERE = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-O", "-lineinfo")
+"""Prefixes of options for the target and the optimization, which the harness sets itself."""
+_NVCC_ONLY = (
     "-X", "--compiler-options", "--compiler-bindir", "-ccbin", "-expt-", "--expt-",
     "-extended-lambda", "--extended-lambda", "-l", "-L", "-m64", "-g", "-shared", "-cubin", "-ptx",
     "-code", "--gpu-code", "-default-stream", "--default-stream", "-t=", "--threads", "-keep",
@@ -156,7 +156,7 @@ class CachedContractKernel(Wire):
 
 
 class CudaKernel:
-    """Launches a kernel on the tensors of a call; what all calls share is prepared once."""
+    """Launches a kernel on the tensors of a call; the launch is computed once for all calls."""
 
     def __init__(self, code: DeviceCode, call: KernelCall, numbers: LaunchNumbers) -> None:
         self.code = code
@@ -172,18 +172,18 @@ class CudaKernel:
 
 
 def build(folder: Path, file_name: str, call: KernelCall) -> Built:
-    """The kernel of a source, compiled unless an earlier candidate has compiled it."""
+    """Return the kernel of a source; compile it unless an earlier candidate has done that."""
     declared = chosen((folder / file_name).read_text(encoding="utf-8"), call)
-    kept = folder / FOLDER
+    cached = folder / FOLDER
     try:
-        listing = CachedContractKernel.model_validate_json((kept / _LISTING).read_bytes())
-        cubin = (kept / _CUBIN).read_bytes()
+        listing = CachedContractKernel.model_validate_json((cached / _LISTING).read_bytes())
+        cubin = (cached / _CUBIN).read_bytes()
     except (OSError, ValidationError):
         target = nvrtc.architecture(torch.cuda.get_device_capability())
         listing, cubin = compiled(folder, file_name, call, target)
-        kept.mkdir(parents=True, exist_ok=True)
-        (kept / _CUBIN).write_bytes(cubin)
-        (kept / _LISTING).write_text(listing.model_dump_json())
+        cached.mkdir(parents=True, exist_ok=True)
+        (cached / _CUBIN).write_bytes(cubin)
+        (cached / _LISTING).write_text(listing.model_dump_json())
     numbers = launch_of(call, declared, listing.sizes)
     return Built(CudaKernel(DeviceCode(cubin, listing.entry), call, numbers), listing.compiled)
 
@@ -191,7 +191,10 @@ def build(folder: Path, file_name: str, call: KernelCall) -> Built:
 def compiled(
     folder: Path, file_name: str, call: KernelCall, target: str
 ) -> tuple[CachedContractKernel, bytes]:
-    """Compile for NVRTC's architecture `target`; prints the compiler's warnings."""
+    """Compile for the architecture `target` in NVRTC's notation; prints the compiler's warnings.
+
+    BuildFailedError or InvalidSubmissionError if that fails.
+    """
     source = (folder / file_name).read_text(encoding="utf-8")
     found = nvrtc.find()
     if found is None:
@@ -213,9 +216,11 @@ def compiled(
 
 
 def options(own: Sequence[str], target: str, includes: Sequence[Path]) -> list[str]:
-    """NVRTC's options, without those of the caller that are for another compiler."""
-    kept = [option for option in own if option and not option.startswith((*_OURS, *_NVCCS))]
-    standard = any(option.lstrip("-").startswith("std=") for option in kept)
+    """NVRTC's options, with those of `own` that NVRTC has."""
+    accepted = [
+        option for option in own if option and not option.startswith((*_SET_HERE, *_NVCC_ONLY))
+    ]
+    standard = any(option.lstrip("-").startswith("std=") for option in accepted)
     return [
         f"--gpu-architecture={target}",
         "-lineinfo",
@@ -223,7 +228,7 @@ def options(own: Sequence[str], target: str, includes: Sequence[Path]) -> list[s
         *(() if standard else (_STANDARD,)),
         f"--pre-include={INTEGERS}",
         *(f"-I{folder}" for folder in includes),
-        *kept,
+        *accepted,
     ]
 
 
@@ -258,8 +263,8 @@ def _wanted(call: KernelCall) -> str | None:
 def launch_of(call: KernelCall, declared: Declared, sizes: Sequence[int]) -> LaunchNumbers:
     """The launch, with every number packed in the type of its parameter.
 
-    `sizes` come from the compiler and override the source, which may hide parameters in macros.
-    InvalidSubmissionError if the arguments do not fit the kernel.
+    `sizes` are from the compiler. They override the parameters that were parsed from the source,
+    which may be wrong because of macros. InvalidSubmissionError if the arguments do not fit.
     """
     args = call.args or ()
     if len(args) != len(sizes):

@@ -1,6 +1,6 @@
-"""Which of a contract's arguments a Python function takes, and which tensors are its output.
+"""Decides which of a contract's arguments a function takes, and which tensors are its output.
 
-This runs in the candidate together with the submission: nothing here protects the judge.
+This runs in the candidate together with the submission, so nothing here protects the judge.
 """
 
 import inspect
@@ -55,10 +55,10 @@ Match = tuple[tuple[int, ...], dict[str, int]]
 
 
 def matched(function: Callable[..., Any], arguments: Sequence[Argument]) -> Match:
-    """How a function is called: by name if the names fit its signature, else by position.
+    """Return how a function is called: by name if the names fit its signature, else by position.
 
-    By position it gets the first of these that fits: all arguments; all that are not outputs; these
-    without compile-time constants. InvalidSubmissionError if none fits.
+    By position it gets the first of these lists that fits: all arguments; all except outputs; all
+    except outputs and compile-time constants. InvalidSubmissionError if none fits.
     """
     everything = tuple(range(len(arguments)))
     try:

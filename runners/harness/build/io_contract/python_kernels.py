@@ -1,6 +1,6 @@
 """Kernels of the Python kinds (`torch`, `torch_cuda`, `multi_kernel`, `triton`), in the candidate.
 
-This runs together with the submission: nothing here protects the judge.
+This runs together with the submission, so nothing here protects the judge.
 """
 
 import random
@@ -24,35 +24,35 @@ from runners.harness.protocol.values import leaves
 from runners.languages import InvalidSubmissionError
 
 MODEL_SEED = 42
-"""Of a model's weights, and of the inputs of the first trial; KernelBench's number."""
+"""The seed of a model's weights and of the first trial's inputs, as in KernelBench."""
 _FORWARD = "forward"
 
 
 class TorchKernel:
-    """A function, a method or a model; it is created at the first call, which is never timed.
+    """A function, a method or a model; a model is created at the first call, which is never timed.
 
-    Its data is `{"args": [...]}` from a contract, or `{"init": [...], "inputs": [...]}` from the
-    source's own `get_inputs`. `{"draw": seed}` requests the latter.
+    Its input is `{"args": [...]}` from a contract, or `{"init": [...], "inputs": [...]}` from the
+    source's own `get_inputs`. With the input `{"draw": seed}` it returns the latter.
     """
 
     def __init__(self, module: Any, call: KernelCall, device: torch.device) -> None:  # noqa: ANN401
         self.module = module
-        self.call = _reachable(call, module)
+        self.call = _without_missing_names(call, module)
         self.device = device
         self.function: Callable[..., Any] | None = None
         self.match: Match | None = None
         self.guess: Guess | None = None
         if call.kind is KernelKind.MULTI_KERNEL and call.args is None:
             raise InvalidSubmissionError("a multi_kernel needs io with the arguments of its call")
-        self._named()  # raises now if it is missing
+        self._named()  # raises if the function or class is missing
 
     def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - tensors, or drawn inputs
         """The output as a tuple of tensors, or the requested inputs."""
         with torch.no_grad():
             if "draw" in data:
-                return self._drawn(data["draw"])
+                return self._own_inputs(data["draw"])
             if self.function is None:
-                self.function = self._made(data.get("init"))
+                self.function = self._create_callable(data.get("init"))
             if self.call.args is None:
                 return some(leaves(self.function(*data["inputs"])))
             return self._by_contract(self.function, self.call.args, data["args"])
@@ -108,8 +108,8 @@ class TorchKernel:
     def _is_function(self) -> bool:
         return self.call.kind is KernelKind.MULTI_KERNEL or bool(self.call.function_name)
 
-    def _made(self, init: list[Any] | None) -> Callable[..., Any]:
-        """The callable: the function itself, or a method of an instance of the class."""
+    def _create_callable(self, init: list[Any] | None) -> Callable[..., Any]:
+        """The callable: the function itself, or a method of a new instance of the class."""
         named = self._named()
         if self._is_function():
             return named
@@ -128,25 +128,25 @@ class TorchKernel:
 
     def _init(self) -> list[Any]:
         """The constructor's arguments from the source's `get_init_inputs`."""
-        tells = getattr(self.module, "get_init_inputs", None)
-        if not callable(tells):
+        function = getattr(self.module, "get_init_inputs", None)
+        if not callable(function):
             return []
         seed_all(MODEL_SEED)
-        return list(tells())
+        return list(function())
 
-    def _drawn(self, seed: int) -> dict[str, Any]:
+    def _own_inputs(self, seed: int) -> dict[str, Any]:
         """The constructor's arguments and one trial's inputs, from the source or guessed."""
         init = [] if self._is_function() else self._init()
-        tells = getattr(self.module, "get_inputs", None)
-        if not callable(tells):
-            return {"init": self._placed(init), "inputs": self._guessed(init, seed)}
+        function = getattr(self.module, "get_inputs", None)
+        if not callable(function):
+            return {"init": self._placed(init), "inputs": self._guessed_inputs(init, seed)}
         try:
             with self.device:  # create large inputs directly on the device
-                inputs = _told(tells, seed)
-        except RuntimeError:  # it may use its own generator, or NumPy
+                inputs = _seeded_call(function, seed)
+        except RuntimeError:  # the source may use its own generator, or NumPy
             if self.device.type == "cpu":
                 raise
-            inputs = _told(tells, seed)
+            inputs = _seeded_call(function, seed)
         return {"init": self._placed(init), "inputs": self._placed(inputs)}
 
     def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came
@@ -156,15 +156,15 @@ class TorchKernel:
             return type(value)(self._placed(each) for each in value)
         return value
 
-    def _guessed(self, init: list[Any], seed: int) -> list[Any]:
+    def _guessed_inputs(self, init: list[Any], seed: int) -> list[Any]:
         """A tensor for every required parameter; InvalidSubmissionError if one cannot be a tensor.
 
         All have the same shape: the first one that the kernel accepts.
         """
-        count = self._needed()
+        count = self._tensor_count()
         with self.device:
             if self.guess is None:
-                function = self._made(init)
+                function = self._create_callable(init)
                 self.guess = fitting(
                     guesses(function),
                     lambda guess: function(*(guess.drawn() for _ in range(count))),
@@ -172,7 +172,7 @@ class TorchKernel:
             seed_all(seed)
             return [self.guess.drawn() for _ in range(count)]
 
-    def _needed(self) -> int:
+    def _tensor_count(self) -> int:
         """How many tensors a call takes."""
         named = self._named()
         if self._is_function():
@@ -180,15 +180,15 @@ class TorchKernel:
         return tensors_taken(getattr(named, self.call.method_name or _FORWARD, named), own=1)
 
 
-def _told(tells: Callable[[], Any], seed: int) -> list[Any]:
+def _seeded_call(function: Callable[[], Any], seed: int) -> list[Any]:
     seed_all(seed)
-    return list(tells())
+    return list(function())
 
 
-def _reachable(call: KernelCall, module: Any) -> KernelCall:  # noqa: ANN401 - as above
+def _without_missing_names(call: KernelCall, module: Any) -> KernelCall:  # noqa: ANN401 - as above
     """The call without the names that the module does not define, if there is no `io`.
 
-    Such names are meant for a call with `io`. With `io`, a missing name is an error.
+    Without `io` such names are ignored. With `io`, a missing name is an error.
     """
     if call.args is not None:
         return call
