@@ -1,4 +1,4 @@
-"""The judge creates the arguments that a contract describes: random, literal or scalar."""
+"""Creates the arguments that a contract describes, in the judge: random, literal or scalar."""
 
 import base64
 import hashlib
@@ -59,7 +59,7 @@ def size_of(arguments: Sequence[Argument]) -> int:
 
 
 def unwritten(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A tensor of NaN or a byte pattern, so that elements which a kernel does not write show."""
+    """A tensor of NaN or a byte pattern, by which elements that no kernel wrote are detected."""
     made = torch.empty(shape, dtype=dtype, device=device)
     if dtype.is_floating_point or dtype.is_complex:
         return made.fill_(math.nan)
@@ -70,11 +70,11 @@ def unwritten(shape: Sequence[int], dtype: torch.dtype, device: torch.device) ->
 def _dtype(argument: TensorArgument) -> torch.dtype:
     found = DTYPES.get(argument.dtype)
     if found is None:
-        raise _unmade(argument, f"there is no dtype {argument.dtype!r}")
+        raise _invalid(argument, f"there is no dtype {argument.dtype!r}")
     return found
 
 
-def _unmade(argument: TensorArgument, why: str) -> VerdictError:
+def _invalid(argument: TensorArgument, why: str) -> VerdictError:
     return VerdictError(Verdict.TASK_ERROR, f"argument {argument.name!r} cannot be made: {why}")
 
 
@@ -85,10 +85,10 @@ def _tensor(argument: TensorArgument, seed: int, key: str, device: torch.device)
             return _literal(argument.literals, argument.shape, dtype).to(device)
         if argument.fill is None:
             return unwritten(argument.shape, dtype, device)
-        drawn = _Drawing(argument.fill, argument.shape, dtype, device)
+        drawn = _FilledTensor(argument.fill, argument.shape, dtype, device)
         return drawn.tensor(_seed(argument.fill.seed, seed, key))
     except (ValueError, OverflowError, RuntimeError) as error:
-        raise _unmade(argument, str(error)) from error
+        raise _invalid(argument, str(error)) from error
 
 
 def _seed(given: int | None, trial: int, key: str) -> int:
@@ -120,8 +120,8 @@ def _unzipped(data: bytes, wanted: int) -> bytes:
         raise ValueError(f"zlib cannot unpack its data: {error}") from error
 
 
-class _Drawing:
-    """One tensor that a `Fill` describes; what the fill omits has the default of its kind."""
+class _FilledTensor:
+    """Creates one tensor that a `Fill` describes; an omitted number has the default of its kind."""
 
     def __init__(
         self, fill: Fill, shape: Sequence[int], dtype: torch.dtype, device: torch.device
@@ -130,14 +130,14 @@ class _Drawing:
         self.floats = dtype.is_floating_point or dtype.is_complex
 
     def tensor(self, seed: int) -> torch.Tensor:
-        """The tensor, made on the device with a generator of that device."""
+        """The tensor, created on the device with a generator of that device."""
         match self.fill.kind:
             case "randn":
                 return self._normal(seed)
             case "uniform":
                 return self._uniform(seed)
             case "arange":
-                return self._row()
+                return self._arange()
             case "zeros" | "ones" | "full":
                 return self._constant()
 
@@ -148,7 +148,7 @@ class _Drawing:
     def _normal(self, seed: int) -> torch.Tensor:
         if not self.floats:
             return self._integers(seed, *self._range())
-        drawn = torch.randn(self.shape, **self._by(seed))
+        drawn = torch.randn(self.shape, **self._random_options(seed))
         std = 1.0 if self.fill.std is None else self.fill.std
         return drawn.mul_(std).add_(self.fill.mean or 0.0).to(self.dtype)
 
@@ -159,7 +159,7 @@ class _Drawing:
             top = 1 if self.dtype == torch.bool else int(high)
             return self._integers(seed, min(int(low), top), top)
         high = 1.0 if self.fill.high is None else self.fill.high
-        drawn = torch.rand(self.shape, **self._by(seed))
+        drawn = torch.rand(self.shape, **self._random_options(seed))
         return drawn.mul_(high - low).add_(low).to(self.dtype)
 
     def _integers(self, seed: int, low: int, high: int) -> torch.Tensor:
@@ -177,7 +177,7 @@ class _Drawing:
         limits = torch.iinfo(self.dtype)
         return limits.min, limits.max
 
-    def _row(self) -> torch.Tensor:
+    def _arange(self) -> torch.Tensor:
         """`arange` along the last dimension, the same for all other indices."""
         start = self.fill.start or 0.0
         step = 1.0 if self.fill.step is None else self.fill.step
@@ -188,8 +188,8 @@ class _Drawing:
         row = (row + (start if exact.is_floating_point else int(start))).to(self.dtype)
         return row.expand(self.shape).contiguous() if self.shape else row.reshape(())
 
-    def _by(self, seed: int) -> dict[str, Any]:
-        """Arguments of `torch.rand`: float64 for float64, otherwise float32, rounded later."""
+    def _random_options(self, seed: int) -> dict[str, Any]:
+        """Arguments of `torch.rand`; its dtype is float64 for float64, otherwise float32."""
         wide = torch.float64 if self.dtype == torch.float64 else torch.float32
         return {"generator": self._generator(seed), "device": self.device, "dtype": wide}
 

@@ -1,4 +1,4 @@
-"""Hardware counters of one call of each kernel by `ncu`, after all kernels are checked and timed.
+"""Collects `ncu`'s hardware counters of one call of each kernel, after all checks and timing.
 
 They affect no verdict and no time. A failure is only logged.
 """

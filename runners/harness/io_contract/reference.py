@@ -51,7 +51,7 @@ _NARROW_BYTES = 2
 def mismatch(
     right: Sequence[torch.Tensor], given: Sequence[torch.Tensor], atol: float, rtol: float
 ) -> str | None:
-    """How outputs differ from the reference's; None if they do not. NaN equals nothing."""
+    """Return how outputs differ from the reference's; None if they do not. NaN equals nothing."""
     if len(right) != len(given):
         return f"Output count mismatch: ref={len(right)}, custom={len(given)}"
     for number, (want, got) in enumerate(zip(right, given, strict=True)):
@@ -101,16 +101,16 @@ def _name(tensor: torch.Tensor) -> str:
 
 
 GPU_PART = 24
-"""All tensors of a call may take 1 / `GPU_PART` of a GPU's memory. They are in the judge and in
-several candidates, some of which need room for an output of unknown size and for allocations."""
+"""All tensors of a call may take 1 / `GPU_PART` of a GPU's memory. The judge and several candidates
+have copies, and some candidates need memory for an output of unknown size and for allocations."""
 SHOWN = 16
-"""At most this many inputs are listed in the log."""
+"""The most inputs that the log lists."""
 REMEMBERED = 2
-"""The seeds of this many inputs are remembered; only the latest input is looked up."""
+"""The number of inputs whose seeds are stored; only the latest input is looked up."""
 
 
 class ContractTask(TaskCode):
-    """Both kernels' arguments, and the comparison of the outputs with the reference's.
+    """Creates both kernels' arguments and compares the outputs with the reference's.
 
     Its own candidates exist only inside `opened`.
     """
@@ -122,7 +122,7 @@ class ContractTask(TaskCode):
         self.asked: dict[Side, SourceProcess] = {}
         self.end = Deadline.after(0)
         """The deadline of the whole evaluation."""
-        self._made: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
+        self._generated: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
         self._right: tuple[Any, tuple[torch.Tensor, ...]] | None = None
         self._called_with = ""
         self._shared = self._names(Side.CUSTOM) & self._names(Side.REFERENCE)
@@ -130,7 +130,7 @@ class ContractTask(TaskCode):
     @override
     @contextmanager
     def opened(self, session: EvaluationSession) -> Iterator[None]:
-        """Inside the block sources can be asked; their candidates end with it."""
+        """Allow calls of the sources in the block; at its end stop their candidates."""
         limit = session.request.task.limit_s(session.request.mode)
         self.end = Deadline.after(limit)
         with (
@@ -163,7 +163,7 @@ class ContractTask(TaskCode):
 
     @override
     def plan(self, workload: Workload, seed: int) -> Plan | None:
-        """Like the default; None on failure: a source without inputs fails in its first test."""
+        """Return the layout; None if inputs cannot be created, which the first test reports."""
         try:
             return super().plan(workload, seed)
         except VerdictError:
@@ -171,12 +171,12 @@ class ContractTask(TaskCode):
 
     @override
     def first_plan(self, largest: Plan) -> Plan:
-        """Leave room for outputs that may be much larger than the inputs."""
+        """Return a layout with room for outputs that are much larger than the inputs."""
         return replace(largest, device_size=max(largest.device_size, input_bytes_limit()))
 
     @override
     def attributing(self, workload: Workload) -> AbstractContextManager[None]:
-        """Turn a verdict on the reference kernel into `task_error`."""
+        """Return a context that turns a verdict on the reference kernel into `task_error`."""
         return attribute_to_reference(side_of(workload))
 
     @override
@@ -189,33 +189,36 @@ class ContractTask(TaskCode):
 
     @override
     def generate(self, workload: Workload, seed: int) -> dict[str, Any]:
-        """The input of the case's kernel in one trial."""
+        """Return the input of the case's kernel in one trial."""
         side = side_of(workload)
         data = self._data(side, seed)
-        self._made.append((data, side, seed))
+        self._generated.append((data, side, seed))
         return data
 
     @override
     def expected(self, data: Any) -> Node | None:
-        """On a GPU, the structure of the output of the reference, or else of the kernel itself.
+        """Return the structure of the output of the reference, or without one of the kernel.
 
         None on the CPU, where outputs are fetched as they are.
         """
         if self.device.type == "cpu":
             return None
-        room: Node = as_task_error("kernel", lambda: compact_description(self._right_for(data)))
+        room: Node = as_task_error("kernel", lambda: compact_description(self._right_output(data)))
         return room
 
     @override
     def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
-        """Why an output is wrong, or None; without a reference any non-empty output is right."""
+        """Return why an output is wrong, or None; without a reference any tensor is right.
+
+        VerdictError if the reference returns NaN, or different outputs for the same input.
+        """
         found = leaves(output)
         if not found:
             return NOTHING
         reference = self.contract.reference
         if reference is None or not self._compared(data):
             return None
-        right = self._right_for(data)
+        right = self._right_output(data)
         if undefined(right):
             raise VerdictError(
                 Verdict.TASK_ERROR,
@@ -223,7 +226,9 @@ class ContractTask(TaskCode):
                 " can be compared with that",
             )
         wrong = mismatch(right, found, reference.atol, reference.rtol)
-        if wrong and mismatch(right, self._answer(data), reference.atol, reference.rtol):
+        if wrong and mismatch(
+            right, self._fetch_right_output(data), reference.atol, reference.rtol
+        ):
             raise VerdictError(
                 Verdict.TASK_ERROR,
                 f"{REFERENCE_FAULT} gives another output each time that it is given the same input",
@@ -231,19 +236,19 @@ class ContractTask(TaskCode):
         return wrong
 
     def _compared(self, data: Any) -> bool:  # noqa: ANN401 - as `generate` made it
-        return self.contract.reference is not None and self._known(data)[0] is Side.CUSTOM
+        return self.contract.reference is not None and self._trial_of(data)[0] is Side.CUSTOM
 
-    def _known(self, data: Any) -> tuple[Side, int]:  # noqa: ANN401 - as `generate` made it
-        return next((side, seed) for made, side, seed in self._made if made is data)
+    def _trial_of(self, data: Any) -> tuple[Side, int]:  # noqa: ANN401 - as `generate` made it
+        return next((side, seed) for made, side, seed in self._generated if made is data)
 
-    def _right_for(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
+    def _right_output(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
         if self._right is None or self._right[0] is not data:
-            self._right = (data, self._answer(data))
+            self._right = (data, self._fetch_right_output(data))
         return self._right[1]
 
-    def _answer(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
-        """The output for the trial that `data` was made for: the reference's, if there is one."""
-        _, seed = self._known(data)
+    def _fetch_right_output(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
+        """The output of the reference, or without one of the kernel, for the trial of `data`."""
+        _, seed = self._trial_of(data)
         side = Side.CUSTOM if self.contract.reference is None else Side.REFERENCE
 
         def public() -> dict[str, Any]:
@@ -255,7 +260,7 @@ class ContractTask(TaskCode):
     def _data(self, side: Side, seed: int) -> dict[str, Any]:
         arguments = self.contract.call_of(side).args
         if arguments is None:
-            return self._drawn(seed)
+            return self._inputs_of_source(seed)
         most = self._room()
         if size_of(arguments) > most:
             raise VerdictError(
@@ -272,7 +277,7 @@ class ContractTask(TaskCode):
         _, whole = torch.cuda.mem_get_info()
         return int(whole // GPU_PART)
 
-    def _drawn(self, seed: int) -> dict[str, Any]:
+    def _inputs_of_source(self, seed: int) -> dict[str, Any]:
         """One trial's inputs from a source's own `get_inputs`, on the kernels' device."""
         side = self.contract.drawn_by
         public = {"draw": MODEL_SEED}

@@ -1,7 +1,7 @@
 """Untrusted sources that are not judged: the reference, or one that defines its own inputs.
 
-Each runs as a candidate in its own sandbox. The judge sends a question, reads bytes, and trusts
-nothing else.
+Each runs as a candidate in its own sandbox. The judge sends it requests and reads the bytes of its
+outputs, which it does not trust.
 """
 
 import os
@@ -30,15 +30,15 @@ from runners.harness.verdicts import VerdictError
 ROOM_MOST = 2 << 30
 """The most bytes on a GPU that are assumed for an input when the output's size is unknown."""
 ROOM_PART = 32
-"""And at most 1 / `ROOM_PART` of the free memory."""
+"""The same limit as a part of the free memory: 1 / `ROOM_PART`."""
 
 
 Data = dict[str, Any]
 
 
 @dataclass(slots=True)
-class _Seated:
-    """A candidate that answers one kind of question, and the structure of its answers."""
+class _Running:
+    """A candidate that answers one kind of question, and the structure of its answers on a GPU."""
 
     seat: HostCandidate
     stack: ExitStack
@@ -51,29 +51,29 @@ class SourceProcess:
     def __init__(self, session: EvaluationSession, side: Side) -> None:
         self.session = session
         self.side = side
-        self.seated: dict[str, _Seated] = {}
+        self.running: dict[str, _Running] = {}
         self.fallen: dict[str, VerdictError] = {}
         """Questions that failed on public data; they are not tried again, to save time."""
 
     def ask(self, question: str, data: Data, deadline: Deadline, public: Callable[[], Data]) -> Any:  # noqa: ANN401 - as the source gives it
-        """The judge's copy of the source's answer for `data`; VerdictError if there is none.
+        """Return the judge's copy of the source's answer for `data`; VerdictError if there is none.
 
-        All answers to one kind of question have the same structure. Compiled code is kept only from
-        a call on `public` data.
+        All answers to one kind of question have the same structure. The first call is on `public`
+        data, and only its compiled code is stored for later candidates.
         """
         with attribute_to_reference(self.side):
             if question in self.fallen:
                 raise self.fallen[question]
-            found = self.seated.get(question)
+            found = self.running.get(question)
             if found is None:
-                found = self._sit(question, public(), deadline)
+                found = self._start(question, public(), deadline)
             exchange = found.seat.call(Operation.RUN, data, found.answer, deadline)
             answer = found.seat.fetch(exchange.reply, found.answer, deadline)
             found.seat.handle.verify_frozen(deadline)
-            return _own(answer)
+            return _copy(answer)
 
-    def _sit(self, question: str, data: Data, deadline: Deadline) -> _Seated:
-        """Start and build a candidate; on a GPU its output room has the size of its answers."""
+    def _start(self, question: str, data: Data, deadline: Deadline) -> _Running:
+        """Start and build a candidate; on a GPU its rooms have the size of its answers."""
         room = planned(data)
         checking = self.session.request.task.test_timeout
         try:
@@ -83,14 +83,14 @@ class SourceProcess:
             self.fallen[question] = ruling
             raise
         stack = self.session.beside.enter_context(ExitStack())
-        stack.callback(self.seated.pop, question, None)
+        stack.callback(self.running.pop, question, None)
         seat = stack.enter_context(fresh_candidate(self.session, room, answer))
         seat.build(deadline)
-        self.seated[question] = _Seated(seat, stack, answer)
-        return self.seated[question]
+        self.running[question] = _Running(seat, stack, answer)
+        return self.running[question]
 
     def _rehearsed(self, room: Plan, data: Data, deadline: Deadline) -> Node | None:
-        """The structure of an answer on a GPU, from one call in a candidate used only for that."""
+        """Return the structure of an answer on a GPU, from one call in a separate candidate."""
         if self.session.on_gpu:
             room = replace(room, device_size=max(room.device_size, input_bytes_limit()))
         with fresh_candidate(self.session, room, None) as seat:
@@ -100,10 +100,10 @@ class SourceProcess:
             return seat.discovered
 
     def _keep_builds(self, seat: HostCandidate, deadline: Deadline) -> None:
-        """Keep compiled code for later candidates, unless an earlier one did."""
+        """Store compiled code for later candidates, unless that was done before."""
         if self.session.builds.packed:
             return
-        with suppress(VerdictError):  # then every candidate compiles for itself
+        with suppress(VerdictError):  # without the files every candidate compiles for itself
             seat.pack(deadline)
             self.session.builds.packed = True
         self.session.builds.seal()
@@ -115,14 +115,14 @@ def input_bytes_limit() -> int:
     return min(ROOM_MOST, int(free) // ROOM_PART)
 
 
-def _own(value: Any) -> Any:  # noqa: ANN401 - as it came
+def _copy(value: Any) -> Any:  # noqa: ANN401 - as it came
     """A copy of all tensors, because on a GPU the next answer overwrites this one."""
     if isinstance(value, torch.Tensor):
         return value.clone()
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_own, value))
+        return type(value)(map(_copy, value))
     if isinstance(value, dict):
-        return {key: _own(each) for key, each in value.items()}
+        return {key: _copy(each) for key, each in value.items()}
     return value
 
 
@@ -130,9 +130,9 @@ def _own(value: Any) -> Any:  # noqa: ANN401 - as it came
 def own_session(
     session: EvaluationSession, contract: Contract, side: Side
 ) -> Iterator[EvaluationSession]:
-    """A session in which one side's source is the submission, with its own builds.
+    """Create a session in which one side's source is the submission, with its own builds.
 
-    It may change its inputs, because its times are not scored.
+    The source may change its inputs, because its times are not scored.
     """
     reference = contract.reference
     task, source = session.request.task, session.request.source
