@@ -1,1 +1,1 @@
-"""A task's own evaluation as a program in a sandbox: its start, its line to the judge, its end."""
+"""A task's own evaluation: how it is compiled and started, and how its results are parsed."""

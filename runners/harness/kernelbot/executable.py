@@ -1,7 +1,7 @@
 """Compiles a task's sources and a submission into one program that no later phase can change.
 
-The compiler reads hostile text, so it runs in its own sandbox, without a GPU, before any seed is
-generated. The judge treats the result as opaque bytes.
+The compiler reads hostile source, so it runs in its own sandbox, without a GPU and before any seed
+is generated. The judge treats the result as opaque bytes.
 """
 
 import fcntl
@@ -26,9 +26,10 @@ from runners.harness.verdicts import MachineError, VerdictError, ruling_of_end
 
 NAME = "eval.out"
 LOG_MAX = 16 << 10
-"""Bytes of the compilers' output that are kept."""
+"""The most bytes of the compilers' output in the log."""
 SAID_MAX = 1 << 20
-"""Bytes that the compilers may print; template errors are long, so the limit is wide."""
+"""The most bytes that the compilers may print; the limit is high, because template errors are long.
+"""
 MESSAGE_MAX = 1500
 _FLAGS = (
     "--std=c++20",
@@ -54,7 +55,7 @@ _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_
 
 @contextmanager
 def compiled(session: EvaluationSession) -> Iterator[int]:
-    """A descriptor of the program's file, valid inside the block.
+    """Compile the program and yield the descriptor of its file, which is valid inside the block.
 
     VerdictError if this submission does not compile; MachineError if there is no compiler.
     """
@@ -73,9 +74,9 @@ def compiled(session: EvaluationSession) -> Iterator[int]:
 
 
 def command(compiler: Path, config: BuildConfig, capability: int | None) -> tuple[str, ...]:
-    """The compiler's command line without the output option.
+    """Return the compiler's command line without the output option.
 
-    `capability` is 90 for compute capability 9.0, None for no GPU in particular.
+    `capability` is 90 for compute capability 9.0; None is the compiler's default.
     """
     return (
         str(compiler),
@@ -119,21 +120,24 @@ def _compile(session: EvaluationSession, compiler: Path, kind: str, program: int
     if fault is not None:
         said = without_use(said)
         session.keep_log(cut(said, LOG_MAX).encode())
-        raise _told(fault, said)
+        raise _with_message(fault, said)
     made_for = f" for compute capability {capability / 10}" if capability else ""
     session.keep_log(cut(f"compiled by {kind}{made_for}\n{said}", LOG_MAX).encode())
     fcntl.fcntl(program, fcntl.F_ADD_SEALS, _SEALS)
 
 
-def _told(fault: VerdictError, said: str) -> VerdictError:
-    """The fault, with the compiler's message if it has no own message."""
+def _with_message(fault: VerdictError, said: str) -> VerdictError:
+    """The fault, with the compiler's message if it has no message itself."""
     full = fault.verdict is Verdict.BUILD_FAILED and _FULL.search(said)
     verdict = Verdict.OUTPUT_EXCEEDED if full else fault.verdict
     return VerdictError(verdict, fault.message or first_error(said)[:MESSAGE_MAX], Stage.BUILD)
 
 
 def _fault(phase: WatchedProgram, most: int) -> VerdictError | None:
-    """Why there is no program, or None; the message is empty if the compiler's output says it."""
+    """Run the compiler; return why there is no program, or None if there is one.
+
+    The message is empty if the compiler's output has the reason.
+    """
     try:
         status = phase.run(Deadline.after(COMPILE_S)).status
     except VerdictError as ruling:
@@ -179,5 +183,5 @@ def _capability() -> int:
 
 
 def _folders(compiler: Path) -> tuple[str, ...]:
-    """The folders of the compiler's own files, as its messages may name them."""
+    """The folders of the compiler's own files, which its messages may name."""
     return tuple(str(path.parents[1]) for path in (compiler, compiler.resolve()))

@@ -1,9 +1,9 @@
 """Parses the `key: value` lines of a task's own evaluation, and its exit status.
 
-The process that writes the lines, or a child of it, also ran the submission. So a pass is parsed
-strictly and a failure leniently: `check: fail` or one failed case is final. A pass is `check: pass`
-after a passing line for every case. A line without a key of the protocol continues a multi-line
-error or message above it; otherwise it is ignored.
+The process that writes the lines, or a child of it, also ran the submission. A pass is therefore
+parsed strictly and a failure leniently: `check: fail` or one failed case is final. A pass is
+`check: pass` after a passing line for every case. A line without a key of the protocol continues
+the error or message above it, if there is one; otherwise it is ignored.
 """
 
 import base64
@@ -22,7 +22,7 @@ from runners.harness.verdicts import VerdictError, ruling_of_end
 _CASE = re.compile(r"(?P<kind>test|benchmark)\.(?P<number>0|[1-9]\d{0,5})\.(?P<field>[a-z_]+)")
 _COUNTS = frozenset({"test-count", "benchmark-count"})
 _TEXTS = frozenset({"error", "message"})
-"""The keys whose values may have several lines, of a case or of the whole phase."""
+"""The keys of a case or of the whole phase whose values may have several lines."""
 _TIMES = ("mean", "best", "worst")
 _NUMBERS = (*_TIMES, "runs", "std", "err")
 _PASS, _FAIL = "pass", "fail"
@@ -77,8 +77,8 @@ class ReportedCase:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """The parsed text; `confirmed` has the cases as they were when `check` arrived."""
+class _Parsed:
+    """The parsed text of the result pipe; `confirmed` has the cases as they were before `check`."""
 
     values: _Fields
     cases: _Cases
@@ -91,11 +91,11 @@ class _Line:
 
 
 def read(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
-    """The cases of a phase that has ended: `count` of them, fewer only after a failed one.
+    """Return the cases of a phase that has ended: `count` cases, or fewer after a failed one.
 
-    BreachError if the text is invalid.
+    BreachError if the text is invalid, UnfinishedError if it ends before the final `check`.
     """
-    line = _line(said)
+    line = _parse(said)
     verdict, failure = line.values.get("check"), next(line.failures, None)
     if verdict == _FAIL or failure is not None:
         found = _cases(line.cases, step, count)
@@ -120,15 +120,15 @@ def read(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
 
 
 def glimpse(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
-    """The cases that were complete when a phase was aborted; () if the text is invalid."""
+    """Return the cases that were complete when a phase was aborted; () if the text is invalid."""
     whole, _, _ = said.rpartition(b"\n")
     try:
-        return _cases(_line(whole).cases, step, count) if whole else ()
+        return _cases(_parse(whole).cases, step, count) if whole else ()
     except BreachError:
         return ()
 
 
-def _line(said: bytes) -> _Line:
+def _parse(said: bytes) -> _Parsed:
     try:
         text = said.decode()
     except UnicodeDecodeError as error:
@@ -144,7 +144,7 @@ def _line(said: bytes) -> _Line:
             cases.setdefault(at, {})[found["field"]] = value
             if "check" not in values:
                 confirmed.setdefault(at, {})[found["field"]] = value
-    return _Line(values, cases, confirmed)
+    return _Parsed(values, cases, confirmed)
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
@@ -152,12 +152,12 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
     key, lines = "", [""]
     for line in filter(str.strip, text.split("\n")):
         name, colon, value = (part.strip() for part in line.partition(":"))
-        goes_on = key.rpartition(".")[2] in _TEXTS
-        if colon and _is_key(name, value) and not (goes_on and name in _TEXTS):
+        continues = key.rpartition(".")[2] in _TEXTS
+        if colon and _is_key(name, value) and not (continues and name in _TEXTS):
             if key:
                 yield key, "\n".join(lines)
             key, lines = name, [value]
-        elif goes_on:
+        elif continues:
             lines.append(line.rstrip())
     if key:
         yield key, "\n".join(lines)
@@ -174,12 +174,12 @@ def _failed(fields: _Fields) -> bool:
 
 
 def _reason(fields: _Fields, usual: str = "the output is wrong") -> str:
-    r"""Why it failed; evaluations that write a text on one line escape line breaks as `\\n`."""
+    r"""The reason of a failure; evaluations with one-line texts escape line breaks as `\n`."""
     return (fields.get("error") or fields.get("message") or usual).replace("\\n", "\n")
 
 
 def _cases(said: _Cases, step: Step, count: int) -> tuple[ReportedCase, ...]:
-    """The cases from the first to the last reported one, without gaps."""
+    """The reported cases from the first one up to the first gap."""
     found: list[ReportedCase] = []
     for number in range(count):
         case = _case(said.get((step.kind, number), {}), f"{step.kind}.{number}.", step)
@@ -207,7 +207,7 @@ def _case(fields: _Fields, prefix: str, step: Step) -> ReportedCase | None:
 
 
 def _report(text: str) -> str:
-    """A profiler's table; evaluations write base64 with `+*`, tools with the usual `+/`."""
+    """A profiler's table from base64; KernelBot's evaluations write `*` for base64's `/`."""
     try:
         return base64.b64decode(text.replace("*", "/"), validate=True).decode(errors="replace")
     except binascii.Error as error:
@@ -237,7 +237,7 @@ def _number(text: str, key: str) -> float:
 
 RAN = frozenset({0, 112})
 """The exit statuses of a completed evaluation: everything passed, or some case failed."""
-_TASKS_OWN = {
+_TASK_ERRORS = {
     2: "did not take its arguments",
     111: "could not open its line to the judge",
     113: "could not read its cases",
@@ -255,13 +255,13 @@ def own_evaluation(task: TaskDefinition) -> str:
 
 
 def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> VerdictError:
-    """The verdict for an evaluation that did not complete.
+    """Return the verdict for an evaluation that did not complete.
 
-    Its log only decides the kind of failure.
+    The untrusted log only decides which kind of failure it is.
     """
-    if status in _TASKS_OWN:
+    if status in _TASK_ERRORS:
         return VerdictError(
-            Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {_TASKS_OWN[status]}"
+            Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {_TASK_ERRORS[status]}"
         )
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     said = failed_build(log) if _EXTENSION in log else None
