@@ -1,1 +1,1 @@
-"""Profile mode: where a kernel spends its time."""
+"""Profile mode: measures where a kernel spends its time, with torch's profiler and `ncu`."""

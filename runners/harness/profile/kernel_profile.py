@@ -33,31 +33,31 @@ from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
 
 CALL_S = 60.0
-"""How long one call may take under the profiler, including its build and warm-up."""
+"""Seconds for one call under the profiler, including its build and warm-up."""
 READ_S = 20.0
 REPORT = "report.ncu-rep"
 PRINTED_MAX = 1 << 20
-"""Bytes that the profiler and the submission may print; most of them are discarded."""
+"""The most bytes that the profiler and the submission may print; most of them are discarded."""
 SAID_MAX = 2000
-"""The last bytes of that output are shown if there is no report."""
+"""How many of the last characters of that output are shown if there is no report."""
 TABLES_MAX = 8 << 20
-"""Bytes that the profiler may print for a report."""
+"""The most bytes that the profiler may print for a report."""
 INPUT_MAX = 8 << 30
-"""Bytes of the largest input; twice as many are needed for a short time."""
-_OWN = {"memory": 8 << 30, "disk": 512 << 20, "processes": 256, "open_files": 1024}
-"""What the profiler needs in addition to the submission; it saves the memory that a kernel writes,
-to replay the kernel."""
+"""The most bytes of an input; twice as many are needed for a short time."""
+_ADDITIONAL = {"memory": 8 << 30, "disk": 512 << 20, "processes": 256, "open_files": 1024}
+"""The profiler's limits in addition to the submission's. It needs much memory, because it saves and
+restores what a kernel writes to replay the kernel."""
 _ROOT = Path(__file__).resolve().parents[3]
 _ORDER, _INPUT = "order.json", "input.bin"
 
 
 class NoProfileError(Exception):
-    """A call gave no profile; the message may be shown to the submitter."""
+    """There is no profile of a call; the message may be shown to the submitter."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelProfile:
-    """The tables of each kernel, and the report that they come from."""
+    """The tables of each kernel, and the report from which they were printed."""
 
     tables: Tables
     report: bytes
@@ -79,22 +79,22 @@ class KernelProfiler:
         session = self.session
         data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
         expected = session.code.expected(data) if session.launching else None
-        with _laid_ready(data) as (value, content):
+        with _input_file(data) as (value, content):
             del data
             call = _call(session, workload, value, expected)
-            return self._profile(self._calling(call, content), deadline)
+            return self._profile(self._program_for(call, content), deadline)
 
     def count_call(self, workload: Workload, deadline: Deadline) -> str:
-        """Every counter of one call's kernels, as CSV; NoProfileError if there is no report."""
+        """Return all counters of one call's kernels as CSV; NoProfileError without a report."""
         data = self.session.code.generate(workload, seed_of(self.session.nonce, workload, 0))
-        with _laid_ready(data) as (value, content), _memory_file() as report:
+        with _input_file(data) as (value, content), _memory_file() as report:
             del data
             call = _call(self.session, workload, value, None)
-            order = self._calling(call, content, (*SECTIONS, *MORE_SECTIONS))
+            order = self._program_for(call, content, (*SECTIONS, *MORE_SECTIONS))
             with self.session.lasting("ncu"):
                 self._measure(order, report, deadline)
             with self.session.lasting("ncu tables"):
-                return self._said(report, self.ncu.counting(REPORT), deadline)
+                return self._output_of(report, self.ncu.counting(REPORT), deadline)
 
     def profile_program(self, order: Program, deadline: Deadline) -> KernelProfile:
         """Profile the part that a task's own program marks; NoProfileError if there is no report.
@@ -106,7 +106,7 @@ class KernelProfiler:
         told = ("/usr/bin/env", f"{RESULT_FD}=1", *measuring)
         return self._profile(replace(order, command=told), deadline)
 
-    def _calling(
+    def _program_for(
         self, call: ProfiledCall, content: int, sections: tuple[str, ...] = SECTIONS
     ) -> Program:
         program = python("-P", "-m", "runners.harness.profile.program")
@@ -130,7 +130,7 @@ class KernelProfiler:
                 return self._read(report, content, deadline)
 
     def _measure(self, order: Program, report: int, deadline: Deadline) -> None:
-        """Run it; NoProfileError unless the report was created."""
+        """Run the program; NoProfileError unless it creates the report."""
         script = ("sandbox/make.py", str(report), str(FILE_MAX), REPORT, *order.command)
         order = replace(
             order,
@@ -140,25 +140,25 @@ class KernelProfiler:
         )
         printed = bytearray()
         until = Deadline.after(min(CALL_S, deadline.remaining))
-        status = _ended(WatchedProgram(order, printed, self.session.confined), until)
+        status = _exit_status(WatchedProgram(order, printed, self.session.confined), until)
         if status != End.MADE:
-            raise NoProfileError(f"{_why(status)}{_words(printed)}")
+            raise NoProfileError(f"{_reason(status)}{_output_end(printed)}")
 
     def _read(self, report: int, content: bytes, deadline: Deadline) -> KernelProfile:
         """The profile with its tables, or with the reason why there are none."""
         try:
-            short = self._printed(report, "header", deadline)
-            detailed = self._printed(report, "body", deadline)
-            listed = self._said(report, self.ncu.listing(REPORT), deadline)
+            short = self._kernels(report, "header", deadline)
+            detailed = self._kernels(report, "body", deadline)
+            listed = self._output_of(report, self.ncu.listing(REPORT), deadline)
             return KernelProfile(Tables(short, detailed), content, listed=_rows(listed))
         except NoProfileError as error:
             return KernelProfile(Tables(()), content, f"its tables cannot be shown: {error}")
 
-    def _printed(self, report: int, details: Details, deadline: Deadline) -> tuple[Kernel, ...]:
+    def _kernels(self, report: int, details: Details, deadline: Deadline) -> tuple[Kernel, ...]:
         """The tables of a report; NoProfileError if the profiler does not print them."""
-        return kernels_of(self._said(report, self.ncu.reading(REPORT, details), deadline))
+        return kernels_of(self._output_of(report, self.ncu.reading(REPORT, details), deadline))
 
-    def _said(self, report: int, command: tuple[str, ...], deadline: Deadline) -> str:
+    def _output_of(self, report: int, command: tuple[str, ...], deadline: Deadline) -> str:
         """The profiler's output for a report; NoProfileError if it fails."""
         printed = bytearray()
         limits = _limits(self.session.request.limits).model_copy(update={"output": TABLES_MAX})
@@ -170,9 +170,9 @@ class KernelProfiler:
             limits=limits,
         )
         phase = WatchedProgram(order, printed, self.session.confined)
-        status = _ended(phase, Deadline.after(min(READ_S, deadline.remaining)))
+        status = _exit_status(phase, Deadline.after(min(READ_S, deadline.remaining)))
         if status:
-            raise NoProfileError(f"it ended with status {status}{_words(printed)}")
+            raise NoProfileError(f"it ended with status {status}{_output_end(printed)}")
         return printed.decode(errors="replace")
 
 
@@ -181,12 +181,12 @@ def _rows(printed: str) -> str:
     return printed[printed.find('"') :] if '"' in printed else ""
 
 
-def _ended(phase: WatchedProgram, deadline: Deadline) -> int:
-    """Its exit status; NoProfileError if it did not end by itself."""
+def _exit_status(phase: WatchedProgram, deadline: Deadline) -> int:
+    """Run a program and return its exit status; NoProfileError if it exceeded a limit."""
     try:
         return phase.run(deadline).status
     except (VerdictError, StartError) as error:
-        raise NoProfileError(f"{error}{_words(phase.log)}") from error
+        raise NoProfileError(f"{error}{_output_end(phase.log)}") from error
 
 
 @contextmanager
@@ -199,8 +199,8 @@ def _memory_file() -> Iterator[int]:
 
 
 @contextmanager
-def _laid_ready(data: object) -> Iterator[tuple[Node, int]]:
-    """Write an input, GPU tensors too, to a memory file: yields its description and descriptor."""
+def _input_file(data: object) -> Iterator[tuple[Node, int]]:
+    """Write an input with its GPU tensors to a memory file; yield description and descriptor."""
     layout = Layout()
     on_host = describe(data, lambda tensor: layout.place(tensor, "cpu"))
     size = max(ALIGNMENT, layout.sizes["cpu"])
@@ -231,11 +231,11 @@ def _call(
 
 
 def _limits(limits: Limits) -> Limits:
-    more = {name: getattr(limits, name) + own for name, own in _OWN.items()}
+    more = {name: getattr(limits, name) + own for name, own in _ADDITIONAL.items()}
     return limits.model_copy(update={**more, "output": PRINTED_MAX})
 
 
-def _why(status: int) -> str:
+def _reason(status: int) -> str:
     match status:
         case End.REFUSED:
             return "it ended with an error"
@@ -250,7 +250,7 @@ def _why(status: int) -> str:
             return f"it ended with status {status}"
 
 
-def _words(printed: bytearray) -> str:
+def _output_end(printed: bytearray) -> str:
     """The end of the output, for a message."""
     said = without_paths(printed.decode(errors="replace")).strip()[-SAID_MAX:]
     return f"; the last that was printed:\n{said}" if said else ""

@@ -22,9 +22,10 @@ Look = Callable[[KernelProfiler, Workload, Deadline], KernelProfile]
 
 
 def profile(session: EvaluationSession, workload: Workload, deadline: Deadline) -> None:
-    """One warm, checked call under torch's profiler in a fresh candidate.
+    """Profile one warm, checked call with torch's profiler in a fresh candidate.
 
-    Code that the first candidate compiled is kept for the next ones, as all see only public inputs.
+    Later candidates reuse what the first one compiled, because all of them see only public inputs.
+    VerdictError if the output is wrong.
     """
     data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
     expected = session.code.expected(data)
@@ -37,7 +38,7 @@ def profile(session: EvaluationSession, workload: Workload, deadline: Deadline) 
         exchange = seat.call(Operation.PROFILE, data, expected, deadline, launch=launch)
         verify(seat, data, exchange.reply, expected, deadline=deadline)
         if first:
-            with suppress(VerdictError):  # then every candidate compiles for itself
+            with suppress(VerdictError):  # without the files every candidate compiles for itself
                 seat.pack(deadline)
                 session.builds.packed = True
     if first:
@@ -67,7 +68,7 @@ def profile_by(
 ) -> None:
     """Profile one call on each workload, as far as their common time limit allows.
 
-    The submission has passed already; no failure here changes that.
+    The submission has already passed; no failure here changes that.
     """
     deadline = Deadline.after(PROFILE_S)
     session = profiler.session
@@ -79,7 +80,7 @@ def profile_by(
         except (NoProfileError, VerdictError) as error:
             _note(session, f"{head}no profile: {error}\n")
             continue
-        kept = _kept(session, f"case-{number}.ncu-rep", seen)
+        kept = _keep_report(session, f"case-{number}.ncu-rep", seen)
         lists[f"case-{number}.csv"] = seen.listed
         used = len(session.log) + len(f"{head}{kept}".encode())
         room = session.request.limits.output - used
@@ -93,8 +94,8 @@ def _text(seen: KernelProfile, most: int) -> str:
     return cut(f"{seen.fault}\n", most) if seen.fault else seen.tables.text(most)
 
 
-def _kept(session: EvaluationSession, name: str, seen: KernelProfile) -> str:
-    """Add a report to the files; returns the log line about it."""
+def _keep_report(session: EvaluationSession, name: str, seen: KernelProfile) -> str:
+    """Add a report to the files; return the log line about it."""
     try:
         file = EvaluationFile.of(name, seen.report)
     except ValueError:
@@ -108,7 +109,7 @@ def _kept(session: EvaluationSession, name: str, seen: KernelProfile) -> str:
 
 
 def _keep_list(session: EvaluationSession, name: str, listed: str) -> None:
-    """Add the details as CSV if the reports, which contain them too, leave room."""
+    """Add the details as CSV if there is space left; the reports contain them too."""
     if listed:
         file = EvaluationFile.of(name, listed.encode())
         if fit([*session.files, file]):

@@ -1,7 +1,7 @@
 """The program that runs under `ncu`: builds a submission and calls it once.
 
-It is never imported; `python -P -s -m` runs it in its own sandbox, in the folder with `ORDER` and
-`INPUT`. It only gets a public input. Its results are shown and never trusted.
+It is never imported; `python -s -P -m` runs it in its own sandbox, in the folder with `ORDER` and
+`INPUT`. It gets only a public input. Its results are shown, but never trusted.
 """
 
 import mmap
@@ -40,13 +40,13 @@ def run(order: ProfiledCall, content: Path) -> None:
 
 
 def build(order: ProfiledCall) -> Built:
-    """Build the submission, reusing what an earlier candidate compiled."""
+    """Build the submission and reuse what an earlier candidate compiled."""
     home = Path.home()
     os.chdir(home)
     for name, text in order.files.items():
         (home / name).write_text(text)
     if order.builds is not None:
-        with suppress(Exception):  # then it compiles again
+        with suppress(Exception):  # without the files it compiles again
             builds.unpack(order.builds, home)
     return kit.build(home, order.recipe)
 
@@ -72,7 +72,7 @@ def _placed(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
 
 @contextmanager
 def marked(*, gpu: bool) -> Iterator[None]:
-    """The profiler measures the kernels launched inside the block; does nothing on the CPU."""
+    """Make the profiler measure the kernels that the block launches; do nothing on the CPU."""
     if not gpu:
         yield
         return

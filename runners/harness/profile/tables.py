@@ -1,4 +1,4 @@
-"""The tables that `ncu` prints for a report, as one text of limited size."""
+"""Turns the tables that `ncu` prints for a report into one text of limited size."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from runners.harness.toolchains.ncu import KERNELS_MOST
 
 MEMORY_TABLES = "Memory Workload Analysis Tables"
 TABLES_MAX = 6 << 10
-"""Bytes that are shown of one kernel's memory tables, which list all counters of every cache."""
+"""The most bytes of one kernel's memory tables, which list all counters of every cache."""
 _KERNEL = re.compile(r"^  \S.*, Context \d+, Stream \d+\b")
 """The first line of one kernel's tables."""
 _SECTION = re.compile(r"^    Section: (?P<name>.*\S)$")
@@ -26,7 +26,7 @@ class Kernel:
     sections: dict[str, list[str]] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Its sections as printed."""
+        """Its name and its sections as `ncu` printed them."""
         return "\n".join(
             [self.name, *(line for each in self.sections.values() for line in each), ""]
         )
@@ -66,10 +66,10 @@ class Tables:
 
     short: tuple[Kernel, ...]
     detailed: tuple[Kernel, ...] = ()
-    """The same kernels in full."""
+    """The same kernels with all counters."""
 
     def text(self, most: int) -> str:
-        """At most `most` bytes: with memory tables, else without, else only the first kernels."""
+        """The tables in at most `most` bytes: with memory tables, without them, or shortened."""
         pairs = zip(self.short, self.detailed, strict=False)
         full = [each.with_tables(more) for each, more in pairs]
         for kernels in (full, self.short):
