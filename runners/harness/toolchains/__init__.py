@@ -1,1 +1,1 @@
-"""The compilers and tools of this machine: where they are and how to call them."""
+"""The compilers and tools of this machine: how they are found, called and parsed."""

@@ -29,13 +29,13 @@ MORE_SECTIONS = (
     "SourceCounters",
     "SpeedOfLight_RooflineChart",
 )
-"""Additional options to get every counter instead of tables."""
+"""Additional sections for a report with all counters."""
 KERNELS_MOST = 16
-"""The default number of profiled kernels of one call; each is run about 30 times."""
+"""The default maximum of profiled kernels of one call; each one is run about 30 times."""
 PERMITTING = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
 """The line for /etc/modprobe.d that lets all users profile, after the driver is reloaded."""
 _PACKAGES = Path("/opt/nvidia/nsight-compute")
-"""Where NVIDIA's packages install it, in one folder per version."""
+"""The folder in which NVIDIA's packages install it, with one subfolder per version."""
 _TOOLKIT = Path("/usr/local/cuda")
 _DRIVER = Path("/proc/driver/nvidia/params")
 _RESTRICTED = re.compile(r"^RmProfilingAdminOnly:\s*1$", re.MULTILINE)
@@ -65,7 +65,7 @@ class Ncu:
         sections: Iterable[str] = SECTIONS,
         asked: ProfileOptions = USUAL,
     ) -> tuple[str, ...]:
-        """The command that profiles what another command launches between start and stop marks.
+        """The command that profiles the kernels of another command between start and stop marks.
 
         It does not lock the card's clocks, because timing does not either.
         """
@@ -103,13 +103,13 @@ def _filter(asked: ProfileOptions) -> Iterator[str]:
 
 
 def folders() -> tuple[Path, ...]:
-    """NVIDIA's installation folder of the profiler, if any; the profiler needs its files."""
+    """Return the installation folder of the profiler, whose files it needs; () if there is none."""
     found = next((path for path in _installed() if os.access(path, os.X_OK)), None)
     return () if found is None else (found.parent,)
 
 
 def here() -> Ncu:
-    """The profiler, if it may profile this machine's GPUs; otherwise UnusableError."""
+    """Return the profiler; UnusableError if it is missing or may not profile these GPUs."""
     found = _program()
     if found is None:
         places = f"{_PACKAGES}, CUDA_HOME, {_TOOLKIT} or on PATH"
@@ -153,7 +153,7 @@ def _numbers(path: Path) -> list[int]:
 
 
 def _restricted() -> bool:
-    """Whether the driver restricts profiling to admins; False if it does not say."""
+    """Whether the driver restricts profiling to administrators; False if unknown."""
     try:
         return _RESTRICTED.search(_DRIVER.read_text()) is not None
     except OSError:

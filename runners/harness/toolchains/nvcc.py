@@ -18,17 +18,17 @@ _VERSION = re.compile(r"release [\d.]+, V([\d.]+)")
 
 
 def find() -> Path | None:
-    """The first compiler that exists, or None.
+    """Return the first compiler that exists, or None.
 
-    Searched in `CUDA_HOME`, on the search path, in NVIDIA's installation folder, in its wheels.
+    The places are `CUDA_HOME`, the search path, NVIDIA's installation folder and its wheels.
     """
     return next((path for path in _places() if os.access(path, os.X_OK)), None)
 
 
 def toolchain() -> str | None:
-    """The compiler of programs, as in `nvcc 13.0.88`; None if there is none.
+    """Return the compiler's name and version, as in `nvcc 13.0.88`; None if it cannot be used.
 
-    nvcc also needs a host compiler, so both must be installed.
+    nvcc needs a host compiler, so both must be installed.
     """
     found = find()
     if found is None or shutil.which(_HOST_COMPILER) is None:
@@ -38,7 +38,7 @@ def toolchain() -> str | None:
 
 
 def lacking() -> str:
-    """Why `toolchain` is None, and where the compiler is searched."""
+    """Return why `toolchain` returns None; for messages."""
     found = find()
     if found is None:
         places = f"CUDA_HOME, on PATH, in {_TOOLKIT}/bin or in the wheel nvidia-cuda-{NAME}"

@@ -1,4 +1,4 @@
-"""NVRTC, the runtime compiler, and a kernel's resources and parameters from its output.
+"""Compiles with NVRTC, and reads a kernel's resources and parameters from the compiler's output.
 
 The library and the headers come with torch's CUDA wheels or with a CUDA toolkit.
 
@@ -20,7 +20,7 @@ from runners.contract.evaluation import Compiled
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
 LOG_MOST = 16_000
-"""Characters of a compiler's log that are kept, less than the limit on a candidate's output."""
+"""The most characters of a compiler's log; less than the limit on a candidate's output."""
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _INFO = re.compile(r"^ptxas (?:info  |      ).*$\n?", re.MULTILINE)
 _TYPE = re.compile(r"\.[usbf](8|16|32|64)\b")
@@ -28,7 +28,7 @@ _COUNT = re.compile(r"\[(\d+)\]")
 
 
 def resources(log: str, entry: str) -> Compiled | None:
-    """The resources of the kernel with this lowered name; None if the log does not have it."""
+    """Return the resources of the kernel with this lowered name; None if the log has none."""
     parts = _ENTRY.split(log)
     texts = dict(zip(parts[1::2], parts[2::2], strict=True))
     text = texts.get(entry)
@@ -49,17 +49,17 @@ def _sum(pattern: str, text: str) -> int:
 
 
 def remarks(log: str) -> str:
-    """The log without the resource lines of ptxas, which leaves warnings."""
+    """Return the warnings in a log: all except the lines of ptxas about resources."""
     return shortened(_INFO.sub("", log).strip())
 
 
 def shortened(text: str) -> str:
-    """The beginning of a compiler's log, because template errors can be very long."""
+    """Return the beginning of a compiler's log, because template errors can be very long."""
     return text if len(text) <= LOG_MOST else f"{text[:LOG_MOST]}\n... and more"
 
 
 def parameter_sizes(ptx: str, entry: str) -> tuple[int, ...]:
-    """The size in bytes of each parameter of a kernel, in order."""
+    """Return the size in bytes of each parameter of a kernel, in order."""
     found = re.search(rf"\.entry\s+{re.escape(entry)}\s*\(([^)]*)\)", ptx)
     parameters = found[1].split(",") if found else []
     return tuple(_size(each) for each in parameters if each.strip())
@@ -72,12 +72,12 @@ def _size(parameter: str) -> int:
 
 TOOLKIT = Path("/usr/local/cuda")
 _LIBRARIES = "libnvrtc.so.[0-9]*"
-_OTHER_HALF = "libnvrtc-builtins.so.[0-9]*"
+_BUILTINS = "libnvrtc-builtins.so.[0-9]*"
 _HEADER = "cuda_fp16.h"
-_COUNTS = "--ptxas-options=-v"
-"""Makes ptxas report registers and memory of each kernel, instead of errors."""
+_REPORT_RESOURCES = "--ptxas-options=-v"
+"""Makes ptxas report registers and memory of each kernel; errors of ptxas are then suppressed."""
 _NAME_MAP = "__nv_name_map("
-"""The beginning of NVRTC's errors about the kernel's name, not the source."""
+"""The beginning of those errors of NVRTC that concern the kernel's name, not the source."""
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in .*$\n?", re.MULTILINE)
 _FAILURE = re.compile(r"(?:^|[\s:])(?:catastrophic )?error\b")
 
@@ -106,7 +106,7 @@ class Code:
 
 
 def find() -> Toolchain | None:
-    """The first library that exists, with its own headers before those of other places."""
+    """Return the first library that exists, with its own headers before those of other places."""
     roots = [root for root in _roots() if root.is_dir()]
     libraries = (
         (root, library)
@@ -134,7 +134,7 @@ def _roots() -> Iterator[Path]:
 
 
 def architecture(capability: tuple[int, int]) -> str:
-    """NVRTC's name of an architecture; from 9.0 on the architecture-specific one, as `sm_90a`."""
+    """Return NVRTC's name of a GPU architecture; from 9.0 on with its own features, as `sm_90a`."""
     major, minor = capability
     return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
 
@@ -152,24 +152,24 @@ class _Program:
         )
 
     def check(self, status: int) -> None:
-        """OSError if a call failed."""
+        """Raise OSError if a call failed."""
         if status != 0:
             self.nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
             raise OSError(f"NVRTC failed: {self.nvrtc.nvrtcGetErrorString(status).decode()}")
 
     def compile(self, kernel: str, options: Sequence[str]) -> bool:
-        """Whether the source compiles and has a kernel of this name."""
+        """Compile; return whether the source compiles and has a kernel with this name."""
         self.check(self.nvrtc.nvrtcAddNameExpression(self.handle, kernel.encode()))
         return self.handed(options)
 
     def handed(self, options: Sequence[str]) -> bool:
-        """Whether the source compiles."""
+        """Compile; return whether the source compiles."""
         words = [option.encode() for option in options]
         array = (ctypes.c_char_p * len(words))(*words)
         return bool(self.nvrtc.nvrtcCompileProgram(self.handle, len(words), array) == 0)
 
     def bytes_of(self, what: str) -> bytes:
-        """The `ProgramLog`, `PTX` or `CUBIN`."""
+        """Return the `ProgramLog`, `PTX` or `CUBIN`."""
         size = ctypes.c_size_t()
         self.check(getattr(self.nvrtc, f"nvrtcGet{what}Size")(self.handle, ctypes.byref(size)))
         buffer = ctypes.create_string_buffer(size.value)
@@ -202,10 +202,13 @@ def compile_source(
     compiles but does not define the kernel.
     """
     with _program(library, source, name) as program:
-        compiled = program.compile(kernel, (*options, _COUNTS))
+        compiled = program.compile(kernel, (*options, _REPORT_RESOURCES))
         log = program.text_of("ProgramLog")
         if not compiled:
-            _refuse(log if _complains(log) else _tried(library, source, name, options), kernel)
+            _refuse(
+                log if _has_error(log) else _log_without_resources(library, source, name, options),
+                kernel,
+            )
         return Code(
             entry=program.entry(kernel),
             cubin=program.bytes_of("CUBIN"),
@@ -214,7 +217,7 @@ def compile_source(
         )
 
 
-def _tried(library: Path, source: str, name: str, options: Sequence[str]) -> str:
+def _log_without_resources(library: Path, source: str, name: str, options: Sequence[str]) -> str:
     """The log of a compilation without resource reports, which would suppress errors of ptxas."""
     with _program(library, source, name) as program:
         program.handed(options)
@@ -223,7 +226,7 @@ def _tried(library: Path, source: str, name: str, options: Sequence[str]) -> str
 
 def _loaded(library: Path) -> ctypes.CDLL:
     """Load the library after its builtins library, which some releases find only by name."""
-    for half in sorted(library.parent.glob(_OTHER_HALF)):
+    for half in sorted(library.parent.glob(_BUILTINS)):
         ctypes.CDLL(str(half))
     return ctypes.CDLL(str(library))
 
@@ -237,15 +240,15 @@ def _program(library: Path, source: str, name: str) -> Iterator[_Program]:
         program.close()
 
 
-def _complains(log: str) -> bool:
+def _has_error(log: str) -> bool:
     return _FAILURE.search(log) is not None
 
 
 def _refuse(log: str, kernel: str) -> NoReturn:
-    """Raise the error for the author; NVRTC reports on the kernel's name and on the source."""
+    """Raise the source's errors or, if it has none, that the kernel is missing."""
     said = [part for part in _SUMMARY.sub("", log).split("\n\n") if part.strip()]
     own = [part for part in said if not part.lstrip().startswith(_NAME_MAP)]
-    failures = [part for part in own if _complains(part)]
+    failures = [part for part in own if _has_error(part)]
     if failures or len(own) == len(said):
         text = "\n\n".join(part.rstrip() for part in own)
         reason = failures[0].strip() if failures else "NVRTC gave no reason"

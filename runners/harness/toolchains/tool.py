@@ -1,4 +1,4 @@
-"""The version of an NVIDIA program."""
+"""Reads the version of an NVIDIA program."""
 
 import functools
 import re
