@@ -140,7 +140,7 @@ class NodeHarness:
         self._changed = asyncio.Event()
 
 
-_IDLE_CHECK_S = 1.0
+_LOOK_S = 1.0
 _STOP_S = 30.0
 _T = TypeVar("_T")
 
@@ -199,7 +199,7 @@ class SlotActor:
     def _end_when_idle(self) -> None:
         """End this process after `patience_s` seconds without requests, which frees its GPUs."""
         never = threading.Event()
-        while not never.wait(_IDLE_CHECK_S):
+        while not never.wait(_LOOK_S):
             patience = self._node.patience_s
             if patience is None:
                 self._asked_at = time.monotonic()
