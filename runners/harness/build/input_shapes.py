@@ -54,7 +54,7 @@ def _is_optional(parameter: inspect.Parameter) -> bool:
 
 def guesses(model: object) -> tuple[Guess, ...]:
     """Return `MOST_TRIED` shapes: those for the first layer with a size, then common ones."""
-    found = dict.fromkeys((*_by_layer(model), *_common()))
+    found = dict.fromkeys((*_by_layer(model), *_common_shapes()))
     return tuple(islice(found, MOST_TRIED))
 
 
@@ -117,7 +117,7 @@ def _images(channels: int, kernel_size: object) -> Iterator[Guess]:
         yield Guess((4, channels, *(16,) * dimensions))
 
 
-def _common() -> Iterator[Guess]:
+def _common_shapes() -> Iterator[Guess]:
     for width in _WIDTHS:
         yield Guess((_ROWS, width))
         yield Guess((_LENGTH, _BATCH, width))
