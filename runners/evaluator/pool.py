@@ -150,7 +150,7 @@ V = TypeVar("V")
 
 
 @dataclass(slots=True)
-class _Running(Generic[V]):
+class _Work(Generic[V]):
     """Running work for one key, and the number of its waiters."""
 
     task: "asyncio.Task[V]"
@@ -163,7 +163,7 @@ class Shared(Generic[V]):
     def __init__(self, keep: Callable[[V], bool]) -> None:
         self._keep = keep
         self._cache: OrderedDict[str, V] = OrderedDict()
-        self._running: dict[str, _Running[V]] = {}
+        self._running: dict[str, _Work[V]] = {}
 
     async def get(
         self, key: str, make: Callable[[], Coroutine[Any, Any, V]], size: int
@@ -176,25 +176,23 @@ class Shared(Generic[V]):
             self._cache.move_to_end(key)
             return self._cache[key], True
         joined = key in self._running
-        running = self._running.get(key) or self._begin(key, make, size)
-        running.waiting += 1
+        work = self._running.get(key) or self._begin(key, make, size)
+        work.waiting += 1
         try:
-            return await asyncio.shield(running.task), joined
+            return await asyncio.shield(work.task), joined
         finally:
-            running.waiting -= 1
-            if not running.waiting:
-                await self._abandon(key, running)
+            work.waiting -= 1
+            if not work.waiting:
+                await self._abandon(key, work)
 
-    def _begin(
-        self, key: str, make: Callable[[], Coroutine[Any, Any, V]], size: int
-    ) -> _Running[V]:
-        running = self._running[key] = _Running(asyncio.create_task(make()))
-        running.task.add_done_callback(lambda task: self._finish(key, task, size))
-        return running
+    def _begin(self, key: str, make: Callable[[], Coroutine[Any, Any, V]], size: int) -> _Work[V]:
+        work = self._running[key] = _Work(asyncio.create_task(make()))
+        work.task.add_done_callback(lambda task: self._finish(key, task, size))
+        return work
 
     def _finish(self, key: str, task: "asyncio.Task[V]", size: int) -> None:
-        running = self._running.get(key)
-        if running is not None and running.task is task:
+        work = self._running.get(key)
+        if work is not None and work.task is task:
             del self._running[key]
         if task.cancelled() or task.exception() is not None or not self._keep(task.result()):
             return
@@ -202,10 +200,10 @@ class Shared(Generic[V]):
         while len(self._cache) > size:
             self._cache.popitem(last=False)
 
-    async def _abandon(self, key: str, running: _Running[V]) -> None:
-        if running.task.done():
+    async def _abandon(self, key: str, work: _Work[V]) -> None:
+        if work.task.done():
             return
-        if self._running.get(key) is running:
+        if self._running.get(key) is work:
             del self._running[key]
-        running.task.cancel()
-        await asyncio.wait({running.task})
+        work.task.cancel()
+        await asyncio.wait({work.task})

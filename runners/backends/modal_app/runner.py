@@ -55,7 +55,7 @@ class ModalRunner:
         self._connections = ModalConnections()
         self._backlogs: dict[CallId, int] = {}
         """Call -> length of Modal's queue at its start, until it is reported as progress."""
-        self._capabilities_task: asyncio.Task[Capabilities] | None = None
+        self._offer: asyncio.Task[Capabilities] | None = None
         self._closed = False
 
     async def capabilities(self) -> Capabilities:
@@ -65,11 +65,9 @@ class ModalRunner:
         starts another. The container has no GPU and does not offer languages that need one. They
         are added here if any slot has a GPU.
         """
-        if self._capabilities_task is None or (
-            self._capabilities_task.done() and _failed(self._capabilities_task)
-        ):
-            self._capabilities_task = asyncio.create_task(self._request_capabilities())
-        offered = await asyncio.shield(self._capabilities_task)
+        if self._offer is None or (self._offer.done() and _failed(self._offer)):
+            self._offer = asyncio.create_task(self._request_capabilities())
+        offered = await asyncio.shield(self._offer)
         at_once = {kind: GPU_TYPES[kind].modal_at_once for kind in self._slots if kind != CPU}
         at_once |= {CPU: RANKS_ON_CPU} if CPU in self._slots else {}
         on_gpu = (
@@ -170,7 +168,7 @@ class ModalRunner:
     async def aclose(self) -> None:
         """Cancel every call that this runner started or awaited, and close the connections."""
         self._closed = True
-        task = self._capabilities_task
+        task = self._offer
         if task is not None:
             task.cancel()
             await asyncio.wait({task})

@@ -234,14 +234,14 @@ def _text_of(error: BaseException) -> str:
     return "\n".join(found)
 
 
-def _is_submitted(file: str) -> bool:
+def _in_home(file: str) -> bool:
     return file.startswith(str(Path.home()))
 
 
 def _submitted_frames(error: BaseException) -> Any:  # noqa: ANN401 - a traceback or None
     """Return the traceback from the submission's first frame on."""
     frames = error.__traceback__
-    while frames and not _is_submitted(frames.tb_frame.f_code.co_filename):
+    while frames and not _in_home(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
     return frames
 
@@ -252,9 +252,7 @@ def _headline(error: BaseException, reason: str | None) -> str:
     if isinstance(error, SyntaxError):
         text = f"{kind}: {error.msg} ({error.filename}, line {error.lineno})"
         return text.replace(f"{Path.home()}/", "")[:MESSAGE]
-    frames = [
-        each for each in traceback.extract_tb(error.__traceback__) if _is_submitted(each.filename)
-    ]
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if _in_home(each.filename)]
     where = f" (line {frames[-1].lineno})" if frames else ""
     text = f"{kind}: {error if reason is None else reason}"
     if len(text) > MESSAGE:  # Triton quotes the kernel first and gives the reason at the end

@@ -90,7 +90,7 @@ def grade(session: EvaluationSession) -> GradingResult:
                 result.fail(Stage.BUILD, ruling)
         for plan in _plans(session):
             if result.passed:
-                _run_phase(session, plan, _program(session, plan, program), result)
+                _run(session, plan, _program(session, plan, program), result)
             else:
                 result.cases += [skipped(plan.kind, case) for case in plan.cases]
         if program is not None and result.passed and session.request.mode is Mode.PROFILE:
@@ -131,9 +131,7 @@ def _plans(session: EvaluationSession) -> Iterator[_Plan]:
         yield _Plan(step, CaseKind.BENCHMARK, timed, seed, end)
 
 
-def _run_phase(
-    session: EvaluationSession, plan: _Plan, order: Program, result: GradingResult
-) -> None:
+def _run(session: EvaluationSession, plan: _Plan, order: Program, result: GradingResult) -> None:
     stage, total = STAGES[plan.kind], len(plan.cases)
     session.tell(stage, 0, total)
     printed = bytearray()

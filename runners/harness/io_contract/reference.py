@@ -226,9 +226,7 @@ class ContractTask(TaskCode):
                 " can be compared with that",
             )
         wrong = mismatch(right, found, reference.atol, reference.rtol)
-        if wrong and mismatch(
-            right, self._fetch_right_output(data), reference.atol, reference.rtol
-        ):
+        if wrong and mismatch(right, self._fetch(data), reference.atol, reference.rtol):
             raise VerdictError(
                 Verdict.TASK_ERROR,
                 f"{REFERENCE_FAULT} gives another output each time that it is given the same input",
@@ -243,10 +241,10 @@ class ContractTask(TaskCode):
 
     def _right_output(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
         if self._right is None or self._right[0] is not data:
-            self._right = (data, self._fetch_right_output(data))
+            self._right = (data, self._fetch(data))
         return self._right[1]
 
-    def _fetch_right_output(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
+    def _fetch(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
         """The output of the reference, or without one of the kernel, for the trial of `data`."""
         _, seed = self._trial_of(data)
         side = Side.CUSTOM if self.contract.reference is None else Side.REFERENCE

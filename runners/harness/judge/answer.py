@@ -40,9 +40,7 @@ class Answer:
         self.remote = remote
         size = buffers.pool_at - buffers.output_at
         self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
-        self.captured.fill_(
-            POISON
-        )  # loads the CUDA kernel, which is impossible in a waiting stream
+        self.captured.fill_(POISON)  # loads the CUDA kernel, impossible while a stream waits
         self.room: Node | None = None
         """The structure of a right output, with the room of each tensor."""
         self.wanted: Node | None = None
@@ -149,11 +147,9 @@ class Answer:
             return []
         read = self.reader()
         pairs = [(node, read(node)) for node in tensors(like(self.wanted, output))]
-        return [
-            node for node, own in pairs if node.device == "cuda" and self._equals_shared(node, own)
-        ]
+        return [node for node, own in pairs if node.device == "cuda" and self._same_at(node, own)]
 
-    def _equals_shared(self, node: TensorNode, own: torch.Tensor) -> bool:
+    def _same_at(self, node: TensorNode, own: torch.Tensor) -> bool:
         offset = node.address - self.base
         if not 0 <= offset <= self.buffers.memory.size - node.reach or offset % node.itemsize:
             return False

@@ -83,9 +83,7 @@ class DeviceCandidate(HostCandidate):
         if plan.device_size > self.buffers.output_at:
             raise VerdictError(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
         if operation is Operation.TOUCH:
-            return self._hand_over(
-                self._order(operation, plan, expected, ahead=True), value, deadline
-            )
+            return self._run(self._order(operation, plan, expected, ahead=True), value, deadline)
         if launch is not None:
             refuse_unfit(launch, tensors(plan.node), expected)
         if expected is None:
@@ -96,7 +94,7 @@ class DeviceCandidate(HostCandidate):
         held_up = self.ahead and by_host
         ahead = self.ahead and not held_up
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
-        exchange = self._hand_over(order, value, deadline)
+        exchange = self._run(order, value, deadline)
         self.buffers.refuse_hoard()
         return replace(exchange, late=exchange.late or held_up)
 
@@ -119,7 +117,7 @@ class DeviceCandidate(HostCandidate):
             operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch
         )
 
-    def _hand_over(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
+    def _run(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
         """Execute one request in one window; the first frame of a call ahead locates its output."""
         node = order.value or ScalarNode()
         self._stage(node, value)
@@ -191,7 +189,7 @@ class DeviceCandidate(HostCandidate):
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
         """Learn the output's structure from one untimed call, if no reference defines it."""
         order = self._order(Operation.RUN, plan, None, ahead=False)
-        exchange = self._hand_over(order, value, deadline)
+        exchange = self._run(order, value, deadline)
         if exchange.reply.output is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         with readable():

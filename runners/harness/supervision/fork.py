@@ -83,15 +83,11 @@ def enter(order_fd: int, environment: int, lines: Lines) -> None:
 
 def fits(files: Mapping[str, str]) -> bool:
     """Whether a script with these files behaves here as in a new interpreter."""
-    usual_flags = sys.flags.hash_randomization and not any(
-        getattr(sys.flags, it) for it in _ALTERING
-    )
-    has_options = bool(sys.warnoptions or sys._xoptions)
+    usual = sys.flags.hash_randomization and not any(getattr(sys.flags, it) for it in _ALTERING)
+    options = bool(sys.warnoptions or sys._xoptions)
     shadowed = {Path(name).parts[0].split(".")[0] for name in files} & sys.modules.keys()
-    reads_settings = any(_READ_AT_IMPORT.search(text) for text in files.values())
-    return bool(
-        usual_flags and renew.search_path() and not (has_options or shadowed or reads_settings)
-    )
+    settings = any(_READ_AT_IMPORT.search(text) for text in files.values())
+    return bool(usual and renew.search_path() and not (options or shadowed or settings))
 
 
 def _run(order: Program, environment: int, lines: Lines) -> None:

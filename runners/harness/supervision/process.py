@@ -120,7 +120,7 @@ class CandidateProcess:
     def _await_stop(self) -> None:
         # There is a deadline because a thread inside vfork cannot be stopped.
         begin = time.monotonic()
-        while not self._has_event(os.WSTOPPED):
+        while not self._event(os.WSTOPPED):
             waited = time.monotonic() - begin
             if waited < _QUICK_S:
                 os.sched_yield()
@@ -131,7 +131,7 @@ class CandidateProcess:
                 _stop_threads(pid)
             select.select([], [], [], 1e-3)
 
-    def _has_event(self, events: int) -> bool:
+    def _event(self, events: int) -> bool:
         """Whether the process was stopped or resumed since the last call.
 
         The Linux kernel reports each of these events once. After a stop, it reports another event
@@ -149,9 +149,7 @@ class CandidateProcess:
             running = [pid for pid, found in states.items() if found - set("TtZX")]
             self.stopped = frozenset(pid for pid, found in states.items() if found & set("Tt"))
             end = time.perf_counter_ns()
-            if not running and not self._has_event(
-                _EVENTS
-            ):  # a descendant may have resumed the process
+            if not running and not self._event(_EVENTS):  # a descendant may have resumed it
                 return end
             for pid in running:
                 _stop_threads(pid)
@@ -173,7 +171,7 @@ class CandidateProcess:
         started = set(descendants(self.pid)) - self.used_at.keys()
         used = {pid: _cpu_ns(pid) for pid in self.used_at}
         ended = any(used[pid] < self.used_at[pid] for pid in self.stopped)
-        if self._has_event(_EVENTS) or started or ended:
+        if self._event(_EVENTS) or started or ended:
             raise CandidateRanError("it ran while it was frozen")
         more = sum(max(0, used[pid] - before) for pid, before in self.used_at.items())
         self.ran_while_frozen += more > RESTING_NS

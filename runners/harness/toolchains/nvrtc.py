@@ -205,10 +205,7 @@ def compile_source(
         compiled = program.compile(kernel, (*options, _REPORT_RESOURCES))
         log = program.text_of("ProgramLog")
         if not compiled:
-            _refuse(
-                log if _has_error(log) else _log_without_resources(library, source, name, options),
-                kernel,
-            )
+            _refuse(log if _has_error(log) else _plain_log(library, source, name, options), kernel)
         return Code(
             entry=program.entry(kernel),
             cubin=program.bytes_of("CUBIN"),
@@ -217,7 +214,7 @@ def compile_source(
         )
 
 
-def _log_without_resources(library: Path, source: str, name: str, options: Sequence[str]) -> str:
+def _plain_log(library: Path, source: str, name: str, options: Sequence[str]) -> str:
     """The log of a compilation without resource reports, which would suppress errors of ptxas."""
     with _program(library, source, name) as program:
         program.handed(options)

@@ -108,12 +108,10 @@ def _aliases(text: str) -> dict[str, str]:
 
 
 def _resolved(kernel: Declared, types: Mapping[str, str]) -> Declared:
-    return kernel._replace(
-        parameters=tuple(_without_aliases(each, types) for each in kernel.parameters)
-    )
+    return kernel._replace(parameters=tuple(_unaliased(each, types) for each in kernel.parameters))
 
 
-def _without_aliases(parameter: Parameter, types: Mapping[str, str]) -> Parameter:
+def _unaliased(parameter: Parameter, types: Mapping[str, str]) -> Parameter:
     """The parameter with its type's aliases resolved; a pointer is unchanged."""
     kind = parameter.type
     for _ in range(_ALIASES_MOST):

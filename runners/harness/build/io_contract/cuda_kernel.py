@@ -217,10 +217,8 @@ def compiled(
 
 def options(own: Sequence[str], target: str, includes: Sequence[Path]) -> list[str]:
     """NVRTC's options, with those of `own` that NVRTC has."""
-    accepted = [
-        option for option in own if option and not option.startswith((*_SET_HERE, *_NVCC_ONLY))
-    ]
-    standard = any(option.lstrip("-").startswith("std=") for option in accepted)
+    kept = [option for option in own if option and not option.startswith((*_SET_HERE, *_NVCC_ONLY))]
+    standard = any(option.lstrip("-").startswith("std=") for option in kept)
     return [
         f"--gpu-architecture={target}",
         "-lineinfo",
@@ -228,7 +226,7 @@ def options(own: Sequence[str], target: str, includes: Sequence[Path]) -> list[s
         *(() if standard else (_STANDARD,)),
         f"--pre-include={INTEGERS}",
         *(f"-I{folder}" for folder in includes),
-        *accepted,
+        *kept,
     ]
 
 
