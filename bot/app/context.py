@@ -1,7 +1,8 @@
-"""What an opened installation provides to a command, and what a command provides to it."""
+"""What an opened installation provides to a command, and the reverse; the system clock."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from bot.domain.ids import PersonId
 from bot.domain.prices import Prices
@@ -81,3 +82,11 @@ def cap_rounds(mode: Mode, most: int) -> RoundPolicy:
     usual = RANKED_ROUNDS if mode is Mode.RANKED else BENCHMARK_ROUNDS
     looks = tuple(look for look in usual.looks if look <= most) or (most,)
     return usual.model_copy(update={"looks": looks})
+
+
+class SystemClock:
+    """The machine's own clock, in UTC."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware and in UTC."""
+        return datetime.now(UTC)

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import IO
 
 from bot.app import doctor, doors, worker
-from bot.app.context import Hurry, OpenDoor, OpenPodium, RemoteServer, Requirement
+from bot.app.context import Hurry, OpenDoor, OpenPodium, RemoteServer, Requirement, SystemClock
 from bot.app.logs import log_to, to_stderr
 from bot.app.runners import deploy_to_modal, open_runners
 from bot.app.servers import ServerDirectory
-from bot.domain.backup import BackupContents
 from bot.domain.errors import SetupError, UserError
+from bot.domain.records import BackupContents
 from bot.domain.tasks.archive import read_zip
 from bot.domain.tasks.bundle import TaskBundle
 from bot.settings import Settings
 from bot.store import task_folders as folders
 from bot.store.backup import dump, load, seekable
-from bot.store.clock import SystemClock
 from bot.store.embedded import open_database
 from bot.store.errors import where
 from bot.store.locks import is_served, serving

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.app.context import Hurry, OpenPodium, RemoteServer
+from bot.app.context import Hurry, OpenPodium, RemoteServer, SystemClock
 from bot.app.logs import log_to
 from bot.app.runners import grace_s, harness_version, require_available
 from bot.domain.api.workers import WorkerConfig
@@ -19,7 +19,6 @@ from bot.services.maintenance import recover
 from bot.services.notify import run_notifications
 from bot.services.reference_times import time_references
 from bot.settings import Settings
-from bot.store.clock import SystemClock
 from bot.store.locks import judging, judging_in_turn
 from runners.contract.runner import Runner
 

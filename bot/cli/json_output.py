@@ -2,10 +2,9 @@
 
 import json
 
-from bot.domain.backup import BackupContents
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import Released
-from bot.domain.records import FailedRun, HistoryEntry
+from bot.domain.records import BackupContents, FailedRun, HistoryEntry
 from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing, score
 from bot.domain.status import JobStatus, SubmissionStatus

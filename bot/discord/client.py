@@ -1,13 +1,15 @@
-"""The Discord client, and its connection, which is reopened when it breaks."""
+"""The Discord client, its connection, which is reopened when it breaks, and its rate limits."""
 
 import asyncio
 import hashlib
 import json
 import logging
 import math
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Hashable, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from typing import Any, Literal
+from weakref import WeakValueDictionary
 
 import aiohttp
 import discord
@@ -21,13 +23,12 @@ from yarl import URL
 
 from bot.discord import commands
 from bot.discord.buttons import BoardButton, SubmissionButton
+from bot.discord.channels import prepare
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.errors import SupersededError, answer_for_nobody, gives_way, words_for
-from bot.discord.guilds import prepare
 from bot.discord.notifications import delivering
 from bot.discord.pagination import ListPageButton, PageButton, StandingsGpuSelect
 from bot.discord.publication_thread.poster import publishing
-from bot.discord.rate_limit import govern
 from bot.discord.rights_refresh import rechecking
 from bot.discord.submission_thread.poster import showing
 from bot.discord.unfinished import taking_up
@@ -222,3 +223,61 @@ def _latency_s(client: PodiumClient) -> float | None:
     if client.is_closed() or not client.is_ready():
         return None
     return math.inf if math.isnan(client.latency) else client.latency
+
+
+SILENCE_S = 15.0
+"""Seconds after which a request without a response is given up."""
+PER_S = 40
+"""Requests per second; Discord allows a bot 50. discord.py slows down only once refused."""
+_WITHOUT_LIMIT = ("/interactions", "/webhooks")
+"""Replies to interactions do not count toward the limit, and never wait."""
+
+
+@dataclass(slots=True)
+class RequestSpacer:
+    """Allows `most` requests in any second, and one at a time per key.
+
+    A slot is returned a second after the response: the limit counts arrivals, and a request may
+    take long to arrive.
+    """
+
+    most: int = PER_S
+    leave: asyncio.Semaphore = field(init=False)
+    locks: WeakValueDictionary[Hashable, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    def __post_init__(self) -> None:
+        """Start with one second's worth of slots."""
+        self.leave = asyncio.Semaphore(self.most)
+
+    @asynccontextmanager
+    async def turn(self, key: Hashable | None = None) -> AsyncIterator[None]:
+        """Wait for a slot; the key is free again when the block ends."""
+        lock = nullcontext() if key is None else self.locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            await self.leave.acquire()
+            try:
+                yield
+            finally:
+                asyncio.get_running_loop().call_later(1.0, self.leave.release)
+
+
+def govern(client: discord.Client) -> None:
+    """Order and limit the client's requests; discord.py has no option for this.
+
+    If one of several requests in flight is answered, discord.py assumes that a window which has
+    restarted is empty, and so exceeds the limit.
+    """
+    http: Any = client.http
+    send = http.request
+    spacing = RequestSpacer()
+    silence = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE_S, sock_read=SILENCE_S)
+
+    async def request(route: Route, **arguments: Any) -> Any:  # noqa: ANN401  what discord.py passes
+        if route.path.startswith(_WITHOUT_LIMIT):
+            return await send(route, timeout=silence, **arguments)
+        in_channel = route.channel_id is not None
+        key = (route.method, route.path, route.channel_id) if in_channel else None
+        async with spacing.turn(key):
+            return await send(route, timeout=silence, **arguments)
+
+    http.request = request

@@ -26,7 +26,7 @@ from bot.discord.draw import MessageDraft
 from bot.discord.errors import SupersededError, cause, gives_way, is_passing, words_for
 from bot.discord.responses import InteractionReply, as_files
 from bot.domain.errors import StoreError
-from bot.domain.interaction import InteractionRequest
+from bot.domain.records import InteractionRequest
 
 DATABASE_S = 1.0
 """How long the acknowledgement waits for the database."""

@@ -28,7 +28,7 @@ from bot.reports.charts import season_chart
 from bot.reports.standings import standings_beside, standings_pages
 from bot.services.audit import audit_page
 from bot.services.lookup import visible_board, visible_boards
-from bot.services.trends import season
+from bot.services.standings import season
 
 _BOARDS, _DECISIONS = 10, 8
 """Lines per page."""

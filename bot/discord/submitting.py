@@ -8,10 +8,9 @@ from typing import Any
 import discord
 from typing_extensions import override
 
-from bot.discord.channels import display_here, takes_threads
+from bot.discord.channels import display_here, require_room, takes_threads
 from bot.discord.context import DiscordContext, context_of
 from bot.discord.escaping import plain
-from bot.discord.guilds import require_room
 from bot.discord.interaction_claims import answered_before, keeping, name_of
 from bot.discord.menus import GpuMenus, Then
 from bot.discord.responses import InteractionReply

@@ -15,7 +15,7 @@ from bot.discord.context import DOOR, DiscordContext
 from bot.discord.errors import is_passing
 from bot.discord.interaction_claims import TAKEN, LastingAnswer, Taken
 from bot.domain.errors import StoreError
-from bot.domain.interaction import KEPT, Unfinished
+from bot.domain.records import KEPT, Unfinished
 
 LOOK_S = 1.0
 """Seconds between two polls for interactions that no process holds."""

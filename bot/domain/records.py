@@ -1,8 +1,8 @@
-"""What the store and the use cases return: results, decisions, counts and exports."""
+"""What the store and the use cases return: results, decisions, counts, exports, backups."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from bot.domain.accounts import Person
 from bot.domain.board import Board
@@ -276,3 +276,69 @@ class UnannouncedScore:
     board: BoardId
     task_version: TaskVersionId
     gpu: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackupContents:
+    """When and by which version of Podium it was made, and the rows in each table."""
+
+    made_at: datetime
+    podium: str
+    rows: Mapping[str, int]
+
+
+BUCKETS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+"""The upper bounds of the buckets of a duration; the last bucket has none.
+
+The database function `bucket_of` has the same numbers.
+"""
+REFERENCE = "reference"
+"""Stands for the mode of the system's own submissions, which time a task's reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The evaluations of one GPU type, mode and verdict; times in seconds.
+
+    `judged` counts them by duration of the evaluation, `waited` by time in the queue before the
+    first attempt, each by bucket.
+    """
+
+    gpu: str
+    mode: str
+    verdict: str
+    evaluations: int
+    judged_s: float
+    waited_s: float
+    judged: tuple[int, ...]
+    waited: tuple[int, ...]
+
+
+TOKEN_LIVES = timedelta(minutes=15)
+"""How long the request's token can be used to answer."""
+KEPT = timedelta(days=1)
+"""How long a finished request is remembered, so that a repeated one is not executed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionRequest:
+    """A request to execute; `id` begins with the front end, such as discord:5."""
+
+    id: str
+    door: str
+    request: str
+    """The front end's own text, from which the whole request can be restored."""
+    token: str = field(repr=False)
+    """A secret: its holder can speak in the bot's name."""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A request that a process began and did not finish; `tries` includes this attempt."""
+
+    id: str
+    request: str
+    token: str | None = field(repr=False)
+    at: datetime
+    tries: int

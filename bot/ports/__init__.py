@@ -3,12 +3,10 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from bot.ports.accounts import RightsStore, Tokens
 from bot.ports.admin import Moderation, Operations, Statistics
 from bot.ports.delivery import Displays, Interactions, Listeners, Outbox
 from bot.ports.outside import Identities
-from bot.ports.publications import Releases
-from bot.ports.queue import NO_RUNNERS, Clock, Events, Jobs, WorkerQueue, Workers
+from bot.ports.queue import NO_RUNNERS, Clock, Events, Jobs, Releases, WorkerQueue, Workers
 from bot.ports.records import (
     Audit,
     Boards,
@@ -16,7 +14,9 @@ from bot.ports.records import (
     People,
     References,
     Results,
+    RightsStore,
     Submissions,
+    Tokens,
 )
 
 __all__ = [

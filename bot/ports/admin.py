@@ -6,8 +6,7 @@ from typing import Protocol
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.moderation import Exclusion, RateLimit
-from bot.domain.records import DayCount, Schema, Usage
-from bot.domain.tally import Tally
+from bot.domain.records import DayCount, Schema, Tally, Usage
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 

@@ -5,9 +5,8 @@ from datetime import timedelta
 from typing import Protocol
 
 from bot.domain.ids import JobId, NewsId, SubmissionId
-from bot.domain.interaction import InteractionRequest, Unfinished
 from bot.domain.notifications import Delivery, NewsKind, Notification
-from bot.domain.records import UnannouncedScore
+from bot.domain.records import InteractionRequest, UnannouncedScore, Unfinished
 from bot.domain.submission import Display
 
 

@@ -1,18 +1,19 @@
-"""Says whether each component works, what is queued and judged, and how busy each GPU type is."""
+"""What works, what is queued and judged, how busy each GPU type is, and the live workers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
 import structlog
 
+from bot.domain.board import Viewer
 from bot.domain.errors import StoreError
 from bot.domain.job import JobState, Worker
 from bot.domain.prices import NO_PRICES, Prices
-from bot.domain.records import InstallationStats, Schema
-from bot.domain.tally import Tally
+from bot.domain.records import InstallationStats, Schema, Tally
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 
@@ -235,3 +236,32 @@ async def pools(store: Store) -> tuple[GpuQueue, ...]:
         )
         for gpu in sorted({*backlog, *offered, *pauses})
     )
+
+
+NAMELESS: frozenset[str] = frozenset()
+"""The labels whose workers are named in a list that everyone sees: none."""
+
+
+async def workers_for(store: Store, viewer: Viewer) -> tuple[Worker, ...]:
+    """Return the live workers by name, or numbered if the viewer may not know the name.
+
+    Admins know every name; the creator of a worker's token knows that worker's name.
+    """
+    alive = await store.workers.alive()
+    if viewer.sees_all:
+        return alive
+    tokens = await store.tokens.of_workers() if alive else ()
+    return numbered(alive, {each.label for each in tokens if each.person == viewer.person})
+
+
+def numbered(workers: Sequence[Worker], known: AbstractSet[str]) -> tuple[Worker, ...]:
+    """Replace names by `worker N`, except those whose token has a `known` label."""
+    return tuple(
+        each if _label(each) in known else replace(each, name=f"worker {number}")
+        for number, each in enumerate(workers, 1)
+    )
+
+
+def _label(worker: Worker) -> str:
+    """Return the token's label; a remote worker is named label, colon, unique part."""
+    return worker.name.partition(":")[0] if ":" in worker.name else ""

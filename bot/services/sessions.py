@@ -1,8 +1,8 @@
-"""Browser sessions: started by signing in, identified by a secret, ended by signing out."""
+"""Browser sessions: started by signing in, perhaps by a one-time link, ended by signing out."""
 
 import secrets
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from bot.domain.accounts import (
     MACHINE,
@@ -136,3 +136,45 @@ async def sign_out_elsewhere(store: Store, session: BrowserSession) -> int:
     for each in others:
         await store.tokens.revoke(person, each.id)
     return len(others)
+
+
+LINK_LIFETIME = timedelta(minutes=10)
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    name: str
+    until: datetime
+
+
+@dataclass(slots=True)
+class SignInLinks:
+    """The links that are still valid, by a digest of their keys."""
+
+    _offers: dict[str, _Offer] = field(default_factory=dict)
+
+    def key_for(self, name: str, now: datetime) -> str:
+        """Create a link for the local account of this name; return its key."""
+        key = f"{PREFIX}once_{secrets.token_urlsafe(32)}"
+        self._offers[digest_of(key)] = _Offer(name, now + LINK_LIFETIME)
+        return key
+
+    def take(self, key: str, now: datetime) -> str | None:
+        """Return the account name of a valid key and invalidate the key; else None."""
+        offer = self._offers.pop(digest_of(key), None) if len(key) <= _LONGEST else None
+        return offer.name if offer is not None and now < offer.until else None
+
+
+async def sign_in_by_link(
+    store: Store, clock: Clock, links: SignInLinks, key: str, *, label: str
+) -> NewToken:
+    """Start a session for the user of this machine; UserError for a used or expired key."""
+    name = links.take(key, clock.now())
+    if name is None:
+        raise UserError(
+            "sign-in-refused",
+            "this link was used already, or is older than ten minutes; start `podium up` again for "
+            "another one, or make a token: `podium token create --person NAME --admin`",
+        )
+    return await sign_in_here(store, clock, name, label)

@@ -1,4 +1,4 @@
-"""Standings of a board, cached until they change, and a person's place in them.
+"""Standings of a board and their course over time, cached until they change.
 
 Each request reads one change counter, and everything else only when the counter has grown. While
 one caller reads it again, the others get the previous leaderboard. A large one is also reused for a
@@ -8,18 +8,26 @@ short time. Callers that ask for the newest always get the current state.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import fsum, log
 from weakref import WeakKeyDictionary
 
 from bot.domain.board import Board, TaskVersion, Viewer
 from bot.domain.disclosure import QUOTING, disclosed
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
-from bot.domain.leaderboard import BoardStandings, Leaderboard, Placement
+from bot.domain.leaderboard import (
+    BoardStandings,
+    GpuScaling,
+    Leaderboard,
+    PersonScaling,
+    Placement,
+    Season,
+)
 from bot.domain.records import FailedRun
 from bot.domain.reference_times import speed_of_light
-from bot.domain.scoring import ScoreValue, rank_entrants
+from bot.domain.scoring import ScoreValue, Standing, rank_entrants
 from bot.domain.submission import Submission
-from bot.ports import Store
+from bot.ports import Clock, Store
 from bot.services.cache import SharedCache, always
 from bot.services.lookup import find_board, find_submission
 from runners.contract.gpus import spelled
@@ -232,3 +240,46 @@ def _placement(
         improved=is_best and standing.attempts > 1,
         reference=None if board.reference is None else board.reference.value,
     )
+
+
+async def scaling(store: Store, viewer: Viewer, board_name: str) -> GpuScaling:
+    """Return how kernels scale over the GPU types of a board's current task version."""
+    board = await find_board(store, viewer, board_name)
+    found = {gpu: (await leaderboard(store, board.task_version, gpu)).entries for gpu in board.gpus}
+    firsts = {gpu: entries[0].score.value.time_ns for gpu, entries in found.items() if entries}
+    people = _people(found)
+    people.sort(key=lambda each: (-len(each.values), _slowness(each, firsts)))
+    return GpuScaling(board, tuple(sorted(firsts, key=firsts.__getitem__)), tuple(people))
+
+
+def _people(found: dict[str, tuple[Standing, ...]]) -> list[PersonScaling]:
+    people: dict[PersonId, PersonScaling] = {}
+    for gpu, entries in found.items():
+        for entry in entries:
+            score = entry.score
+            person = people.setdefault(score.person, PersonScaling(score.person_name, {}))
+            person.values[gpu] = score.value
+    return list(people.values())
+
+
+def _slowness(person: PersonScaling, firsts: dict[str, float]) -> float:
+    """Return the mean logarithm of how much slower the person is than the first place."""
+    ratios = [log(value.time_ns / firsts[gpu]) for gpu, value in person.values.items()]
+    return fsum(ratios) / len(ratios)
+
+
+MAX_COURSE = 1_500
+"""The approximate number of scores shown besides the records; more dots would overlap."""
+
+
+async def season(
+    store: Store, clock: Clock, viewer: Viewer, board_name: str, *, gpu: str | None = None
+) -> Season:
+    """Return the season of the current task version, by default on the board's first GPU type."""
+    board = await find_board(store, viewer, board_name)
+    (leaderboard,) = await board_standings(store, viewer, board_name, gpu or board.gpus[0])
+    course = await store.results.course(board.task_version, leaderboard.gpu, MAX_COURSE)
+    now = clock.now()
+    end = now if board.deadline is None else min(now, board.deadline)
+    last = course.scores[-1].submitted_at if course.scores else end
+    return Season(leaderboard, course.scores, max(end, last), course.total)

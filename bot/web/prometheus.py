@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from bot.domain.tally import BUCKETS_S, Tally
+from bot.domain.records import BUCKETS_S, Tally
 from bot.ports.outside import ServiceConnection
 from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Measures
 

@@ -18,7 +18,7 @@ COVERED_ELSEWHERE = {
     "bot/discord/submitting.py": "tests/e2e/discord",
     "bot/discord/context.py": "tests/e2e/discord",
     "bot/discord/options.py": "tests/e2e/discord",
-    "bot/discord/guilds.py": "tests/e2e/discord",
+    "bot/discord/channels.py": "tests/e2e/discord",
     "bot/discord/pagination.py": "tests/e2e/discord",
     "bot/discord/notifications.py": "tests/e2e/discord",
     "bot/discord/roles.py": "tests/e2e/discord",

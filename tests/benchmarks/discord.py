@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from bot.app.context import SystemClock
 from bot.domain.submission import NewSubmission
-from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from runners.contract.task import Mode
 from tests.doubles.databases import fresh_database

@@ -16,13 +16,13 @@ from typing import Any
 
 import structlog
 
+from bot.app.context import SystemClock
 from bot.domain.board import NewBoard
 from bot.domain.ids import JobId
 from bot.domain.job import Claim, Job
 from bot.domain.scoring import ScoreValue
 from bot.ports import Jobs, Store
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from runners.backends import local_process
 from runners.contract.evaluation import CPU, Evaluation, Measurement, RoundPolicy

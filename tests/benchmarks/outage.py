@@ -23,9 +23,9 @@ from typing import NoReturn
 
 from typing_extensions import override
 
+from bot.app.context import SystemClock
 from bot.domain.ids import SubmissionId
 from bot.ports import Store
-from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from tests.doubles.databases import fresh_database
 from tests.doubles.discord.model.channels import Channel

@@ -19,7 +19,7 @@ from bot.reports.blocks import Chart
 from bot.reports.charts import season_chart
 from bot.reports.history import personal_report
 from bot.services.history import personal_board
-from bot.services.trends import season
+from bot.services.standings import season
 from bot.settings import Settings
 from tests.architecture.tree import ROOT
 from tests.e2e.command import Podium, fresh, served

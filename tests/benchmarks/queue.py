@@ -14,10 +14,10 @@ from datetime import timedelta
 import asyncpg
 import psutil
 
+from bot.app.context import SystemClock
 from bot.domain.ids import PersonId
 from bot.domain.job import Claim
 from bot.domain.submission import NewSubmission
-from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from runners.contract.task import Mode
 from tests.doubles.databases import fresh_database

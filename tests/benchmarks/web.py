@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import psutil
 
-from bot.store.clock import SystemClock
+from bot.app.context import SystemClock
 from bot.store.migrate import migrations_folder
 from bot.store.postgres import open_store
 from runners.contract.verdict import Verdict

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from bot.domain.interaction import InteractionRequest, Unfinished
+from bot.domain.records import InteractionRequest, Unfinished
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 

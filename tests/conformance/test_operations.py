@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.job import Job
-from bot.domain.tally import BUCKETS_S
+from bot.domain.records import BUCKETS_S
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock

@@ -12,9 +12,8 @@ from discord.http import Route
 from yarl import URL
 
 from bot.discord.channels import SubmissionDisplay as Shown
-from bot.discord.client import PodiumClient
+from bot.discord.client import PodiumClient, govern
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.rate_limit import govern
 from bot.discord.submission_thread.steps import DisplayedSubmission, ThreadUpdater
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import NewDisplay, Submission

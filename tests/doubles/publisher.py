@@ -16,6 +16,7 @@ from unittest.mock import AsyncMock, Mock
 
 import discord
 
+from bot.app.context import SystemClock
 from bot.discord.context import DiscordContext
 from bot.discord.publication_thread import poster
 from bot.discord.publication_thread.state import PublicationThread
@@ -24,7 +25,6 @@ from bot.domain.publication import NewRelease, PublishRequest
 from bot.ports import Store
 from bot.services.publishing import engine, pipeline
 from bot.services.publishing.request import NO_BOARD, REQUEST
-from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from bot.web import publications
 from tests.doubles.agents import make_door

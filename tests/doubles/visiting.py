@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, cast
 
-from bot.app.context import OpenPodium
+from bot.app.context import OpenPodium, SystemClock
 from bot.app.installation import Installation
 from bot.app.servers import Say
 from bot.cli.app import run
@@ -16,7 +16,6 @@ from bot.domain.tasks.bundle import TaskBundle
 from bot.remote.client.client import entering
 from bot.remote.http import Server
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.store.clock import SystemClock
 from bot.store.task_folders import read_folder, task_folders
 from bot.web.publications import checking
 from runners.backends import fake

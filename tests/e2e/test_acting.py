@@ -14,12 +14,12 @@ import pytest
 import pytest_asyncio
 from typing_extensions import override
 
+from bot.app.context import SystemClock
 from bot.domain.accounts import TokenScope
 from bot.domain.publication import PublishRequest
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.publishing.publish import publish
 from bot.services.tokens import create_local_token
-from bot.store.clock import SystemClock
 from bot.web.app import serving
 from bot.web.context import HttpSettings, WebContext
 from bot.web.publications import checking

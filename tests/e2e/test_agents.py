@@ -14,6 +14,7 @@ import asyncpg
 import psutil
 import pytest
 
+from bot.app.context import SystemClock
 from bot.domain.board import Viewer
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import SubmissionRequest
@@ -21,7 +22,6 @@ from bot.ports import Store
 from bot.services.publishing.publish import publish
 from bot.services.remote_workers import issue
 from bot.services.submissions import submit
-from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode

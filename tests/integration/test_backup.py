@@ -20,7 +20,7 @@ import pytest
 from bot.domain.accounts import Person
 from bot.domain.board import Viewer
 from bot.domain.errors import SetupError, UserError
-from bot.domain.interaction import InteractionRequest
+from bot.domain.records import InteractionRequest
 from bot.domain.scoring import ScoreValue
 from bot.ports import Store
 from bot.services.standings import board_standings

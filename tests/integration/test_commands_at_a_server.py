@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.app.context import SystemClock
 from bot.app.installation import Installation
 from bot.app.logs import log_to
 from bot.cli.app import run
@@ -26,7 +27,6 @@ from bot.services.publishing import engine
 from bot.services.publishing.publish import publish
 from bot.services.tokens import create_token
 from bot.settings import Settings
-from bot.store.clock import SystemClock
 from tests.doubles.factories import make_task
 from tests.doubles.task_zips import RIGHT as RIGHT_OF_SCAFFOLD
 from tests.doubles.visiting import SERVER, Visiting

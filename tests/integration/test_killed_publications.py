@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.app.context import SystemClock
 from bot.discord.context import DOOR as DISCORD
 from bot.domain.ids import ReleaseId
 from bot.domain.publication import PublishChange
 from bot.ports import Store
 from bot.services.publishing.state import PublicationState
-from bot.store.clock import SystemClock
 from bot.store.postgres import open_store
 from bot.web.context import DOOR as WEB
 from tests.doubles.dispatching import until

@@ -27,7 +27,7 @@ WITHIN_S = 20.0
 BANS = """
 import asyncio, sys
 from bot.services.moderation import Decision, ban
-from bot.store.clock import SystemClock
+from bot.app.context import SystemClock
 from bot.store.postgres import open_store
 
 async def main():

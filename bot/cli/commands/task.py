@@ -45,6 +45,13 @@ Places = Annotated[
     typer.Argument(help="Task folders, task zips, folders of tasks, or a competition YAML"),
 ]
 Gpus = Annotated[list[str] | None, typer.Option("--gpu", help="GPU type; can be repeated")]
+Pools = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pool",
+        help="Pool for ranked runs, such as modal or A100=local; `any` removes it; can be repeated",
+    ),
+]
 _USUAL_FOLDER = Path("tasks")
 _KERNELBENCH = "kernelbench"
 
@@ -130,13 +137,7 @@ def publish(
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="Publish without running the task's solutions")
     ] = False,
-    pool: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Pool for ranked runs, such as modal or A100=local; `any` removes "
-            "it; can be repeated"
-        ),
-    ] = None,
+    pool: Pools = None,
     root: Root = None,
     actor: Actor = None,
     data: DataFolder = None,

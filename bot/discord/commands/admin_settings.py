@@ -8,8 +8,8 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, roles
+from bot.discord.channels import house
 from bot.discord.context import DiscordContext, context_of
-from bot.discord.guilds import house
 from bot.discord.notifications import kinds_in_words
 from bot.discord.options import Tree, group
 from bot.discord.responses import replying

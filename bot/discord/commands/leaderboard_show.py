@@ -15,7 +15,7 @@ from bot.domain.errors import UserError
 from bot.reports.charts import scaling_report
 from bot.reports.history import personal_report
 from bot.services.history import personal_board
-from bot.services.trends import scaling, season
+from bot.services.standings import scaling, season
 
 
 async def _leaderboard_show(tree: Tree) -> None:

@@ -20,8 +20,8 @@ from typing import IO, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bot.domain.backup import BackupContents
 from bot.domain.errors import SetupError, UserError
+from bot.domain.records import BackupContents
 
 FORMAT: Literal["podium-backup"] = "podium-backup"
 VERSION = 1

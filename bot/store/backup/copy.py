@@ -10,8 +10,8 @@ from typing import IO, TypeAlias
 
 import asyncpg
 
-from bot.domain.backup import BackupContents
 from bot.domain.errors import SetupError, UserError
+from bot.domain.records import BackupContents
 from bot.store.backup.archive import (
     AppliedMigration,
     Manifest,

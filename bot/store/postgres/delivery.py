@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from asyncpg import Record
 
 from bot.domain.ids import BoardId, JobId, NewsId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.interaction import KEPT, TOKEN_LIVES, InteractionRequest, Unfinished
 from bot.domain.notifications import Delivery, NewsKind, Notification
-from bot.domain.records import UnannouncedScore
+from bot.domain.records import KEPT, TOKEN_LIVES, InteractionRequest, UnannouncedScore, Unfinished
 from bot.domain.submission import Display
 from bot.ports import Clock
 from bot.store.postgres import rows

@@ -4,8 +4,7 @@ from datetime import datetime
 
 from bot.domain.accounts import HOUSE
 from bot.domain.ids import BoardId
-from bot.domain.records import DayCount, Schema, Usage
-from bot.domain.tally import Tally
+from bot.domain.records import DayCount, Schema, Tally, Usage
 from bot.ports import Clock
 from bot.store.migrate import known_migrations
 from bot.store.postgres.database import Database

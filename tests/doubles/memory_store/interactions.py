@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.interaction import KEPT, TOKEN_LIVES, InteractionRequest, Unfinished
+from bot.domain.records import KEPT, TOKEN_LIVES, InteractionRequest, Unfinished
 from bot.ports import Clock
 from bot.store.text import storable
 

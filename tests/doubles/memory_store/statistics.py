@@ -8,8 +8,7 @@ from datetime import UTC, date, datetime
 from bot.domain.accounts import HOUSE
 from bot.domain.ids import BoardId, PersonId, is_system_submission
 from bot.domain.job import JobState
-from bot.domain.records import DayCount, Schema, Usage
-from bot.domain.tally import BUCKETS_S, REFERENCE, Tally
+from bot.domain.records import BUCKETS_S, REFERENCE, DayCount, Schema, Tally, Usage
 from runners.contract.verdict import Verdict
 from tests.doubles.memory_store.tables import Tables
 

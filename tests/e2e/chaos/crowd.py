@@ -4,6 +4,7 @@ import asyncio
 import random
 from dataclasses import dataclass
 
+from bot.app.context import SystemClock
 from bot.domain.accounts import Person
 from bot.domain.board import Viewer
 from bot.domain.errors import StoreError
@@ -16,7 +17,6 @@ from bot.domain.tasks.task_file import parse_task
 from bot.ports import Store
 from bot.services.publishing.publish import publish
 from bot.services.submissions import submit
-from bot.store.clock import SystemClock
 from bot.store.task_folders import read_folder
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode, Workload

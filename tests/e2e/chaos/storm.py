@@ -13,8 +13,8 @@ from pathlib import Path
 import asyncpg
 import psutil
 
+from bot.app.context import SystemClock
 from bot.domain.ids import SubmissionId
-from bot.store.clock import SystemClock
 from bot.store.errors import DRIVER_FAILURES
 from bot.store.postgres import open_store
 from tests.e2e.chaos.crowd import PEOPLE, hand_in, open_boards, orders

@@ -18,14 +18,17 @@ from bot.web.context import DOOR, WebContext, context_of
 from bot.web.forms import Act, Fields, Posted, posted
 from bot.web.publications import Check, hand_in, own_check
 from bot.web.rendering import draw
-from bot.web.routes.actions.page import SignedIn, go, part, show
-from bot.web.routes.actions.task_zip import (
+from bot.web.routes.actions.page import (
     MOST,
     ShownUpload,
+    SignedIn,
     access_of,
     deadline_of,
+    go,
     gpus_of_form,
+    part,
     pins_of,
+    show,
     upload_of,
 )
 from bot.web.sessions import Browser, still_signed_in

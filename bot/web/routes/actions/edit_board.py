@@ -24,13 +24,16 @@ from bot.web.context import WebContext, context_of
 from bot.web.forms import Act, Fields, Posted
 from bot.web.publications import hand_in
 from bot.web.routes.actions.create_board import creators
-from bot.web.routes.actions.page import SignedIn, go, part, show
-from bot.web.routes.actions.task_zip import (
+from bot.web.routes.actions.page import (
     ShownUpload,
+    SignedIn,
     access_of,
     deadline_of,
+    go,
     gpus_of_form,
+    part,
     pins_of,
+    show,
     upload_of,
 )
 from bot.web.sessions import Browser

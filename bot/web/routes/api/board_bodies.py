@@ -1,7 +1,9 @@
 """Response bodies of boards, tasks and standings."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from bot.domain.api.base import Time
 from bot.domain.api.boards import (
@@ -22,7 +24,6 @@ from bot.domain.records import FailedRun
 from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.tasks.template import shown_files
-from bot.services.pacing import yielding
 from runners.contract.evaluation import Timing
 from runners.contract.task import Workload
 
@@ -155,3 +156,20 @@ def _absent(refusal: FailedRun) -> Absent:
         submission=refusal.submission,
         submitted_at=refusal.submitted_at,
     )
+
+
+STEP_S = 0.001
+"""A request needs about ten turns of the event loop; each may wait for one such step."""
+
+Thing = TypeVar("Thing")
+
+
+async def yielding(things: Iterable[Thing], step_s: float = STEP_S) -> AsyncIterator[Thing]:
+    """Yield the same items, and let other tasks run after every `step_s` seconds."""
+    now = asyncio.get_running_loop().time
+    ends = now() + step_s
+    for each in things:
+        yield each
+        if now() >= ends:
+            await asyncio.sleep(0)
+            ends = now() + step_s

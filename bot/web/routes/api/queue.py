@@ -3,8 +3,7 @@
 from fastapi import APIRouter, Depends, Request
 
 from bot.domain.api.admin import PoolAnswer, QueueAnswer, RunnerAnswer, RunnersAnswer
-from bot.services.operations import GpuQueue, pools
-from bot.services.workers import workers_for
+from bot.services.operations import GpuQueue, pools, workers_for
 from bot.web.auth import AnyViewer, viewer_of
 from bot.web.context import context_of
 from bot.web.routes.api.openapi import unkept

@@ -17,8 +17,7 @@ from bot.reports.charts import as_table, in_words, season_chart
 from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.services.boards import list_boards as service
 from bot.services.lookup import find_board
-from bot.services.standings import board_standings
-from bot.services.trends import season
+from bot.services.standings import board_standings, season
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of, is_here
 from bot.web.figures import IntervalMark, as_data, spans

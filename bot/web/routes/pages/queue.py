@@ -5,8 +5,7 @@ from fastapi.responses import StreamingResponse
 
 from bot.reports.admin import workers_report
 from bot.reports.blocks import Block, Table
-from bot.services.operations import pools
-from bot.services.workers import NAMELESS, numbered
+from bot.services.operations import NAMELESS, numbered, pools
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
 from bot.web.rendering import draw, page

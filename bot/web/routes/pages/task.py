@@ -10,7 +10,7 @@ from bot.reports.blocks import Attachment, Chart, Table, Text
 from bot.reports.charts import in_words, scaling_report
 from bot.reports.tasks import task_report
 from bot.services.lookup import find_board, task_of
-from bot.services.trends import scaling
+from bot.services.standings import scaling
 from bot.web.auth import AnyViewer
 from bot.web.context import context_of
 from bot.web.figures import as_data

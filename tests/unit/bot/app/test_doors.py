@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.context import OpenPodium
+from bot.app.context import OpenPodium, SystemClock
 from bot.app.doors import open_doors
 from bot.ports import Store
 from bot.settings import Settings
-from bot.store.clock import SystemClock
 from bot.web import slices
 from tests.doubles.memory_store import MemoryStore
 

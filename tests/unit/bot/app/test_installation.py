@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from bot.app.context import OpenDoor, OpenPodium
+from bot.app.context import OpenDoor, OpenPodium, SystemClock
 from bot.app.installation import Installation
 from bot.cli.errors import failure_of
 from bot.domain.errors import SetupError
 from bot.ports.outside import ServiceConnection
 from bot.settings import Settings
-from bot.store.clock import SystemClock
 from runners.backends import fake
 from runners.contract.runner import Capabilities, RunnerError
 from tests.doubles.factories import make_capabilities

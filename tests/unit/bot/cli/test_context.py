@@ -13,7 +13,7 @@ import pytest
 import typer
 from rich.console import Console
 
-from bot.app.context import OpenPodium
+from bot.app.context import OpenPodium, SystemClock
 from bot.app.installation import Installation
 from bot.app.servers import Say
 from bot.cli.app import build
@@ -29,7 +29,6 @@ from bot.cli.context import (
 )
 from bot.domain.errors import SetupError, UserError
 from bot.settings import Settings
-from bot.store.clock import SystemClock
 from tests.doubles.memory_store import MemoryStore
 
 

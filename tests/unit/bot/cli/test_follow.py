@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from typing_extensions import override
 
-from bot.app.context import OpenPodium
+from bot.app.context import OpenPodium, SystemClock
 from bot.app.installation import Installation
 from bot.app.servers import Say
 from bot.cli.client import Client, LocalClient
@@ -41,7 +41,6 @@ from bot.reports.blocks import Text
 from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
 from bot.services.publishing.publish import publish
 from bot.services.submissions import submit
-from bot.store.clock import SystemClock
 from runners.backends import fake
 from runners.contract.runner import RunnerError
 from runners.contract.verdict import Stage, Verdict

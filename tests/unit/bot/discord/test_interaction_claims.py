@@ -14,7 +14,7 @@ from bot.discord.context import DiscordContext
 from bot.discord.errors import ALREADY_ANSWERED, UNKNOWN_INTERACTION, SupersededError
 from bot.discord.interaction_claims import AWAY, CLAIMED, keeping, name_of
 from bot.domain.errors import StoreError, UserError
-from bot.domain.interaction import InteractionRequest
+from bot.domain.records import InteractionRequest
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 

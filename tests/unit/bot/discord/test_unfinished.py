@@ -13,8 +13,8 @@ from bot.discord.channels import SubmissionDisplay
 from bot.discord.interaction_claims import CLAIMED
 from bot.discord.unfinished import MOST_TRIES, SILENT, take_up
 from bot.domain.errors import StoreError
-from bot.domain.interaction import InteractionRequest
 from bot.domain.publication import PublishRequest
+from bot.domain.records import InteractionRequest
 from bot.domain.submission import Submission
 from bot.services.publishing.publish import publish
 from tests.doubles.discord.limits import CALLBACK

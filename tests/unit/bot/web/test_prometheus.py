@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bot.domain.tally import Tally
+from bot.domain.records import Tally
 from bot.ports.outside import ServiceConnection
 from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Measures
 from bot.web.prometheus import exposition

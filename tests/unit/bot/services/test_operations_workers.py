@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from bot.domain.board import Viewer
+from bot.services.operations import NAMELESS, numbered, workers_for
 from bot.services.remote_workers import issue
-from bot.services.workers import NAMELESS, numbered, workers_for
 from tests.doubles.place import Place
 
 LEASE = timedelta(seconds=30)

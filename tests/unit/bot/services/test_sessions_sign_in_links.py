@@ -1,13 +1,12 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.services.sessions import session_of
-from bot.services.sign_in_links import LIFETIME, SignInLinks, sign_in_by_link
+from bot.services.sessions import LINK_LIFETIME, SignInLinks, session_of, sign_in_by_link
 from bot.services.tokens import revoke_access
 from tests.doubles.factories import NOON
 from tests.doubles.place import Place
 
-MINUTES_S = LIFETIME.total_seconds()
+MINUTES_S = LINK_LIFETIME.total_seconds()
 
 
 async def test_it_signs_the_person_of_the_machine_in_as_an_admin(place: Place) -> None:

@@ -4,9 +4,9 @@ import time
 import aiohttp
 import pytest
 
-from bot.discord import rate_limit
+from bot.discord import client
+from bot.discord.client import PER_S, RequestSpacer
 from bot.discord.errors import is_passing
-from bot.discord.rate_limit import PER_S, RequestSpacer
 from tests.doubles.discord.limits import CHANNEL
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord_room import room
@@ -67,7 +67,7 @@ async def test_the_limit_of_all_requests_together_is_kept() -> None:
 async def test_silence_ends_a_request_and_is_taken_for_a_passing_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rate_limit, "SILENCE_S", 0.2)
+    monkeypatch.setattr(client, "SILENCE_S", 0.2)
     async with room() as here:
         with here.server.faults.during(Fault(status=None)):
             with pytest.raises((aiohttp.ClientError, TimeoutError)) as caught:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, timedelta
 
-from bot.store.clock import SystemClock
+from bot.app.context import SystemClock
 
 
 def test_the_time_is_aware_in_utc_and_does_not_go_back() -> None:

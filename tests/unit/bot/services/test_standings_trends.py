@@ -3,7 +3,7 @@ from datetime import timedelta
 from bot.domain.board import Viewer
 from bot.domain.job import Claim
 from bot.domain.scoring import ScoreValue
-from bot.services.trends import scaling
+from bot.services.standings import scaling
 from tests.doubles.factories import make_evaluation
 from tests.doubles.place import Place
 
