@@ -38,7 +38,7 @@ async def upload_of(
     """Return the task of a zip after showing it; UserError with file and line if invalid."""
     if attachment.size > ZIP_BYTES:
         raise UserError(
-            "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are taken"
+            "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are allowed"
         )
     data = await attachment.read()
     request = replace(request, zip_name=PurePath(attachment.filename).stem)

@@ -41,22 +41,22 @@ def source_text(content: bytes) -> str:
     if len(content) > MAX_SOURCE_BYTES:
         raise UserError(
             "too-large",
-            f"the file has {len(content):,} bytes; at most {MAX_SOURCE_BYTES:,} are taken",
+            f"the file has {len(content):,} bytes; at most {MAX_SOURCE_BYTES:,} are allowed",
         )
     if _is_utf16(content):
         raise UserError(
             "not-utf8",
-            "the file is UTF-16, as older PowerShells write it; save it as UTF-8 and submit again, "
-            "in PowerShell: (Get-Content FILE) | Set-Content -Encoding utf8 FILE",
+            "the file is UTF-16, the default of older PowerShell versions; save it as UTF-8 and "
+            "submit again, in PowerShell: (Get-Content FILE) | Set-Content -Encoding utf8 FILE",
         )
     if b"\0" in content:
-        raise UserError("not-text", "the file holds NUL bytes; submit a source file, as text")
+        raise UserError("not-text", "the file contains NUL bytes; submit a text source file")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UserError(
-            "not-utf8", f"the file is not UTF-8 (line {line}); save it as UTF-8 and submit again"
+            "not-utf8", f"line {line} of the file is not UTF-8; save it as UTF-8 and submit again"
         ) from error
     if not text.strip():
         raise UserError("empty", "the file is empty; submit a file with your kernel in it")
@@ -83,16 +83,16 @@ def check_language(name: str, board: str, task: TaskDefinition) -> None:
         return
     other = spec_by_suffix(suffix)
     if other is None:
-        end = f"ends with {suffix!r}" if suffix else "has no ending"
+        end = f"ends with {suffix!r}" if suffix else "has no suffix"
         raise UserError(
             "bad-suffix",
-            f"the file's name {end}, and leaderboard {board!r} takes {wanted.title}; name it such "
-            f"as kernel{wanted.suffixes[0]}",
+            f"the file name {end}, but leaderboard {board!r} accepts {wanted.title}; use a name "
+            f"such as kernel{wanted.suffixes[0]}",
         )
     remedy = other.in_python if wanted.is_python else ""
     raise UserError(
         "other-language",
-        f"{name!r} is a file of {other.title}, and leaderboard {board!r} takes {wanted.title}; "
+        f"{name!r} is a {other.title} file, but leaderboard {board!r} accepts {wanted.title}; "
         f"{remedy or f'write it as a {wanted.suffixes[0]} file'}, or choose a leaderboard for "
         f"{other.title}",
     )
@@ -107,9 +107,11 @@ def file_name(name: str) -> str:
     """Return the last part of the file's name, as it may be stored and shown."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1].strip()
     if not last or len(last) > MAX_FILE_NAME:
-        raise UserError("bad-file-name", f"name the file with 1 to {MAX_FILE_NAME} characters")
+        raise UserError("bad-file-name", f"a file name must have 1 to {MAX_FILE_NAME} characters")
     if any(unicodedata.category(character).startswith("C") for character in last):
-        raise UserError("bad-file-name", "the file's name holds control characters; rename it")
+        raise UserError(
+            "bad-file-name", "the file name contains control characters; rename the file"
+        )
     return last
 
 
@@ -118,14 +120,14 @@ def board_name(argument: str | None, heading: Heading) -> str:
     if argument is not None and heading.leaderboard not in {None, argument}:
         raise UserError(
             "heading-disagrees",
-            f"you chose leaderboard {argument!r}, but the file's heading says "
+            f"you chose leaderboard {argument!r}, but the file's header says "
             f"{heading.leaderboard!r}; change one of them",
         )
     name = argument if argument is not None else heading.leaderboard
     if name is None:
         raise UserError(
             "no-leaderboard",
-            "name the leaderboard, or begin the file with a line such as "
+            "choose a leaderboard, or start the file with a line such as "
             "#!PODIUM leaderboard vectoradd",
         )
     return name
@@ -137,7 +139,7 @@ def check_open(board: Board, now: datetime) -> None:
         when = show_deadline(board.deadline)
         raise UserError(
             "closed",
-            f"leaderboard {board.name!r} closed at {when}; it takes no more submissions",
+            f"leaderboard {board.name!r} closed at {when} and accepts no more submissions",
             {f"at {when}": board.deadline},
         )
 
@@ -150,7 +152,7 @@ def choose_gpus(
     if wanted and written and wanted != written:
         raise UserError(
             "heading-disagrees",
-            f"you chose {', '.join(wanted)}, but the file's heading says {', '.join(written)}; "
+            f"you chose {', '.join(wanted)}, but the file's header says {', '.join(written)}; "
             "change one of them",
         )
     if wanted or written:

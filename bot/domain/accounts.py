@@ -138,32 +138,44 @@ def caller(
     )
 
 
+NEEDS_ACCOUNT = (
+    "this request needs a token: send it as `Authorization: Bearer TOKEN`. Get one with "
+    "`/profile link` on Discord, or with `podium token create` on the machine that runs Podium"
+)
+"""The refusal of a caller without an account, and where to get a token."""
+
+
 def require_person(asks: Caller) -> None:
     """Raise UserError `bad-token` for a caller without an account."""
     if asks.person == NOBODY:
-        raise UserError("bad-token", "this needs a token: send Authorization: Bearer TOKEN")
+        raise UserError(
+            "bad-token",
+            NEEDS_ACCOUNT,
+        )
 
 
 def require_acting(asks: Caller) -> None:
     """Raise UserError for a caller who may only read: without an account, or with a read token."""
     require_person(asks)
     if asks.scope not in _ACTING:
-        raise UserError("narrow-token", "this token only reads; make one that may submit")
+        raise UserError("narrow-token", "this token is read-only; create one with scope submit")
 
 
 def require_creator(asks: Caller) -> None:
     """Raise UserError for a caller who may not create boards."""
     require_acting(asks)
     if not asks.is_creator:
-        raise UserError("not-allowed", "creating boards takes the right to it; ask an admin")
+        raise UserError(
+            "not-allowed", "you do not have the right to create boards; ask an admin for it"
+        )
 
 
 def require_admin(asks: Caller) -> None:
     """Raise UserError for a caller who is no admin, or whose token is not an admin's."""
     require_acting(asks)
     if not asks.sees_all:
-        words = "this takes an admin, and a token of scope admin"
-        raise UserError("not-allowed", f"{words}; `podium token create --admin` makes one")
+        words = "this requires an admin and a token with scope admin"
+        raise UserError("not-allowed", f"{words}; create one with `podium token create --admin`")
 
 
 DEMO = "demo"

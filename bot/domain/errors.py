@@ -15,7 +15,7 @@ _FORMS = {
         "of . _ : ! -"
     ),
     TASK_NAME_FORM: (
-        "must be at most 64 lowercase letters, digits, - and _, and begin with a letter or a digit"
+        "must be at most 64 lowercase letters, digits, - and _, and start with a letter or a digit"
     ),
     FILE_NAME_FORM: (
         "must be a file name of at most 100 letters, digits and any of . _ + -, and begin with a "
@@ -58,9 +58,9 @@ def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     elif known:
-        hint = f"there are: {', '.join(known[:20])}"
+        hint = f"available: {', '.join(known[:20])}"
     else:
-        hint = f"there is no {kind} yet"
+        hint = f"no {kind} exists yet"
     return UserError(f"unknown-{kind}", f"no {kind} named {name!r}; {hint}")
 
 
@@ -68,8 +68,8 @@ def board_moved(name: str) -> UserError:
     """Return the refusal of a change whose board has changed since it was prepared."""
     return UserError(
         "board-moved",
-        f"the task of leaderboard {name!r} was changed meanwhile; give the command again to see "
-        "what differs now",
+        f"the task of leaderboard {name!r} has changed in the meantime; run the command again to "
+        "see the current differences",
     )
 
 

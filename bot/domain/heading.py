@@ -64,7 +64,7 @@ def _directive(number: int, words: list[str]) -> tuple[str, tuple[str, ...]]:
     key = words[1].lower()
     if words[0] not in _KEYS.get(key, ()):
         known = ", ".join(name for name, markers in _KEYS.items() if words[0] in markers)
-        raise _bad(number, f"unknown key {words[1]!r}; there are: {known}")
+        raise _bad(number, f"unknown key {words[1]!r}; the keys are: {known}")
     text = " ".join(words[2:])
     values = (text,) if key in OVERRIDES and text else tuple(text.replace(",", " ").split())
     if not values:
@@ -97,7 +97,7 @@ def _with(heading: Heading, number: int, key: str, values: tuple[str, ...]) -> H
     if key == "leaderboard":
         return replace(heading, leaderboard=values[0])
     if values[0] not in set(Verdict):
-        raise _bad(number, f"no verdict {values[0]!r}; there are: {', '.join(Verdict)}")
+        raise _bad(number, f"unknown verdict {values[0]!r}; the verdicts are: {', '.join(Verdict)}")
     return replace(heading, expect=values[0])
 
 
@@ -110,4 +110,4 @@ def _check_sizes(number: int, key: str, text: str) -> None:
 
 
 def _bad(number: int, what: str) -> UserError:
-    return UserError("bad-heading", f"line {number} of the heading: {what}")
+    return UserError("bad-heading", f"line {number} of the header: {what}")

@@ -33,15 +33,15 @@ class RateLimit:
         when = f"in {show_span(max(1.0, (lifts_at - now).total_seconds()))}"
         return UserError(
             "rate-limit",
-            f"at most {self.most} {what}{where} {verb} taken in {span(self.window)}; "
-            f"submit again {when}",
+            f"at most {self.most} {what}{where} {verb} allowed in {span(self.window)}; submit "
+            f"again {when}",
             {when: lifts_at},
         )
 
 
 def banned(reason: str) -> UserError:
     """Return the refusal for a banned person."""
-    return UserError("banned", f"you are banned from submitting: {reason}; ask an admin")
+    return UserError("banned", f"you are banned from submitting: {reason}; contact an admin")
 
 
 def span(window: timedelta) -> str:

@@ -114,11 +114,11 @@ def closes_soon(board: Board, now: datetime) -> bool:
 def record_news(change: Change, board: Board, addressee: str) -> Notification:
     """Return the notification of a board's new best time."""
     new = change.score
-    words = f"Record on {board.name} ({new.gpu}): {new.person_name} needs {_time(new)}"
+    words = f"Record on {board.name} ({new.gpu}): {new.person_name} takes {_time(new)}"
     if change.before:
         best = change.before[0].score
         factor = best.value.time_ns / new.value.time_ns
-        words += f", {factor:.2f} times as fast as the {_time(best)} of {best.person_name}"
+        words += f", {factor:.2f}x faster than {best.person_name} ({_time(best)})"
     key = f"record {new.submission} {new.gpu} {addressee}"
     return Notification(key, NewsKind.RECORD, addressee, board.id, f"{words}.")
 
@@ -128,7 +128,7 @@ def loss_news(loss: Loss, change: Change, board: Board, addressee: str) -> Notif
     new, own = change.score, loss.standing.score
     words = (
         f"You went from rank {loss.standing.rank} to {loss.rank} on {board.name} ({new.gpu}): "
-        f"{new.person_name} needs {_time(new)}, you need {_time(own)}."
+        f"{new.person_name} takes {_time(new)}, you take {_time(own)}."
     )
     key = f"lost-rank {new.submission} {new.gpu} {addressee}"
     return Notification(key, NewsKind.LOST_RANK, addressee, board.id, words)

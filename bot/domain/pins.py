@@ -31,8 +31,8 @@ def _parsed(part: str) -> tuple[str, str]:
     if (equals and not gpu) or not _POOL.fullmatch(pool) or len(pool) > MOST_CHARACTERS:
         raise UserError(
             "bad-pool",
-            f"{part[:100]!r} names no pool; write a pool such as modal, or one for a GPU type "
-            f"such as A100=local; {ANY} takes it away",
+            f"{part[:100]!r} is not a pool; write a pool such as modal, or one for a GPU type "
+            f"such as A100=local; {ANY} removes the restriction",
         )
     if not equals or gpu == ALL:
         return ALL, pool.lower()
@@ -50,8 +50,7 @@ def pinned(present: Pins, changes: Pins, gpus: tuple[str, ...]) -> Pins:
         if gpu not in (ALL, *gpus):
             raise UserError(
                 "bad-pool",
-                f"a pool is named for {gpu}, which the leaderboard does not have; "
-                f"it has {', '.join(gpus)}",
+                f"a pool is set for {gpu}, but the leaderboard only has {', '.join(gpus)}",
             )
         pins |= dict.fromkeys(gpus if gpu == ALL else (gpu,), pool)
     return tuple(sorted((gpu, pool) for gpu, pool in pins.items() if gpu in gpus and pool != ANY))

@@ -23,7 +23,7 @@ def parse_prices(texts: Iterable[str]) -> dict[str, float]:
         except ValueError:
             value = math.nan
         if not gpu or not 0 <= value < math.inf:
-            raise ValueError(f"{text!r} is no price of a GPU second; write one as A100=0.000583")
+            raise ValueError(f"{text!r} is not a price per GPU second; write it as A100=0.000583")
         prices |= dict.fromkeys(gpu_types((gpu,)), value)
     return prices
 

@@ -74,7 +74,7 @@ class Published:
             case PublishChange.CREATED:
                 return f"{words} is published."
             case PublishChange.NEW_VERSION:
-                return f"{words} has task version {self.version} now."
+                return f"{words} now has task version {self.version}."
             case PublishChange.CONFIGURED | PublishChange.UNCHANGED:
                 return f"{words}: {self.change}, task version {self.version}."
 

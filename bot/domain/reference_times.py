@@ -82,7 +82,7 @@ def failure(state: JobState, error: str | None, verdict: str | None, message: st
     """Return why a reference will get no time; empty while its job is unfinished."""
     match state:
         case JobState.SUCCEEDED if verdict == Verdict.PASSED:
-            return "it passed, but with no time that can be used"
+            return "it passed, but no usable time was measured"
         case JobState.SUCCEEDED:
             return f"{verdict}: {message}" if message else f"{verdict}"
         case JobState.FAILED:

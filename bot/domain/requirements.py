@@ -17,7 +17,8 @@ def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple
         f"language {task.lang}": task.lang in capabilities.languages,
         f"grader {task.grader}": task.grader in capabilities.graders,
         f"task format {task.format}": task.format in capabilities.formats,
-        f"{task.world_size} GPUs at once": task.world_size <= capabilities.at_once.get(gpu, 1),
+        f"{task.world_size} GPUs at the same time": task.world_size
+        <= capabilities.at_once.get(gpu, 1),
         f"the device {task.device}": has_device(task, gpu),
     }
     layers = capabilities.isolation.layers

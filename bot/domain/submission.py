@@ -34,7 +34,8 @@ def key_of(text: str) -> str:
     if not re.fullmatch(KEY_PATTERN, text):
         raise UserError(
             "bad-key",
-            f"this is no key; send 1 to {LONGEST_KEY} letters, digits or signs, such as a new UUID",
+            f"this is not a valid Idempotency-Key; send 1 to {LONGEST_KEY} letters, digits or "
+            "punctuation characters, such as a new UUID",
         )
     return text.strip('"')
 
@@ -44,7 +45,7 @@ def reused(key: str) -> UserError:
     return UserError(
         "key-reused",
         f"the key {key!r} came with another submission within {KEPT.total_seconds() / 3600:.0f} h; "
-        "repeat that one as it was, or send a new key",
+        "repeat that submission unchanged, or use a new key",
     )
 
 

@@ -22,18 +22,18 @@ def parse_deadline(text: str) -> datetime:
     """Return the aware time; UTC without a zone, the day's last minute without a time."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
-        raise _bad(text, "it is not in that form")
+        raise _bad(text, "the format is not valid")
     try:
         written = f"{found['day']} {found['time'] or '23:59'}:{found['seconds'] or '00'}"
         naive = datetime.strptime(written, "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007  the zone follows
     except ValueError as error:
-        raise _bad(text, "there is no such day or time") from error
+        raise _bad(text, "this day or time does not exist") from error
     if naive.year not in _YEARS:
         raise _bad(text, "that year is out of range")
     deadline = naive.replace(tzinfo=_zone(text, (found["zone"] or "UTC").strip()))
     there_and_back = deadline.astimezone(UTC).astimezone(deadline.tzinfo)
     if there_and_back.replace(tzinfo=None) != naive:
-        raise _bad(text, "the clocks of that zone skip this time")
+        raise _bad(text, "this time is skipped by the time zone's change to summer time")
     return deadline
 
 
@@ -45,7 +45,7 @@ def _zone(text: str, name: str) -> tzinfo:
         sign = -1 if offset[1] == "-" else 1
         span = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
         if span >= timedelta(hours=24):
-            raise _bad(text, f"{name} is no offset from UTC")
+            raise _bad(text, f"{name} is not a valid UTC offset")
         return timezone(sign * span)
     try:
         return ZoneInfo(name)

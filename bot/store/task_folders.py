@@ -58,7 +58,7 @@ def _beside(document: Document, folder: Path, root: Path) -> set[Path]:
             continue
         if not file.is_relative_to(root):
             words = (
-                f"{source!r} lies outside the task, and above {root}; publish its competition's "
+                f"{source!r} is outside the task, and outside {root}; publish its competition's "
                 "YAML, or name the folder of all sets with --root DIR"
             )
             raise document.refusal(path, words)

@@ -173,7 +173,7 @@ async def _text(request: Request, most: int) -> bytes:
     async for piece in request.stream():
         text += piece
         if len(text) > most:
-            raise UserError("large-body", f"the body is too long; at most {most} bytes are taken")
+            raise UserError("large-body", f"the body is too long; at most {most} bytes are allowed")
     return bytes(text)
 
 

@@ -43,7 +43,7 @@ class EvaluationFile(Wire):
     def of(cls, name: str, content: bytes) -> Self:
         """Compress a file; ValueError if it is larger than `FILE_MAX`."""
         if len(content) > FILE_MAX:
-            raise ValueError(f"a file of {len(content)} bytes; at most {FILE_MAX} are taken")
+            raise ValueError(f"a file of {len(content)} bytes; at most {FILE_MAX} are allowed")
         return cls.of_zipped(name, zlib.compress(content, _LEVEL))
 
     @classmethod

@@ -117,7 +117,7 @@ class LaunchPlan:
         if len(launch.kernel) > MAX_NAME or not _KERNEL.fullmatch(launch.kernel):
             raise LaunchError("kernel", f"launch.kernel: {launch.kernel!r} is no kernel's name")
         if len(launch.params) > MAX_PARAMETERS:
-            raise LaunchError("params", f"launch.params: at most {MAX_PARAMETERS} are taken")
+            raise LaunchError("params", f"launch.params: at most {MAX_PARAMETERS} are allowed")
         return cls(
             kernel=launch.kernel,
             written=launch.params,
@@ -233,7 +233,7 @@ def _overrides(source: str) -> Iterable[_Sizes]:
         key = words[1].lower() if words[0] == MARKER and words[1:] else ""
         if key not in OVERRIDES:
             continue
-        where = f"line {number} of the heading: {key}"
+        where = f"line {number} of the header: {key}"
         if key in seen:
             raise LaunchError(key, f"{where} was set in line {seen[key]} already")
         seen[key] = number

@@ -189,7 +189,7 @@ class SlotRunner(Generic[SlotT]):
             raise RunnerError(f"{request.gpu} is out of service: {why}")
         line = request.model_dump_json().encode()
         if len(line) > LINE_MAX:
-            raise RunnerError(f"the request has {len(line)} bytes; at most {LINE_MAX} are taken")
+            raise RunnerError(f"the request has {len(line)} bytes; at most {LINE_MAX} are allowed")
         return self._calls.start(
             lambda call, tell: self._evaluate(HarnessCall(call, request, line), tell)
         )

@@ -119,7 +119,7 @@ async def test_a_wrong_one_gets_its_verdict(judge: Judge) -> None:
 async def test_a_file_of_another_language_is_refused() -> None:
     with pytest.raises(UserError, match=r"takes Shell; write it as a \.sh file"):
         await submitted(DOUBLES, "kernel.py")
-    with pytest.raises(UserError, match=r"name it such as kernel\.sh"):
+    with pytest.raises(UserError, match=r"use a name such as kernel\.sh"):
         await submitted(DOUBLES, "kernel.bash")
 
 
@@ -134,5 +134,5 @@ async def test_every_part_of_podium_knows_it() -> None:
     assert "<span class=" in await highlighted(DOUBLES, "kernel.sh")
     changed = {**FILES, "task.yml": TASK + "config: {sources: [a.cu]}\n"}
     packed = {f"double/{path}": text.encode() for path, text in changed.items()}
-    with pytest.raises(UserError, match="'sources' means nothing for lang: sh"):
+    with pytest.raises(UserError, match="'sources' has no effect with lang: sh"):
         parse_task(TaskBundle(packed, "double"))

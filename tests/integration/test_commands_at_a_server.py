@@ -176,7 +176,7 @@ def test_a_template_is_the_same_here_and_there_and_writes_over_nothing(
         ("another", str(made)): f"{made} already exists; choose another name",
         ("another", str(tmp_path / "no" / "a.py")): "cannot be written (No such file or directory)",
         ("another", str(tmp_path / "b.py"), "--lang", "Pythn"): "did you mean Python?",
-        ("vectoradd", str(tmp_path / "b.py")): "this task ships no template",
+        ("vectoradd", str(tmp_path / "b.py")): "this task has no template",
         ("anothr", str(tmp_path / "b.py")): "did you mean another?",
     }
     for command, words in refused.items():
@@ -292,7 +292,7 @@ def test_a_task_that_must_not_be_published_is_refused_there_as_it_is_here(
 ) -> None:
     loose = str(tasks / "loose")
     assert podium.there("task", "publish", loose) == ExitCode.USAGE
-    assert "takes the right to it" in capsys.readouterr().err
+    assert "the right to create boards" in capsys.readouterr().err
     podium.token = _creating(podium, "ada")
     for more in ([], ["--name", "vectoradd"], ["--deadline", "2020-01-01"], ["--gpu", "H100"]):
         capsys.readouterr()

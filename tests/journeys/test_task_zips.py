@@ -113,7 +113,7 @@ def test_a_folder_zipped_alone_is_refused_with_the_command_that_packs_it(site: S
 
     assert answer.status_code == 400
     assert "utils.py: there is no such file" in answer.json()["detail"]
-    assert "`podium task pack DIR` makes a zip" in answer.json()["detail"]
+    assert "`podium task pack DIR` creates a zip" in answer.json()["detail"]
 
 
 def test_a_packed_task_is_proven_by_the_server_and_judges_a_shipped_solution(site: Site) -> None:

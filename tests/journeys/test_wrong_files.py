@@ -18,8 +18,8 @@ SHIPPED = (IDENTITY / "solutions" / "correct" / "torch_copy.py").read_bytes()
 BROKEN = (IDENTITY / "solutions" / "wrong" / "syntax_error.py").read_bytes()
 WRONG = {
     "kernel.py": (SHIPPED.decode().encode("utf-16"), "UTF-16"),
-    "kernel.cu": (SHIPPED, "is a file of CUDA C++, and leaderboard"),
-    "message.txt": (SHIPPED, "takes Python; name it such as kernel.py"),
+    "kernel.cu": (SHIPPED, "is a CUDA C++ file, but leaderboard"),
+    "message.txt": (SHIPPED, "accepts Python; use a name such as kernel.py"),
     "broken.py": (BROKEN, "no valid Python"),
 }
 

@@ -22,7 +22,7 @@ METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 _NESTED = re.compile(r"\.(zip|tar|tgz|gz|bz2|xz|7z|rar|zst|whl|jar)$", re.IGNORECASE)
 _LITTER = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")
-_FORM = "a task's zip holds one folder with task.yml in it, as `podium task pack DIR` makes it"
+_FORM = "a task zip contains one folder with task.yml in it, as `podium task pack DIR` creates it"
 _UTF8 = 0x800
 """The flag of an entry with a UTF-8 name; other names are in code page 437."""
 
@@ -37,7 +37,7 @@ def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
     `name` is the zip's own, without its suffix; it names a task at the top level of the zip.
     """
     if len(data) > MAX_PACKED:
-        raise _refusal("", f"the zip has {len(data):,} bytes; at most {MAX_PACKED:,} are taken")
+        raise _refusal("", f"the zip has {len(data):,} bytes; at most {MAX_PACKED:,} are allowed")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             files = _read_entries(archive)
@@ -66,7 +66,7 @@ def _compression(content: bytes) -> int:
 def _read_entries(archive: zipfile.ZipFile) -> dict[str, bytes]:
     entries = archive.infolist()
     if len(entries) > MAX_ENTRIES:
-        raise _refusal("", f"the zip has {len(entries)} entries; at most {MAX_ENTRIES} are taken")
+        raise _refusal("", f"the zip has {len(entries)} entries; at most {MAX_ENTRIES} are allowed")
     for entry in entries:
         _require_safe(entry)
     _require_apart(entries)
@@ -94,7 +94,7 @@ def _name_fault(name: str) -> str:
     absolute = name.startswith("/") or re.match(r"[A-Za-z]:", name) is not None
     outside = any(part in ("", ".", "..") for part in parts)
     faults = (
-        (not name.strip("/") or len(name) > MAX_NAME, f"a name has 1 to {MAX_NAME} characters"),
+        (not name.strip("/") or len(name) > MAX_NAME, f"a name must have 1 to {MAX_NAME} characters"),
         (not name.isprintable(), "control characters in the name"),
         ("\\" in name, "a backslash in the name; separate folders with '/'"),
         (absolute, "an absolute path; use paths inside the task's folder"),
@@ -115,12 +115,12 @@ def _kind_fault(entry: zipfile.ZipInfo) -> str:
         (bool(entry.flag_bits & 0x1), "encrypted; make the zip without a password"),
         (
             entry.compress_type not in METHODS,
-            "compressed otherwise than by Deflate; make the zip with the usual compression",
+            "not compressed with Deflate; create the zip with the default compression",
         ),
         (nested, "an archive inside the zip; unpack it first"),
         (
             entry.file_size > MAX_UNPACKED,
-            f"{entry.file_size:,} bytes unpacked; at most {MAX_UNPACKED:,} in all are taken",
+            f"{entry.file_size:,} bytes unpacked; at most {MAX_UNPACKED:,} are allowed in total",
         ),
         (inflated, f"unpacks to more than {MAX_RATIO} times its packed size"),
     )
@@ -132,7 +132,7 @@ def _require_apart(entries: list[zipfile.ZipInfo]) -> None:
     end = 0
     for entry in sorted(entries, key=lambda e: e.header_offset):
         if entry.header_offset < end:
-            raise _refusal(entry.filename, "overlaps another entry; make the zip anew")
+            raise _refusal(entry.filename, "overlaps another entry; create the zip again")
         end = entry.header_offset + 30 + _stored_length(entry) + entry.compress_size
 
 
@@ -147,13 +147,13 @@ def _require_distinct(names: list[str]) -> None:
         other = seen.setdefault(name.casefold(), name)
         if other is not name:
             raise _refusal(
-                name, f"collides with {other}; names must differ in more than their case"
+                name, f"collides with {other}; names must differ in more than upper and lower case"
             )
     for name in names:
         parent = posixpath.dirname(name)
         while parent:
             if parent.casefold() in seen:
-                raise _refusal(name, f"lies in {parent}, which is a file in the same zip")
+                raise _refusal(name, f"is inside {parent}, which is a file in the same zip")
             parent = posixpath.dirname(parent)
 
 
@@ -162,11 +162,11 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> 
         with archive.open(entry) as source:
             content = source.read(min(room, entry.file_size) + 1)
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
-        raise _refusal(entry.filename, f"damaged ({error}); make the zip anew") from error
+        raise _refusal(entry.filename, f"damaged ({error}); create the zip again") from error
     if len(content) > room:
         raise _refusal(entry.filename, f"the zip unpacks to more than {MAX_UNPACKED:,} bytes")
     if len(content) != entry.file_size:
-        raise _refusal(entry.filename, "its size is not the one the zip tells; make the zip anew")
+        raise _refusal(entry.filename, "its size differs from the size stated in the zip; create the zip again")
     if content.startswith((b"PK\x03\x04", b"\x1f\x8b", b"7z\xbc\xaf")):
         raise _refusal(entry.filename, "an archive inside the zip; unpack it first")
     return content
@@ -177,5 +177,5 @@ def _root(files: dict[str, bytes]) -> str:
     if not found:
         raise _refusal("", f"there is no task.yml in the zip; {_FORM}")
     if len(found) > 1:
-        raise _refusal(found[1], f"a second task.yml beside {found[0]}; {_FORM}")
+        raise _refusal(found[1], f"a second task.yml in addition to {found[0]}; {_FORM}")
     return posixpath.dirname(found[0])

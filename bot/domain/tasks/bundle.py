@@ -11,7 +11,7 @@ from runners.contract.verdict import Verdict
 
 TASK_FILE = "task.yml"
 """The file that makes a folder a task."""
-_PACK = "`podium task pack DIR` makes a zip with all that a task takes from beside its folder"
+_PACK = "`podium task pack DIR` creates a zip that includes the files from outside the task's folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class TaskBundle:
         path = posixpath.normpath(posixpath.join(self.root, source))
         outside = path.startswith(("../", "/")) or path == ".."
         if outside or "\\" in source or "\0" in source:
-            raise UserError("bad-task", f"{source!r} lies outside the task; {_PACK}")
+            raise UserError("bad-task", f"{source!r} is outside the task's folder; {_PACK}")
         return path
 
     def text(self, source: str) -> str:
@@ -84,7 +84,7 @@ def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
     source = bundle.text(name)
     if len(source) > MAX_SOURCE_BYTES:
         where = bundle.locate(name)
-        raise UserError("bad-task", f"{where}: a submission has at most {MAX_SOURCE_BYTES:,} bytes")
+        raise UserError("bad-task", f"{where}: a submission may have at most {MAX_SOURCE_BYTES:,} bytes")
     try:
         heading = parse_heading(source)
         verdict = expected if heading.expect is None else Verdict(heading.expect)
@@ -93,7 +93,7 @@ def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
     if (verdict is Verdict.PASSED) != (expected is Verdict.PASSED):
         raise UserError(
             "bad-heading",
-            f"{bundle.locate(name)}: expects {verdict.value!r}; a solution that passes lies under "
+            f"{bundle.locate(name)}: expects {verdict.value!r}; put a solution that passes under "
             "solutions/correct, any other under solutions/wrong",
         )
     return Solution(name, source, verdict, heading.needs)

@@ -97,7 +97,7 @@ def _unknown_keys(document: Document, path: Path, value: Value, model: type[Wire
 def _problem(document: Document, i: int, entry: _ProblemEntry) -> CompetitionEntry:
     if ".." in entry.directory.split("/"):
         raise document.refusal(
-            ("problems", i, "directory"), "a directory lies below the set, without '..'"
+            ("problems", i, "directory"), "a directory must be below the competition's folder, without '..'"
         )
     deadline = _deadline(document, ("problems", i, "deadline"), entry.deadline)
     return CompetitionEntry(entry.directory.rstrip("/"), entry.name, deadline, entry.gpus)
@@ -107,7 +107,7 @@ def _require_distinct(document: Document, problems: tuple[CompetitionEntry, ...]
     names = [problem.name for problem in problems]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise document.refusal(("problems", i, "name"), f"the name {name!r} stands here again")
+            raise document.refusal(("problems", i, "name"), f"the name {name!r} appears twice")
 
 
 def _deadline(document: Document, path: Path, text: str | None) -> datetime | None:

@@ -24,19 +24,19 @@ def check_program(config: BuildConfig, document: Document) -> None:
     for i, name in enumerate(config.sources):
         if not name.endswith(_SUFFIXES):
             words = (
-                f"{name!r} is no source: name files that end in {', '.join(_SUFFIXES)}; "
-                "headers are found by those that include them"
+                f"{name!r} is not a source file: name files that end in {', '.join(_SUFFIXES)}; "
+                "headers are found automatically when a source includes them"
             )
             raise document.refusal(("config", "sources", i), words)
         if name in config.sources[:i]:
-            raise document.refusal(("config", "sources", i), f"{name!r} stands here again")
+            raise document.refusal(("config", "sources", i), f"{name!r} appears twice")
     for name in config.defines:
         if not (name.isascii() and name.isidentifier()):
-            words = f"{name!r} is no macro's name; use letters, digits and '_', as in BLOCK_SIZE"
+            words = f"{name!r} is not a macro name; use letters, digits and '_', as in BLOCK_SIZE"
             raise document.refusal(("config", "defines", name), words)
     for i, flag in enumerate(config.compile_flags):
         if flag.split("=")[0] in _OURS:
-            words = f"{flag!r}: the runner itself says what is made; leave it out"
+            words = f"{flag!r}: the runner sets the output itself; remove this flag"
             raise document.refusal(("config", "compile_flags", i), words)
 
 
@@ -46,11 +46,11 @@ def check_evaluation(
     """Raise UserError when the sources lack the task's own program or the submission."""
     path = ("config", "sources")
     if not set(config.sources) - {submission_file}:
-        words = "none of the sources is the task's own; name the one with `main`, such as eval.cu"
+        words = "none of the sources belongs to the task; add the one with `main`, such as eval.cu"
         raise document.refusal(path, words)
     named = submission_file in config.sources
     if not named and not any(f'"{submission_file}"' in text for text in files.values()):
-        words = f"{submission_file!r} is neither a source nor included, so nothing compiles it"
+        words = f"{submission_file!r} is neither a source nor included by one, so it would not be compiled; add it to sources"
         raise document.refusal(path, words)
 
 
@@ -81,18 +81,19 @@ def headers(
 def _fault_of(written: str, folder: str, bundle: TaskBundle) -> str:
     if folder.startswith(("/", "..")):
         return (
-            f"{written!r} lies outside the task's folder, and runners have no headers but "
-            "the compiler's own; copy what is needed into a folder of the task"
+            f"{written!r} is outside the task's folder, and runners only have the compiler's own "
+            "headers; copy the headers you need into the task's folder"
         )
     inside = posixpath.join(bundle.root, folder) + "/"
     paths = [path.removeprefix(inside) for path in bundle.files if path.startswith(inside)]
     if not paths:
-        return f"{written!r}: the task has no such folder"
+        return f"{written!r}: the task has no folder with this name"
     deeper = next((path for path in paths if "/" in path), None)
     if deeper is not None:
         return (
-            f"{written!r} has a folder in it ({posixpath.dirname(deeper)!r}), and a task's files "
-            "lie side by side; name that folder too, and include its files without it"
+            f"{written!r} has a folder in it ({posixpath.dirname(deeper)!r}), but a task's files "
+            "are stored in one flat folder; list that folder too, and include its files without "
+            "a folder name"
         )
     return ""
 
@@ -121,26 +122,26 @@ def check_launch(launch: Launch, cases: Sequence[Workload], document: Document) 
         raise document.refusal(("launch", error.key), str(error)) from error
     buffers = (each for each in plan.parameters if isinstance(each, BufferArgument))
     if not any(each.kind == "out" for each in buffers):
-        words = "launch.params: name where the kernel writes its output, as in [in0, out0, size]"
+        words = "launch.params: list the output that the kernel writes, as in [in0, out0, size]"
         raise document.refusal(("launch", "params"), words)
 
 
 def check_config(config: BuildConfig, document: Document) -> None:
     """Refuse what NVRTC, the compiler of device code, does not know or would ignore."""
     if len(config.model_dump_json()) > MAX_CONFIG:
-        words = f"'config' takes more than {MAX_CONFIG:,} bytes; put long text into a header"
+        words = f"'config' is larger than {MAX_CONFIG:,} bytes; move long text into a header file"
         raise document.refusal(("config",), words)
     if config.sources:
-        words = "a task with a 'launch' compiles the submission alone; leave 'sources' out"
+        words = "a task with a 'launch' compiles only the submission; remove 'sources'"
         raise document.refusal(("config", "sources"), words)
     for i, folder in enumerate(config.include_dirs):
         if not folder.startswith("/"):
-            words = f"{folder!r} is no folder of the runner's, as in /cutlass/include"
-            beside = "headers among the files are found beside the submission"
+            words = f"{folder!r} is not a folder on the runner, such as /cutlass/include"
+            beside = "headers listed in files are found automatically"
             raise document.refusal(("config", "include_dirs", i), f"{words}; {beside}")
     for name in config.defines:
         if not _MACRO.fullmatch(name):
-            raise document.refusal(("config", "defines", name), f"{name!r} is no macro's name")
+            raise document.refusal(("config", "defines", name), f"{name!r} is not a macro name")
     _check_flags(config.compile_flags, document)
 
 
@@ -150,5 +151,5 @@ def _check_flags(flags: Sequence[str], document: Document) -> None:
             known = ", ".join(
                 [f"--{each}" for each in _SWITCHES] + [f"--{each}=" for each in _VALUED]
             )
-            words = f"{flag!r} is none of the options that NVRTC takes here: {known}"
+            words = f"{flag!r} is not an accepted NVRTC option; use one of: {known}"
             raise document.refusal(("config", "compile_flags", i), words)

@@ -72,7 +72,7 @@ def problem_tasks(sources: Mapping[str, str], precision: str) -> dict[str, str]:
         _require_problem(source, path)
         name = _name(level, number, words)
         if f"{name}/task.yml" in found:
-            raise _refusal(path, f"there are two problems {number} in level {level}")
+            raise _refusal(path, f"level {level} has two problems with number {number}")
         files = _files(source, path, name, precision)
         found |= {f"{name}/{file}": text for file, text in files.items()}
     return found
@@ -89,7 +89,7 @@ def _parts(path: str) -> tuple[int, int, str]:
     folder, _, file = path.rpartition("/")
     level, named = _LEVEL.fullmatch(folder.rpartition("/")[2]), _FILE.fullmatch(file)
     if level is None or named is None:
-        raise _refusal(path, "problems are files such as level1/1_Name.py")
+        raise _refusal(path, "name problem files like level1/1_Name.py")
     return int(level[1]), int(named[1]), named[2]
 
 

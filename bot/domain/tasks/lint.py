@@ -46,7 +46,8 @@ def defined_names(tree: ast.Module) -> frozenset[str]:
 
 
 def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements in any order, without recursion: a long chain of `elif` is nested as deep."""
+    """Yield statements in any order, without recursion: a long chain of `elif` is nested as "
+    "deep."""
     waiting = list(body)
     while waiting:
         statement = waiting.pop()
@@ -149,14 +150,14 @@ def _on_words(task: TaskDefinition) -> Iterator[str]:
     if not any(line.startswith("# ") for line in task.description.splitlines()):
         yield "the description has no heading; begin it with '# ' and the task's title"
     if not task.templates:
-        yield "there is no template; a starter file helps people to begin"
+        yield "there is no template; add a starter file to help people get started"
 
 
 def _on_solutions(shipped: tuple[Solution, ...]) -> Iterator[str]:
     if not any(solution.expect is Verdict.PASSED for solution in shipped):
-        yield "no solution under solutions/correct proves that the task can be solved"
+        yield "there is no solution under solutions/correct, so nothing shows that the task can be solved"
     if not any(solution.expect is not Verdict.PASSED for solution in shipped):
-        yield "no solution under solutions/wrong proves that the check refuses anything"
+        yield "there is no solution under solutions/wrong, so nothing shows that the check rejects wrong results"
 
 
 def _on_repeats(kind: str, cases: tuple[Workload, ...]) -> Iterator[str]:
@@ -173,13 +174,13 @@ def _on_small_benchmarks(task: TaskDefinition) -> Iterator[str]:
             (test for test in task.tests[:_MOST_CASES] if _covers(test, benchmark)), None
         )
         if covering is not None:
-            yield f"the benchmark {benchmark.spec!r} is no larger than the test {covering.spec!r}"
+            yield f"the benchmark {benchmark.spec!r} is not larger than the test {covering.spec!r}"
 
 
 def _on_even_sizes(task: TaskDefinition) -> Iterator[str]:
     sizes = [value for test in task.tests for value in _sizes(test).values()]
     if sizes and all(size % 16 == 0 for size in sizes):
-        yield "every size in the tests is a multiple of 16; add one that leaves a rest"
+        yield "every size in the tests is a multiple of 16; add one that is not"
 
 
 def _shape(case: Workload) -> dict[str, ArgValue]:

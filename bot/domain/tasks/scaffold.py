@@ -93,8 +93,8 @@ def scaffold(name: str) -> dict[str, str]:
     if _NAME.fullmatch(name) is None:
         raise UserError(
             "bad-name",
-            f"{name!r} is no name for a task; use lower-case letters, digits, '-' and '_', "
-            "at most 64, as in 'vector-add'",
+            f"{name!r} is not a valid task name; use at most 64 lowercase letters, digits, '-' "
+            "and '_', as in 'vector-add'",
         )
     template = _TEMPLATE.replace("NAME", name)
     return {

@@ -127,7 +127,7 @@ def _schema_refusal(document: Document, error: ValidationError) -> UserError:
         return document.refusal(path, unknown_key(str(path[-1]), model.model_fields))
     unnamed = next((each for each in findings if _is_file_name(each["loc"])), None)
     if unnamed is not None and unnamed["type"] == "string_pattern_mismatch":
-        words = "is no file name; give one without folders (a `source` may have them)"
+        words = "is not a valid file name; use one without folders (only `source` may contain folders)"
         return document.refusal(unnamed["loc"], f"{unnamed['input']!r} {words}")
     return validation_refusal(document, error)
 
@@ -149,7 +149,7 @@ def _check(written: TaskYaml, document: Document, *, strict: bool) -> tuple[str,
     for kind, use in (("tests", "checked against"), ("benchmarks", "ranked by")):
         if getattr(written, kind):
             continue
-        refused = document.refusal((kind,), f"{kind!r} is empty; a submission is {use} them")
+        refused = document.refusal((kind,), f"{kind!r} is empty; submissions are {use} them; add at least one")
         if strict:
             raise refused
         warnings.append(refused.message)
@@ -160,7 +160,7 @@ def _check_names(written: TaskYaml, document: Document) -> None:
     names = [entry.name for entry in written.files]
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise document.refusal(("files", i), f"the file name {name!r} stands here again")
+            raise document.refusal(("files", i), f"the file name {name!r} appears twice")
 
 
 def _check_slot(written: TaskYaml, document: Document) -> None:
@@ -168,7 +168,7 @@ def _check_slot(written: TaskYaml, document: Document) -> None:
     if slots != 1:
         example = '{"name": "submission.py", "source": "@SUBMISSION@"}'
         raise document.refusal(
-            ("files",), f"{slots} files have the source {SLOT}; exactly one must, as in {example}"
+            ("files",), f"{slots} files have the source {SLOT}; exactly one file must have it, as in {example}"
         )
 
 
@@ -181,7 +181,7 @@ def _check_language(written: TaskYaml, document: Document) -> None:
         foreign, path = ["launch"], ("launch",)
     if foreign:
         raise document.refusal(
-            path, f"{foreign[0]!r} means nothing for lang: {written.lang}; leave it out"
+            path, f"{foreign[0]!r} has no effect with lang: {written.lang}; remove it"
         )
 
 
@@ -189,12 +189,12 @@ def _check_sources(written: TaskYaml, document: Document) -> None:
     names = {entry.name for entry in written.files}
     missing = next((name for name in written.config.sources if name not in names), None)
     if missing is not None:
-        raise document.refusal(("config", "sources"), f"{missing!r} is not among the files")
+        raise document.refusal(("config", "sources"), f"{missing!r} is not listed in files")
     wanted = spec_of(written.lang).requires_one_of
     if wanted and not any(_has(written, key) for key in wanted):
         others = "".join(f" (or a {key!r})" for key in wanted[1:])
         raise document.refusal(
-            ("config",), f"a {written.lang!r} task names its {wanted[0]!r}{others}"
+            ("config",), f"a task with lang: {written.lang} needs {wanted[0]!r}{others}"
         )
     if written.launch is None:
         check_program(written.config, document)
@@ -208,12 +208,12 @@ def _check_cases(written: TaskYaml, document: Document) -> None:
     for kind in ("tests", "benchmarks"):
         cases: tuple[Workload, ...] = getattr(written, kind)
         if len(cases) > MAX_CASES:
-            raise document.refusal((kind,), f"{len(cases)} {kind}; at most {MAX_CASES} are taken")
+            raise document.refusal((kind,), f"{len(cases)} {kind}; at most {MAX_CASES} are allowed")
         for i, case in enumerate(cases):
             if written.multi_gpu and "world_size" not in case.args:
                 raise document.refusal(
                     (kind, i),
-                    "every case of a multi_gpu task has a world_size, as in world_size: 8",
+                    "every case of a multi_gpu task needs a world_size, as in world_size: 8",
                 )
 
 
@@ -229,10 +229,10 @@ def _check_formulas(written: TaskYaml, document: Document) -> None:
 
 def _check_code(written: TaskYaml, launch: Launch, document: Document) -> None:
     if written.format is not TaskFormat.KERNEL:
-        words = f"format: {written.format} is for 'py'; a launch calls one kernel"
+        words = f"format: {written.format} is only for lang: py; remove it, or remove 'launch'"
         raise document.refusal(("format",), words)
     if written.device not in {None, Device.CUDA}:
-        raise document.refusal(("device",), "device code runs on 'cuda'; leave 'device' out")
+        raise document.refusal(("device",), "device code always runs on 'cuda'; remove 'device'")
     check_config(written.config, document)
     check_launch(launch, (*written.tests, *written.benchmarks), document)
 
@@ -247,4 +247,4 @@ def _formulas(written: TaskYaml) -> Iterator[tuple[tuple[str, ...], int | str]]:
 
 def _require_positive(value: float, case: Workload) -> None:
     if value < 1:
-        raise FormulaError(f"{value:g} for the case {case.spec!r}; it must be at least 1")
+        raise FormulaError(f"{value:g} for the case {case.spec!r}; the value must be at least 1")

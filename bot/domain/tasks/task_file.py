@@ -69,7 +69,7 @@ def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = Tru
     """
     path = bundle.locate(TASK_FILE)
     if path not in bundle.files:
-        raise UserError("bad-task", f"{path}: there is no such file; a task is a folder with one")
+        raise UserError("bad-task", f"{path}: there is no such file; every task folder needs one")
     document = read_document(bundle.files[path], path)
     written, warnings = read_schema(document, strict=strict)
     own_name = bundle.name or posixpath.basename(bundle.root)
@@ -139,8 +139,8 @@ def _require_portable(task: TaskDefinition, document: Document) -> None:
     if length > MAX_TASK:
         raise UserError(
             "bad-task",
-            f"{document.file}: the task has {length:,} bytes with all its files; at most "
-            f"{MAX_TASK:,} are taken, so compute large data in reference.py",
+            f"{document.file}: the task has {length:,} bytes including its files; at most "
+            f"{MAX_TASK:,} are allowed, so compute large data in reference.py",
         )
 
 
@@ -149,8 +149,8 @@ def _definition_refusal(document: Document, name: str, error: ValidationError) -
         return validation_refusal(document, error)
     return UserError(
         "bad-task",
-        f"{document.file}: {name!r} is no name for a task; name its folder, or its zip, in lower "
-        "case with letters, digits, '-' and '_', at most 64, as in 'vector-add'",
+        f"{document.file}: {name!r} is not a valid task name; name its folder or zip with at "
+        "most 64 lowercase letters, digits, '-' and '_', as in 'vector-add'",
     )
 
 
@@ -197,7 +197,7 @@ def _grader(source: _Source, files: dict[str, str]) -> Grader:
     if able is None:
         words = faults[Grader.NATIVE]
         if source.written.launch is None:
-            words += " (or the task brings an eval.py)"
+            words += " (or add an eval.py to the task)"
         raise source.document.refusal(("files",), words)
     return able
 
@@ -213,20 +213,20 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
             missing = sorted(wanted - _reference_names(source, files))
             return f"{REFERENCE} must define {' and '.join(missing)}" if missing else ""
         case Grader.POPCORN if written.launch is not None:
-            return "a task with a launch is graded by 'native'"
+            return "a task with a 'launch' needs grader 'native'"
         case Grader.POPCORN:
             brought = bool(written.config.sources) or written.config.main in files
-            return "" if brought else f"{written.config.main!r} is not among the files"
+            return "" if brought else f"{written.config.main!r} is not listed in files"
 
 
 def _own(written: TaskYaml) -> str:
     """Return why our own judge cannot grade it, regardless of its files; empty when it can."""
     if written.multi_gpu:
-        return "a task with multi_gpu brings its own evaluation"
+        return "a task with multi_gpu needs its own evaluation program and grader 'popcorn'"
     if _is_program(written):
-        return f"a {written.lang!r} task of sources brings its own evaluation"
+        return f"a {written.lang!r} task with 'sources' needs its own evaluation program and grader 'popcorn'"
     if written.format not in _NATIVE:
-        return f"format: {written.format} is for kernels that are handed in without a task"
+        return f"format: {written.format} is only for kernels submitted without a task"
     return ""
 
 

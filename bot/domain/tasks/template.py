@@ -55,7 +55,7 @@ def template_of(task: TaskDefinition, board: str, language: str | None = None) -
     """
     names = list(task.templates)
     if not names:
-        raise UserError("no-template", "this task ships no template; look at the task itself")
+        raise UserError("no-template", "this task has no template; look at the task's files instead")
     chosen = names[0] if language is None else language
     if chosen not in names:
         raise unknown_name("template", chosen, names)

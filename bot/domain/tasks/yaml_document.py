@@ -70,10 +70,10 @@ class _Reading:
     def value(self, node: yaml.Node, path: Path) -> Value:
         self.nodes += 1
         if self.nodes > MAX_NODES or len(path) > MAX_DEPTH:
-            raise self.refuse(node, "too many values, or nested too deeply; write the task out")
+            raise self.refuse(node, "too many values, or nested too deeply; simplify the file")
         self.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.CollectionNode) and node.tag not in _PLAIN:
-            raise self.refuse(node, "this value is not plain YAML; leave the tag out")
+            raise self.refuse(node, "this value is not plain YAML; remove the tag")
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -86,7 +86,7 @@ class _Reading:
             key = self.key(key_node)
             if key in found:
                 first = self.lines[(*path, key)]
-                raise self.refuse(key_node, f"the key {key!r} stands here again (line {first})")
+                raise self.refuse(key_node, f"the key {key!r} appears twice (first in line {first})")
             self.lines[(*path, key)] = key_node.start_mark.line + 1
             found[key] = self.value(value_node, (*path, key))
         return found
@@ -99,17 +99,17 @@ class _Reading:
 
     def scalar(self, node: yaml.Node) -> Value:
         if node.tag != _TEXT and len(node.value) > MAX_SCALAR:
-            words = f"a value of {len(node.value)} characters that is no text; quote it"
+            words = f"a value of {len(node.value)} characters that is not text; put it in quotes"
             raise self.refuse(node, words)
         try:
             value = self.loader.construct_object(node)
         except (yaml.YAMLError, ValueError, OverflowError) as error:
-            raise self.refuse(node, "this value is not plain YAML; quote it") from error
+            raise self.refuse(node, "this value is not plain YAML; put it in quotes") from error
         if isinstance(value, float) and not math.isfinite(value):
-            raise self.refuse(node, f"{node.value} is no finite number; quote it")
+            raise self.refuse(node, f"{node.value} is not a finite number; put it in quotes")
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        raise self.refuse(node, "only text, numbers, true and false, lists and mappings are taken")
+        raise self.refuse(node, "only text, numbers, true and false, lists and mappings are allowed")
 
     def refuse(self, node: yaml.Node, message: str) -> UserError:
         return refusal(self.file, node.start_mark.line + 1, message)
@@ -134,7 +134,7 @@ def read_document(data: bytes, file: str) -> Document:
 
 def _text(data: bytes, file: str) -> str:
     if len(data) > MAX_BYTES:
-        raise refusal(file, 1, f"the file has {len(data)} bytes; at most {MAX_BYTES} are taken")
+        raise refusal(file, 1, f"the file has {len(data)} bytes; at most {MAX_BYTES} are allowed")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -152,7 +152,7 @@ def _survey(text: str, file: str) -> None:
             depth -= 1
         if count > 2 * MAX_NODES or depth > MAX_DEPTH:
             line = event.start_mark.line + 1 if event.start_mark else 1
-            raise refusal(file, line, "too many values, or nested too deeply; write the task out")
+            raise refusal(file, line, "too many values, or nested too deeply; simplify the file")
 
 
 def _yaml_refusal(error: yaml.MarkedYAMLError, text: str, file: str) -> UserError:
@@ -161,7 +161,7 @@ def _yaml_refusal(error: yaml.MarkedYAMLError, text: str, file: str) -> UserErro
     lines = text.splitlines()
     written = lines[line - 1] if line <= len(lines) else ""
     if written[: len(written) - len(written.lstrip())].count("\t"):
-        return refusal(file, line, "a tab stands in the indentation; YAML wants spaces")
+        return refusal(file, line, "the indentation contains a tab; use spaces")
     return refusal(file, line, f"not YAML: {error.problem or error.context}")
 
 

@@ -11,7 +11,7 @@
       const most = Number(zone.dataset.most || 0);
       zone.classList.toggle("has-file", Boolean(file));
       told.textContent = file ? `${file.name}, ${size(file.size)}` : "";
-      input.setCustomValidity(file && most && file.size > most ? `The file is too large: at most ${size(most)} are taken.` : "");
+      input.setCustomValidity(file && most && file.size > most ? `The file is too large: at most ${size(most)} are allowed.` : "");
     };
     input.addEventListener("change", () => {
       show();

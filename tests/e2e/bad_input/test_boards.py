@@ -16,12 +16,12 @@ ON_IDENTITY = ("--leaderboard", "identity")
     ("source", "arguments", "words"),
     [
         ("x = 1\n", ("--leaderboard", "identiy"), "no board named 'identiy'; did you mean ident"),
-        ("x = 1\n", (), "name the leaderboard, or begin the file with a line such as #!PODIUM"),
-        ("#!PODIUM leaderboard sort\n", ON_IDENTITY, "heading says 'sort'; change one of them"),
-        ("#!POPCORN leaderbord sort\n", (), "unknown key 'leaderbord'; there are: leaderboard"),
+        ("x = 1\n", (), "choose a leaderboard, or start the file with a line such as #!PODIUM"),
+        ("#!PODIUM leaderboard sort\n", ON_IDENTITY, "header says 'sort'; change one of them"),
+        ("#!POPCORN leaderbord sort\n", (), "unknown key 'leaderbord'; the keys are: leaderboard"),
         ("#!POPCORN gpus\n", ON_IDENTITY, "'gpus' needs a value, as in #!POPCORN gpus"),
-        ("x = 1\n", (*ON_IDENTITY, "--gpu", "H9000"), "no gpu named 'H9000'; there are: CPU"),
-        ("#!POPCORN gpus H100\n", ON_IDENTITY, "no gpu named 'H100'; there are: CPU"),
+        ("x = 1\n", (*ON_IDENTITY, "--gpu", "H9000"), "no gpu named 'H9000'; available: CPU"),
+        ("#!POPCORN gpus H100\n", ON_IDENTITY, "no gpu named 'H100'; available: CPU"),
         ("x = 1\n", (*ON_IDENTITY, "--as", "a\x1b[2J"), "1 to 64 printable characters"),
     ],
 )
@@ -34,7 +34,7 @@ def test_a_submission_that_no_board_takes(
 @pytest.mark.slow
 def test_a_file_whose_name_cannot_be_shown(hall: Podium) -> None:
     file = hall.file("e\x1b[31mvil.py", "x = 1\n")
-    assert "control characters; rename it" in refusal(hall("submit", file, *ON_IDENTITY), 2)
+    assert "control characters; rename the file" in refusal(hall("submit", file, *ON_IDENTITY), 2)
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ async def _close(dsn: str) -> None:
         (("show", "identiy"), "no board named 'identiy'; did you mean identity?"),
         (("show", "999"), "there is no submission 999; your history lists the ones you made"),
         (("cancel", "999"), "there is no submission 999"),
-        (("show", "identity", "--gpu", "L4"), "no gpu named 'L4'; there are: CPU"),
+        (("show", "identity", "--gpu", "L4"), "no gpu named 'L4'; available: CPU"),
         (("task", "publish", IDENTITY, "--name", "two words"), "is no name for a leaderboard"),
         (("task", "publish", IDENTITY, "--deadline", "2020-01-01"), "the deadline is in the past"),
         (("task", "publish", IDENTITY, "--deadline", "soon"), "write YYYY-MM-DD[ HH:MM][ zone]"),

@@ -52,7 +52,7 @@ async def test_a_longer_file_name_is_refused(stage: Scene) -> None:
         script=File("a" * 98 + ".py", SOURCE),
         leaderboard_name="identity",
     )
-    assert "name the file with 1 to 100 characters" in (await run.final()).text
+    assert "a file name must have 1 to 100 characters" in (await run.final()).text
     stage.server.assert_clean()
 
 

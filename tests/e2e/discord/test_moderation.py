@@ -82,7 +82,7 @@ async def test_of_a_rush_just_the_quota_is_admitted_and_the_rest_learns_when_it_
     refused = [text for text in texts if "is stored" not in text]
     assert len(refused) == RUSH - QUOTA
     for text in refused:
-        assert f"at most {QUOTA} test submissions to this leaderboard are taken in 60 min" in text
+        assert f"at most {QUOTA} test submissions to this leaderboard are allowed in 60 min" in text
         assert MOMENT.search(text)
     drop = {"mode": "test", "leaderboard_name": "identity", "reason": "quiet again"}
     assert await said(stage.carol, "admin unlimit", **drop) == "The limit is removed."
@@ -101,7 +101,7 @@ async def test_who_is_banned_is_stopped_and_refused_everywhere(stage: Scene) -> 
     await said(carol, "admin resume", gpu="CPU")
     late = await bob.sees_thread("late.py on identity")
     await bob.sees("cancelled", late, within=SHOWN_S)
-    words = "you are banned from submitting: forged \\`times\\`; ask an admin"
+    words = "you are banned from submitting: forged \\`times\\`; contact an admin"
     assert (await (await stage.submit(bob)).final()).text == words
     assert "shown only once" in await said(bob, "profile link")  # which lets nothing in, either
     for label in ("Run again", "Make ranked"):

@@ -41,13 +41,13 @@ async def test_a_channel_hears_of_records_and_a_person_of_a_lost_rank(stage: Sce
     assert told == "You get notifications about: ranks that you lose."
     await _ranked(stage, stage.alice, 50)
     first = await stage.bob.sees("Record on identity (CPU)", hall, within=NEWS_S)
-    assert "Alice needs 50.00 us" in first.text
+    assert "Alice takes 50.00 us" in first.text
     await _ranked(stage, stage.bob, 40)
-    second = await stage.bob.sees("Bob needs 40.00 us", hall, after=first, within=NEWS_S)
-    assert "1.25 times as fast as the 50.00 us" in second.text
+    second = await stage.bob.sees("Bob takes 40.00 us", hall, after=first, within=NEWS_S)
+    assert "1.25x faster than" in second.text
     assert not second.pings
     lost = await stage.alice.sees("from rank 1 to 2", stage.alice.dm, within=NEWS_S)
-    assert "Bob needs 40.00 us" in lost.text
+    assert "Bob takes 40.00 us" in lost.text
     await _ranked(stage, stage.bob, 45)
     assert len(_news(stage.bob, hall, "Record on")) == 2
     assert stage.bob.dms == []

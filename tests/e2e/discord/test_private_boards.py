@@ -52,7 +52,7 @@ async def test_to_others_the_board_is_not_there_in_any_way(stage: Scene) -> None
         assert "identity" in told
         assert told.replace("identity", "nowhere") == unknown
     told = await _said(stage.alice, "leaderboard submit ranked", script=kernel())
-    assert told == "no board named 'identity'; there is no board yet"
+    assert told == "no board named 'identity'; no board exists yet"
     refused = await stage.alice.slash("leaderboard delete", leaderboard_name="identity")
     assert "no board named" in refused.message.text
     stage.server.assert_clean()

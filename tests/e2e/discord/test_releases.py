@@ -202,8 +202,8 @@ async def test_of_two_updates_at_once_the_second_is_asked_to_look_again(stage: S
             "Nothing is changed yet", stage.submissions, after=run.message
         )
         await (await stage.carol.click(asked, "Check and publish")).final()
-    await stage.carol.sees("moving on CPU has task version 2 now", within=40)
-    await stage.carol.sees("was changed meanwhile; give the command again", within=40)
+    await stage.carol.sees("moving on CPU now has task version 2", within=40)
+    await stage.carol.sees("has changed in the meantime; run the command again", within=40)
     stage.server.assert_clean()
 
 
@@ -253,10 +253,10 @@ def edited(old: str, new: str) -> dict[str, str]:
 
 NO_TESTS = "  - {size: 1, seed: 1}\n  - {size: 127, seed: 2}\n  - {size: 1000, seed: 3}\n"
 BAD = {
-    "too large": (File("x.zip", b"PK" + b"0" * (10 << 20)), "at most 10,485,760 are taken"),
+    "too large": (File("x.zip", b"PK" + b"0" * (10 << 20)), "at most 10,485,760 are allowed"),
     "too many entries": (
         zipped({**files(), **{f"double/{n}": "" for n in range(1000)}}),
-        "entries; at most 1000 are taken",
+        "entries; at most 1000 are allowed",
     ),
     "absolute": (zipped({**files(), "/etc/cron": "x"}), "/etc/cron: an absolute path"),
     "outside": (zipped({**files(), "double/../../x": "x"}), "paths inside the task's folder"),

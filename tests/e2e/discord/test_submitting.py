@@ -58,8 +58,8 @@ async def test_the_reports_of_a_profile_come_as_a_file(stage: Scene) -> None:
     [
         (File("k.py", b"\xff"), {}, "not UTF-8"),
         (File("k.py", "x = 1\n".encode("utf-16")), {}, "the file is UTF-16"),
-        (File("k.cu", b"int x;"), {}, "is a file of CUDA C++"),
-        (File("message.txt", b"x = 1"), {}, "takes Python; name it such as kernel.py"),
+        (File("k.cu", b"int x;"), {}, "is a CUDA C++ file"),
+        (File("message.txt", b"x = 1"), {}, "accepts Python; use a name such as kernel.py"),
         (File("k.py", b""), {}, "empty"),
         (File("k.py", b"x" * 1_000_001), {}, "1,000,001 bytes"),
         (File("k.py", b"#!POPCORN nonsense 1\n"), {}, "line 1 of the heading"),

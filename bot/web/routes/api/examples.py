@@ -59,7 +59,7 @@ _CHECK: Final[dict[str, Any]] = {
     "state": "published",
     "begun": ["running the solutions of softmax on H100"],
     "runs": [{"words": "solutions/correct/rows.py: passed, as expected", "ok": True}],
-    "remarks": ["softmax on H100 has task version 2 now."],
+    "remarks": ["softmax on H100 now has task version 2."],
     "problem": None,
     "published": {
         "board": _BOARD,

@@ -91,7 +91,7 @@ def test_a_competitions_tasks_take_files_from_anywhere_beneath_it(
 
 def test_a_set_that_cannot_be_read_is_refused(line: CommandLine, top: Path) -> None:
     (top / "huge.yaml").write_bytes(b"#" * (2 << 20))
-    with pytest.raises(UserError, match="at most 1048576 are taken"):
+    with pytest.raises(UserError, match="at most 1048576 are allowed"):
         read_places(line, [top / "huge.yaml"])
     with pytest.raises(UserError, match="there is no such folder or zip"):
         read_places(line, [top / "absent.yaml"])

@@ -46,7 +46,7 @@ async def stored(place: Place) -> list[PublishRequest]:
 async def test_a_zip_that_is_too_large_is_not_fetched(place: Place) -> None:
     attachment = Mock(spec=discord.Attachment, size=ZIP_BYTES + 1, filename="x.zip")
     request = PublishRequest(PersonId(1), "adding")
-    with pytest.raises(UserError, match="at most 10,485,760 are taken"):
+    with pytest.raises(UserError, match="at most 10,485,760 are allowed"):
         await upload_of(attachment, request, answer(place))
     attachment.read.assert_not_called()
 
@@ -63,7 +63,7 @@ async def test_what_a_zip_holds_and_what_could_be_better_is_shown(place: Place) 
     upload = await upload_of(attachment, PublishRequest(place.ada, "adding"), given)
     (shown,) = said(given)
     assert "3 tests, 1 benchmark, 3 files, 1 right and 0 wrong solutions; ranked by last" in shown
-    assert "warning: no solution under solutions/wrong proves" in shown
+    assert "warning: there is no solution under solutions/wrong, so nothing shows" in shown
     assert (upload.task.name, upload.request.zip_name) == ("double", "x")
 
 

@@ -25,7 +25,7 @@ def test_a_file_is_read_with_its_heading() -> None:
     file = read_file("C:\\a\\k.py", b"#!PODIUM leaderboard sort\nx = 1\n")
     assert (file.name, file.heading) == ("k.py", Heading(leaderboard="sort"))
     assert file.source == "#!PODIUM leaderboard sort\nx = 1\n"
-    with pytest.raises(UserError, match="line 1 of the heading"):
+    with pytest.raises(UserError, match="line 1 of the header"):
         read_file("k.py", b"#!PODIUM\n")
 
 
@@ -75,7 +75,7 @@ def test_a_file_of_the_board_s_language_is_taken(lang: str, name: str) -> None:
         ("cu", "kernel.py", "other-language", "write it as a .cu file"),
         ("py", "message.txt", "bad-suffix", "such as kernel.py"),
         ("cu", "kernel.ptx", "bad-suffix", "such as kernel.cu"),
-        ("py", "kernel", "bad-suffix", "has no ending"),
+        ("py", "kernel", "bad-suffix", "has no suffix"),
     ],
 )
 def test_a_file_of_another_language_is_refused(lang: str, name: str, code: str, part: str) -> None:
@@ -102,7 +102,7 @@ def test_the_board_comes_from_the_argument_or_from_the_heading() -> None:
 
 
 def test_argument_and_heading_must_agree_on_the_board() -> None:
-    with pytest.raises(UserError, match="heading says 'softmax'") as refusal:
+    with pytest.raises(UserError, match="header says 'softmax'") as refusal:
         board_name("sort", Heading(leaderboard="softmax"))
     assert refusal.value.code == "heading-disagrees"
 
@@ -147,7 +147,7 @@ def test_an_unknown_gpu_is_refused_with_the_board_s_list() -> None:
 
 
 def test_argument_and_heading_must_agree_on_the_gpus() -> None:
-    with pytest.raises(UserError, match="heading says L4") as refusal:
+    with pytest.raises(UserError, match="header says L4") as refusal:
         choose_gpus(["H100"], ["L4"], ["H100", "L4"])
     assert refusal.value.code == "heading-disagrees"
 

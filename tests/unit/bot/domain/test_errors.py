@@ -14,8 +14,8 @@ from runners.contract.task import TASK_NAME_FORM
     ("name", "valid", "hint"),
     [
         ("sofmax", ["softmax", "sort"], "did you mean softmax?"),
-        ("zzz", ["sort", "matmul"], "there are: matmul, sort"),
-        ("zzz", [], "there is no board yet"),
+        ("zzz", ["sort", "matmul"], "available: matmul, sort"),
+        ("zzz", [], "no board exists yet"),
     ],
 )
 def test_a_refused_name_comes_with_the_nearest_or_all(
@@ -29,7 +29,7 @@ def test_a_refused_name_comes_with_the_nearest_or_all(
 def test_a_name_of_a_megabyte_is_not_said_again() -> None:
     refusal = unknown_name("board", "softmax" * 100_000, ["softmax", "matmul"])
     assert len(refusal.message) < 200
-    assert "there are: matmul, softmax" in refusal.message
+    assert "available: matmul, softmax" in refusal.message
 
 
 class _Example(BaseModel):

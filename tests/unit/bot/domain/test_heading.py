@@ -40,27 +40,27 @@ def test_a_kernel_of_device_code_may_say_how_it_is_launched() -> None:
 @pytest.mark.parametrize(
     ("source", "part"),
     [
-        ("# x\n#!PODIUM board sort", "line 2 of the heading: unknown key 'board'"),
-        ("#!PODIUM", "line 1 of the heading: #!PODIUM needs a key and a value"),
+        ("# x\n#!PODIUM board sort", "line 2 of the header: unknown key 'board'"),
+        ("#!PODIUM", "line 1 of the header: #!PODIUM needs a key and a value"),
         ("#!PODIUM leaderboard", "'leaderboard' needs a value"),
         ("#!PODIUM gpus ,", "'gpus' needs a value"),
         ("#!PODIUM leaderboard a b", "takes one value, not 2"),
-        ("#!PODIUM expect applause", "no verdict 'applause'"),
+        ("#!PODIUM expect applause", "unknown verdict 'applause'"),
         ("#!POPCORN expect passed", "unknown key 'expect'"),
-        ("//!PODIUM block 1, 2, 3, 4", "line 1 of the heading: block: give one to three sizes"),
-        ("//!PODIUM grid size +", "line 1 of the heading: grid: 'size +' is not a formula"),
-        ("//!PODIUM shared 1, 2", "line 1 of the heading: shared: give one number of bytes"),
+        ("//!PODIUM block 1, 2, 3, 4", "line 1 of the header: block: give one to three sizes"),
+        ("//!PODIUM grid size +", "line 1 of the header: grid: 'size +' is not a formula"),
+        ("//!PODIUM shared 1, 2", "line 1 of the header: shared: give one number of bytes"),
         ("//!PODIUM block", "'block' needs a value, as in //!PODIUM block 32, 8"),
         (
             "//!PODIUM block 1\n//!PODIUM block 2",
-            "line 2 of the heading: 'block' was set in line 1",
+            "line 2 of the header: 'block' was set in line 1",
         ),
-        ("#!PODIUM block 32", "unknown key 'block'; there are: leaderboard, gpus, gpu, expect"),
-        ("#!PODIUM gpu A\n#!POPCORN gpus B", "line 2 of the heading: 'gpus' was set in line 1"),
+        ("#!PODIUM block 32", "unknown key 'block'; the keys are: leaderboard, gpus, gpu, expect"),
+        ("#!PODIUM gpu A\n#!POPCORN gpus B", "line 2 of the header: 'gpus' was set in line 1"),
     ],
 )
 def test_a_bad_heading_is_refused_with_its_line(source: str, part: str) -> None:
-    with pytest.raises(UserError, match="heading") as refusal:
+    with pytest.raises(UserError, match="header") as refusal:
         parse_heading(source)
     assert refusal.value.code == "bad-heading"
     assert part in refusal.value.message

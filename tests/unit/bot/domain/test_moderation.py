@@ -15,7 +15,7 @@ def test_a_refusal_says_what_is_limited_and_when_it_lifts() -> None:
     refusal = limit.refusal(NOON, NOON + timedelta(minutes=48))
     assert refusal.code == "rate-limit"
     assert refusal.message == (
-        "at most 3 ranked submissions to this leaderboard are taken in 60 min; "
+        "at most 3 ranked submissions to this leaderboard are allowed in 60 min; "
         "submit again in 12 min"
     )
     assert refusal.moments == {"in 12 min": NOON + HOUR}
@@ -23,7 +23,7 @@ def test_a_refusal_says_what_is_limited_and_when_it_lifts() -> None:
 
 def test_a_wide_limit_names_neither_mode_nor_board() -> None:
     refusal = RateLimit(1, timedelta(days=3)).refusal(NOON, NOON)
-    assert refusal.message == "at most 1 submission is taken in 3 days; submit again in 3 days"
+    assert refusal.message == "at most 1 submission is allowed in 3 days; submit again in 3 days"
 
 
 def test_a_limit_that_lifts_this_moment_still_names_a_time() -> None:

@@ -63,18 +63,18 @@ def test_the_words_name_board_people_and_times() -> None:
     news = record_news(change, board, "discord:9")
     assert (news.kind, news.addressee, news.board) == (NewsKind.RECORD, "discord:9", board.id)
     assert news.text == (
-        "Record on vectoradd (CPU): person 2 needs 50.0 ns ± 1.0, 2.00 times as fast as "
-        "the 100.0 ns ± 1.0 of person 1."
+        "Record on vectoradd (CPU): person 2 takes 50.0 ns ± 1.0, 2.00x faster than "
+        "person 1 (100.0 ns ± 1.0)."
     )
     (loss,) = change.losses
     lost = loss_news(loss, change, board, "discord:1")
     assert lost.text == (
-        "You went from rank 1 to 2 on vectoradd (CPU): person 2 needs 50.0 ns ± 1.0, "
-        "you need 100.0 ns ± 1.0."
+        "You went from rank 1 to 2 on vectoradd (CPU): person 2 takes 50.0 ns ± 1.0, "
+        "you take 100.0 ns ± 1.0."
     )
     assert len({news.key, lost.key, record_news(change, board, "discord:8").key}) == 3
     first = record_news(changed(make_score(1, 100)), board, "discord:9")
-    assert first.text.endswith("person 1 needs 100.0 ns ± 0.0.")
+    assert first.text.endswith("person 1 takes 100.0 ns ± 0.0.")
 
 
 @pytest.mark.parametrize(

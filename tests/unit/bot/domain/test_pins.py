@@ -33,7 +33,7 @@ def test_changes_are_made_in_order_and_the_rest_stays() -> None:
 
 def test_a_gpu_type_that_leaves_the_board_takes_its_pin_along() -> None:
     assert pinned((("A100", "box"), ("H100", "box")), (), ("H100",)) == (("H100", "box"),)
-    with pytest.raises(UserError, match=r"L4, which .* it has A100, H100"):
+    with pytest.raises(UserError, match=r"L4, but .* only has A100, H100"):
         pinned((), parse_pins(("L4=box",)), GPUS)
 
 

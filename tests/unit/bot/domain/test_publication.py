@@ -18,7 +18,7 @@ def test_a_board_has_the_name_of_its_task_unless_the_request_has_another() -> No
     ("change", "words"),
     [
         (PublishChange.CREATED, "sort on CPU is published."),
-        (PublishChange.NEW_VERSION, "sort on CPU has task version 2 now."),
+        (PublishChange.NEW_VERSION, "sort on CPU now has task version 2."),
         (PublishChange.CONFIGURED, "sort on CPU: configured, task version 2."),
         (PublishChange.UNCHANGED, "sort on CPU: unchanged, task version 2."),
     ],

@@ -66,7 +66,7 @@ def test_its_candidate_alone_sees_the_whole_task() -> None:
         (JobState.RUNNING, None, None, None, ""),
         (JobState.SUCCEEDED, None, "crashed", "exit 1", "crashed: exit 1"),
         (JobState.SUCCEEDED, None, "timed_out", "", "timed_out"),
-        (JobState.SUCCEEDED, None, "passed", "", "it passed, but with no time that can be used"),
+        (JobState.SUCCEEDED, None, "passed", "", "it passed, but no usable time was measured"),
         (JobState.FAILED, "no runner", None, None, "no runner"),
         (JobState.FAILED, None, None, None, "given up"),
         (JobState.CANCELLED, None, None, None, "cancelled"),

@@ -22,7 +22,7 @@ def test_a_plain_task_runs_on_a_plain_runner() -> None:
         ({"format": TaskFormat.KERNELBENCH}, "task format kernelbench"),
         ({"libraries": ("cutlass",)}, "library cutlass"),
         ({"isolation": (IsolationLayer.SECCOMP,)}, "isolation layer seccomp"),
-        ({"multi_gpu": True, "tests": TWO_RANKS}, "2 GPUs at once"),
+        ({"multi_gpu": True, "tests": TWO_RANKS}, "2 GPUs at the same time"),
         ({"device": Device.CUDA}, "the device cuda"),
     ],
 )

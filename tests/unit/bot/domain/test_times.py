@@ -32,15 +32,15 @@ def test_a_deadline_is_read_in_its_zone(text: str, utc: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("tomorrow", "not in that form"),
-        ("2027-02-30", "no such day"),
-        ("2027-01-31 25:00", "no such day or time"),
-        ("2027-01-31 18:00:61", "no such day or time"),
+        ("tomorrow", "the format is not valid"),
+        ("2027-02-30", "this day or time does not exist"),
+        ("2027-01-31 25:00", "this day or time does not exist"),
+        ("2027-01-31 18:00:61", "this day or time does not exist"),
         ("0001-01-01", "out of range"),
         ("2027-01-31 18:00 Europe/Berlim", "did you mean Europe/Berlin"),
         ("2027-01-31 18:00 ../etc/passwd", "no time zone"),
-        ("2027-01-31 18:00 +99", "no offset"),
-        ("2027-03-28 02:30 Europe/Berlin", "skip this time"),
+        ("2027-01-31 18:00 +99", "not a valid UTC offset"),
+        ("2027-03-28 02:30 Europe/Berlin", "is skipped by"),
     ],
 )
 def test_a_bad_deadline_is_refused_with_the_form_to_use(text: str, why: str) -> None:

@@ -39,7 +39,7 @@ async def test_a_hidden_board_is_refused_like_one_that_is_not_there(place: Place
     for name in ("vectoradd", "nothing"):
         with pytest.raises(UserError) as refusal:
             await find_board(place.store, bob, name)
-        assert refusal.value.message == f"no board named {name!r}; there is no board yet"
+        assert refusal.value.message == f"no board named {name!r}; no board exists yet"
         assert refusal.value.code == "unknown-board"
         with pytest.raises(UserError, match="no board named"):
             await own_board(place.store, bob, name)

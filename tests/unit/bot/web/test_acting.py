@@ -272,7 +272,7 @@ async def test_the_form_says_what_the_heading_chose_and_what_is_left(
         (("file", "k.py", b""), "is empty"),
         (("file", "k.py", b"PK\x03\x04\0\0"), "NUL bytes"),
         (("file", "k.py", "x = 1\n".encode("utf-16")), "file is UTF-16"),
-        (("file", "k.cu", b"int x;"), "is a file of CUDA C++"),
+        (("file", "k.cu", b"int x;"), "is a CUDA C++ file"),
         (("file", "message.txt", b"x = 1"), "ends with &#39;.txt&#39;"),
         (("file", "k.py", b"x" * 1_000_001), "at most 1,000,000"),
     ],

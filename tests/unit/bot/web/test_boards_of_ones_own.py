@@ -175,7 +175,7 @@ async def test_a_next_version_is_looked_at_before_it_is_proven_and_can_be_rejudg
     asked = await carol.post("/edit/double/task", {"onto": onto}, file=changed)
     page = asked.headers["Location"]
     told = await checked(door, carol, page)
-    assert "has task version 2 now" in told
+    assert "now has task version 2" in told
     assert "best submission (1)" in told
     again = await carol.post(f"{page}/rejudge")
     assert again.headers["Location"] == "/edit/double?done=rejudging"

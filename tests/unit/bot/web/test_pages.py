@@ -128,7 +128,7 @@ async def test_a_private_board_is_not_there_for_others(shown: Exhibition) -> Non
     assert "vectoradd" in grace.text
     assert "secret" not in grace.text
     there, not_there = await asked(shown, "/boards/secret"), await asked(shown, "/boards/xxxxxx")
-    there_is = "; there are: empty, sort, vectoradd</p>"
+    there_is = "; available: empty, sort, vectoradd</p>"
     assert there_is in not_there.text
     assert "no board named &#39;secret&#39;; did you mean sort?" in there.text
 

@@ -65,8 +65,8 @@ def test_what_lies_below_the_first_line_of_code_or_is_no_override_changes_nothin
 @pytest.mark.parametrize(
     ("heading", "words"),
     [
-        ("//\n//!PODIUM block sizes\n", "line 2 of the heading: block: 'sizes' is no argument"),
-        ("//!PODIUM block 0\n", "line 1 of the heading: block: '0' is 0, which must be from 1"),
+        ("//\n//!PODIUM block sizes\n", "line 2 of the header: block: 'sizes' is no argument"),
+        ("//!PODIUM block 0\n", "line 1 of the header: block: '0' is 0, which must be from 1"),
         ("//!PODIUM block 64, 17\n", "block: 64 x 17 x 1 threads; a block has at most 1024"),
         ("//!PODIUM block 1, 1, 65\n", "must be from 1 to 64"),
         ("//!PODIUM grid 1, 65536\n", "must be from 1 to 65535"),
@@ -86,12 +86,12 @@ def test_a_wrong_override_is_told_with_its_line(heading: str, words: str) -> Non
 @pytest.mark.parametrize(
     ("heading", "words"),
     [
-        ("//!PODIUM block 1, 2, 3, 4\n", "line 1 of the heading: block: give one to three sizes"),
-        ("//!PODIUM block\n", "line 1 of the heading: block: '' is not a formula"),
-        ("//!PODIUM block __import__('os')\n", "line 1 of the heading: block: a formula has"),
+        ("//!PODIUM block 1, 2, 3, 4\n", "line 1 of the header: block: give one to three sizes"),
+        ("//!PODIUM block\n", "line 1 of the header: block: '' is not a formula"),
+        ("//!PODIUM block __import__('os')\n", "line 1 of the header: block: a formula has"),
         (
             "//!PODIUM block 1\n//!PODIUM block 2\n",
-            "line 2 of the heading: block was set in line 1",
+            "line 2 of the header: block was set in line 1",
         ),
     ],
 )

@@ -103,7 +103,7 @@ def test_a_compile_error_is_told_with_its_line_and_caret_and_is_in_the_log(build
     [
         ("__global__ void sub(float* out) {}\n", "there is no kernel `add`; define `__global__"),
         ("__global__ void add(float* out) {}\n", "`add` takes 1 parameter of 8 bytes; the task"),
-        ("//!PODIUM block 99*size\n" + RIGHT, "line 1 of the heading: block: '99*size' is"),
+        ("//!PODIUM block 99*size\n" + RIGHT, "line 1 of the header: block: '99*size' is"),
     ],
 )
 def test_another_kernel_than_the_task_calls_is_invalid(

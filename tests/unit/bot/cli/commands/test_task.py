@@ -52,12 +52,12 @@ def test_a_zip_is_called_as_its_task(
     assert (tmp_path / "double.zip").is_file()
 
 
-@pytest.mark.parametrize("said", ["cannot be written", "lies outside the task", "'flopz'"])
+@pytest.mark.parametrize("said", ["cannot be written", "is outside the task", "'flopz'"])
 def test_what_no_server_would_take_is_not_packed(
     task: Path, tmp_path: Path, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "absent" / "x.zip" if said == "cannot be written" else tmp_path / "x.zip"
-    root = tmp_path / "set" if said == "lies outside the task" else tmp_path
+    root = tmp_path / "set" if said == "is outside the task" else tmp_path
     if said == "'flopz'":
         with (task / "task.yml").open("a", encoding="utf-8") as file:
             file.write("flopz: 1\n")

@@ -90,7 +90,7 @@ async def test_a_published_board_is_told_with_where_it_was_not_run(place: Place)
     assert told[1] == ("not run on H100: missing GPU type H100", Tone.QUIET)
     again = outcome_of(Released(Published(place.board, 3, PublishChange.NEW_VERSION), ()), before=2)
     assert (again.before, again.board) == (2, place.board.id)
-    assert lines(outcome_report(again))[0][0].endswith("has task version 3 now.")
+    assert lines(outcome_report(again))[0][0].endswith("now has task version 3.")
 
 
 def _kinds(board: Board) -> str:

@@ -48,7 +48,7 @@ def test_a_board_without_a_deadline_stays_open(written: str) -> None:
     ("old", "new", "words"),
     [
         ("name: add", "name: Add", ("c.yml:6", "problems.0.name")),
-        ("name: sort-v2", "name: add", ("c.yml:10", "stands here again")),
+        ("name: sort-v2", "name: add", ("c.yml:10", "appears twice")),
         ("set/add", "../add", ("c.yml:5",)),
         ("set/add", "set/../../add", ("c.yml:5", "without '..'")),
         ("2030-06-30 6:59", "soon", ("c.yml:7", "YYYY-MM-DD")),

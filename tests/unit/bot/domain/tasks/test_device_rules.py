@@ -59,21 +59,21 @@ SOURCES = "  sources: [eval.cu, submission.cu]\n"
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ("  sources: [submission.cu]\n", ("add/task.yml:8", "none of the sources is the task's")),
-        ("  sources: [eval.cu]\n", ("add/task.yml:8", "so nothing compiles it")),
-        ("  sources: [eval.cu, task.h, submission.cu]\n", ("'task.h' is no source", "headers")),
-        ("  sources: [eval.cu, eval.cu, submission.cu]\n", ("'eval.cu' stands here again",)),
-        ("  sources: [other.cu, submission.cu]\n", ("'other.cu' is not among the files",)),
+        ("  sources: [submission.cu]\n", ("add/task.yml:8", "none of the sources belongs to the task")),
+        ("  sources: [eval.cu]\n", ("add/task.yml:8", "so it would not be compiled")),
+        ("  sources: [eval.cu, task.h, submission.cu]\n", ("'task.h' is not a source file", "headers")),
+        ("  sources: [eval.cu, eval.cu, submission.cu]\n", ("'eval.cu' appears twice",)),
+        ("  sources: [other.cu, submission.cu]\n", ("'other.cu' is not listed in files",)),
         (
             "  sources: [lib/eval.cu, submission.cu]\n",
-            ("add/task.yml:8", "'lib/eval.cu' is no file name"),
+            ("add/task.yml:8", "'lib/eval.cu' is not a valid file name"),
         ),
-        (f"{SOURCES}  defines: {{9X: 1}}\n", ("add/task.yml:9", "'9X' is no macro's name")),
-        (f"{SOURCES}  compile_flags: [-O3, -o=x]\n", ("add/task.yml:9", "'-o=x'", "leave it out")),
-        (with_headers("[/opt/include]"), ("add/task.yml:9", "lies outside the task's folder")),
-        (with_headers("[../lib]"), ("add/task.yml:9", "lies outside the task's folder")),
-        (with_headers("[lib]"), ("add/task.yml:9", "'lib': the task has no such folder")),
-        (with_headers("[deep]"), ("'deep' has a folder in it ('below')", "side by side")),
+        (f"{SOURCES}  defines: {{9X: 1}}\n", ("add/task.yml:9", "'9X' is not a macro name")),
+        (f"{SOURCES}  compile_flags: [-O3, -o=x]\n", ("add/task.yml:9", "'-o=x'", "remove this flag")),
+        (with_headers("[/opt/include]"), ("add/task.yml:9", "is outside the task's folder")),
+        (with_headers("[../lib]"), ("add/task.yml:9", "is outside the task's folder")),
+        (with_headers("[lib]"), ("add/task.yml:9", "'lib': the task has no folder with this name")),
+        (with_headers("[deep]"), ("'deep' has a folder in it ('below')", "one flat folder")),
         (with_headers("[same]"), ("'same' has a 'task.h'", "already")),
         (f"{SOURCES}  libs: [cublas]\n", ("libs",)),
     ],
@@ -89,5 +89,5 @@ def test_what_cannot_be_compiled_is_refused_with_its_line(
 
 
 def test_the_judge_of_two_processes_takes_no_sources() -> None:
-    with pytest.raises(UserError, match="brings its own evaluation"):
+    with pytest.raises(UserError, match="needs its own evaluation program"):
         parse(f"{SOURCES}grader: native\n")

@@ -47,7 +47,7 @@ def test_a_launch_that_has_numbers_for_every_case_is_taken() -> None:
         ({"grid": ("size/2",)}, "task.yml:6: launch.grid: 'size/2' is 3.5, not a whole number"),
         ({"block": ("size",)}, "task.yml:7: launch.block: 'size' is 5000"),
         ({"params": ("out0", "seed")}, "task.yml:5: launch.params: 'seed' is no argument"),
-        ({"params": ("in0",)}, "task.yml:5: launch.params: name where the kernel writes"),
+        ({"params": ("in0",)}, "task.yml:5: launch.params: list the output that the kernel writes"),
         ({"kernel": "a b"}, "task.yml:4: launch.kernel: 'a b' is no kernel's name"),
     ],
 )
@@ -67,14 +67,14 @@ def test_what_nvrtc_knows_may_be_configured() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"sources": ("eval.cu",)}, "leave 'sources' out"),
-        ({"include_dirs": ("include",)}, "task.yml:2: 'include' is no folder of the runner's"),
-        ({"defines": {"A": "x" * 20_000}}, "'config' takes more than 16,384 bytes"),
-        ({"defines": {"a b": 1}}, "'a b' is no macro's name"),
-        ({"compile_flags": ("-O3",)}, "'-O3' is none of the options that NVRTC takes here"),
-        ({"compile_flags": ("-arch=sm_90",)}, "none of the options"),
-        ({"compile_flags": ("-I/secret",)}, "none of the options"),
-        ({"compile_flags": ("--use_fast_math -O3",)}, "none of the options"),
+        ({"sources": ("eval.cu",)}, "remove 'sources'"),
+        ({"include_dirs": ("include",)}, "task.yml:2: 'include' is not a folder on the runner"),
+        ({"defines": {"A": "x" * 20_000}}, "'config' is larger than 16,384 bytes"),
+        ({"defines": {"a b": 1}}, "'a b' is not a macro name"),
+        ({"compile_flags": ("-O3",)}, "'-O3' is not an accepted NVRTC option"),
+        ({"compile_flags": ("-arch=sm_90",)}, "not an accepted NVRTC option"),
+        ({"compile_flags": ("-I/secret",)}, "not an accepted NVRTC option"),
+        ({"compile_flags": ("--use_fast_math -O3",)}, "not an accepted NVRTC option"),
     ],
 )
 def test_what_nvrtc_does_not_know_is_refused(values: dict[str, object], words: str) -> None:

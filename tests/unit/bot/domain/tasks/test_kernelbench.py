@@ -66,8 +66,8 @@ def test_what_a_problem_imports_must_be_installed() -> None:
     [
         ({PATH: "class Model: ...\n"}, "get_init_inputs and get_inputs must be defined"),
         ({PATH: "class Model(\n"}, "level1/7_Matmul_with_small_K_dimension_.py:1"),
-        ({"level1/readme.py": LINEAR}, "problems are files such as"),
-        ({"level1/7_a.py": LINEAR, "level1/7_A.py": LINEAR}, "there are two problems 7"),
+        ({"level1/readme.py": LINEAR}, "name problem files like"),
+        ({"level1/7_a.py": LINEAR, "level1/7_A.py": LINEAR}, "has two problems with number 7"),
     ],
 )
 def test_what_is_no_problem_is_refused_by_its_name(sources: dict[str, str], words: str) -> None:

@@ -24,7 +24,7 @@ def remarks(*changes: tuple[str, str], without: str = "nothing") -> list[str]:
         ("# a", "about", "no heading"),
         ("templates:\n  Python: template.py\n", "", "no template"),
         ("size: 127, seed: 2", "size: 1, seed: 2", "repeats the arguments"),
-        ("size: 1000003, seed: 4", "size: 1000, seed: 4", "no larger than the test 'size: 1000;"),
+        ("size: 1000003, seed: 4", "size: 1000, seed: 4", "not larger than the test 'size: 1000;"),
     ],
 )
 def test_each_weakness_is_remarked_upon_and_nothing_else(old: str, new: str, word: str) -> None:

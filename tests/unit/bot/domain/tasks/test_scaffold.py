@@ -30,5 +30,5 @@ def test_a_scaffolded_task_parses_without_a_remark() -> None:
 
 @pytest.mark.parametrize("name", ["", "Vector", "../x", "a b", "x" * 65, "x\n"])
 def test_a_name_that_cannot_be_one_is_refused(name: str) -> None:
-    with pytest.raises(UserError, match="no name for a task"):
+    with pytest.raises(UserError, match="not a valid task name"):
         scaffold(name)

@@ -88,10 +88,10 @@ def test_a_launch_may_use_no_shared_memory() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (BASE + LAUNCH, "task.yml:3: a task with a 'launch' compiles the submission alone"),
-        (CODE + LAUNCH + "device: cpu\n", "device code runs on 'cuda'"),
-        (CODE + LAUNCH + "format: kernelbench\n", "a launch calls one kernel"),
-        (CODE + LAUNCH.replace("[in0, out0, size]", "[in0]"), "where the kernel writes its output"),
+        (BASE + LAUNCH, "task.yml:3: a task with a 'launch' compiles only the submission"),
+        (CODE + LAUNCH + "device: cpu\n", "device code always runs on 'cuda'"),
+        (CODE + LAUNCH + "format: kernelbench\n", "is only for lang: py"),
+        (CODE + LAUNCH.replace("[in0, out0, size]", "[in0]"), "the output that the kernel writes"),
     ],
 )
 def test_a_launch_beside_what_it_cannot_have_is_refused(text: str, words: str) -> None:
@@ -119,9 +119,9 @@ NO_CONFIG = PYTHON.replace("config: {sources: [main.cu, submission.py]}\n", "")
     ],
 )
 def test_a_key_of_the_other_language_is_refused(text: str, key: str) -> None:
-    assert f"{key!r} means nothing for" in refusal(text)
+    assert f"{key!r} has no effect with" in refusal(text)
 
 
 @pytest.mark.parametrize(("key", "text"), [("flops", "0"), ("bytes", "0 - size")])
 def test_work_that_is_not_above_zero_is_refused(key: str, text: str) -> None:
-    assert "it must be at least 1" in refusal(BASE + f"{key}: {text}\n")
+    assert "the value must be at least 1" in refusal(BASE + f"{key}: {text}\n")

@@ -185,7 +185,7 @@ def test_device_code_needs_a_reference_that_tells_the_outputs_form() -> None:
 
 
 def test_device_code_is_not_graded_by_an_evaluation_of_its_own() -> None:
-    with pytest.raises(UserError, match="a task with a launch is graded by 'native'"):
+    with pytest.raises(UserError, match="a task with a 'launch' needs grader 'native'"):
         parse_task(make_bundle(LAUNCHED + "grader: popcorn\n"))
 
 
@@ -246,7 +246,7 @@ def test_a_template_under_the_submissions_name_is_stored_under_its_language() ->
     [
         (BASE + "langs: py\n", (f"add/task.yml:{KERNELBOT_LINES + 1}", "did you mean 'lang'?")),
         (BASE + "zzzzqq: 1\n", ("the keys are:", "benchmark_timeout")),
-        (BASE + "lang: py\n", ("the key 'lang' stands here again (line 6)",)),
+        (BASE + "lang: py\n", ("the key 'lang' appears twice (first in line 6)",)),
         (BASE.replace("lang: py\n", ""), ("'lang' is missing",)),
         (BASE.replace('description: "# Add"\n', ""), ("'description' is missing",)),
         (BASE.replace("lang: py", "lang: rust"), ("add/task.yml:6", "lang", "'py' or 'cu'")),
@@ -254,9 +254,9 @@ def test_a_template_under_the_submissions_name_is_stored_under_its_language() ->
         (BASE.replace("source: task.py", 'source: "@SUBMISSION@"'), ("2 files", "exactly one")),
         (
             BASE.replace("name: task.py", "name: sub/task.py"),
-            ("add/task.yml:3", "'sub/task.py' is no file name"),
+            ("add/task.yml:3", "'sub/task.py' is not a valid file name"),
         ),
-        (BASE.replace("name: task.py", "name: utils.py"), ("'utils.py' stands here again",)),
+        (BASE.replace("name: task.py", "name: utils.py"), ("'utils.py' appears twice",)),
         (BASE.replace("source: task.py", "source: no.py"), ("add/task.yml:3", "no such file")),
         (BASE.replace("../utils.py", "../../utils.py"), ("add/task.yml:4", "outside the task")),
         (BASE.replace("../utils.py", "/etc/passwd"), ("outside the task",)),
@@ -272,20 +272,20 @@ def test_a_template_under_the_submissions_name_is_stored_under_its_language() ->
         (BASE + "multi_gpu: true\n", ("add/task.yml:10", "world_size")),
         (
             RANKS + "multi_gpu: true\n",
-            ("multi_gpu brings its own evaluation (or the task brings an eval.py)",),
+            ("multi_gpu needs its own evaluation program and grader 'popcorn' (or add an eval.py to the task)",),
         ),
         (BASE + "flops: 2*m\n", (f":{KERNELBOT_LINES + 1}:", "flops: 'm' is no argument")),
         (BASE + "bytes: size - 7\n", ("bytes: 0 for the case 'size: 7; seed: 1'",)),
         (BASE + "flops: open(1)\n", ("flops",)),
-        (BASE + "grader: popcorn\n", ("'eval.py' is not among the files",)),
+        (BASE + "grader: popcorn\n", ("'eval.py' is not listed in files",)),
         (BASE + "gpus: ['a b']\n", ("gpus",)),
         (BASE + "isolation: [moat]\n", ("isolation", "'namespaces'")),
         (BASE + "config: {mein: eval.py}\n", ("did you mean 'main'?",)),
-        (BASE.replace("lang: py", "lang: cu"), ("names its 'sources'",)),
-        (BASE + "config: {sources: [x.cu]}\n", ("'sources' means nothing for lang: py",)),
+        (BASE.replace("lang: py", "lang: cu"), ("needs 'sources'",)),
+        (BASE + "config: {sources: [x.cu]}\n", ("'sources' has no effect with lang: py",)),
         (
             BASE.replace("lang: py", "lang: cu\nconfig: {sources: [x.cu]}"),
-            ("'x.cu' is not among the files",),
+            ("'x.cu' is not listed in files",),
         ),
         (BASE.replace("template.py", "nothing.py"), ("add/task.yml:8", "no such file")),
     ],
@@ -341,7 +341,7 @@ def test_a_kernelbot_set_may_lack_benchmarks() -> None:
 
 @pytest.mark.parametrize("name", ["Add", "-add", "a b", "ä", "a" * 65])
 def test_a_name_that_cannot_be_one_is_refused_with_the_form(name: str) -> None:
-    with pytest.raises(UserError, match="no name for a task"):
+    with pytest.raises(UserError, match="not a valid task name"):
         parse_task(make_bundle(), name=name)
 
 
@@ -351,7 +351,7 @@ def test_a_task_at_the_top_of_a_zip_wants_a_name() -> None:
     top = {path.removeprefix("add/"): data for path, data in bundle.files.items()}
     assert parse_task(TaskBundle(top), name="sum").name == "sum"
     assert parse_task(TaskBundle(top, name="sum")).name == "sum"
-    with pytest.raises(UserError, match="'' is no name for a task"):
+    with pytest.raises(UserError, match="'' is not a valid task name"):
         parse_task(TaskBundle(top))
 
 

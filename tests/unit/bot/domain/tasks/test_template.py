@@ -88,7 +88,7 @@ def test_device_code_declares_a_stub_in_its_heading() -> None:
 
 
 def test_a_heading_that_no_board_takes_is_refused() -> None:
-    with pytest.raises(UserError, match="line 2 of the heading: unknown key 'blok'"):
+    with pytest.raises(UserError, match="line 2 of the header: unknown key 'blok'"):
         _ = template_of(task_with("#!PODIUM blok 3\nx = 1\n"), "b").expected
 
 

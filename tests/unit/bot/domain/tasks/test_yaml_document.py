@@ -52,8 +52,8 @@ def test_very_many_values_are_refused() -> None:
 @pytest.mark.parametrize(
     ("data", "word"),
     [
-        (b"a: 1\na: 2\n", "2: the key 'a' stands here again (line 1)"),
-        (b"a:\n\tb: 1\n", "2: a tab stands in the indentation"),
+        (b"a: 1\na: 2\n", "2: the key 'a' appears twice (first in line 1)"),
+        (b"a:\n\tb: 1\n", "2: the indentation contains a tab"),
         (b"a: 1\nb: '\xff'\n", "2: this is not UTF-8"),
         (b"- a\n- b\n", "must be a mapping"),
         (b"", "must be a mapping"),
@@ -83,13 +83,13 @@ def test_what_is_not_a_plain_mapping_is_refused_with_its_line(data: bytes, word:
 def test_a_number_too_long_to_be_one_is_refused_before_it_is_read(value: str) -> None:
     message = refusal(f"b: 1\na: {value}\n".encode())
     assert message.startswith("task.yml:2: a value of ")
-    assert message.endswith("characters that is no text; quote it")
+    assert message.endswith("characters that is not text; put it in quotes")
     assert read_document(f"a: '{value}'\n".encode(), "f").value == {"a": value}
 
 
 @pytest.mark.parametrize("value", [".inf", "-.inf", ".nan", "1.0e+999"])
 def test_a_number_that_json_cannot_hold_is_refused(value: str) -> None:
-    assert "is no finite number" in refusal(f"a: {value}\n".encode())
+    assert "is not a finite number" in refusal(f"a: {value}\n".encode())
 
 
 @given(st.binary(max_size=300))

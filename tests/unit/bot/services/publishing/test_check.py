@@ -182,8 +182,8 @@ async def test_a_template_is_run_as_the_board_hands_it_out() -> None:
 @pytest.mark.parametrize(
     ("template", "why"),
     [
-        ("#!PODIUM blok 64\n", "line 2 of the heading: unknown key 'blok'; there are: "),
-        (f"# {'x' * 1_000_000}\n", "the file has 1,000,031 bytes; at most 1,000,000 are taken"),
+        ("#!PODIUM blok 64\n", "line 2 of the header: unknown key 'blok'; the keys are: "),
+        (f"# {'x' * 1_000_000}\n", "the file has 1,000,031 bytes; at most 1,000,000 are allowed"),
     ],
 )
 async def test_a_template_that_no_board_would_take_in_is_an_error(template: str, why: str) -> None:
@@ -211,7 +211,7 @@ async def test_a_degenerate_answer_that_passes_is_an_error(number: str, answer: 
         ("device: cpu\n", "H200", "missing the device cpu;"),
         ("libraries: [mojo]\n", "CPU", "missing library mojo;"),
         ("isolation: [seccomp]\n", "CPU", "missing isolation layer seccomp;"),
-        ("multi_gpu: true\n", "CPU", "missing 2 GPUs at once;"),
+        ("multi_gpu: true\n", "CPU", "missing 2 GPUs at the same time;"),
     ],
 )
 async def test_without_a_fitting_runner_the_dry_run_is_marked_as_not_done(

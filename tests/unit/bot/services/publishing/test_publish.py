@@ -181,5 +181,5 @@ async def test_pools_are_pinned_kept_and_taken_away_and_each_change_is_recorded(
         "A100=box -> A100=modal, H100=modal",
         "A100=modal, H100=modal -> any",
     ]
-    with pytest.raises(UserError, match="which the leaderboard does not have"):
+    with pytest.raises(UserError, match="but the leaderboard only has"):
         await again(place, task=task, name="mine", pins=parse_pins(("L4=box",)))

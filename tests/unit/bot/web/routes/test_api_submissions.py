@@ -60,7 +60,7 @@ async def test_a_request_with_a_key_can_be_repeated(api: Api) -> None:
         other = await bob.post("/submissions", json=ORDER | {"mode": "test"}, headers=key)
         assert (other.status_code, other.json()["code"]) == (422, "key-reused")
         assert other.headers["content-type"] == "application/problem+json"
-        assert "send a new key" in other.json()["detail"]
+        assert "use a new key" in other.json()["detail"]
         theirs = await eve.post("/submissions", json=ORDER, headers=key)
         assert theirs.json()["id"] != first.json()["id"]
         bad = await bob.post("/submissions", json=ORDER, headers={"Idempotency-Key": "a b"})

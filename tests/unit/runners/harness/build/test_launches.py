@@ -50,7 +50,7 @@ def test_a_wrong_heading_is_the_submissions_fault_and_may_be_told() -> None:
     ruling = ruling_of(code_task(), "//\n//!PODIUM block 2*size\n")
 
     assert (ruling.verdict, ruling.stage) == (Verdict.INVALID_SUBMISSION, Stage.BUILD)
-    assert ruling.message.startswith("line 2 of the heading: block: '2*size' is 40000")
+    assert ruling.message.startswith("line 2 of the header: block: '2*size' is 40000")
 
 
 def test_a_task_that_fails_only_with_a_heading_is_the_headings_fault() -> None:

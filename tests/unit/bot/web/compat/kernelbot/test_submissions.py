@@ -476,7 +476,7 @@ async def test_a_wrong_name_is_refused_with_the_right_ones(
         (b"#" * (MAX_SOURCE_BYTES + 1), "at most 1,000,000"),
         (b"#" * (3 * MAX_SOURCE_BYTES), "at most 1,000,000"),
         (b"#" * (5 * MAX_SOURCE_BYTES), "at most 1,000,000"),
-        (b"#!POPCORN leaderboard another\nx = 1\n", "heading says 'another'"),
+        (b"#!POPCORN leaderboard another\nx = 1\n", "header says 'another'"),
     ],
 )
 async def test_a_file_that_is_no_source_is_refused(
