@@ -81,7 +81,11 @@ async def board_archive(
     """
     board = await own_board(store, viewer, deletion.name)
     if deletion.typed != board.name:
-        raise UserError("name-differs", f"you wrote {deletion.typed!r}; nothing was deleted")
+        raise UserError(
+            "name-differs",
+            f"you typed {deletion.typed!r}, which is not the leaderboard's name; nothing was "
+            "deleted",
+        )
     parts = _Parts(zip_bytes)
     for version in await store.boards.versions(board.id):
         for name, text in version.definition.files.items():
@@ -156,7 +160,7 @@ async def uninvite(store: Store, viewer: Viewer, invitation: Invitation) -> Boar
     """Remove guests; they lose the board at once but keep their own submissions."""
     board = await _board(store, viewer, invitation)
     if invitation.guests.isdisjoint(board.access.guests):
-        raise UserError("not-invited", "none of these was invited")
+        raise UserError("not-invited", "none of these accounts and roles was invited")
     async with _audited(store, viewer, "uninvite", invitation) as tx:
         return await tx.boards.uninvite(board.id, invitation.guests)
 
@@ -164,7 +168,7 @@ async def uninvite(store: Store, viewer: Viewer, invitation: Invitation) -> Boar
 async def _board(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
     board = await own_board(store, viewer, invitation.board)
     if not invitation.guests:
-        raise UserError("nobody", "name at least one person or role")
+        raise UserError("nobody", "give at least one person or role")
     return board
 
 

@@ -33,7 +33,11 @@ async def compare(
     sources = [await source(store, clock, viewer, number) for number in (first, second)]
     sides = [await _side(store, number) for number in (first, second)]
     if sides[0].submission.board != sides[1].submission.board:
-        raise UserError("two-boards", "these are submissions to different leaderboards")
+        raise UserError(
+            "two-boards",
+            "these submissions belong to different leaderboards; choose two of the same "
+            "leaderboard",
+        )
     before, after = sources
     if before.text == after.text:
         return SubmissionComparison(sides[0], sides[1], "", ())

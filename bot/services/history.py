@@ -137,7 +137,9 @@ async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> P
     found = [] if person is None else await _ranked(store, person_id, own=own)
     past = [each for each in found if own or _is_shown(each.submission, boards, viewer)]
     if person is None or not (own or past):
-        raise UserError("unknown-person", f"there is no person {person_id} on these leaderboards")
+        raise UserError(
+            "unknown-person", f"person {person_id} has no submissions on these leaderboards"
+        )
     played = [boards[each] for each in dict.fromkeys(entry.submission.board for entry in past)
               if each in boards]  # fmt: skip
     places = [

@@ -29,7 +29,7 @@ async def visible_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
     """Return the board that a message refers to; UserError when it is deleted or hidden by now."""
     found = await store.boards.get(board)
     if found is None or not found.visible_to(viewer):
-        raise UserError("unknown-board", "this leaderboard is gone")
+        raise UserError("unknown-board", "this leaderboard was deleted")
     return found
 
 
@@ -37,7 +37,7 @@ async def own_board(store: Store, viewer: Viewer, name: str) -> Board:
     """Return a board that the viewer may change, as its creator or as an admin."""
     board = await find_board(store, viewer, name)
     if not board.belongs_to(viewer):
-        raise UserError("not-yours", f"leaderboard {name!r} belongs to somebody else")
+        raise UserError("not-yours", f"leaderboard {name!r} belongs to another person")
     return board
 
 
@@ -88,7 +88,8 @@ async def own_submission(store: Store, viewer: Viewer, submission_id: Submission
     submission = await visible_submission(store, viewer, submission_id)
     if submission.person != viewer.person:
         raise UserError(
-            "not-yours", f"submission {submission_id} is somebody else's; name your own"
+            "not-yours",
+            f"submission {submission_id} belongs to another person; choose one of yours",
         )
     return submission
 
@@ -96,5 +97,5 @@ async def own_submission(store: Store, viewer: Viewer, submission_id: Submission
 def _unknown(submission_id: SubmissionId) -> UserError:
     return UserError(
         "unknown-submission",
-        f"there is no submission {submission_id}; your history lists the ones you made",
+        f"there is no submission {submission_id}; look up the number in your history",
     )

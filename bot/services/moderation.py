@@ -53,7 +53,9 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
     """Take the viewer's own submission off its board permanently; its result stays."""
     await own_submission(store, viewer, submission)
     if await store.moderation.exclusion_of(submission) is not None:
-        raise UserError("off-board", f"submission {submission} is off its board already")
+        raise UserError(
+            "off-board", f"submission {submission} was already removed from its leaderboard"
+        )
     deed = Decision(viewer.person, reason)
     await _exclude(store, deed, submission, ExclusionKind.WITHDRAWN)
 
@@ -63,7 +65,9 @@ async def requalify(store: Store, deed: Decision, submission: SubmissionId) -> N
     subject = f"submission {submission}"
     async with audited(store, deed.actor, "requalify", subject, reason=deed.reason) as tx:
         if not await tx.moderation.include(submission):
-            raise UserError("on-board", f"submission {submission} is not off its board")
+            raise UserError(
+                "on-board", f"submission {submission} was not removed from its leaderboard"
+            )
 
 
 async def pause(store: Store, deed: Decision) -> None:
@@ -76,7 +80,7 @@ async def resume(store: Store, deed: Decision) -> None:
     """Accept submissions again."""
     async with audited(store, deed.actor, "resume", "submissions", reason=deed.reason) as tx:
         if not await tx.moderation.resume():
-            raise UserError("not-paused", "submissions are taken already")
+            raise UserError("not-paused", "submissions are not paused")
 
 
 async def pause_board(store: Store, deed: Decision, board: Board) -> None:
@@ -133,7 +137,7 @@ async def drop_limit(
     covered = await _covered(store, board, mode)
     async with audited(store, deed.actor, "unlimit", covered, reason=deed.reason) as tx:
         if not await tx.moderation.drop_limit(board, mode):
-            raise UserError("no-limit", "there is no such limit")
+            raise UserError("no-limit", "this limit does not exist; list the limits first")
 
 
 async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> str:
@@ -154,7 +158,7 @@ async def _exclude(
 async def _person(store: Store, identity: str) -> PersonId:
     found = await store.people.find(identity)
     if found is None:
-        raise UserError("unknown-person", "this person has never used Podium")
+        raise UserError("unknown-person", "this person has no account here yet")
     return found.id
 
 

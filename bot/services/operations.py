@@ -55,7 +55,7 @@ async def _stored(store: Store, *, judges: bool) -> tuple[ComponentHealth, ...]:
         judging = await _judging(store, judges=judges)
     except StoreError as error:
         _log.warning("not ready", action="not-ready", error=str(error))
-        words = "it does not answer; podium.log says why"
+        words = "the database does not answer; see podium.log"
         return (ComponentHealth("database", State.FAILED, words),)
     return ComponentHealth("database", State.READY), _migrations(schema), judging
 
@@ -64,9 +64,12 @@ def _migrations(schema: Schema) -> ComponentHealth:
     if schema.present == schema.known:
         return ComponentHealth("migrations", State.READY)
     if schema.present < schema.known:
-        words = f"the database has {schema.present} of {schema.known}; run `podium migrate`"
+        words = f"{schema.present} of {schema.known} migrations are applied; run `podium migrate`"
     else:
-        words = f"the database has {schema.present}, this version {schema.known}; upgrade Podium"
+        words = (
+            f"the database has {schema.present} migrations, but this version knows only "
+            f"{schema.known}; upgrade Podium"
+        )
     return ComponentHealth("migrations", State.FAILED, words)
 
 
@@ -74,14 +77,16 @@ async def _judging(store: Store, *, judges: bool) -> ComponentHealth:
     """Return whether any worker processes the queue and is allowed to."""
     pause = await store.moderation.pause_notice()
     if pause is not None:
-        return ComponentHealth("judging", State.PAUSED, f"no submissions are taken: {pause}")
+        return ComponentHealth("judging", State.PAUSED, f"submissions are paused: {pause}")
     workers = await store.workers.alive()
     if not workers:
         return _nobody(judges=judges)
     gpus = {gpu for each in workers for gpu in each.gpus or ()}
     paused = gpus & (await store.moderation.pool_pauses()).keys()
     if paused and paused == gpus:
-        return ComponentHealth("judging", State.PAUSED, f"by an admin: {', '.join(sorted(gpus))}")
+        return ComponentHealth(
+            "judging", State.PAUSED, f"paused by an admin: {', '.join(sorted(gpus))}"
+        )
     if not gpus:
         return _idle(workers, judges=judges)
     lost = _out_of_service(workers)
@@ -91,15 +96,17 @@ async def _judging(store: Store, *, judges: bool) -> ComponentHealth:
 def _nobody(*, judges: bool) -> ComponentHealth:
     """Return that no worker is live; without own runners the process stays ready to accept one."""
     if judges:
-        words = "its dispatcher gives no sign of life; see podium.log, and start it again"
+        words = "its dispatcher does not respond; see podium.log, and restart it"
         return ComponentHealth("judging", State.FAILED, words)
-    return ComponentHealth("judging", State.WAITING, "no worker is there; start `podium worker`")
+    return ComponentHealth(
+        "judging", State.WAITING, "no worker is connected; start `podium worker`"
+    )
 
 
 def _idle(workers: Sequence[Worker], *, judges: bool) -> ComponentHealth:
     """Return why no live worker can take a job."""
     if any(each.gpus is None for each in workers):
-        return ComponentHealth("judging", State.WAITING, "its runners have not answered yet")
+        return ComponentHealth("judging", State.WAITING, "the runners have not answered yet")
     state = State.FAILED if judges else State.WAITING
     lost = _out_of_service(workers) or "no runner offers a slot"
     return ComponentHealth("judging", state, f"{lost}; see `podium runners`, which says why")
@@ -116,7 +123,7 @@ def _out_of_service(workers: Iterable[Worker]) -> str:
 def _line(line: ServiceConnection) -> ComponentHealth:
     if not line.stands:
         return ComponentHealth(
-            line.name, State.FAILED, "not connected; Podium tries again by itself"
+            line.name, State.FAILED, "not connected; Podium reconnects automatically"
         )
     return ComponentHealth(line.name, State.READY)
 

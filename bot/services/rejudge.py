@@ -18,7 +18,7 @@ async def rejudge_submission(
     """Return a new submission of the same source for the same person, even after the deadline."""
     earlier = await find_submission(store, submission_id)
     if is_system_submission(submission_id):
-        words = f"submission {submission_id} times a task's reference; nobody is ranked by it"
+        words = f"submission {submission_id} times a task's reference and is never ranked"
         raise UserError("not-a-persons", words)
     board = await store.boards.get(earlier.board)
     if board is None:
@@ -26,7 +26,7 @@ async def rejudge_submission(
     gpus = tuple(gpu for gpu in earlier.gpus if gpu in board.gpus)
     if not gpus:
         raise UserError(
-            "no-gpu-left", f"the board runs on none of {', '.join(earlier.gpus)} any more"
+            "no-gpu-left", f"the leaderboard no longer runs on {', '.join(earlier.gpus)}"
         )
     new = NewSubmission(
         person=earlier.person,
@@ -76,12 +76,16 @@ async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) 
     versions = await store.boards.versions(board.id)
     earlier = next((each for each in versions if each.number == number), None)
     if earlier is None or earlier.id == board.task_version:
-        raise UserError("no-version", f"the board is judged by task version {number} now")
+        raise UserError(
+            "no-version", f"the leaderboard now uses task version {number}; run the command again"
+        )
     present = next(each.number for each in versions if each.id == board.task_version)
     deed = Decision(viewer.person, f"task version {present}")
     count = await rejudge_standings(store, deed, board, earlier.id)
     if not count:
-        raise UserError("judged", "everyone's best submission is there already; nothing is judged")
+        raise UserError(
+            "judged", "every best submission already uses this task version; nothing to rejudge"
+        )
     return count, present
 
 

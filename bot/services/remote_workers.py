@@ -140,7 +140,7 @@ def _must_hold(job: JobId, *, held: bool) -> None:
 
 def _lost(job: JobId) -> UserError:
     return UserError(
-        "lease-lost", f"job {job} is not this agent's any more; stop what runs of it, and claim"
+        "lease-lost", f"job {job} no longer belongs to this worker; stop it, and claim the next one"
     )
 
 
@@ -155,13 +155,13 @@ async def issue(
     if not _NAME.fullmatch(name):
         raise UserError(
             "bad-name",
-            f"{name!r} is no name for a worker: 1 to 40 of a-z, 0-9, dot, dash and underscore, "
+            f"{name!r} is not a valid worker name; use 1 to 40 of a-z, 0-9, '.', '-' and '_', "
             "such as gpu-box-1",
         )
     if any(each.label == name for each in await store.tokens.of_workers()):
         raise UserError(
             "has-token",
-            f"worker {name} has a token; run `podium token revoke {name}` first, which ends it",
+            f"worker {name} already has a token; revoke it first with `podium token revoke {name}`",
         )
     secret = f"{PREFIX}worker_{secrets.token_urlsafe(32)}"
     until = clock.now() + lifetime
@@ -190,7 +190,7 @@ async def admitted(store: Store, clock: Clock, secret: str) -> str:
     if token is None or not token.of_worker or not token.is_live(clock.now()):
         raise UserError(
             "bad-token",
-            "this is no token of a worker, or it has expired or is revoked; an admin makes one: "
-            "podium token create --worker NAME",
+            "this worker token is unknown, expired or revoked; an admin can create one with "
+            "`podium token create --worker NAME`",
         )
     return token.label

@@ -51,12 +51,13 @@ async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) 
     if token is None or not token.is_live(clock.now()) or not token.is_personal:
         raise UserError(
             "bad-token",
-            "this is no personal token, or it is expired or revoked; make one: /profile link on "
-            "Discord, or `podium token create --person NAME` at the machine",
+            "this personal token is unknown, expired or revoked; create one with `/profile link` "
+            "on Discord, or with `podium token create --person NAME` on the machine that runs "
+            "Podium",
         )
     kind = _SESSION_OF.get(token.scope)
     if kind is None:
-        raise UserError("narrow-token", "this token only reads; sign in by one that may submit")
+        raise UserError("narrow-token", "this token is read-only; sign in with one that may submit")
     return await _begin(store, clock, token.person, label, kind=kind, by=token)
 
 
@@ -126,7 +127,7 @@ async def sign_out(store: Store, person: PersonId, token: TokenId) -> None:
     """End one of a person's sessions, so that its cookie no longer works."""
     found = {each.id for each in await store.tokens.sessions_of(person)}
     if token not in found or not await store.tokens.revoke(person, token):
-        raise UserError("unknown-session", "this session has ended already")
+        raise UserError("unknown-session", "this session has already ended")
 
 
 async def sign_out_elsewhere(store: Store, session: BrowserSession) -> int:
@@ -174,7 +175,7 @@ async def sign_in_by_link(
     if name is None:
         raise UserError(
             "sign-in-refused",
-            "this link was used already, or is older than ten minutes; start `podium up` again for "
-            "another one, or make a token: `podium token create --person NAME --admin`",
+            "this link was already used, or is older than ten minutes; restart `podium up` for a "
+            "new link, or create a token with `podium token create --person NAME --admin`",
         )
     return await sign_in_here(store, clock, name, label)

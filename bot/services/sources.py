@@ -44,14 +44,17 @@ def shows_sources(board: Board, clock: Clock) -> bool:
 
 
 def _hidden(submission: SubmissionId, board: Board) -> UserError:
-    theirs = f"submission {submission} is somebody else's"
+    theirs = f"submission {submission} belongs to another person"
     if board.access.source is SourceVisibility.NEVER:
-        words = f"{theirs}, and its board shows nobody's source to others"
+        words = f"{theirs}, and its leaderboard never shows sources to other people"
         return UserError("hidden-source", words)
     if board.deadline is None:
-        return UserError("hidden-source", f"{theirs}, and its board never closes")
+        return UserError(
+            "hidden-source",
+            f"{theirs}, and its source stays hidden because the leaderboard has no deadline",
+        )
     when = f"after {show_deadline(board.deadline)}"
-    words = f"{theirs}; its source can be seen {when}"
+    words = f"{theirs}; its source becomes visible {when}"
     return UserError("hidden-source", words, {when: board.deadline})
 
 

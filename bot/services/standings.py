@@ -181,8 +181,8 @@ async def _version(store: Store, board: Board, number: int | None) -> TaskVersio
             return version
     raise UserError(
         "unknown-version",
-        f"leaderboard {board.name!r} has no task version {number}; "
-        f"there are: {', '.join(str(each.number) for each in versions)}",
+        f"leaderboard {board.name!r} has no task version {number}; available: "
+        f"{', '.join(str(each.number) for each in versions)}",
     )
 
 

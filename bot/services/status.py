@@ -77,7 +77,7 @@ async def _silence(store: Store, job: Job) -> str:
     """Return the message for a running job whose worker is probably lost."""
     if job.worker in await store.workers.reporting():
         return ""
-    return "its worker does not report; the job waits for another one"
+    return "its worker does not respond; the job waits for another worker"
 
 
 async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePosition:

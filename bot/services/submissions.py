@@ -27,10 +27,10 @@ async def admit(store: Store, clock: Clock, person: PersonId, *, board: Board, m
     """
     notice = await store.moderation.pause_notice()
     if notice is not None:
-        raise UserError("paused", f"no submissions are taken at the moment: {notice}")
+        raise UserError("paused", f"submissions are paused: {notice}")
     notice = (await store.moderation.board_pauses()).get(board.id)
     if notice is not None:
-        raise UserError("paused", f"leaderboard {board.name!r} takes none at the moment: {notice}")
+        raise UserError("paused", f"leaderboard {board.name!r} is paused: {notice}")
     reason = await store.moderation.ban_of(person)
     if reason is not None:
         raise banned(reason)
@@ -69,7 +69,7 @@ def _check_profile(task: TaskDefinition, asked: ProfileOptions) -> None:
     """UserError for a benchmark that the board's task does not have."""
     there = len(task.benchmarks)
     if asked.benchmark is not None and asked.benchmark >= there:
-        words = f"benchmark_index is from 0 to {there - 1}" if there else "the task has none"
+        words = f"benchmark_index must be from 0 to {there - 1}" if there else "the task has none"
         raise UserError("bad-benchmark", f"there is no benchmark {asked.benchmark}: {words}")
 
 
@@ -132,7 +132,7 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
     if board is None:
         raise LookupError(f"board {earlier.board} of submission {earlier.id} is not there")
     if board.is_hidden:
-        words = "this was a request to the evaluation server; send it there once more"
+        words = "this was a request to the evaluation server; send it there again"
         raise UserError("on-no-board", words)
     source = await store.submissions.source(earlier.id)
     return await submit(

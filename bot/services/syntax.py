@@ -28,11 +28,13 @@ async def check_syntax(store: Store, source: str, gpus: Iterable[str]) -> str:
         return ""
     pythons = await _pythons(store, frozenset(gpus))
     if pythons and max(pythons) <= HERE:
-        raise UserError("syntax-error", f"the file is no valid Python: {fault}; mend it there")
+        raise UserError(
+            "syntax-error", f"the file is not valid Python: {fault}; fix it and submit again"
+        )
     here = ".".join(map(str, HERE))
     return (
-        f"this may be no valid Python: {fault}. Python {here} says so, and the runner's may be "
-        "newer, so it is judged all the same"
+        f"this may not be valid Python: {fault}. Python {here} rejects it, but the runner may "
+        "have a newer version, so it is judged anyway"
     )
 
 

@@ -45,7 +45,7 @@ async def create_token(
 ) -> NewToken:
     """Create a token; UserError if the person has too many or may not have this scope."""
     if scope is TokenScope.ADMIN and not (await store.rights.of(person)).is_admin:
-        raise UserError("not-allowed", "only an admin has tokens of scope admin; ask one")
+        raise UserError("not-allowed", "only admins can have tokens with scope admin; ask an admin")
     secret = PREFIX + secrets.token_urlsafe(32)
     name = " ".join(label.split())[:_LONGEST_LABEL] or "token"
     async with store.transaction() as tx:
@@ -66,8 +66,8 @@ async def create_token_for_caller(
 ) -> NewToken:
     """Create a token for a caller who has one; it has no more rights and no longer lifetime."""
     if SCOPES.index(scope) > SCOPES.index(asks.scope):
-        words = f"a token of scope {asks.scope.word} makes none of scope {scope.word}"
-        raise UserError("not-allowed", f"{words}; ask with one that may do as much")
+        words = f"a token with scope {asks.scope.word} cannot create one with scope {scope.word}"
+        raise UserError("not-allowed", f"{words}; use a token with at least that scope")
     until = clock.now() + lifetime
     if asks.until is not None and until > asks.until:
         until = asks.until
@@ -85,8 +85,8 @@ async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
     if token is None or person is None:
         raise UserError(
             "bad-token",
-            "this token is unknown, expired or revoked; make one: /profile link on Discord, or "
-            "`podium token create --person NAME` at the machine",
+            "this token is unknown, expired or revoked; create one with `/profile link` on "
+            "Discord, or with `podium token create --person NAME` on the machine that runs Podium",
         )
     return await caller_for(store, person, token.scope, until=token.expires_at)
 
@@ -102,7 +102,9 @@ async def caller_for(
 async def revoke_token(store: Store, person: PersonId, token: TokenId) -> None:
     """End one of a person's tokens."""
     if not await store.tokens.revoke(person, token):
-        raise UserError("unknown-token", f"you have no token {token}; /profile tokens lists them")
+        raise UserError(
+            "unknown-token", f"you have no token {token}; list your tokens with `/profile tokens`"
+        )
 
 
 LOCAL = "local"
@@ -168,7 +170,7 @@ async def _person(store: Store, name: str) -> Person:
     if ":" in name:
         return await _known(store, name)
     if not name.isprintable() or not 1 <= len(name.strip()) <= _LONGEST_NAME:
-        raise UserError("bad-name", f"a name has 1 to {_LONGEST_NAME} printable characters")
+        raise UserError("bad-name", f"a name must have 1 to {_LONGEST_NAME} printable characters")
     return await store.people.ensure(f"{LOCAL}:{name.strip()}", name.strip())
 
 
@@ -178,6 +180,6 @@ async def _known(store: Store, name: str) -> Person:
     if found is None:
         raise UserError(
             "unknown-person",
-            f"nobody named {name!r} has an account here; check the name, such as ada or discord:17",
+            f"no account named {name!r}; check the name, such as ada or discord:17",
         )
     return found

@@ -213,7 +213,7 @@ async def test_a_board_is_made_from_a_zip_and_its_check_is_followed(
     await chosen.set_input_files(bad)  # type: ignore[arg-type]
     await expect(page.get_by_text("This zip cannot be used.")).to_be_visible()
     await chosen.set_input_files(file)  # type: ignore[arg-type]
-    await expect(page.get_by_text("1 right and 1 wrong solution")).to_be_visible()
+    await expect(page.get_by_text("1 correct and 1 wrong solution")).to_be_visible()
     await page.get_by_label("CPU").check()
     await page.get_by_label("Name").fill("doubling")
     await page.get_by_role("button", name="Check and publish").click()

@@ -131,8 +131,8 @@ def test_a_shared_database_is_left_to_its_workers(served: Podium) -> None:
 def test_a_podium_without_a_runner_leaves_the_judging_to_a_worker() -> None:
     with fresh("none") as bot, running(bot):
         refused = bot("task", "publish", IDENTITY, "--gpu", "CPU")
-        assert "no runner is here" in refusal(refused, 2)
-        assert "no runner is here" in refusal(bot("task", "check", IDENTITY), 2)
+        assert "no runner is available" in refusal(refused, 2)
+        assert "no runner is available" in refusal(bot("task", "check", IDENTITY), 2)
         assert bot("task", "publish", IDENTITY, "--unchecked", "--gpu", "CPU").returncode == 0
         url = json.loads((bot.folder / "data/postgres/address.json").read_text("utf-8"))["dsn"]
         worker = Podium(bot.folder, DATABASE_URL=url, PODIUM_DATA_DIR=str(bot.folder / "worker"))
@@ -238,7 +238,7 @@ def test_a_server_that_cannot_be_reached_is_our_fault_and_shows_no_token(podium:
 
 @pytest.mark.slow
 def test_a_machine_elsewhere_gets_a_token_that_is_listed_and_ended(podium: Podium) -> None:
-    assert "no machine has one" in podium("token", "list").stdout
+    assert "there are no worker tokens" in podium("token", "list").stdout
     made = podium("token", "create", "--worker", "box", "--days", "30")
     assert made.returncode == 0, made.stderr
     assert re.fullmatch(r"podium_worker_[\w-]{40,}\n", made.stdout)
@@ -249,7 +249,7 @@ def test_a_machine_elsewhere_gets_a_token_that_is_listed_and_ended(podium: Podiu
     assert made.stdout.strip() not in podium("token", "list").stdout
     assert podium("token", "revoke", "box").stdout == "the token of worker box is revoked\n"
     assert podium("token", "revoke", "box").returncode == 2
-    assert "no worker lives" in podium("runners").stdout
+    assert "no connected worker" in podium("runners").stdout
     assert json.loads(podium("runners", "--json").stdout) == []
 
 

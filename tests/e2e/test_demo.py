@@ -64,7 +64,7 @@ def test_a_board_of_somebody_else_s_is_left_alone(folder: Path) -> None:
     assert demo.returncode == 2
     assert "'demo-matmul' already exists and is not the demo's" in demo.stderr
     assert _podium(folder, "demo", "--remove").stdout.startswith("no demo found")
-    assert "nobody is ranked yet" in _podium(folder, "show", "demo-matmul").stdout
+    assert "no ranked submissions yet" in _podium(folder, "show", "demo-matmul").stdout
 
 
 def test_a_folder_without_tasks_is_refused(folder: Path) -> None:

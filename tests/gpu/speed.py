@@ -217,7 +217,7 @@ def sustained(
 
 
 def rates() -> list[str]:
-    """The table of what this GPU achieves; makes a CUDA context, so nothing is judged after it."""
+    """The table of what this GPU achieves; makes a CUDA context, so nothing to rejudge after it."""
     found, model = measured_rates(), torch.cuda.get_device_name()
     card = GPU_TYPES.get(type_of_model(model))
     peak = card and card.peak

@@ -150,7 +150,7 @@ def _walk(browser: httpx.Client, link: str, stranger: Stranger) -> None:
     with httpx.Client(base_url=address) as another:
         late = another.post("/sign-in/link", **form)  # type: ignore[arg-type]
         assert late.status_code in {400, 403}
-        assert "used already" in late.text
+        assert "already used" in late.text
     logs = [path.read_text() for path in stranger.data.glob("podium.log*")]
     assert logs
     assert not [log for log in logs if key in log]

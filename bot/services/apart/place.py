@@ -36,7 +36,7 @@ class TooHardError(UserError):
     def __init__(self, limit_s: float) -> None:
         super().__init__(
             "too-hard",
-            f"this takes more than {limit_s:g} s or {MEMORY >> 20} MB to be read; make it smaller, "
+            f"reading this takes more than {limit_s:g} s or {MEMORY >> 20} MB; make it smaller, "
             "and compute long tables and texts where they are used",
         )
 
@@ -74,7 +74,9 @@ class Apart:
             async with asyncio.timeout(self.patience_s):
                 return await asyncio.wrap_future(waiting)
         except TimeoutError as error:
-            raise BusyError("too much is being read at the same time") from error
+            raise BusyError(
+                "too many files are being read at the same time; try again in a moment"
+            ) from error
 
     def _done(self, function: Callable[..., Read], arguments: tuple[object, ...]) -> Read:
         """Run the call; in the thread that has the process to itself."""

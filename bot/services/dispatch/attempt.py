@@ -95,7 +95,7 @@ class Attempt:
         except Exception:  # noqa: BLE001  a bug in one job must not stop the others
             incident = secrets.token_hex(4)
             _log.exception("bug in a job", action="job-bug", incident=incident)
-            await self._give_up(GiveUpReason.FAILED, f"an error of ours, incident {incident}")
+            await self._give_up(GiveUpReason.FAILED, f"internal error, incident {incident}")
 
     async def _store_outcome(self, work: asyncio.Task[Evaluation]) -> None:
         if not work.done() or work.cancelled():

@@ -220,7 +220,7 @@ class Execution:
                 return await runner.wait(call, feed.put)
         except TimeoutError as error:
             raise RunnerError(
-                f"runner {runner.name} gave no answer within {limit_s:.0f} s"
+                f"runner {runner.name} did not answer within {limit_s:.0f} s"
             ) from error
 
     async def _tell(self, progress: Progress) -> None:

@@ -147,4 +147,4 @@ class RunnerPool:
             return RunnerError(f"away: runner {', '.join(away)}")
         offers = [offer for name, offer in self._offers.items() if name in its]
         lacks = least_missing(offers, task, gpu)
-        return CannotServeError(f"no runner can serve this task: missing {', '.join(lacks)}")
+        return CannotServeError(f"no runner can run this task: missing {', '.join(lacks)}")

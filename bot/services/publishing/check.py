@@ -27,9 +27,13 @@ ROUNDS = RoundPolicy(looks=(2,), samples=3)
 
 _MESSAGE_MAX = 400
 _TIGHTEN = {
-    TaskFormat.KERNEL: "tighten the tolerance of check_implementation, or add a test whose right "
-    "answer is not constant",
-    TaskFormat.KERNELBENCH: "the Model's answer is nearly constant, so nothing can be ranked by it",
+    TaskFormat.KERNEL: (
+        "tighten the tolerance of check_implementation, or add a test whose correct answer is "
+        "not constant"
+    ),
+    TaskFormat.KERNELBENCH: (
+        "the Model's answer is nearly constant, so it cannot be used for a ranking"
+    ),
 }
 
 Watch: TypeAlias = Callable[[CheckStep], None]
@@ -74,8 +78,8 @@ async def check_on(
     if not runners:
         raise UserError(
             "no-runner",
-            f"{task.name}: no runner is here to run its solutions; check and publish it with "
-            "`podium task` beside a worker",
+            f"{task.name}: no runner is available to run its solutions; check and publish it "
+            "with `podium task` on a machine with a worker",
         )
     offers = [await runner.capabilities() for runner in runners]
     reports = []
@@ -100,7 +104,7 @@ async def check_task(
     capabilities = await runner.capabilities()
     lacks = missing(capabilities, task, gpu)
     if lacks:
-        obstacle = f"missing {', '.join(lacks)}; check it beside a runner that has it"
+        obstacle = f"missing {', '.join(lacks)}; check it on a machine with a runner that has it"
         return TaskReport(task.name, gpu, static, obstacle)
     bench = _Bench(runner, task, gpu, board or task.name)
     executed = await _together(gpu, tuple(_steps(bench, shipped, capabilities)), watch)
@@ -166,9 +170,9 @@ async def _check_solution(
     bench: _Bench, solution: Solution, lacks: tuple[str, ...], tell: ProgressSink
 ) -> Finding:
     if lacks:
-        words = f"skipped: it needs {', '.join(lacks)}, not to be had on {bench.gpu} here"
+        words = f"skipped: it needs {', '.join(lacks)}, not available on {bench.gpu} here"
         return Finding(
-            Level.INFO, solution.name, f"{words}; a check beside a runner with it runs it"
+            Level.INFO, solution.name, f"{words}; check it on a machine with a runner that has it"
         )
     evaluation = await _evaluate(bench, solution.source, Mode.RANKED, tell)
     if evaluation.verdict is solution.expect:
@@ -176,7 +180,7 @@ async def _check_solution(
     return Finding(
         Level.ERROR,
         solution.name,
-        f"got {_spell(evaluation)}; {solution.expect.value} is expected",
+        f"got {_spell(evaluation)}, expected {solution.expect.value}",
     )
 
 
@@ -187,15 +191,15 @@ async def _check_template(
     try:
         source, expected = _taken_in(bench, template), template.expected
     except UserError as error:
-        return Finding(Level.ERROR, file, f"no leaderboard takes the template: {error.message}")
+        return Finding(Level.ERROR, file, f"the template would be rejected: {error.message}")
     evaluation = await _evaluate(bench, source, Mode.RANKED, tell)
     verdict = evaluation.verdict
     if verdict in expected:
-        stub = "" if verdict is Verdict.PASSED else ", as is expected of this stub"
-        return Finding(Level.INFO, file, f"the template is taken in: {verdict.value}{stub}")
-    words = f"the template got {_spell(evaluation)}; {_either(expected)} is expected"
+        stub = "" if verdict is Verdict.PASSED else ", as expected of this stub"
+        return Finding(Level.INFO, file, f"the template is accepted: {verdict.value}{stub}")
+    words = f"the template got {_spell(evaluation)}, expected {_either(expected)}"
     if expected == {Verdict.PASSED} and verdict in UNWRITTEN:
-        words += f"; a stub says so in its heading: {template.marker} expect {verdict.value}"
+        words += f"; if it is a stub, add to its header: {template.marker} expect {verdict.value}"
     return Finding(Level.ERROR, file, words)
 
 
@@ -217,9 +221,9 @@ async def _check_benchmarks(bench: _Bench, solution: Solution, tell: ProgressSin
     evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK, tell)
     if evaluation.verdict is Verdict.PASSED:
         return Finding(
-            Level.INFO, solution.name, "passes every benchmark, also those not ranked by"
+            Level.INFO, solution.name, "passes every benchmark, including the unranked ones"
         )
-    words = f"in benchmark mode got {_spell(evaluation)}; passed is expected"
+    words = f"in benchmark mode got {_spell(evaluation)}, expected passed"
     return Finding(Level.ERROR, solution.name, words)
 
 
@@ -229,7 +233,7 @@ async def _check_degenerate(
     source = degenerate_source(solution.source, answer, bench.task.format)
     evaluation = await _evaluate(bench, source, Mode.TEST, tell)
     if evaluation.verdict is Verdict.WRONG_ANSWER:
-        return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is refused")
+        return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
     if evaluation.verdict is Verdict.PASSED:
         message = f"an answer of {answer} passes every test; {_TIGHTEN[bench.task.format]}"
         return Finding(Level.ERROR, TASK_FILE, message)

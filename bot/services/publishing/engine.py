@@ -178,8 +178,8 @@ class _Run:
         if release.tries > MOST_TRIES:
             raise UserError(
                 "given-up",
-                f"the check was begun {MOST_TRIES} times, and each time the bot ended with it; "
-                "nothing was published; ask whoever runs the bot",
+                f"the check was started {MOST_TRIES} times, and the bot stopped each time; "
+                "nothing was published; contact the person who runs the bot",
             )
         bundle, parsed = await read_upload(release.zip, request)
         interrupted = None

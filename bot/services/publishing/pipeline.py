@@ -103,6 +103,6 @@ def _require_run(reports: Sequence[TaskReport], name: str) -> None:
     if not any(report.dry_run for report in reports):
         raise UserError(
             "not-dry-run",
-            f"{name}: its solutions could not be run: {reports[0].obstacle}, or open the "
-            "leaderboard unchecked (podium task publish --unchecked); nothing was published",
+            f"{name}: its solutions could not be run: {reports[0].obstacle}, or skip the check "
+            "with `podium task publish --unchecked`; nothing was published",
         )

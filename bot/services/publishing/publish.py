@@ -51,7 +51,7 @@ async def validate_publish(
     if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
             "not-yours",
-            f"leaderboard {board.name!r} belongs to somebody else; choose another name",
+            f"leaderboard {board.name!r} belongs to another person; choose another name",
         )
     _require_base(request, name, board)
     return board
@@ -62,11 +62,11 @@ def _require_base(request: PublishRequest, name: str, board: Board | None) -> No
     if request.onto is None:
         return
     if board is None and request.onto != NO_BOARD:
-        raise UserError("board-gone", f"leaderboard {name!r} was deleted meanwhile")
+        raise UserError("board-gone", f"leaderboard {name!r} was deleted in the meantime")
     if board is not None and request.onto == NO_BOARD:
         raise UserError(
             "board-exists",
-            f"there is a leaderboard {board.name!r} already; update it, or choose another name",
+            f"leaderboard {board.name!r} already exists; update it, or choose another name",
         )
     if board is not None and request.onto != board.task_version:
         raise board_moved(board.name)
@@ -83,17 +83,19 @@ def _require_name(name: str) -> None:
     if not _BOARD.fullmatch(name):
         raise UserError(
             "bad-board-name",
-            f"{name!r} is no name for a leaderboard; use letters, digits, '-', '_' "
-            "and '.', at most 64, not digits alone, as in 'vector-add'",
+            f"{name!r} is not a valid leaderboard name; use at most 64 letters, digits, '-', '_' "
+            "and '.', not only digits, as in 'vector-add'",
         )
 
 
 def _require_gpus(board_name: str, task: TaskDefinition, gpus: Sequence[str]) -> None:
     if not gpus:
-        raise UserError("no-gpu", f"name the GPU types of leaderboard {board_name!r}, such as H100")
+        raise UserError(
+            "no-gpu", f"choose the GPU types of leaderboard {board_name!r}, such as H100"
+        )
     for gpu in gpus:
         if not GPU_NAME.fullmatch(gpu):
-            raise UserError("bad-gpu", f"{gpu!r} is no GPU type; write one such as H100 or CPU")
+            raise UserError("bad-gpu", f"{gpu!r} is not a GPU type; write one such as H100 or CPU")
         if not has_device(task, gpu):
             raise UserError(
                 "bad-gpu",
@@ -106,7 +108,7 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
     if request.deadline is None:
         return
     if request.endless:
-        raise UserError("bad-deadline", "give a deadline or ask for none, not both")
+        raise UserError("bad-deadline", "set a deadline or remove it, not both")
     stays = board is not None and board.deadline == request.deadline
     if request.deadline <= now and not stays:
         raise UserError("bad-deadline", "the deadline is in the past; choose a later one")

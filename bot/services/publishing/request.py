@@ -110,6 +110,6 @@ def no_gpu(task: TaskDefinition) -> UserError:
     """Return the error for a task that no known GPU type fits."""
     return UserError(
         "no-gpu",
-        f"no worker lives that has a GPU type for this task (device {task.device}), and "
-        "task.yml names none; start a worker, or name GPU types by the option gpus",
+        f"no connected worker has a GPU type for this task (device {task.device}), and task.yml "
+        "names none; start a worker, or choose GPU types with the option gpus",
     )

@@ -111,14 +111,17 @@ def outcome_of_error(name: str, error: Exception) -> PublicationOutcome:
     """Return the outcome of a publication of this board's name that failed with an error."""
     match error:
         case UnsoundTaskError(report=report):
-            title = f"{report.task} on {report.gpu}: to be mended"
+            title = f"{report.task} on {report.gpu}: errors to fix"
             return PublicationOutcome(
                 title=title, report=report, code=error.code, reason=error.message
             )
         case UserError():
             message, code, reason = error.message, error.code, error.message
         case RunnerError():
-            message = f"Our fault, not the task's: {error}. Nothing was published; try again."
+            message = (
+                f"Internal error: {error}. Your task is not at fault. Nothing was published; try "
+                "again."
+            )
             code, reason = RUNNER, str(error)
         case _:
             message = reason = _bug(error)

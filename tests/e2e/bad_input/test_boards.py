@@ -64,13 +64,13 @@ async def _close(dsn: str) -> None:
     ("arguments", "words"),
     [
         (("show", "identiy"), "no board named 'identiy'; did you mean identity?"),
-        (("show", "999"), "there is no submission 999; your history lists the ones you made"),
+        (("show", "999"), "there is no submission 999; look up the number in your history"),
         (("cancel", "999"), "there is no submission 999"),
         (("show", "identity", "--gpu", "L4"), "no gpu named 'L4'; available: CPU"),
-        (("task", "publish", IDENTITY, "--name", "two words"), "is no name for a leaderboard"),
+        (("task", "publish", IDENTITY, "--name", "two words"), "is not a valid leaderboard name"),
         (("task", "publish", IDENTITY, "--deadline", "2020-01-01"), "the deadline is in the past"),
         (("task", "publish", IDENTITY, "--deadline", "soon"), "write YYYY-MM-DD[ HH:MM][ zone]"),
-        (("task", "publish", IDENTITY, "--as", "eve"), "belongs to somebody else; choose another"),
+        (("task", "publish", IDENTITY, "--as", "eve"), "belongs to another person; choose another"),
     ],
 )
 def test_a_request_for_what_is_not_there(

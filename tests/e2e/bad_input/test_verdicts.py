@@ -45,4 +45,4 @@ def test_a_syntax_error_is_refused_at_once_with_its_line(hall: Podium) -> None:
     kernel = hall.file("bad.py", f"import torch\n\n{KERNEL}    return (\n")
     answer = hall("submit", kernel, "--leaderboard", "identity", "--mode", "test")
     assert answer.returncode == 2
-    assert "no valid Python: '(' was never closed (line 4)" in answer.stderr
+    assert "not valid Python: '(' was never closed (line 4)" in answer.stderr

@@ -91,7 +91,7 @@ async def test_the_second_version_is_told_apart_and_can_be_judged_again(stage: S
     answer = await stage.carol.click(question, "Judge again")
     assert "1 submission is judged by task version 2" in (await answer.final()).text
     twice = await stage.carol.click(question, "Judge again")
-    assert "nothing is judged" in (await twice.final()).text
+    assert "nothing to rejudge" in (await twice.final()).text
     stage.server.assert_clean()
 
 
@@ -154,7 +154,7 @@ async def test_a_board_goes_only_when_its_name_is_typed(stage: Scene) -> None:
     listed = await stage.bob.slash("leaderboard list")
     assert "adding" not in (await listed.final()).text
     other = await stage.bob.slash("leaderboard delete", leaderboard_name="identity")
-    assert "belongs to somebody else" in other.message.text
+    assert "belongs to another person" in other.message.text
     stage.server.assert_clean()
 
 

@@ -58,7 +58,7 @@ async def test_a_board_is_paused_by_itself(stage: Scene) -> None:
     pause = {"leaderboard_name": "identity", "reason": "a new task"}
     assert "to identity are paused" in await said(stage.carol, "admin pause", **pause)
     refused = await (await stage.submit(stage.bob)).final()
-    assert refused.text == "leaderboard 'identity' takes none at the moment: a new task"
+    assert refused.text == "leaderboard 'identity' is paused: a new task"
     resume = {"leaderboard_name": "identity"}
     assert "are accepted again" in await said(stage.carol, "admin resume", **resume)
     assert "is not paused" in await said(stage.carol, "admin resume", **resume)
@@ -191,7 +191,7 @@ async def test_two_submissions_are_compared_by_time_and_by_source_where_both_may
     assert beside[0].split() == ["#", "fake:", "time_us=9", "|", "#", "fake:", "time_us=3"]
     assert any(line.split("> ")[-1] == "# 7 ``` @everyone" for line in beside)
     both: dict[str, Value] = {"first": first, "second": second}
-    assert "is somebody else's" in await said(stage.bob, "submission compare", **both)
+    assert "belongs to another person" in await said(stage.bob, "submission compare", **both)
     update: dict[str, Value] = {"leaderboard_name": "identity", "sources": "always"}
     await said(stage.carol, "leaderboard update", **update)
     assert "3.00x faster" in await said(stage.bob, "submission compare", **both)

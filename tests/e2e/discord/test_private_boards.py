@@ -79,7 +79,7 @@ async def test_an_invited_person_competes_and_the_channel_hears_nothing(stage: S
 
 async def test_only_the_creator_and_admins_invite(stage: Scene) -> None:
     told = await _said(stage.bob, "leaderboard invite", who=stage.alice)
-    assert "belongs to somebody else" in told
+    assert "belongs to another person" in told
     told = await _said(stage.alice, "leaderboard invite", who=stage.alice)
     assert "no board named" in told
     stage.server.assert_clean()
@@ -101,7 +101,7 @@ async def test_a_role_opens_the_board_also_in_direct_messages_until_it_is_taken_
     assert f"<@&{team.id}>" not in told
     assert "There are no boards yet" in await _listed(stage.alice)
     told = await _said(stage.carol, "leaderboard uninvite", who=team)
-    assert "none of these was invited" in told
+    assert "none of these accounts and roles was invited" in told
     stage.server.assert_clean(allowing=(UNKNOWN_MEMBER,))
     stage.server.forget()
     stage.server.forget()
@@ -146,9 +146,9 @@ async def test_the_creator_says_who_reads_sources(stage: Scene) -> None:
         answer = await (await stage.alice.slash("submission source", id=number)).final()
         return answer.files[0].data.decode() if answer.files else answer.text
 
-    assert "its board never closes" in await read()
+    assert "the leaderboard has no deadline" in await read()
     await _said(stage.carol, "leaderboard update", sources="always")
     assert "custom_kernel" in await read()
     await _said(stage.carol, "leaderboard update", sources="never")
-    assert "shows nobody's source" in await read()
+    assert "never shows sources" in await read()
     stage.server.assert_clean()

@@ -173,7 +173,7 @@ async def test_of_two_creators_of_one_name_one_gets_it(stage: Scene) -> None:
             lambda message: any(
                 # Who loses is told by the rule that saw it first: the name's, or the version's.
                 end in message.text
-                for end in ("is published", "somebody else", "already a board named 'wanted'")
+                for end in ("is published", "another person", "already a board named 'wanted'")
             ),
             thread,
             within=40,
@@ -225,7 +225,7 @@ async def test_a_board_that_is_deleted_while_it_is_updated_stays_deleted(stage: 
     assert "The board is deleted." in (await gone.final()).text
     with zipfile.ZipFile(io.BytesIO(stage.carol.dms[-1].files[0].data)) as kept:
         assert any(name.startswith("submissions/") for name in kept.namelist())
-    await stage.carol.sees("'fleeting' was deleted meanwhile", within=40)
+    await stage.carol.sees("'fleeting' was deleted in the meantime", within=40)
     assert "fleeting" not in await board_names(stage)
     stage.server.assert_clean()
 

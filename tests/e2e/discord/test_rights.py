@@ -27,7 +27,7 @@ async def test_a_stranger_who_invites_the_bot_is_nobody_s_admin(stage: Scene) ->
     run = await mallory.slash("admin pause", reason="mine now")
     assert "give no rights" in (await run.final()).text
     deleted = await mallory.slash("leaderboard delete", leaderboard_name="identity")
-    assert "belongs to somebody else" in deleted.message.text
+    assert "belongs to another person" in deleted.message.text
     stage.server.assert_clean()
 
 
@@ -59,9 +59,9 @@ async def test_one_s_own_submissions_are_rerun_compared_and_withdrawn(stage: Sce
     again = await stage.alice.slash("submission rerun", id=first, mode="test")
     assert f"Submission #{first} runs again as #" in (await again.final()).text
     gone = await stage.alice.slash("submission withdraw", id=second)
-    assert "removed from its board" in (await gone.final()).text
+    assert "removed from its leaderboard" in (await gone.final()).text
     other = await stage.bob.slash("submission withdraw", id=first)
-    assert "somebody else" in (await other.final()).text
+    assert "another person" in (await other.final()).text
     linked = await stage.alice.slash("profile link", label="laptop")
     assert "podium_" in (await linked.final()).text
     stage.server.assert_clean()
@@ -69,7 +69,7 @@ async def test_one_s_own_submissions_are_rerun_compared_and_withdrawn(stage: Sce
 
 async def test_who_is_an_admin_here_is_one_over_http_by_a_token_for_it(stage: Scene) -> None:
     refused = await stage.alice.slash("profile link", label="ci", scope="admin")
-    assert "only an admin" in (await refused.final()).text
+    assert "only admins" in (await refused.final()).text
     linked = await stage.carol.slash("profile link", label="ci", scope="admin")
     assert "podium_" in (await linked.final()).text
     listed = await stage.carol.slash("profile tokens")

@@ -103,7 +103,7 @@ async def test_several_gpu_types_are_shown_at_once(stage: Scene) -> None:
     await stage.alice.sees("identity on H100, CPU", within=10)
     assert "100.0 us" in page.text
     assert "110.0 us" not in page.text
-    assert "nobody is ranked yet" in page.text
+    assert "no ranked submissions yet" in page.text
     await stage.alice.select(page.select("H100 to CPU"), ["L4"])
     await stage.alice.sees("identity on L4", within=10)
     stage.server.assert_clean()
@@ -118,7 +118,7 @@ async def test_a_menu_leads_to_the_other_gpu_types(stage: Scene) -> None:
     (after,) = page.files
     assert after.data != before.data
     await stage.alice.select(page.select("H100 to CPU"), ["CPU"])
-    await stage.server.wait_for(lambda: "nobody is ranked yet" in page.text, 10)
+    await stage.server.wait_for(lambda: "no ranked submissions yet" in page.text, 10)
     assert page.files == []
     stage.server.assert_clean()
 
@@ -134,7 +134,7 @@ async def test_compare_gpus_has_a_table_and_a_plot(stage: Scene) -> None:
 async def test_show_personal_is_ones_own_way(stage: Scene) -> None:
     run = await stage.bob.slash("leaderboard show-personal", leaderboard_name="identity")
     found = await run.final()
-    assert "you are not ranked yet" in found.text
+    assert "you have no ranked submission yet" in found.text
     assert "wrong answer" in found.text
     await (await stage.submit(stage.bob, "time_us=7000", gpus="H100")).final()
     await stage.bob.sees("on H100: 7.000 ms", stage.submissions, within=30)

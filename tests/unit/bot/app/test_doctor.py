@@ -161,7 +161,7 @@ async def test_the_server_of_a_worker_is_asked_where_one_is_named(tmp_path: Path
         return WorkerConfig(worker="box:1", lease_s=30.0)
 
     async def refused() -> WorkerConfig:
-        raise UserError("bad-token", "it refuses the token; an admin makes one")
+        raise UserError("bad-token", "it refuses the token; an admin can create one")
 
     assert await examine_server(Settings(data_dir=tmp_path), refused) == ()
     settings = Settings(data_dir=tmp_path, worker_server="https://podium.test")
@@ -169,4 +169,4 @@ async def test_the_server_of_a_worker_is_asked_where_one_is_named(tmp_path: Path
     assert (found.found, found.detail) == (True, "https://podium.test, lease 30 s")
     (found,) = await examine_server(settings, refused)
     told = (found.found, found.optional, found.detail, found.remedy)
-    assert told == (False, False, "it refuses the token", "an admin makes one")
+    assert told == (False, False, "it refuses the token", "an admin can create one")

@@ -62,7 +62,7 @@ async def test_what_a_zip_holds_and_what_could_be_better_is_shown(place: Place) 
     given = answer(place)
     upload = await upload_of(attachment, PublishRequest(place.ada, "adding"), given)
     (shown,) = said(given)
-    assert "3 tests, 1 benchmark, 3 files, 1 right and 0 wrong solutions; ranked by last" in shown
+    assert "3 tests, 1 benchmark, 3 files, 1 correct and 0 wrong solutions; ranked by last" in shown
     assert "warning: there is no solution under solutions/wrong, so nothing shows" in shown
     assert (upload.task.name, upload.request.zip_name) == ("double", "x")
 
@@ -86,7 +86,9 @@ async def test_only_gpu_types_that_fit_the_task_are_offered(place: Place) -> Non
     assert await stored(place) == []
 
 
-@pytest.mark.parametrize(("name", "words"), [("two words", "no name"), ("vectoradd", "already")])
+@pytest.mark.parametrize(
+    ("name", "words"), [("two words", "not a valid"), ("vectoradd", "already")]
+)
 async def test_what_cannot_be_is_refused_before_anything_is_asked(
     place: Place, name: str, words: str
 ) -> None:

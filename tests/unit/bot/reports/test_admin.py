@@ -24,10 +24,10 @@ def test_counts_queue_days_and_verdicts_are_shown() -> None:
     tables = {block.title: block.rows for block in report.blocks if isinstance(block, Table)}
     assert tables == {
         "queue": (("CPU", "0", "0"), ("H100", "4", "1")),
-        "the last two weeks": (("2026-11-01", "8", "3"),),
+        "last two weeks": (("2026-11-01", "8", "3"),),
         "verdicts": (("passed", "6 (75%)"), ("crashed", "2 (25%)")),
-        "time on GPUs by board": (("sort", "CPU", "3", "2 h"), ("add", "H100", "3", "2 min")),
-        "time on GPUs by person": (
+        "GPU time by board": (("sort", "CPU", "3", "2 h"), ("add", "H100", "3", "2 min")),
+        "GPU time by person": (
             ("Bob", "CPU", "3", "2 h"),
             ("Ada", "H100", "2", "2 min"),
             ("Bob", "H100", "1", "30 s"),

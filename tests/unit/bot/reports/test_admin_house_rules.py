@@ -21,7 +21,7 @@ def test_each_kind_of_rule_has_its_table() -> None:
     rules = SubmissionRules(limits, "a move", {"sort": "soon"}, {"L4": "heat"}, ((eve, "forged"),))
     tables = [each for each in house_rules_report(rules).blocks if isinstance(each, Table)]
     assert [each.rows for each in tables] == [
-        (("every board", "every mode", "9", "60 min"), ("sort", "test", "1", "60 min")),
+        (("all boards", "all modes", "9", "60 min"), ("sort", "test", "1", "60 min")),
         (("all submissions", "a move"), ("board sort", "soon"), ("GPU type L4", "heat")),
         (("Eve", "discord:17", "forged"),),
     ]

@@ -38,8 +38,11 @@ def test_a_worker_that_missed_its_heartbeats_is_not_listed_as_living() -> None:
     living, silent = workers_report(workers, NOON).blocks
     assert isinstance(living, Table)
     assert isinstance(silent, Table)
-    assert (living.title, [row[0] for row in living.rows]) == ("living", ["box:2"])
-    assert (silent.title, [row[0] for row in silent.rows]) == ("silent: probably lost", ["box:1"])
+    assert (living.title, [row[0] for row in living.rows]) == ("connected", ["box:2"])
+    assert (silent.title, [row[0] for row in silent.rows]) == (
+        "no heartbeat, probably lost",
+        ["box:1"],
+    )
 
 
 def test_without_workers_it_says_what_to_start() -> None:

@@ -60,4 +60,4 @@ def test_what_is_not_all_is_shown_with_the_state(state: SubmissionState) -> None
 def test_nothing_submitted_is_said() -> None:
     blocks = history_report("ada", []).blocks
     assert isinstance(blocks[0], Text)
-    assert blocks[0].text == "nothing yet"
+    assert blocks[0].text == "no submissions yet"

@@ -25,10 +25,14 @@ def test_what_is_gained_on_the_reference_is_shown_where_it_is_known() -> None:
     report = personal_report(PersonalBoard(make_board(), (known, unknown), ()))
     table = report.blocks[0]
     assert isinstance(table, Table)
-    assert [each.name for each in table.columns][3:] == ["since first", "vs reference", "attempts"]
+    assert [each.name for each in table.columns][3:] == [
+        "vs your first",
+        "vs reference",
+        "attempts",
+    ]
     assert [row[3:] for row in table.rows] == [("1.00x", "3.2x", "1"), ("1.00x", "", "1")]
 
 
 def test_who_is_not_ranked_is_told_so() -> None:
     report = personal_report(PersonalBoard(make_board(), (), ()))
-    assert report.blocks == (Text("you are not ranked yet", Tone.QUIET),)
+    assert report.blocks == (Text("you have no ranked submission yet", Tone.QUIET),)

@@ -17,7 +17,7 @@ LOG = """size: 1024; seed: 2
 
 def test_each_kernel_has_its_occupancy_in_a_line() -> None:
     assert list(kernel_lines(LOG, 8)) == [
-        "add(float *, int): occupancy 58.19 % of at most 100 %, 57.99 % of the memory's bandwidth",
+        "add(float *, int): occupancy 58.19 % of at most 100 %, 57.99 % of the memory bandwidth",
         "void other<1>(T1): occupancy 1.56 %",
     ]
     assert list(kernel_lines(LOG, 1))[1:] == ["occupancy: and 1 more"]

@@ -65,7 +65,7 @@ def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> No
     entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
     leaderboard = _standings(entries=entries, speed_of_light_ns=9_000.0)
     table = _tables(leaderboard)["standings"]
-    assert table.columns[4].name == "of light"
+    assert table.columns[4].name == "of speed of light"
     assert [row[4] for row in table.rows] == ["90%", "45%"]
     (words,) = (block for block in standings_report(leaderboard).blocks if isinstance(block, Text))
     assert words.text.startswith("speed of light 9.00 us")
@@ -90,7 +90,7 @@ def test_who_is_slower_than_the_reference_sees_by_how_much() -> None:
 def test_why_there_is_no_time_of_the_reference_is_said_in_one_line() -> None:
     report = standings_report(_standings(reference_failure="crashed: exit 1\nTraceback"))
     assert report.blocks[0] == Text(
-        "reference: no time, crashed: exit 1; only you are told, as the creator", Tone.QUIET
+        "reference: no time (crashed: exit 1); only you, the creator, can see this", Tone.QUIET
     )
 
 
@@ -131,7 +131,7 @@ def test_a_long_reason_is_shortened_visibly() -> None:
 
 
 def test_an_empty_board_says_so() -> None:
-    assert standings_report(_standings()).blocks == (Text("nobody is ranked yet", Tone.QUIET),)
+    assert standings_report(_standings()).blocks == (Text("no ranked submissions yet", Tone.QUIET),)
 
 
 def test_the_deadline_and_a_later_task_version_are_named() -> None:
@@ -139,7 +139,7 @@ def test_the_deadline_and_a_later_task_version_are_named() -> None:
     report = standings_report(_standings(board=board, version=3, note="faster cases"))
     assert report.title == "vectoradd on CPU (task version 3)"
     assert report.blocks[:2] == (
-        Text("deadline 2026-11-01 12:00 UTC", Tone.QUIET),
+        Text("deadline: 2026-11-01 12:00 UTC", Tone.QUIET),
         Text("task version 3: faster cases", Tone.QUIET),
     )
 
@@ -168,7 +168,7 @@ def test_pages_hold_everyone_and_fit_into_a_message(pools: int, rows: list[int])
 
 def test_an_empty_board_has_one_page() -> None:
     (page,) = standings_pages(_standings())
-    assert page.blocks == (Text("nobody is ranked yet", Tone.QUIET),)
+    assert page.blocks == (Text("no ranked submissions yet", Tone.QUIET),)
 
 
 def test_the_pool_that_alone_times_ranked_runs_is_named() -> None:

@@ -30,7 +30,7 @@ FIRST = Placement(
         ),
         (
             replace(FIRST, is_best=False),
-            "29.14 us ± 0.06 on H100; the person's best there is faster",
+            "29.14 us ± 0.06 on H100; not this person's best time",
         ),
     ],
 )

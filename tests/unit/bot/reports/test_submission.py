@@ -67,8 +67,11 @@ def test_a_failed_evaluation_names_stage_message_and_case() -> None:
 @pytest.mark.parametrize(
     ("rounds", "words"),
     [
-        (((980.0,), (1_020.0,)), "left 2 of 5 rounds, so the slowest counts: 1.02 us"),
-        (((1_000.0,),), "left 1 of 5 rounds, so the upper end of its interval counts: 1.01 us"),
+        (((980.0,), (1_020.0,)), "allowed only 2 of 5 rounds, so the slowest counts: 1.02 us"),
+        (
+            ((1_000.0,),),
+            "allowed only 1 of 5 rounds, so the upper end of its interval counts: 1.01 us",
+        ),
     ],
 )
 def test_a_time_that_does_not_count_as_it_is_has_a_line_that_says_what_counts(
@@ -128,7 +131,7 @@ def test_a_machine_with_a_gpu_begins_with_it() -> None:
 def test_missing_layers_are_said_with_their_reasons() -> None:
     isolation = Isolation(outer="unshare", layers=("limits",), missing={"landlock": "old kernel"})
     assert isolation_line(isolation) == "sandbox: unshare; limits; missing: landlock: old kernel"
-    assert isolation_line(Isolation(outer="none")) == "sandbox: none; no layer"
+    assert isolation_line(Isolation(outer="none")) == "sandbox: none; no isolation layer"
 
 
 def test_raw_runs_and_costs_are_told_at_a_glance() -> None:
@@ -138,10 +141,10 @@ def test_raw_runs_and_costs_are_told_at_a_glance() -> None:
     alone = make_evaluation(cases=(timed,))
     words = _texts(evaluation_report(alone))
     (runs,) = [each for each in words if " runs, " in each]
-    assert runs.endswith("5 runs, 28.0 us to 31.0 us; medians of the rounds: 30.0 us, 28.8 us")
+    assert runs.endswith("5 runs, 28.0 us to 31.0 us; median per round: 30.0 us, 28.8 us")
     assert "GPU seconds" not in words[0]
     several = alone.model_copy(update={"gpus": 4, "wall_s": 2.0})
-    assert _texts(evaluation_report(several))[0].endswith("2.0 s in all, 8.0 GPU seconds")
+    assert _texts(evaluation_report(several))[0].endswith("2.0 s in total, 8.0 GPU seconds")
 
 
 def test_a_profile_tells_the_occupancy_of_its_kernels_and_no_other_mode_does() -> None:

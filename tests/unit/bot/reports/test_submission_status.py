@@ -49,26 +49,29 @@ def test_files_come_after_everything_else() -> None:
     ("status", "words"),
     [
         (JobStatus(_job(JobState.QUEUED)), "H100: queued"),
-        (JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, None)), "H100: queued, place 3"),
+        (
+            JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, None)),
+            "H100: queued, position 3",
+        ),
         (
             JobStatus(_job(JobState.QUEUED), place=QueuePosition(1, None, running=2)),
-            "H100: queued, place 1, 2 running now",
+            "H100: queued, position 1, 2 running now",
         ),
         (
             JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, 42.0, "a new driver")),
-            "H100: queued, place 3; H100 is paused: a new driver",
+            "H100: queued, position 3; H100 is paused: a new driver",
         ),
         (
             JobStatus(_job(JobState.QUEUED), place=QueuePosition(3, 42.0)),
-            "H100: queued, place 3, about 42 s",
+            "H100: queued, position 3, about 42 s",
         ),
         (
             JobStatus(_job(JobState.QUEUED), place=QueuePosition(6, 0.4)),
-            "H100: queued, place 6, under 1 s",
+            "H100: queued, position 6, under 1 s",
         ),
         (
             JobStatus(_job(JobState.QUEUED, "lost")),
-            "H100: queued; try 2 of 3 failed, our fault: lost",
+            "H100: queued; attempt 2 of 3 failed with an internal error: lost",
         ),
         (JobStatus(_job(JobState.RUNNING)), "H100: starting"),
         (JobStatus(_job(JobState.RUNNING), "build"), "H100: build"),
@@ -77,7 +80,10 @@ def test_files_come_after_everything_else() -> None:
         (JobStatus(_job(JobState.CANCELLED)), "H100: cancelled"),
         (
             JobStatus(_job(JobState.FAILED, "no machine")),
-            "H100: given up after 2 of 3 tries; our fault, not the submission's: no machine",
+            (
+                "H100: internal error after 2 of 3 attempts; your submission is not at fault. "
+                "Reason: no machine"
+            ),
         ),
         (JobStatus(_job(JobState.SUCCEEDED), evaluation=make_evaluation()), "H100: passed"),
     ],

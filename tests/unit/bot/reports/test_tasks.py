@@ -55,7 +55,7 @@ def test_cases_fields_and_files_have_a_row_each_and_a_difference() -> None:
 def test_texts_which_differ_in_their_line_ends_alone_have_a_row() -> None:
     before, after = make_task(files={"a.py": "x\n"}), make_task(files={"a.py": "x\r\n"})
     found = change_report(BOARD, before, after, gpus=BOARD.gpus, deadline=BOARD.deadline)
-    assert rows(found) == {"a.py": ("1 lines", "+0 -0 lines (line ends)")}
+    assert rows(found) == {"a.py": ("1 lines", "+0 -0 lines (line endings)")}
 
 
 def test_a_removed_file_and_a_long_value_are_told() -> None:
@@ -64,7 +64,7 @@ def test_a_removed_file_and_a_long_value_are_told() -> None:
     found = change_report(BOARD, before, after, gpus=BOARD.gpus, deadline=BOARD.deadline)
     told = rows(found)
     assert told["old.py"] == ("1 lines", "removed")
-    assert told["libraries"] == ("[]", "see the difference")
+    assert told["libraries"] == ("[]", "see the diff")
     assert "a" * 70 in task_difference(before, after)
 
 

@@ -13,8 +13,8 @@ FAULT = Finding(Level.ERROR, "task.yml", "no answer")
 @pytest.mark.parametrize(
     ("findings", "obstacle", "title"),
     [
-        ((HINT,), "", "add on H100: sound"),
-        ((HINT, FAULT), "", "add on H100: to be mended"),
+        ((HINT,), "", "add on H100: ready to publish"),
+        ((HINT, FAULT), "", "add on H100: errors to fix"),
         ((HINT,), "missing GPU type H100", "add on H100: well-formed, but not run"),
     ],
 )

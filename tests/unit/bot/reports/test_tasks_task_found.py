@@ -11,7 +11,7 @@ def test_it_counts_what_a_bundle_holds_and_warns_of_what_could_be_better() -> No
     report = found_report(bundle, read_task(bundle))
     assert report.title == "Task double"
     first, *_ = [each.text for each in report.blocks if isinstance(each, Text)]
-    assert "1 right and 1 wrong solution" in first
+    assert "1 correct and 1 wrong solution" in first
     none_wrong = {name: data for name, data in files.items() if "wrong" not in name}
     bundle = TaskBundle(none_wrong, "", "double")
     words = [each.text for each in found_report(bundle, read_task(bundle)).blocks]  # type: ignore[union-attr]

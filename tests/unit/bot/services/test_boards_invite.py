@@ -24,7 +24,7 @@ async def test_guests_come_and_go_and_both_is_recorded(place: Place) -> None:
 
 async def test_only_the_creator_and_admins_invite(place: Place) -> None:
     bob = await place.person("bob")
-    with pytest.raises(UserError, match="somebody else"):
+    with pytest.raises(UserError, match="another person"):
         await invite(place.store, Viewer(bob), to(PERSON))
     after = await invite(place.store, Viewer(bob, sees_all=True), to(PERSON))
     assert after.access.guests == {PERSON}

@@ -81,7 +81,7 @@ async def test_too_many_lines_are_not_compared(place: Place) -> None:
 async def test_who_may_not_see_a_source_may_not_compare_it(place: Place) -> None:
     own = await place.submit()
     other = await place.submit(await place.person("bob"))
-    with pytest.raises(UserError, match="somebody else"):
+    with pytest.raises(UserError, match="another person"):
         await compare(place.store, place.clock, Viewer(place.ada), first=own.id, second=other.id)
 
 

@@ -45,7 +45,9 @@ async def test_who_is_on_no_board_that_one_sees_does_not_exist(place: Place) -> 
     for looked_for in (bo, cy, PersonId(999)):
         with pytest.raises(UserError) as caught:
             await person_profile(place.store, ANYBODY, looked_for)
-        assert caught.value.message == f"there is no person {looked_for} on these leaderboards"
+        assert (
+            caught.value.message == f"person {looked_for} has no submissions on these leaderboards"
+        )
     assert (await person_profile(place.store, Viewer(place.ada), bo)).places
     assert (await person_profile(place.store, Viewer(bo), bo)).places == ()
 
@@ -58,5 +60,5 @@ async def test_what_the_house_has_judged_is_for_the_boards_creator(place: Place)
     house = (await place.store.people.ensure(HOUSE, "Podium")).id
     told = await person_profile(place.store, Viewer(place.ada), house)
     assert [each.board_name for each in told.past] == ["sort"]
-    with pytest.raises(UserError, match="no person"):
+    with pytest.raises(UserError, match="has no submissions on"):
         await person_profile(place.store, ANYBODY, house)

@@ -23,7 +23,7 @@ async def test_what_is_there_is_found(place: Place) -> None:
 async def test_what_is_not_there_is_refused_with_what_to_do(place: Place) -> None:
     with pytest.raises(UserError, match="did you mean vectoradd") as board:
         await find_board(place.store, Viewer(place.ada), "vectorad")
-    with pytest.raises(UserError, match="your history lists") as submission:
+    with pytest.raises(UserError, match="look up the number") as submission:
         await find_submission(place.store, SubmissionId(99))
     assert (board.value.code, submission.value.code) == ("unknown-board", "unknown-submission")
 
@@ -60,13 +60,13 @@ async def test_on_a_hidden_board_there_are_none_but_one_s_own_submissions(place:
         assert refusal.value.code == "unknown-submission"
     await place.store.boards.invite(place.board.id, frozenset({"local:bob"}))
     assert await visible_submission(place.store, bob, other.id) == other
-    with pytest.raises(UserError, match="somebody else"):
+    with pytest.raises(UserError, match="another person"):
         await own_submission(place.store, bob, other.id)
 
 
 async def test_only_the_creator_and_admins_have_a_board(place: Place) -> None:
     bob = await place.person("bob")
-    with pytest.raises(UserError, match="belongs to somebody else"):
+    with pytest.raises(UserError, match="belongs to another person"):
         await own_board(place.store, Viewer(bob), "vectoradd")
     for viewer in (Viewer(place.ada), Viewer(bob, sees_all=True)):
         assert await own_board(place.store, viewer, "vectoradd") == place.board

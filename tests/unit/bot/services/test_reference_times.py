@@ -216,7 +216,7 @@ async def test_its_report_is_for_the_creator_and_it_cannot_be_judged_again(place
     bob = Viewer(await place.person("bob"))
     with pytest.raises(UserError, match="there is no submission"):
         await visible_submission(place.store, bob, found.submission)
-    with pytest.raises(UserError, match="nobody is ranked by it"):
+    with pytest.raises(UserError, match="is never ranked"):
         await rejudge_submission(place.store, Decision(place.ada, "again"), found.submission)
 
 

@@ -54,7 +54,7 @@ async def test_an_evaluation_is_taken_once_and_its_repetition_is_no_fault(place:
     (first,) = await place.store.results.evaluations(submission.id)
     await agent(place).accept(job.id, job.fence, evaluation.model_copy(update={"log": "again"}))
     assert await place.store.results.evaluations(submission.id) == (first,)
-    with pytest.raises(UserError, match="not this agent's"):
+    with pytest.raises(UserError, match="no longer belongs to this worker"):
         await agent(place).give_up(job.id, job.fence, GiveUpReason.FAILED, "late")
     assert (await place.jobs(submission))[0].state is JobState.SUCCEEDED
 

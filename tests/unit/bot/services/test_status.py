@@ -70,13 +70,13 @@ async def test_a_running_job_whose_worker_is_silent_says_so(place: Place) -> Non
     place.clock.advance(16)
     (now,) = (await submission_status(place.store, submission.id)).jobs
     assert now.stage == "timing"
-    assert "does not report" in now.note
+    assert "does not respond" in now.note
     await place.store.workers.announce("box:1", (CPU,), lease)
     (now,) = (await submission_status(place.store, submission.id)).jobs
     assert now.note == ""
     await place.store.workers.leave("box:1")
     (now,) = (await submission_status(place.store, submission.id)).jobs
-    assert "does not report" in now.note
+    assert "does not respond" in now.note
 
 
 async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_type(

@@ -19,7 +19,7 @@ async def test_a_banned_person_is_told_why_and_nothing_is_stored(place: Place) -
 
 async def test_nothing_is_taken_during_a_pause(place: Place) -> None:
     await place.store.moderation.pause("a new driver")
-    with pytest.raises(UserError, match="at the moment: a new driver") as refusal:
+    with pytest.raises(UserError, match="are paused: a new driver") as refusal:
         await place.submit()
     assert refusal.value.code == "paused"
     await place.store.moderation.resume()

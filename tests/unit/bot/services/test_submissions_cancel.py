@@ -28,7 +28,7 @@ async def test_who_stopped_what_is_noted_once(place: Place) -> None:
 
 async def test_somebody_else_s_submission_is_left_alone(place: Place) -> None:
     submission = await place.submit()
-    with pytest.raises(UserError, match="somebody else") as refusal:
+    with pytest.raises(UserError, match="another person") as refusal:
         await cancel(place.store, Viewer(await place.person("bob")), submission.id)
     assert refusal.value.code == "not-yours"
     (job,) = await place.jobs(submission)

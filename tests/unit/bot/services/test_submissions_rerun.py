@@ -27,11 +27,11 @@ async def test_the_same_source_runs_again_in_the_mode_that_is_asked_for(place: P
 
 async def test_somebody_else_s_is_not_run_again(place: Place) -> None:
     earlier = await place.submit(await place.person("bob"))
-    with pytest.raises(UserError, match="somebody else's; name your own"):
+    with pytest.raises(UserError, match="another person; choose one of yours"):
         await rerun(place.store, place.clock, RerunRequest(Viewer(place.ada), earlier.id))
 
 
 async def test_a_request_to_the_evaluation_server_is_repeated_there(place: Place) -> None:
     earlier = await place.asked()
-    with pytest.raises(UserError, match="send it there once more"):
+    with pytest.raises(UserError, match="send it there again"):
         await rerun(place.store, place.clock, RerunRequest(Viewer(place.ada), earlier.id))

@@ -78,7 +78,7 @@ async def test_a_token_ends_with_its_time(place: Place) -> None:
 async def test_an_admin_is_one_by_a_token_for_it_and_as_long_as_the_right_lasts(
     place: Place,
 ) -> None:
-    with pytest.raises(UserError, match="only an admin"):
+    with pytest.raises(UserError, match="only admins"):
         await create_token(place.store, place.ada, "x", scope=TokenScope.ADMIN)
     held = frozenset({"discord-guild:7"})
     await place.store.rights.note(place.ada, "discord-guild:7", Rights(held, is_admin=True))

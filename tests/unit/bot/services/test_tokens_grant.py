@@ -37,7 +37,7 @@ async def test_an_identity_is_taken_as_it_is_and_must_be_known(place: Place) -> 
         await give(place, "discord:18")
     known = await place.store.people.ensure("discord:18", "Lin")
     assert (await give(place, "discord:18", TokenScope.READ)).token.person == known.id
-    with pytest.raises(UserError, match="name has 1 to"):
+    with pytest.raises(UserError, match="name must have 1 to"):
         await give(place, " ")
 
 
@@ -50,5 +50,5 @@ async def test_withdrawing_ends_the_tokens_and_the_rights(place: Place) -> None:
     assert not (await place.store.rights.of(place.ada)).is_admin
     with pytest.raises(UserError, match="no token"):
         await revoke_access(place.store, place.ada, "ada", TokenId(99))
-    with pytest.raises(UserError, match="nobody named"):
+    with pytest.raises(UserError, match="no account named"):
         await list_tokens(place.store, "nobody")

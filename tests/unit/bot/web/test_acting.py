@@ -293,7 +293,7 @@ async def test_a_submission_is_followed_to_the_place_it_won_and_can_be_taken_bac
     eve, _ = await signed_in(door, "eve")
     answer = await ada.post("/submit", {"board": "vectoradd"}, file=FILE)
     page = answer.headers["Location"]
-    assert "queued, place 1" in await ada.text(page)
+    assert "queued, position 1" in await ada.text(page)
     assert (await eve.get(page)).status_code == 403
     assert (await eve.get(f"{page}/events")).status_code == 403
     assert (await eve.post(f"{page}/cancel")).status_code == 403
@@ -440,7 +440,7 @@ async def test_the_pool_for_ranked_runs_is_set_shown_and_removed(
     for path in ("/boards/vectoradd", "/boards/vectoradd/task"):
         assert "timed only by pool box" in (await ada.get(path)).text
     bad = await ada.post("/edit/vectoradd/settings", {"gpu": "CPU", "pools": "<b>"})
-    assert "names no pool" in bad.text
+    assert "is not a pool" in bad.text
     assert "<b>" not in bad.text
     await ada.post("/edit/vectoradd/settings", {"gpu": "CPU", "pools": ""})
     found = await place.store.boards.get(place.board.id)

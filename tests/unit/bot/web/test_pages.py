@@ -145,7 +145,7 @@ async def test_a_hidden_source_is_nowhere_on_the_page_and_its_log_neither(
         assert page.status_code == 200
         assert "add_kernel" not in page.text
         assert "Traceback" not in page.text
-        assert "its source can be seen after" in page.text
+        assert "its source becomes visible after" in page.text
         assert (await asked(shown, f"/submissions/{number}/source", who)).status_code == 403
         other = f"/submissions/{number}/compare?with={number}"
         assert (await asked(shown, other, who)).status_code == 403
@@ -160,7 +160,7 @@ async def test_a_board_says_ranks_intervals_and_who_is_not_ranked(shown: Exhibit
     text = (await asked(shown, "/boards/vectoradd?gpu=h100")).text
     assert text.count('<td class="span">') == 14
     assert 'class="band"' in text
-    assert "Of light" in text
+    assert "Of speed of light" in text
     assert "build failed" in text
     assert text.count("</caption>") == 2
     assert "/api/v1/leaderboards/vectoradd/standings?gpu=H100&amp;format=csv" in text
@@ -280,7 +280,7 @@ async def test_two_submissions_that_cannot_be_compared_say_why(shown: Exhibition
     for wrong in ("x", "", "\uff11", "9999999"):
         assert (await asked(shown, f"{base}?with={wrong}")).status_code in {400, 404, 422}
     same = await asked(shown, f"{base}?with=%23{found['best']}")
-    assert "The sources are the same." in same.text
+    assert "The sources are identical." in same.text
 
 
 async def test_a_difference_is_side_by_side_with_how_both_ended(shown: Exhibition) -> None:

@@ -80,7 +80,7 @@ async def test_without_a_runner_nothing_is_published_and_that_is_said(
     door: WebContext, place: Place
 ) -> None:
     number = await waiting(place)
-    assert "no runner is here" in await ended(door, number)
+    assert "no runner is available" in await ended(door, number)
     assert await place.store.boards.find("double") is None
     with pytest.raises(UserError, match="no check"):
         await own_check(door, Viewer(await place.person("eve")), number)

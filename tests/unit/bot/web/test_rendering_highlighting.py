@@ -38,7 +38,7 @@ async def test_where_too_many_look_at_sources_one_is_shown_plain_for_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def busy(*_: object) -> str:
-        raise BusyError("too much is being read at the same time")
+        raise BusyError("too many files are being read at the same time; try again in a moment")
 
     source = "int only_once;"
     with monkeypatch.context() as patched:

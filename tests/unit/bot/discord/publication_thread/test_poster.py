@@ -119,7 +119,7 @@ async def test_who_had_not_begun_to_publish_is_refused_a_name_that_is_taken(plac
     room = Room()
     await run(place, room, number)
     (told,) = room.said
-    assert "there is a leaderboard 'double' already" in told
+    assert "leaderboard 'double' already exists" in told
 
 
 async def test_only_what_is_not_told_yet_is_told(place: Place) -> None:
@@ -141,7 +141,7 @@ async def test_what_ends_with_the_bot_again_and_again_is_given_up(place: Place) 
     number = await left(place, PublicationState(), kills=MOST_TRIES)
     room = Room()
     await run(place, room, number)
-    assert f"begun {MOST_TRIES} times" in room.said[0]
+    assert f"started {MOST_TRIES} times" in room.said[0]
     assert await place.store.boards.find("double") is None
 
 

@@ -15,7 +15,7 @@ from bot.services.publishing.state import outcome_of, outcome_of_error
 from tests.doubles.place import Place
 
 GOOD = Finding(Level.INFO, "a.py", "passed, as expected")
-BAD = Finding(Level.ERROR, "b.py", "got passed; crashed is expected")
+BAD = Finding(Level.ERROR, "b.py", "got passed, expected crashed")
 
 
 def lines(report: Report) -> list[tuple[str, Tone]]:
@@ -45,7 +45,7 @@ def test_the_live_message_has_a_line_for_each_run_and_what_is_wrong_first() -> N
     )
     assert live_text("adding", steps, tries=1).splitlines() == [
         "**Checking the task of adding**: 2 of 4 runs have ended",
-        "> 🔴 b.py: got passed; crashed is expected",
+        "> 🔴 b.py: got passed, expected crashed",
         "> ▶️ fast.py: test 3/5",
         "> 🟢 a.py: passed, as expected",
         "> ▫️ w.py: waiting",
@@ -75,7 +75,7 @@ def test_an_unsound_task_is_told_with_every_finding() -> None:
     outcome = outcome_of_error("add", error)
     words = [text for text, _ in lines(outcome_report(outcome))]
     assert words[0].endswith("a.py: passed, as expected")
-    assert words[1].endswith("b.py: got passed; crashed is expected")
+    assert words[1].endswith("b.py: got passed, expected crashed")
     assert "Nothing was published" in words[2]
     assert outcome.board is None
 

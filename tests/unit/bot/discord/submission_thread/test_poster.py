@@ -74,10 +74,10 @@ async def test_who_waits_sees_the_queue_move(room: Room) -> None:
         await room.server.wait_for(lambda: len(room.channel.threads) == 2, WITHIN_S)
         await room.server.wait_for(lambda: room.thread(second).messages, WITHIN_S)
         (live,) = room.thread(second).messages
-        assert live.content.endswith("queued, place 2")
+        assert live.content.endswith("queued, position 2")
         await room.place.claim()
         await room.server.wait_for(
-            lambda: live.content.endswith("queued, place 1, 1 running now"), WITHIN_S
+            lambda: live.content.endswith("queued, position 1, 1 running now"), WITHIN_S
         )
     assert first.id < second.id
     room.server.assert_clean()

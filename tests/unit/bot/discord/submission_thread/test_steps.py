@@ -62,7 +62,7 @@ async def test_a_submission_moves_in_its_thread_and_ends_with_report_and_line(ro
     show = await room.take(submission)
     assert await room.steps.forward(show, OWNER) == DisplayProgress()
     (live,) = room.thread(submission).messages
-    assert live.content.endswith("> CPU: queued, place 1")
+    assert live.content.endswith("> CPU: queued, position 1")
     assert room.alice.can_see(room.thread(submission))
     assert not room.bob.can_see(room.thread(submission))
     await room.place.judged(submission)
@@ -150,7 +150,7 @@ async def test_a_live_message_from_before_a_kill_is_brought_to_its_end(
     with lost, pytest.raises(discord.DiscordServerError):
         await room.steps.forward(show, OWNER)
     (live,) = room.thread(submission).messages
-    assert live.content.endswith("queued, place 1")
+    assert live.content.endswith("queued, position 1")
     await room.place.judged(submission)
     show.doubtful = True
     room.server.clock.advance(waited_s)

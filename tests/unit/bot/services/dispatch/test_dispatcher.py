@@ -145,7 +145,7 @@ async def test_a_task_that_no_runner_can_serve_fails_at_once_and_says_why(place:
     async with dispatching(place.store, place.clock, [runner]):
         await until_state(place, submission, JobState.FAILED)
     (job,) = await place.jobs(submission)
-    assert (job.attempt, job.error) == (1, "no runner can serve this task: missing language py")
+    assert (job.attempt, job.error) == (1, "no runner can run this task: missing language py")
 
 
 @pytest.mark.parametrize("told_by", ["notice", "heartbeat"])
@@ -284,7 +284,7 @@ async def test_a_bug_in_one_job_stops_no_other_and_leaves_an_incident_number(pla
         await until_attempt(place, bad, 1)
     (job,) = await place.jobs(bad)
     assert job.error is not None
-    assert job.error.startswith("an error of ours, incident ")
+    assert job.error.startswith("internal error, incident ")
     assert "secret" not in job.error
 
 
@@ -326,7 +326,7 @@ async def test_a_runner_that_never_answers_is_given_up(place: Place) -> None:
         await until_attempt(place, submission, 1)
     (job,) = await place.jobs(submission)
     assert job.error is not None
-    assert "gave no answer" in job.error
+    assert "did not answer" in job.error
 
 
 async def test_a_drain_finishes_the_short_gives_back_the_waiting_and_releases_the_long(

@@ -66,7 +66,7 @@ async def test_one_task_of_somebody_else_leaves_all_as_it_was(place: Place) -> N
     bob = await place.person("bob")
     theirs = draft(place, "vectoradd", "CPU")
     stolen = replace(theirs, request=PublishRequest(bob, gpus=("CPU",)))
-    with pytest.raises(UserError, match="belongs to somebody else"):
+    with pytest.raises(UserError, match="belongs to another person"):
         await release(place, draft(place, "double", "CPU"), stolen)
     assert await boards(place) == before
 
@@ -125,7 +125,7 @@ async def test_a_state_of_the_task_is_run_once(place: Place) -> None:
 async def test_without_a_runner_nothing_is_published_that_nobody_vouches_for(place: Place) -> None:
     before = await boards(place)
     pipeline = Pipeline(place.store, place.clock, (), lambda words: None)
-    with pytest.raises(UserError, match="double: no runner is here") as told:
+    with pytest.raises(UserError, match="double: no runner is available") as told:
         await pipeline.check_and_publish([draft(place, "double", "H100")])
     assert told.value.code == "no-runner"
     assert await boards(place) == before

@@ -83,7 +83,7 @@ async def test_a_useless_board_is_refused(
 
 
 async def test_only_its_creator_changes_a_board(place: Place) -> None:
-    with pytest.raises(UserError, match="belongs to somebody else"):
+    with pytest.raises(UserError, match="belongs to another person"):
         await again(place, person=await place.person("bob"), task=make_task(description="Mine."))
     assert await place.store.boards.find("vectoradd") == place.board
 
@@ -116,7 +116,7 @@ async def test_a_state_of_the_task_is_new_once(place: Place) -> None:
 
 @pytest.mark.parametrize("name", ["two words", "12", "a\x1b[2J", "-sort", "x" * 65, "a/b"])
 async def test_a_name_that_no_heading_can_hold_is_refused(place: Place, name: str) -> None:
-    with pytest.raises(UserError, match="is no name for a leaderboard"):
+    with pytest.raises(UserError, match="is not a valid leaderboard name"):
         await again(place, name=name)
 
 
@@ -133,14 +133,14 @@ async def test_who_may_see_a_board_is_a_change_and_stays_otherwise(place: Place)
 
 async def test_what_was_agreed_to_must_still_be_so(place: Place) -> None:
     first = place.board.task_version
-    with pytest.raises(UserError, match="there is a leaderboard 'vectoradd' already"):
+    with pytest.raises(UserError, match="leaderboard 'vectoradd' already exists"):
         await again(place, onto=NO_BOARD)
     await again(place, task=make_task(description="Second."), onto=first)
-    with pytest.raises(UserError, match="was changed meanwhile") as told:
+    with pytest.raises(UserError, match="has changed in the meantime") as told:
         await again(place, task=make_task(description="Third."), onto=first)
     assert told.value.code == "board-moved"
     await place.store.boards.delete(place.board.id)
-    with pytest.raises(UserError, match="was deleted meanwhile"):
+    with pytest.raises(UserError, match="was deleted in the meantime"):
         await again(place, task=make_task(description="Third."), onto=first)
 
 

@@ -96,7 +96,7 @@ async def test_what_is_wrong_with_a_zip_is_told_with_file_and_line() -> None:
     with pytest.raises(UserError, match=r"double/reference.py:1: Python cannot parse this"):
         await read_upload(packed(reference__py="def")[2], request)
     long = "#" * 1_000_001
-    with pytest.raises(UserError, match="a submission has at most 1,000,000 bytes"):
+    with pytest.raises(UserError, match="a submission may have at most 1,000,000 bytes"):
         await read_upload(packed(**{"solutions/correct/long__py": long})[2], request)
 
 

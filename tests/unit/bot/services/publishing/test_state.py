@@ -9,7 +9,7 @@ from bot.services.publishing.state import PublicationState, outcome_of, outcome_
 from runners.contract.runner import RunnerError
 from tests.doubles.place import Place
 
-BAD = Finding(Level.ERROR, "b.py", "got passed; crashed is expected")
+BAD = Finding(Level.ERROR, "b.py", "got passed, expected crashed")
 REPORT = TaskReport("add", "CPU", (BAD,), "missing GPU type H100")
 
 
@@ -27,7 +27,7 @@ def test_a_state_survives_being_stored() -> None:
     [
         (UnsoundTaskError(REPORT, "short"), "unsound-task", "", "short"),
         (UserError("bad-gpu", "no such type"), "bad-gpu", "no such type", "no such type"),
-        (RunnerError("gone"), "runner", "Our fault, not the task's: gone.", "gone"),
+        (RunnerError("gone"), "runner", "Internal error: gone. Your task is not at fault.", "gone"),
         (RuntimeError("a defect"), "incident", "report incident", "report incident"),
     ],
 )

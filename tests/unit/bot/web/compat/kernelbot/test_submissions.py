@@ -48,7 +48,7 @@ async def test_a_submission_is_polled_from_the_queue_to_its_end(
         "done": False,
         "code": SOURCE.decode(),
         "runs": [],
-        "job": {"status": "queued, place 1", "error": None, "last_heartbeat": None},
+        "job": {"status": "queued, position 1", "error": None, "last_heartbeat": None},
         "runner_queue": waiting["runner_queue"],
     }
     assert waiting["runner_queue"]["queued_jobs"] == 1
@@ -236,7 +236,7 @@ async def test_a_job_that_was_given_up_is_our_fault(place: Place, ada: PopcornCl
     assert await place.store.jobs.release(job.id, job.fence, "the GPU is gone", final=True)
     found = await ada.poll(number)
     assert (found["done"], found["job"]["status"], found["runs"]) == (True, "failed", [])
-    assert "our fault" in found["job"]["error"]
+    assert "not at fault" in found["job"]["error"]
 
 
 async def test_a_database_that_is_away_for_a_moment_is_not_noticed_by_a_poll(
@@ -541,7 +541,7 @@ async def test_a_token_that_only_reads_submits_nothing(place: Place) -> None:
     reader = await PopcornCli.of(place, scope=TokenScope.READ)
     answer = await reader.posted(PATH)
     assert 400 <= answer.status_code < 500
-    assert "only reads" in answer.json()["detail"]
+    assert "is read-only" in answer.json()["detail"]
     assert await reader.get("/user/submissions") == []
 
 
