@@ -40,7 +40,7 @@ def stats_report(stats: InstallationStats) -> Report:
 
 def _queue(stats: InstallationStats) -> Iterator[Block]:
     if not stats.backlog:
-        yield Text("nothing waits and nothing runs", Tone.QUIET)
+        yield Text("no jobs are queued or running", Tone.QUIET)
         return
     rows = tuple(
         (gpu, str(counts.get("queued", 0)), str(counts.get("running", 0)))
@@ -51,10 +51,10 @@ def _queue(stats: InstallationStats) -> Iterator[Block]:
 
 def _season(stats: InstallationStats) -> Iterator[Block]:
     if not stats.days:
-        yield Text("nothing was submitted in the last two weeks", Tone.QUIET)
+        yield Text("no submissions in the last two weeks", Tone.QUIET)
         return
     days = tuple((f"{each.day}", str(each.submissions), str(each.people)) for each in stats.days)
-    yield Table("the last two weeks", _DAYS, days)
+    yield Table("last two weeks", _DAYS, days)
     total = sum(stats.verdicts.values())
     most_first = sorted(stats.verdicts.items(), key=lambda item: -item[1])
     yield Table(
@@ -87,7 +87,7 @@ def _used(kind: str, usage: Sequence[tuple[str, Usage]], prices: Prices) -> Tabl
         for key in longest
     )
     columns = (Column(kind), *_TIMES, *(_COST if prices else ()))
-    return Table(f"time on GPUs by {kind}", columns, rows)
+    return Table(f"GPU time by {kind}", columns, rows)
 
 
 def _part(count: int, total: int) -> str:
@@ -114,12 +114,12 @@ def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
     The name of a remote worker has a colon, after the name of its token.
     """
     if not workers:
-        words = "no worker lives: nothing is judged; start `podium up` or `podium worker`"
+        words = "no worker is connected, so nothing is judged; start `podium up` or `podium worker`"
         return Report("Workers", (Text(words, Tone.QUIET),))
     out = tuple(row for each in workers for row in _outages(each))
     groups = {
-        "living": [each for each in workers if not each.is_silent(now)],
-        "silent: probably lost": [each for each in workers if each.is_silent(now)],
+        "connected": [each for each in workers if not each.is_silent(now)],
+        "no heartbeat, probably lost": [each for each in workers if each.is_silent(now)],
     }
     tables = [
         Table(title, _COLUMNS, tuple(_row(each, now) for each in group))
@@ -180,7 +180,7 @@ def house_rules_report(rules: SubmissionRules) -> Report:
     blocks: list[Block] = []
     if rules.limits:
         blocks.append(
-            Table("limits of each person", _LIMITS, tuple(map(_house_rules_row, rules.limits)))
+            Table("limits per person", _LIMITS, tuple(map(_house_rules_row, rules.limits)))
         )
     pauses = _pauses(rules)
     if pauses:
@@ -188,14 +188,14 @@ def house_rules_report(rules: SubmissionRules) -> Report:
     if rules.bans:
         rows = tuple((person.name, person.identity, why) for person, why in rules.bans)
         blocks.append(Table("bans", _BANS, rows))
-    nothing = Text("There is no limit, no pause and no ban.", Tone.QUIET)
-    return Report("What keeps submissions out", tuple(blocks) or (nothing,))
+    nothing = Text("There are no limits, pauses or bans.", Tone.QUIET)
+    return Report("Active limits, pauses and bans", tuple(blocks) or (nothing,))
 
 
 def _house_rules_row(each: NamedLimit) -> tuple[str, ...]:
     limit = each.limit
-    mode = limit.mode or "every mode"
-    return each.board or "every board", mode, str(limit.most), span(limit.window)
+    mode = limit.mode or "all modes"
+    return each.board or "all boards", mode, str(limit.most), span(limit.window)
 
 
 def _pauses(rules: SubmissionRules) -> tuple[tuple[str, str], ...]:
@@ -215,32 +215,32 @@ def audit_report(decisions: Sequence[NamedAuditEntry]) -> Report:
         words = (each.actor_name or "Podium", row.action, row.subject, row.reason)
         table.writerow((f"{row.at:%Y-%m-%dT%H:%M:%SZ}", *map(inert, words)))
     file = as_file("audit.csv", written.getvalue())
-    return Report("Audit", (Text(f"{len(decisions)} decisions, newest first"), file))
+    return Report("Audit log", (Text(f"{len(decisions)} decisions, newest first"), file))
 
 
-_TOKENS_COLUMNS = (Column("worker"), Column("made"), Column("ends"))
+_TOKENS_COLUMNS = (Column("worker"), Column("created"), Column("expires"))
 
 
 def worker_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
     """Return one line per token; expired ones are marked."""
     if not tokens:
-        words = "no machine has one; make one: podium token create --worker NAME"
-        return Report("Tokens of workers", (Text(words, Tone.QUIET),))
+        words = "there are no worker tokens; create one with `podium token create --worker NAME`"
+        return Report("Worker tokens", (Text(words, Tone.QUIET),))
     rows = tuple((each.label, f"{each.created_at:%Y-%m-%d}", _ends(each, now)) for each in tokens)
-    return Report("Tokens of workers", (Table("not revoked", _TOKENS_COLUMNS, rows),))
+    return Report("Worker tokens", (Table("active tokens", _TOKENS_COLUMNS, rows),))
 
 
 def personal_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
     """Return one line per token of one person; expired ones are marked."""
     if not tokens:
-        words = "this person has none; make one: podium token create --person NAME"
+        words = "this person has no tokens; create one with `podium token create --person NAME`"
         return Report("Tokens", (Text(words, Tone.QUIET),))
     columns = (Column("id", numeric=True), Column("for"), Column("may"), *_TOKENS_COLUMNS[1:])
     rows = tuple(
         (str(each.id), each.label, each.may, f"{each.created_at:%Y-%m-%d}", _ends(each, now))
         for each in tokens
     )
-    return Report("Tokens", (Table("not revoked", columns, rows),))
+    return Report("Tokens", (Table("active tokens", columns, rows),))
 
 
 def _ends(token: Token, now: datetime) -> str:

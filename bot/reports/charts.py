@@ -1,4 +1,4 @@
-"""Charts of a season and over GPU types, also as tables and words."""
+"""Charts of a season and by GPU type, also as tables and words."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -25,12 +25,12 @@ _DRAWN = 8
 
 def scaling_report(scaling: GpuScaling) -> Report:
     """Return a row per person; with several GPU types, also a plot of the first people."""
-    title = f"{scaling.board.name} over GPU types"
+    title = f"{scaling.board.name} by GPU type"
     if not scaling.people:
-        return Report(title, (Text("nobody is ranked yet", Tone.QUIET),))
+        return Report(title, (Text("no ranked submissions yet", Tone.QUIET),))
     columns = (Column("who"), *(Column(gpu, numeric=True) for gpu in scaling.gpus))
     rows = tuple(_row(each, scaling.gpus) for each in scaling.people)
-    words = "each person's best on each GPU type, and how much slower than on that person's fastest"
+    words = "each person's best time on each GPU type, relative to that person's fastest GPU type"
     blocks: list[Block] = [Text(words, Tone.QUIET), Table("times", columns, rows)]
     if len(scaling.gpus) > 1:
         blocks.append(_chart(scaling))
@@ -55,7 +55,7 @@ def _chart(scaling: GpuScaling) -> Chart:
         Series(f"{number}. {each.person_name}", _points(each, scaling.gpus, scale))
         for number, each in enumerate(drawn, start=1)
     )
-    title = f"{scaling.board.name}: best times over GPU types"
+    title = f"{scaling.board.name}: best times by GPU type"
     if len(scaling.people) > len(drawn):
         title += f" (the first {len(drawn)} of {len(scaling.people)} people)"
     return Chart(title, "GPU type", f"time ({unit})", series, tuple(scaling.gpus))
@@ -132,7 +132,7 @@ def season_chart(season: Season) -> Chart | None:
     best = [Point(each.submitted_at, each.value.time_ns / scale) for each in season.records]
     best.append(Point(season.until, best[-1].value))
     leaderboard = season.leaderboard
-    title = f"{leaderboard.board.name} on {leaderboard.gpu}: the season's best time"
+    title = f"{leaderboard.board.name} on {leaderboard.gpu}: best time so far"
     series = (
         Series("best so far", tuple(best), Stroke.STEPS),
         Series(_runs(season), points(season.scores, scale), Stroke.DOTS),

@@ -37,25 +37,28 @@ def times(comparison: SubmissionComparison) -> Iterator[Block]:
     columns = (Column("GPU"), Column(sides[0], numeric=True), Column(sides[1], numeric=True))
     if comparable and first.scores.keys() & second.scores.keys():
         related = tuple((*row, _relation(first, second, row[0])) for row in rows)
-        yield Table("times", (*columns, Column("second is")), related)
+        yield Table("times", (*columns, Column("second vs first")), related)
     elif rows:
         yield Table("times", columns, tuple(rows))
     if not (first.scores or second.scores):
-        yield Text("neither has a ranked time", Tone.QUIET)
+        yield Text("neither submission has a ranked time", Tone.QUIET)
     elif not comparable:
-        words = "they were judged by different versions of the task, so no time is compared"
+        words = (
+            "the submissions were judged with different task versions, so their times are not "
+            "comparable"
+        )
         yield Text(words, Tone.QUIET)
 
 
 def likeness(comparison: SubmissionComparison) -> Text | None:
     """Return why no diff of the sources is shown; None when there is one."""
     if comparison.too_long:
-        return Text("the sources are too long to be compared line by line", Tone.QUIET)
+        return Text("the sources are too long for a line-by-line comparison", Tone.QUIET)
     if comparison.difference:
         return None
     if comparison.beside:
-        return Text("the sources differ in nothing but how their lines end", Tone.QUIET)
-    return Text("the sources are the same", Tone.QUIET)
+        return Text("the sources differ only in their line endings", Tone.QUIET)
+    return Text("the sources are identical", Tone.QUIET)
 
 
 def names(comparison: SubmissionComparison) -> tuple[str, str]:
@@ -89,7 +92,7 @@ def _relation(first_side: ComparedSubmission, second_side: ComparedSubmission, g
     if first is None or second is None:
         return ""
     if indistinguishable(first, second):
-        return "as fast"
+        return "same speed"
     if second.time_ns < first.time_ns:
         return f"{first.time_ns / second.time_ns:.2f}x faster"
     return f"{second.time_ns / first.time_ns:.2f}x slower"

@@ -125,60 +125,87 @@ def _fields(*described: tuple[str, Kind, str]) -> tuple[Field, ...]:
 
 SUBMISSIONS = DataTable(
     "submissions",
-    "What people submitted, oldest first.",
+    "All submissions, oldest first.",
     _fields(
         ("submission", Kind.INTEGER, "its number"),
-        ("identity", Kind.TEXT, "the account, as its door names it: `discord:17`, `local:ada`"),
-        ("person", Kind.TEXT, "the name by which others know the account"),
-        ("task_version", Kind.INTEGER, "which version of the task it was judged by, from 1"),
+        ("identity", Kind.TEXT, "the account, such as `discord:17` or `local:ada`"),
+        ("person", Kind.TEXT, "the account's display name"),
+        ("task_version", Kind.INTEGER, "the task version that judged it, from 1"),
         ("file", Kind.TEXT, "the name of the submitted file"),
-        ("sha256", Kind.TEXT, "of the submitted bytes; the source has it for its name"),
+        ("sha256", Kind.TEXT, "SHA-256 of the submitted bytes, also the name of the source file"),
         ("mode", Kind.TEXT, "`test`, `benchmark`, `profile` or `ranked`; only ranked ones score"),
-        ("gpus", Kind.TEXT, "the GPU types that it was made for, separated by spaces"),
+        ("gpus", Kind.TEXT, "the requested GPU types, separated by spaces"),
         ("state", Kind.TEXT, "`queued`, `running`, `finished`, `failed` or `cancelled`"),
-        ("created_at", Kind.TEXT, "when it was made, ISO 8601 in UTC"),
+        ("created_at", Kind.TEXT, "when it was submitted, ISO 8601 in UTC"),
     ),
 )
 RESULTS = DataTable(
     "results",
-    "How each submission ended on each GPU type.",
+    "The result of each submission on each GPU type.",
     _fields(
         ("submission", Kind.INTEGER, "its number"),
         ("identity", Kind.TEXT, "as in `submissions`"),
         ("person", Kind.TEXT, "as in `submissions`"),
         ("task_version", Kind.INTEGER, "as in `submissions`"),
         ("gpu", Kind.TEXT, "the GPU type"),
-        ("verdict", Kind.TEXT, "`passed`, or why not"),
-        ("time_ns", Kind.REAL, "its score: nanoseconds, lower is better; of ranked ones alone"),
-        ("half_width_ns", Kind.REAL, "half of the score's 95 % interval, nanoseconds"),
-        ("reference_ns", Kind.REAL, "the time of the task's own reference there, nanoseconds"),
-        ("ranked", Kind.BOOLEAN, "whether it counts: neither withdrawn nor disqualified"),
+        ("verdict", Kind.TEXT, "the verdict: `passed`, or why it failed"),
+        (
+            "time_ns",
+            Kind.REAL,
+            "the score in nanoseconds, lower is better; only for ranked submissions",
+        ),
+        (
+            "half_width_ns",
+            Kind.REAL,
+            "half-width of the score's 95 % confidence interval, nanoseconds",
+        ),
+        (
+            "reference_ns",
+            Kind.REAL,
+            "the time of the task's reference on this GPU type, nanoseconds",
+        ),
+        ("ranked", Kind.BOOLEAN, "whether it counts: not withdrawn and not disqualified"),
     ),
 )
 CASES = DataTable(
     "cases",
-    "Each test and benchmark of each evaluation, with everything that was measured.",
+    "Each test and benchmark of each evaluation, with all measurements.",
     _fields(
         ("submission", Kind.INTEGER, "its number"),
         ("gpu", Kind.TEXT, "the GPU type"),
         ("judged_at", Kind.TEXT, "when the evaluation was stored, ISO 8601 in UTC"),
-        ("case", Kind.INTEGER, "its place in the evaluation, from 1"),
+        ("case", Kind.INTEGER, "its index in the evaluation, from 1"),
         ("kind", Kind.TEXT, "`test`, `benchmark` or `profile`"),
         ("spec", Kind.TEXT, "the arguments of the input"),
         ("status", Kind.TEXT, "`passed`, `failed` or `skipped`"),
-        ("message", Kind.TEXT, "what was wrong; of ranked ones too, whose inputs are secret"),
+        (
+            "message",
+            Kind.TEXT,
+            "the error message, including those of ranked cases, whose inputs are secret",
+        ),
         ("time_ns", Kind.REAL, "the confirmed time, nanoseconds"),
-        ("half_width_ns", Kind.REAL, "half of its 95 % interval, nanoseconds"),
-        ("bound_ns", Kind.REAL, "what the judge's own clock allows at the least, nanoseconds"),
-        ("resolution_ns", Kind.REAL, "by how much a claim could be too low unnoticed, nanoseconds"),
-        ("rounds", Kind.INTEGER, "in how many fresh processes it was timed"),
-        ("stop_reason", Kind.TEXT, "why no more rounds followed"),
+        ("half_width_ns", Kind.REAL, "half-width of its 95 % confidence interval, nanoseconds"),
+        ("bound_ns", Kind.REAL, "the lower bound measured by the judge's own clock, nanoseconds"),
+        (
+            "resolution_ns",
+            Kind.REAL,
+            (
+                "the resolution: by how much a time could be too low without being noticed, "
+                "nanoseconds"
+            ),
+        ),
+        ("rounds", Kind.INTEGER, "number of fresh processes that timed it"),
+        ("stop_reason", Kind.TEXT, "why timing stopped after these rounds"),
         ("samples_ns", Kind.TEXT, "every raw sample in nanoseconds, as a JSON list per round"),
-        ("card", Kind.TEXT, "the card's own name"),
-        ("driver", Kind.TEXT, "the version of its driver"),
-        ("cuda", Kind.TEXT, "the version of CUDA"),
-        ("torch", Kind.TEXT, "the version of PyTorch"),
-        ("harness", Kind.TEXT, "the version of the judge; times of two are not comparable"),
+        ("card", Kind.TEXT, "the GPU's product name"),
+        ("driver", Kind.TEXT, "the driver version"),
+        ("cuda", Kind.TEXT, "the CUDA version"),
+        ("torch", Kind.TEXT, "the PyTorch version"),
+        (
+            "harness",
+            Kind.TEXT,
+            "the version of the judge; times from different versions are not comparable",
+        ),
         ("wall_s", Kind.REAL, "how long the whole evaluation took, seconds"),
     ),
 )
@@ -263,7 +290,7 @@ def codebook(board: str, submissions: int, sources: str) -> str:
         f"# {board}",
         "",
         f"An export of a Podium leaderboard: {submissions} submissions. {sources}",
-        "It holds what is hidden from others on the board: look through it before you publish it.",
+        "It contains data that is hidden on the board; review it before you publish it.",
     ]
     for table in TABLES:
         words += ["", f"## {table.name}", "", table.about, "", "| column | type | meaning |"]

@@ -27,7 +27,7 @@ def history_report(person_name: str, past: Sequence[HistoryEntry]) -> Report:
     """Return one line per submission; its GPU types share it."""
     title = f"submissions of {person_name}"
     if not past:
-        return Report(title, (Text("nothing yet", Tone.QUIET),))
+        return Report(title, (Text("no submissions yet", Tone.QUIET),))
     return Report(title, (history_table(past),))
 
 
@@ -74,7 +74,7 @@ _PERSONAL_COLUMNS = (
     Column("GPU"),
     Column("place"),
     Column("best", numeric=True),
-    Column("since first", numeric=True),
+    Column("vs your first", numeric=True),
 )
 _VS_REFERENCE = Column("vs reference", numeric=True)
 _ATTEMPTS = Column("attempts", numeric=True)
@@ -87,7 +87,7 @@ def personal_report(personal: PersonalBoard) -> Report:
         title = f"{personal.board.name}: your ranked times"
         blocks += [_best(personal.standings), trend(title, personal.standings)]
     else:
-        blocks.append(Text("you are not ranked yet", Tone.QUIET))
+        blocks.append(Text("you have no ranked submission yet", Tone.QUIET))
     if personal.past:
         blocks.append(history_table(personal.past))
     return Report(f"you on {personal.board.name}", tuple(blocks))

@@ -66,5 +66,5 @@ def _words(shares: dict[str, str]) -> str:
     if "Theoretical Occupancy" in shares:
         words += f" of at most {shares['Theoretical Occupancy']} %"
     if "DRAM Throughput" in shares:
-        words += f", {shares['DRAM Throughput']} % of the memory's bandwidth"
+        words += f", {shares['DRAM Throughput']} % of the memory bandwidth"
     return words

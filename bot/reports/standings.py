@@ -28,7 +28,7 @@ _COLUMNS = (
 )
 _VS_FIRST = Column("vs first", numeric=True)
 _VS_REFERENCE = Column("vs reference", numeric=True)
-_LIGHT = (Column("of light", numeric=True),)
+_LIGHT = (Column("of speed of light", numeric=True),)
 _TIMED_BY = (Column("timed by"),)
 """A column shown when several pools serve one GPU type: their times are not quite comparable."""
 _TRIES = (Column("attempts", numeric=True), Column("submission", numeric=True))
@@ -46,7 +46,7 @@ def standings_report(leaderboard: BoardStandings) -> Report:
     if leaderboard.entries:
         blocks.append(standings_table(leaderboard, leaderboard.entries))
     else:
-        blocks.append(Text("nobody is ranked yet", Tone.QUIET))
+        blocks.append(Text("no ranked submissions yet", Tone.QUIET))
     if leaderboard.refused:
         blocks.append(absent_table(leaderboard.refused))
     return Report(_title(leaderboard), tuple(blocks))
@@ -59,7 +59,7 @@ def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
         *_chunks(ranks, 12 if _unlike(leaderboard) else 15, 24),
         *_chunks(absent_table(leaderboard.refused), 8, 60),
     ]
-    blocks: list[Block] = [*tables] or [Text("nobody is ranked yet", Tone.QUIET)]
+    blocks: list[Block] = [*tables] or [Text("no ranked submissions yet", Tone.QUIET)]
     head = tuple(_shortened(leaderboard))
     return tuple(
         Report(_title(leaderboard), (*head, block, *_turned(number, len(blocks))))
@@ -73,7 +73,7 @@ def standings_beside(leaderboards: Sequence[BoardStandings]) -> Report:
     for each in leaderboards:
         best = next(_chunks(standings_table(each, each.entries), BESIDE, 24), None)
         blocks.append(Text(_title(each)))
-        blocks.append(best or Text("nobody is ranked yet", Tone.QUIET))
+        blocks.append(best or Text("no ranked submissions yet", Tone.QUIET))
     gpus = ", ".join(each.gpu for each in leaderboards)
     return Report(f"{leaderboards[0].board.name} on {gpus}", tuple(blocks))
 
@@ -108,7 +108,7 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
     """Yield the notes above the ranks: the deadline, and notes on this task version."""
     deadline = leaderboard.board.deadline
     if deadline is not None:
-        yield Text(f"deadline {show_deadline(deadline)}", Tone.QUIET)
+        yield Text(f"deadline: {show_deadline(deadline)}", Tone.QUIET)
     pool = leaderboard.board.pool_for(leaderboard.gpu, Mode.RANKED)
     if pool:
         yield Text(f"ranked runs on {leaderboard.gpu} are timed only by pool {pool}", Tone.QUIET)
@@ -118,13 +118,17 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
         yield Text(IN_PROCESS, Tone.QUIET)
     if leaderboard.speed_of_light_ns is not None:
         least = show_time(leaderboard.speed_of_light_ns)
-        yield Text(f"speed of light {least}: moving the data once at the memory's peak", Tone.QUIET)
+        yield Text(
+            f"speed of light {least}: the minimum time to move the data once at peak memory "
+            "bandwidth",
+            Tone.QUIET,
+        )
     if leaderboard.reference is not None:
         taken = leaderboard.reference
         yield Text(f"reference: {show_time(taken.time_ns, taken.half_width_ns)}", Tone.QUIET)
     elif leaderboard.reference_failure:
         why = _first_line(leaderboard.reference_failure)
-        yield Text(f"reference: no time, {why}; only you are told, as the creator", Tone.QUIET)
+        yield Text(f"reference: no time ({why}); only you, the creator, can see this", Tone.QUIET)
 
 
 def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) -> Table:
@@ -194,7 +198,7 @@ def placement_line(place: Placement) -> Text:
     if place.reference is not None:
         time += f" ({show_factor(speed_up(place.reference, place.value))} vs reference)"
     if not place.is_best:
-        return Text(f"{time} on {place.gpu}; the person's best there is faster", Tone.QUIET)
+        return Text(f"{time} on {place.gpu}; not this person's best time", Tone.QUIET)
     rank = f"{ordinal(place.rank)}{' (shared)' if place.shared else ''} of {place.entries}"
     medal = f"{_MEDALS[place.rank]} " if place.rank in _MEDALS else ""
     best = ", a personal best" if place.improved else ""

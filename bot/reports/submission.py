@@ -37,12 +37,12 @@ VERDICT_WORDS = {
     Verdict.DISALLOWED: "disallowed",
     Verdict.TIMING_REJECTED: "timing rejected",
     Verdict.AUDIT: "held for audit",
-    Verdict.TASK_ERROR: "the task itself failed",
+    Verdict.TASK_ERROR: "task error",
 }
 
 IN_PROCESS = (
-    "in-process timing: the task's own evaluation ran the submission and timed it; "
-    "the judge confirmed neither times nor answers"
+    "in-process timing: the task's own evaluation program ran and timed the submission; the "
+    "judge did not verify the times or outputs"
 )
 
 SHOWN = 8
@@ -80,7 +80,7 @@ def evaluation_report(
     if evaluation.environment.timing is Timing.IN_PROCESS:
         blocks.append(Text(IN_PROCESS, Tone.QUIET))
     if evaluation.log:
-        blocks.append(Log("what it printed", evaluation.log))
+        blocks.append(Log("submission output", evaluation.log))
     blocks.append(Text(machine_line(evaluation.environment), Tone.QUIET))
     blocks.append(Text(isolation_line(evaluation.isolation), Tone.QUIET))
     return Report(title or f"{evaluation.task} on {evaluation.gpu}", tuple(blocks))
@@ -90,7 +90,7 @@ def verdict_line(evaluation: Evaluation, cost: float | None = None) -> Text:
     """Return the verdict, the stage that failed, the evaluation's duration, and its cost."""
     where = f" (stage: {evaluation.stage})" if evaluation.stage is not None else ""
     words = VERDICT_WORDS[evaluation.verdict]
-    spent = f"{evaluation.wall_s:.1f} s in all{_gpu_time(evaluation)}"
+    spent = f"{evaluation.wall_s:.1f} s in total{_gpu_time(evaluation)}"
     if cost is not None:
         spent += f", cost {show_cost(cost)}"
     return Text(
@@ -105,8 +105,9 @@ def _cut_short(evaluation: Evaluation) -> Iterator[str]:
         if measured is not None and measured.cut_short:
             which = "slowest" if measured.rounds > 1 else "upper end of its interval"
             yield (
-                f"{case.spec}: the time limit left {measured.rounds} of {RANKED_ROUNDS.looks[0]} "
-                f"rounds, so the {which} counts: {show_time(counted(measured))}"
+                f"{case.spec}: the time limit allowed only {measured.rounds} of "
+                f"{RANKED_ROUNDS.looks[0]} rounds, so the {which} counts: "
+                f"{show_time(counted(measured))}"
             )
 
 
@@ -127,7 +128,7 @@ def _runs(cases: Sequence[CaseResult]) -> Iterator[str]:
             more = f" and {len(medians) - SHOWN} more" if len(medians) > SHOWN else ""
             yield (
                 f"{case.spec}: {len(every)} runs, {show_time(max(0.0, every[0]))} to"
-                f" {show_time(max(0.0, every[-1]))}; medians of the rounds:"
+                f" {show_time(max(0.0, every[-1]))}; median per round:"
                 f" {', '.join(medians[:SHOWN])}{more}"
             )
 
@@ -177,14 +178,14 @@ def machine_line(environment: Environment) -> str:
     parts += [f"{environment.cores} cores", environment.platform, f"Python {environment.python}"]
     parts += [f"torch {environment.torch}"] if environment.torch else []
     parts += [f"driver {environment.driver}"] if environment.driver else []
-    parts += [f"inputs by {environment.transport}"] if environment.transport != "none" else []
+    parts += [f"input transfer: {environment.transport}"] if environment.transport != "none" else []
     parts += [f"harness {environment.harness_version}"]
     return "machine: " + ", ".join(part for part in parts if part)
 
 
 def isolation_line(isolation: Isolation) -> str:
     """Return the present and the missing layers of the sandbox."""
-    layers = ", ".join(isolation.layers) or "no layer"
+    layers = ", ".join(isolation.layers) or "no isolation layer"
     line = f"sandbox: {isolation.outer}; {layers}"
     if not isolation.missing:
         return line
@@ -231,8 +232,8 @@ def job_line(progress: JobStatus) -> Text:
             return Text(f"{job.gpu}: {_running(progress)}")
         case JobState.FAILED:
             return Text(
-                f"{job.gpu}: given up after {job.attempt} of {job.max_attempts} tries; "
-                f"our fault, not the submission's: {job.error or 'no reason is known'}",
+                f"{job.gpu}: internal error after {job.attempt} of {job.max_attempts} attempts; "
+                f"your submission is not at fault. Reason: {job.error or 'unknown'}",
                 Tone.BAD,
             )
         case JobState.CANCELLED | JobState.SUCCEEDED:
@@ -247,7 +248,7 @@ def _about(seconds: float) -> str:
 def _waiting(progress: JobStatus) -> str:
     words = "queued"
     if progress.place is not None:
-        words += f", place {progress.place.position}"
+        words += f", position {progress.place.position}"
         if progress.place.paused is not None:
             words += f"; {progress.job.gpu} is paused: {progress.place.paused}"
         elif progress.place.estimate_s is not None:
@@ -256,7 +257,8 @@ def _waiting(progress: JobStatus) -> str:
             words += f", {progress.place.running} running now"
     if progress.job.error:
         words += (
-            f"; try {progress.job.attempt} of {progress.job.max_attempts} failed, our fault: "
+            f"; attempt {progress.job.attempt} of {progress.job.max_attempts} failed with an "
+            "internal error: "
             f"{progress.job.error}"
         )
     return words

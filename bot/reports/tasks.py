@@ -35,7 +35,9 @@ def change_report(
     rows = [*_board_rows(board, gpus, deadline), *_task_rows(before, after)]
     title = f"What changes on {board.name}"
     if not rows:
-        return Report(title, (Text("Nothing: the task is the one it has.", Tone.QUIET),))
+        return Report(
+            title, (Text("Nothing. The task is unchanged.", Tone.QUIET),)
+        )
     blocks: list[Block] = [Table("changes", _COLUMNS, tuple(rows))]
     difference = task_difference(before, after)
     if difference:
@@ -92,7 +94,7 @@ def _field_rows(before: TaskDefinition, after: TaskDefinition) -> Iterator[Row]:
 def _value(task: TaskDefinition, field: str) -> str:
     text = task.model_dump_json(include={field}).removeprefix(f'{{"{field}":').removesuffix("}")
     text = text.strip('"')
-    return text if len(text) <= _SHORT else "see the difference"
+    return text if len(text) <= _SHORT else "see the diff"
 
 
 def _cases(task: TaskDefinition, kind: str) -> list[str]:
@@ -115,7 +117,7 @@ def _counted(before: str, after: str) -> str:
         each.size for each in BoundedMatcher(old, new, StepBudget(_STEPS)).get_matching_blocks()
     )
     if kept == len(old) == len(new):
-        return "+0 -0 lines (line ends)"
+        return "+0 -0 lines (line endings)"
     return f"+{len(new) - kept} -{len(old) - kept} lines"
 
 
@@ -178,8 +180,8 @@ def task_check_report(report: TaskReport) -> Report:
 
 def _verdict(report: TaskReport) -> str:
     if report.errors:
-        return "to be mended"
-    return "sound" if report.dry_run else "well-formed, but not run"
+        return "errors to fix"
+    return "ready to publish" if report.dry_run else "well-formed, but not run"
 
 
 def _line(finding: Finding) -> Text:
@@ -210,7 +212,7 @@ def found_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
         _task_found_counted(len(task.tests), "test"),
         _task_found_counted(len(task.benchmarks), "benchmark"),
         _task_found_counted(len(task.files), "file"),
-        f"{right} right and {_task_found_counted(len(shipped) - right, 'wrong solution')}",
+        f"{right} correct and {_task_found_counted(len(shipped) - right, 'wrong solution')}",
     )
     blocks: list[Block] = [Text(f"{', '.join(counts)}; ranked by {task.ranking_by}")]
     remarks = (each.message for each in lint(task, shipped))
