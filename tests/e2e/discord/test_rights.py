@@ -59,7 +59,7 @@ async def test_one_s_own_submissions_are_rerun_compared_and_withdrawn(stage: Sce
     again = await stage.alice.slash("submission rerun", id=first, mode="test")
     assert f"Submission #{first} runs again as #" in (await again.final()).text
     gone = await stage.alice.slash("submission withdraw", id=second)
-    assert "removed from its leaderboard" in (await gone.final()).text
+    assert "removed from its board" in (await gone.final()).text
     other = await stage.bob.slash("submission withdraw", id=first)
     assert "another person" in (await other.final()).text
     linked = await stage.alice.slash("profile link", label="laptop")

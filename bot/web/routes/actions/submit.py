@@ -37,7 +37,7 @@ from runners.languages import spec_of
 _submit = APIRouter()
 
 MODES = (
-    (Mode.RANKED, "tests, then times that count, on inputs that nobody has seen"),
+    (Mode.RANKED, "tests, then times that count, on inputs from secret seeds"),
     (Mode.TEST, "is the answer right?"),
     (Mode.BENCHMARK, "every benchmark timed, nothing ranked"),
     (Mode.PROFILE, "where the time goes"),
