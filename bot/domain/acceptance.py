@@ -46,8 +46,9 @@ def source_text(content: bytes) -> str:
     if _is_utf16(content):
         raise UserError(
             "not-utf8",
-            "the file is UTF-16, the default of older PowerShell versions; save it as UTF-8 and "
-            "submit again, in PowerShell: (Get-Content FILE) | Set-Content -Encoding utf8 FILE",
+            "the file is UTF-16, as older PowerShells write it; save it as UTF-8 and submit again: "
+            "`iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE`, or in PowerShell "
+            "`(Get-Content FILE) | Set-Content -Encoding utf8 FILE`",
         )
     if b"\0" in content:
         raise UserError("not-text", "the file contains NUL bytes; submit a text source file")
@@ -127,8 +128,7 @@ def board_name(argument: str | None, heading: Heading) -> str:
     if name is None:
         raise UserError(
             "no-leaderboard",
-            "choose a leaderboard, or start the file with a line such as "
-            "#!PODIUM leaderboard vectoradd",
+            "name the leaderboard, or begin the file with a line such as #!PODIUM leaderboard NAME",
         )
     return name
 

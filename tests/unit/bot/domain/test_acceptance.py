@@ -42,7 +42,7 @@ def test_the_largest_source_is_taken() -> None:
         (b"a\0b", "not-text", "NUL"),
         (b"# ok\n\xff", "not-utf8", "line 2"),
         ("x = 1\n".encode("utf-16"), "not-utf8", "Set-Content -Encoding utf8"),
-        ("x = 1\n".encode("utf-16-be"), "not-utf8", "is UTF-16"),
+        ("x = 1\n".encode("utf-16-be"), "not-utf8", "iconv -f UTF-16 -t UTF-8 FILE"),
         ("# é 二\nx = 1\n".encode("utf-16-le"), "not-utf8", "is UTF-16"),
         ("x = 1\n".encode("utf-32"), "not-utf8", "is UTF-16"),
         (b"PK\x03\x04\0\0", "not-text", "NUL"),
