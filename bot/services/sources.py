@@ -46,15 +46,13 @@ def shows_sources(board: Board, clock: Clock) -> bool:
 def _hidden(submission: SubmissionId, board: Board) -> UserError:
     theirs = f"submission {submission} belongs to another person"
     if board.access.source is SourceVisibility.NEVER:
-        words = f"{theirs}, and its leaderboard never shows sources to other people"
+        words = f"{theirs}, and its board never shows sources to others"
         return UserError("hidden-source", words)
     if board.deadline is None:
-        return UserError(
-            "hidden-source",
-            f"{theirs}, and its source stays hidden because the leaderboard has no deadline",
-        )
+        words = f"{theirs}; its board shows sources to others after its deadline, and has none yet"
+        return UserError("hidden-source", words)
     when = f"after {show_deadline(board.deadline)}"
-    words = f"{theirs}; its source becomes visible {when}"
+    words = f"{theirs}; its board shows sources to others {when}, its deadline"
     return UserError("hidden-source", words, {when: board.deadline})
 
 

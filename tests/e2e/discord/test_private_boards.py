@@ -146,9 +146,9 @@ async def test_the_creator_says_who_reads_sources(stage: Scene) -> None:
         answer = await (await stage.alice.slash("submission source", id=number)).final()
         return answer.files[0].data.decode() if answer.files else answer.text
 
-    assert "the leaderboard has no deadline" in await read()
+    assert "after its deadline, and has none yet" in await read()
     await _said(stage.carol, "leaderboard update", sources="always")
     assert "custom_kernel" in await read()
     await _said(stage.carol, "leaderboard update", sources="never")
-    assert "never shows sources" in await read()
+    assert "never shows sources to others" in await read()
     stage.server.assert_clean()

@@ -31,7 +31,7 @@ async def test_somebody_else_s_source_is_shown_once_the_board_has_closed(place: 
 
 async def test_of_a_board_without_end_nobody_sees_another_s_source(place: Place) -> None:
     submission = await place.submit(await place.person("bob"))
-    with pytest.raises(UserError, match="has no deadline"):
+    with pytest.raises(UserError, match="after its deadline, and has none yet"):
         await source(place.store, place.clock, Viewer(place.ada), submission.id)
 
 
@@ -44,7 +44,7 @@ async def test_a_board_may_show_sources_always_or_never(place: Place) -> None:
     assert (await source(place.store, place.clock, Viewer(place.ada), submission.id)).text
     await place.store.boards.restrict(place.board.id, never)
     place.clock.advance(3601)
-    with pytest.raises(UserError, match="never shows sources"):
+    with pytest.raises(UserError, match="never shows sources to others"):
         await source(place.store, place.clock, Viewer(place.ada), submission.id)
 
 
