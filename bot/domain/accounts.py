@@ -138,20 +138,19 @@ def caller(
     )
 
 
-NEEDS_ACCOUNT = (
-    "this request needs a token: send it as `Authorization: Bearer TOKEN`. Get one with "
-    "`/profile link` on Discord, or with `podium token create` on the machine that runs Podium"
-)
-"""The refusal of a caller without an account, and where to get a token."""
+def needs_token() -> UserError:
+    """Return the error for a request without a token: how to send one, and where to get it."""
+    return UserError(
+        "bad-token",
+        "this needs a token: send Authorization: Bearer TOKEN. Make one on your page /me, by "
+        "/profile link on Discord, or by `podium token create --person NAME` at the machine",
+    )
 
 
 def require_person(asks: Caller) -> None:
     """Raise UserError `bad-token` for a caller without an account."""
     if asks.person == NOBODY:
-        raise UserError(
-            "bad-token",
-            NEEDS_ACCOUNT,
-        )
+        raise needs_token()
 
 
 def require_acting(asks: Caller) -> None:

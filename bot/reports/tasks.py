@@ -35,9 +35,7 @@ def change_report(
     rows = [*_board_rows(board, gpus, deadline), *_task_rows(before, after)]
     title = f"What changes on {board.name}"
     if not rows:
-        return Report(
-            title, (Text("Nothing. The task is unchanged.", Tone.QUIET),)
-        )
+        return Report(title, (Text("Nothing. The task is unchanged.", Tone.QUIET),))
     blocks: list[Block] = [Table("changes", _COLUMNS, tuple(rows))]
     difference = task_difference(before, after)
     if difference:

@@ -12,8 +12,8 @@ from fastapi.security import HTTPBearer
 
 from bot.domain.accounts import (
     ANYBODY,
-    NEEDS_ACCOUNT,
     Caller,
+    needs_token,
     require_acting,
     require_admin,
     require_creator,
@@ -46,7 +46,7 @@ def bearer(request: Request) -> str:
     """Return the token of a request; UserError when it has none."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not 1 <= len(token.strip()) <= _LONGEST_TOKEN:
-        raise UserError("bad-token", NEEDS_ACCOUNT)
+        raise needs_token()
     return token.strip()
 
 

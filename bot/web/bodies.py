@@ -148,12 +148,14 @@ async def whole(request: Request, most: int) -> bytes:
         raise UserError("half-body", "the body broke off; send it again") from error
 
 
-def parsed(kind: type[Body], text: bytes) -> Body:
-    """Parse JSON as this type; UserError when it is invalid."""
+def parsed(
+    kind: type[Body], text: bytes, *, must: str = "the body must be a JSON object with"
+) -> Body:
+    """Parse JSON as this type; UserError when it is invalid: which fields it `must` have."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
-        raise UserError("bad-body", f"the body is no {kind.__name__}: {_faults(error)}") from error
+        raise UserError("bad-body", f"{must} {_fields(kind)}; {_faults(error)}") from error
 
 
 def require_simple(text: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST_AROUND) -> None:
@@ -175,6 +177,14 @@ async def _text(request: Request, most: int) -> bytes:
         if len(text) > most:
             raise UserError("large-body", f"the body is too long; at most {most} bytes are allowed")
     return bytes(text)
+
+
+def _fields(kind: type[Wire]) -> str:
+    """Return the names of a type's fields for people, such as `` `mode`, `gpus` (optional)``."""
+    return ", ".join(
+        f"`{name}`" if field.is_required() else f"`{name}` (optional)"
+        for name, field in kind.model_fields.items()
+    )
 
 
 def _faults(error: ValidationError) -> str:

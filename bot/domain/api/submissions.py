@@ -117,6 +117,8 @@ class SubmissionAnswer(ResponseBody):
     """The status of a submission, and its result."""
 
     id: int
+    url: str = ""
+    """Its address at this server, such as `/api/v1/submissions/17`; empty from older servers."""
     board: BoardLine
     person_id: int
     person: str

@@ -152,6 +152,7 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     },
     "SubmissionAnswer": {
         **_SUBMISSION,
+        "url": "/api/v1/submissions/17",
         "board": _BOARD,
         "person_id": 2,
         "person": "Ada",

@@ -78,7 +78,8 @@ async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]
         file = form.get(_ZIP)
         if not isinstance(file, UploadFile):
             raise UserError("bad-body", f"the form has no zip; send it as the file `{_ZIP}`")
-        fields = parsed(kind, json.dumps(_fields(form)).encode())
+        body = json.dumps(_fields(form)).encode()
+        fields = parsed(kind, body, must="besides `task_zip`, the form must have")
         name = PurePath((file.filename or "").replace("\\", "/")).stem[:100]
         return TaskZip(await file.read(), name), fields
 

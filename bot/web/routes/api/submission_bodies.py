@@ -10,6 +10,7 @@ from fastapi import Request
 from starlette.datastructures import FormData, UploadFile
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
+from bot.domain.api.base import PATH
 from bot.domain.api.submissions import (
     Event,
     ExclusionAnswer,
@@ -24,6 +25,7 @@ from bot.domain.api.submissions import (
 )
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
 from bot.domain.job import JobEvent
 from bot.domain.moderation import Exclusion
 from bot.domain.records import HistoryEntry
@@ -45,11 +47,17 @@ class Around:
     now: datetime
 
 
+def address_of(submission: SubmissionId) -> str:
+    """Return a submission's address in this API, without the server's."""
+    return f"{PATH}/submissions/{submission}"
+
+
 def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnswer:
     """Return a submission's status."""
     submission = found.submission
     return SubmissionAnswer(
         id=submission.id,
+        url=address_of(submission.id),
         board=board_line(found.board, around.now),
         person_id=submission.person,
         person=around.person,
@@ -195,7 +203,8 @@ async def _of_form(form: FormData, viewer: Viewer) -> SubmissionRequest:
     fields = {name: _text(form, name) for name in ("mode", "board") if name in form}
     words = [word for each in form.getlist("gpus") for word in str(each).split(",")]
     gpus = [word.strip() for word in words if word.strip()]
-    order = parsed(OrderFields, json.dumps({**fields, "gpus": gpus}).encode())
+    body = json.dumps({**fields, "gpus": gpus}).encode()
+    order = parsed(OrderFields, body, must="besides `file`, the form must have")
     return SubmissionRequest(
         viewer, file.filename or "", await file.read(), order.mode, order.board or None, order.gpus
     )

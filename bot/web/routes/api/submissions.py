@@ -11,7 +11,7 @@ from fastapi import status as http
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from bot.domain.accounts import Caller
-from bot.domain.api.base import BODY_MAX, PATH
+from bot.domain.api.base import BODY_MAX
 from bot.domain.api.submissions import (
     Again,
     Cancelled,
@@ -53,6 +53,7 @@ from bot.web.routes.api.openapi import (
 from bot.web.routes.api.submission_bodies import (
     ORDER_BODY,
     Around,
+    address_of,
     event_answer,
     history_answer,
     order_of,
@@ -68,7 +69,20 @@ _BYTES: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-@_submissions.post("", status_code=http.HTTP_201_CREATED, openapi_extra=ORDER_BODY)
+_MADE: Final[dict[int | str, dict[str, Any]]] = {
+    http.HTTP_201_CREATED: {
+        "headers": {
+            "Location": {
+                "description": "The new submission's address, also the body's `url`",
+                "schema": {"type": "string", "format": "uri-reference"},
+            }
+        }
+    }
+}
+"""What the responses with a new submission have besides it."""
+
+
+@_submissions.post("", status_code=http.HTTP_201_CREATED, responses=_MADE, openapi_extra=ORDER_BODY)
 async def create(
     request: Request, response: Response, viewer: MaySubmit, idempotency_key: IdempotencyKey = None
 ) -> SubmissionAnswer:
@@ -151,7 +165,10 @@ async def cancel(request: Request, number: SubmissionNumber, viewer: MaySubmit) 
 
 
 @_submissions.post(
-    "/{number}/rerun", status_code=http.HTTP_201_CREATED, openapi_extra=takes(Again, needed=False)
+    "/{number}/rerun",
+    status_code=http.HTTP_201_CREATED,
+    responses=_MADE,
+    openapi_extra=takes(Again, needed=False),
 )
 async def rerun(
     request: Request,
@@ -182,7 +199,7 @@ async def withdraw(
 async def _made(
     door: WebContext, viewer: Caller, number: SubmissionId, response: Response
 ) -> SubmissionAnswer:
-    response.headers["Location"] = f"{PATH}/submissions/{number}"
+    response.headers["Location"] = address_of(number)
     return await _read(door, viewer, number)
 
 

@@ -65,7 +65,7 @@ async def test_what_does_not_fit_is_told_by_its_place_and_not_repeated() -> None
 
 async def test_without_a_body_the_defaults_hold_where_that_is_allowed() -> None:
     assert await read_optional(request([]), GivenUpLike, 10) == GivenUpLike()
-    with pytest.raises(UserError, match="GivenUpLike"):
+    with pytest.raises(UserError, match=r"a JSON object with `why` \(optional\)"):
         await read_optional(request([b"["]), GivenUpLike, 10)
 
 

@@ -145,7 +145,7 @@ async def test_a_hidden_source_is_nowhere_on_the_page_and_its_log_neither(
         assert page.status_code == 200
         assert "add_kernel" not in page.text
         assert "Traceback" not in page.text
-        assert "its source becomes visible after" in page.text
+        assert "its board shows sources to others after" in page.text
         assert (await asked(shown, f"/submissions/{number}/source", who)).status_code == 403
         other = f"/submissions/{number}/compare?with={number}"
         assert (await asked(shown, other, who)).status_code == 403

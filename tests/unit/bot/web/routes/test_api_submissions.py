@@ -23,7 +23,7 @@ async def test_a_file_is_handed_in_read_rerun_and_withdrawn(api: Api) -> None:
         made = await bob.post("/submissions", json=ORDER)
         assert made.status_code == 201
         first = made.json()
-        assert made.headers["location"] == f"/api/v1/submissions/{first['id']}"
+        assert made.headers["location"] == first["url"] == f"/api/v1/submissions/{first['id']}"
         assert (first["state"], first["person"], first["unserved"]) == ("queued", "bob", ["CPU"])
         assert first["jobs"][0]["place"]["position"] == 1
         (stored,) = await api.place.store.submissions.to(api.place.board.id)
@@ -130,6 +130,8 @@ async def test_a_form_whose_fields_do_not_fit_is_refused_by_their_names(
         wrong = await bob.post("/submissions", files=as_file)
     assert (answer.status_code, answer.json()["code"]) == (400, "bad-body")
     assert words in answer.json()["detail"]
+    fields = "besides `file`, the form must have `mode`, `board` (optional), `gpus` (optional)"
+    assert answer.json()["detail"].startswith(fields)
     assert "`mode` is a file" in wrong.json()["detail"]
 
 
@@ -227,3 +229,27 @@ async def test_the_files_of_a_profile_are_its_owner_s(api: Api) -> None:
     async with api.asking("eve") as asks:
         assert (await asks.get(path)).json() == {"files": []}
         assert (await asks.get(f"{path}/CPU/k.ncu-rep")).status_code == 404
+
+
+async def test_a_body_that_does_not_fit_is_told_what_it_should_be(api: Api) -> None:
+    async with api.asking("bob") as bob:
+        answer = await bob.post("/submissions", json={"mode": "test"})
+    assert answer.json()["detail"].startswith("the body must be a JSON object with `mode`, ")
+    assert "Order" not in answer.json()["detail"]
+
+
+async def test_a_file_that_names_no_board_is_told_a_placeholder(api: Api) -> None:
+    async with api.asking("bob") as bob:
+        answer = await bob.post(
+            "/submissions", files={"file": ("k.py", b"x")}, data={"mode": "test"}
+        )
+    assert answer.json()["code"] == "no-leaderboard"
+    assert "#!PODIUM leaderboard NAME" in answer.json()["detail"]
+
+
+async def test_without_a_token_the_answer_says_where_to_get_one(api: Api) -> None:
+    async with api.asking() as anybody:
+        answer = await anybody.post("/submissions", json=ORDER)
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    for way in ("/me", "/profile link", "podium token create --person NAME"):
+        assert way in answer.json()["detail"]
