@@ -221,5 +221,5 @@ def test_prices_of_gpu_seconds_are_read(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PODIUM_GPU_PRICES", "")
     assert read_settings().gpu_prices == {}
     monkeypatch.setenv("PODIUM_GPU_PRICES", "cheap")
-    with pytest.raises(SetupError, match="write one as A100=0"):
+    with pytest.raises(SetupError, match="write it as A100=0"):
         read_settings()

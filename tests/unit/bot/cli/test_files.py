@@ -83,9 +83,9 @@ def test_a_competitions_tasks_take_files_from_anywhere_beneath_it(
         "set/double", "triple",
     ]  # fmt: skip
     assert len(read_places(line, [top / "set"], root=top)) == 2
-    with pytest.raises(UserError, match=r"double/task\.yml:\d+: '../../task.py' lies outside"):
+    with pytest.raises(UserError, match=r"double/task\.yml:\d+: '../../task.py' is outside"):
         read_places(line, [top / "set"])
-    with pytest.raises(UserError, match=r"double/task\.yml:\d+: '../../task.py' lies outside"):
+    with pytest.raises(UserError, match=r"double/task\.yml:\d+: '../../task.py' is outside"):
         read_places(line, [top / "season.yaml"], root=top / "set")
 
 

@@ -182,7 +182,7 @@ async def test_a_job_that_was_given_up_is_an_error(place: Place, ada: PopcornCli
     await place.store.jobs.release(job.id, job.fence, "the GPU is gone", final=True)
     *_, (name, body) = events((await waiting).text)
     assert (name, body["status"]) == ("error", "error")
-    assert "our fault" in body["detail"]
+    assert "internal error" in body["detail"]
 
 
 async def test_silence_is_never_longer_than_a_beat(
