@@ -96,13 +96,13 @@ def waiting_time(
     """Return the seconds until the job at this position, from 1, ends; None when nothing is known.
 
     All `slots` are busy while jobs wait, so it starts after `position` jobs have ended; the first
-    of them is assumed to be halfway through. With few known durations the longest is used: short
-    jobs end first, so the first durations are too short.
+    of them is assumed to be halfway through. Short jobs end first, so the first durations are too
+    short: with few of the GPU type nothing is known, with few of the task the longest is used.
     """
-    if not pool_s or slots < 1:
+    if len(pool_s) < _FEW or slots < 1:
         return None
     own_s = own_s or pool_s
-    each_s = max(pool_s) if len(pool_s) < _FEW else statistics.fmean(pool_s)
+    each_s = statistics.fmean(pool_s)
     lasts_s = max(own_s) if len(own_s) < _FEW else statistics.median(own_s)
     return each_s * (position - 0.5) / slots + lasts_s
 

@@ -36,7 +36,8 @@ async def test_a_queued_submission_has_a_place_but_no_estimate_while_nothing_is_
 
 
 async def test_the_estimate_comes_from_recent_runs_and_the_slots_in_use(place: Place) -> None:
-    await place.judged(await place.submit(), wall_s=8.0)
+    for _ in range(3):
+        await place.judged(await place.submit(), wall_s=8.0)
     running = await place.submit()
     await place.claim()
     waiting = await place.submit()
@@ -51,11 +52,16 @@ def test_waiting_grows_with_the_place_and_shrinks_with_the_slots() -> None:
     assert waiting_time([1, 100, 3], [4, 6, 5], position=4, slots=2) == 3.5 * 5 / 2 + 3
     assert waiting_time([], [4, 6, 5], position=1, slots=1) == 0.5 * 5 + 5
     assert waiting_time([], [], position=4, slots=2) is None
-    assert waiting_time([1], [1], position=4, slots=0) is None
+    assert waiting_time([1], [1, 1, 1], position=4, slots=0) is None
+
+
+def test_nothing_is_estimated_from_the_first_runs_which_are_the_shortest() -> None:
+    assert waiting_time([0.1], [0.1], position=7, slots=1) is None
+    assert waiting_time([0.1], [0.1, 0.2], position=1, slots=1) is None
 
 
 def test_the_longest_of_few_known_durations_counts() -> None:
-    assert waiting_time([2, 8], [2, 8], position=1, slots=1) == 0.5 * 8 + 8
+    assert waiting_time([2, 8], [2, 8, 5], position=1, slots=1) == 0.5 * 5 + 8
     assert waiting_time([3], [2, 8, 2], position=1, slots=1) == 0.5 * 4 + 3
 
 
@@ -82,7 +88,8 @@ async def test_a_running_job_whose_worker_is_silent_says_so(place: Place) -> Non
 async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_type(
     place: Place,
 ) -> None:
-    await place.judged(await place.submit(), wall_s=8.0)
+    for _ in range(3):
+        await place.judged(await place.submit(), wall_s=8.0)
     other = make_task(name="other")
     await publish(place.store, place.clock, PublishRequest(place.ada), other)
     await place.submit()
@@ -93,7 +100,8 @@ async def test_the_estimate_of_a_new_board_comes_from_other_boards_of_the_gpu_ty
 
 
 async def test_place_and_estimate_shrink_as_the_queue_moves(place: Place) -> None:
-    await place.judged(await place.submit(), wall_s=8.0)
+    for _ in range(3):
+        await place.judged(await place.submit(), wall_s=8.0)
     running = await place.submit(await place.person("bob"))
     await place.claim()
     ahead = await place.submit(await place.person("bob"))
