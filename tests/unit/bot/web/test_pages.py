@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from html.parser import HTMLParser
 
@@ -10,9 +11,11 @@ import pytest
 from typing_extensions import override
 
 from bot.domain.board import Access, SourceVisibility
+from bot.ports.outside import ServiceConnection
 from bot.web.routes.pages import boards, comparison
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.exhibition import HOSTILE, Exhibition, make_exhibition
+from tests.doubles.memory_store import MemoryStore
 
 _WAYS: dict[Exhibition, httpx.ASGITransport] = {}
 BROWSER = {"Accept": "text/html,application/xhtml+xml", "Accept-Encoding": "gzip"}
@@ -339,6 +342,11 @@ async def test_only_one_comparison_is_made_at_a_time_and_the_next_waits_not_for_
     assert (await client.get(page, headers=BROWSER)).status_code == 200
 
 
+async def test_the_task_says_which_inputs_ranked_runs_have(shown: Exhibition) -> None:
+    text = (await asked(shown, "/boards/vectoradd/task")).text
+    assert "makes its inputs from secret seeds that are drawn for that run" in text
+
+
 async def test_the_queue_names_what_runs_and_who_judges(shown: Exhibition) -> None:
     text = (await asked(shown, "/queue")).text
     assert re.search(r"<dt>Running</dt><dd>1</dd>.*<dt>Waiting</dt><dd>2</dd>", text, re.DOTALL)
@@ -353,3 +361,21 @@ def test_json_in_a_page_cannot_end_its_script() -> None:
     made = environment().from_string("{{ it | tojson }}").render(it={"a": "</script>"})
     assert "<" not in made
     assert json.loads(made) == {"a": "</script>"}
+
+
+async def test_the_docs_name_a_board_of_this_server_and_discord_only_where_a_bot_runs(
+    shown: Exhibition,
+) -> None:
+    text = (await asked(shown, "/docs")).text
+    assert "#!PODIUM leaderboard empty\n#!PODIUM gpus H100" in text
+    assert "podium submit my_kernel.py --leaderboard empty" in text
+    assert "vectoradd" not in text
+    assert ".venv/bin/podium submit" not in text
+    assert "Discord" not in text.partition("<main")[2]
+    door = make_door(shown.store, shown.clock)
+    with_bot = replace(door, lines=(ServiceConnection("discord"),))
+    bare = make_door(MemoryStore(shown.clock), shown.clock)
+    async with httpx.AsyncClient(transport=way_to(with_bot), base_url="http://podium.test") as web:
+        assert "/leaderboard submit ranked" in (await web.get("/docs")).text
+    async with httpx.AsyncClient(transport=way_to(bare), base_url="http://podium.test") as web:
+        assert "#!PODIUM leaderboard BOARD\n#!PODIUM gpus GPU" in (await web.get("/docs")).text

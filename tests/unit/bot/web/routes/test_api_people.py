@@ -102,6 +102,8 @@ async def test_the_description_has_its_token_problems_and_examples(api: Api) -> 
         found = (await anybody.get("/openapi.json")).json()
     (name,) = found["components"]["securitySchemes"]
     assert found["components"]["securitySchemes"][name]["scheme"] == "bearer"
+    made = found["paths"]["/api/v1/submissions"]["post"]["responses"]["201"]
+    assert made["headers"]["Location"]["schema"]["format"] == "uri-reference"
     token: dict[str, list[str]] = {"token": []}
     paths, needed, optional = found["paths"], [token], [{}, token]
     assert paths["/api/v1/me"]["get"]["security"] == needed
