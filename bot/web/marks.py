@@ -1,10 +1,12 @@
 """A task's description as HTML: supports a small part of Markdown, and escapes the rest.
 
-Every line is parsed once, in linear time. Tables, lists and formulas stay plain text, line by line.
+Every line is parsed once, in linear time. The lines of a paragraph flow; tables, lists and indented
+formulas stay plain text, line by line.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 
 from markupsafe import Markup, escape
 
@@ -12,6 +14,8 @@ from bot.reports.escaping import clean
 
 _HEADING = re.compile(r"#{1,6} (?P<words>.*)")
 _FENCE = re.compile(r" {0,3}(?:```|~~~).*")
+_LINE_BY_LINE = re.compile(r"(?:[ \t]|[-*+|] |\||\d+[.)] ).*")
+"""A line of a list, a table, or an indented formula."""
 _SPAN = re.compile(r"`(?P<code>[^`\n]+)`|\*\*(?P<strong>[^*\n]+)\*\*")
 
 
@@ -41,8 +45,21 @@ def _block(lines: list[str], *, fenced: bool) -> Iterator[Markup]:
     text = "\n".join(lines)
     if fenced:
         yield Markup('<pre class="log" tabindex="0">{}</pre>').format(text)
-    elif text.strip():
-        yield Markup('<p class="pre">{}</p>').format(_spans(text.strip("\n")))
+    else:
+        yield from map(_paragraph, _apart(lines))
+
+
+def _apart(lines: list[str]) -> Iterator[list[str]]:
+    """Yield the lines between empty ones."""
+    groups = groupby(lines, key=lambda line: bool(line.strip()))
+    return (list(group) for filled, group in groups if filled)
+
+
+def _paragraph(lines: list[str]) -> Markup:
+    text = _spans("\n".join(lines))
+    if any(map(_LINE_BY_LINE.fullmatch, lines)):
+        return Markup('<p class="pre">{}</p>').format(text)
+    return Markup("<p>{}</p>").format(text)
 
 
 def _spans(text: str) -> Markup:

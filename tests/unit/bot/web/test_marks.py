@@ -9,16 +9,19 @@ from bot.web.marks import marked
 
 def test_headings_code_and_strong_words_are_drawn() -> None:
     assert marked("# sort\n\nSort `size` **single** numbers.\nTwo lines.\n") == (
-        '<h2>sort</h2>\n<p class="pre">Sort <code>size</code> <strong>single</strong> numbers.\n'
-        "Two lines.</p>"
+        "<h2>sort</h2>\n<p>Sort <code>size</code> <strong>single</strong> numbers.\nTwo lines.</p>"
     )
 
 
 def test_a_fenced_block_stays_as_it_is_also_without_an_end() -> None:
     block = "# `a` x K\n  b  c"
-    drawn = f'<p class="pre">Given:</p>\n<pre class="log" tabindex="0">{block}</pre>'
+    drawn = f'<p>Given:</p>\n<pre class="log" tabindex="0">{block}</pre>'
     assert marked(f"Given:\n```yml\n{block}\n```\n") == drawn
     assert marked(f"Given:\n```\n{block}") == drawn
+
+
+def test_paragraphs_flow_and_are_apart() -> None:
+    assert marked("One\ntwo.\n\n\nThree.\n") == "<p>One\ntwo.</p>\n<p>Three.</p>"
 
 
 def test_lists_and_tables_stay_text() -> None:
