@@ -148,7 +148,8 @@ def histogram(
     cut = ordered[min(len(ordered) - 1, math.ceil(0.99 * len(ordered)))]
     places = [value for _, value in marks]
     low, high = min([ordered[0], *places]), max([cut, *places])
-    low, high = _widened(low, high, logarithmic=False)
+    if low == high:
+        low, high = _widened(low, high, logarithmic=False)
     counts = [0] * bins
     shown = [each for each in ordered if each <= high]
     for each in shown:

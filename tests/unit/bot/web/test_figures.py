@@ -67,8 +67,14 @@ def test_one_late_sample_does_not_squash_the_others() -> None:
     found = histogram([100.0 + n / 100 for n in range(300)] + [10_000.0])
     assert found is not None
     assert found.high < 200
-    assert (found.count, found.beyond) == (301, 1)
+    assert (found.count, found.beyond) == (301, 2)
     assert max(bar.height for bar in found.bars) == 100
+
+
+def test_the_ends_are_the_fastest_and_the_slowest_sample() -> None:
+    found = histogram([1.39, 1.5, 2.72], [("time", 1.46), ("bound", 1.45)])
+    assert found is not None
+    assert (found.low, found.high) == (1.39, 2.72)
 
 
 def test_equal_samples_have_a_bar_and_marks_lie_on_the_scale() -> None:
