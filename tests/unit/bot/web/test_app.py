@@ -118,7 +118,7 @@ async def test_a_body_that_does_not_fit_is_refused_with_what_was_wrong(
 ) -> None:
     answer = await asked(place, "POST", f"{AGENT}/claim", bearing(token), content=body)
     assert (answer.status_code, answer.json()["code"]) == (400, "bad-body")
-    assert "with `slots`" in answer.json()["detail"]
+    assert "a JSON object with `slots`, " in answer.json()["detail"]
 
 
 async def test_a_body_that_is_too_long_is_refused(place: Place, token: str) -> None:
