@@ -44,6 +44,11 @@ _SHIFTS = """() => new Promise((done) => {
     .observe({type: "layout-shift", buffered: true});
   setTimeout(() => done([]), 150);
 })"""
+_CUT = """() => [...document.querySelectorAll("main *")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1 && each.clientWidth > 1
+    && getComputedStyle(each).overflowX !== "visible" && !each.matches(".log, .code, .canvas"))
+  .map((each) => `${each.tagName}.${each.className}: ${each.textContent.trim().slice(0, 60)}`)"""
+"""What hides a part of itself at the right, or has to be scrolled sideways, save for sources."""
 _UNREACHED = """() => {
   const reached = new Set(window.reached);
   const wanted = "a[href], button, input:not([type=hidden]), select, summary, [tabindex='0']";
@@ -159,6 +164,8 @@ async def test_a_page_is_for_everybody(scene: Scene, page: Page, path: str) -> N
     await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     width = await page.evaluate("document.documentElement.scrollWidth")
     assert width <= PHONE["width"]
+    assert await page.evaluate("document.documentElement.offsetWidth") == PHONE["width"]
+    assert await page.evaluate(_CUT) == []
 
 
 class InPieces:
@@ -224,6 +231,8 @@ async def test_the_plot_is_drawn_and_can_be_looked_into(scene: Scene, page: Page
       for (let at = 0; at < seen.length; at += 4) hash = (hash * 31 + seen[at] + seen[at + 3]) | 0;
       return hash;
     }"""
+    day = page.locator(".u-legend .u-series").first
+    await expect(day).to_be_hidden()
     whole = await page.evaluate(ink)
     await page.get_by_role("button", name="Last day").click()
     await page.wait_for_function(f"({ink})() !== {whole}")
@@ -232,6 +241,7 @@ async def test_the_plot_is_drawn_and_can_be_looked_into(scene: Scene, page: Page
     over = await page.locator(".u-over").bounding_box()
     assert over is not None
     await page.mouse.move(over["x"] + 200, over["y"] + 50)
+    await expect(day).to_be_visible()
     await page.mouse.down()
     await page.mouse.move(over["x"] + 400, over["y"] + 60, steps=4)
     await page.mouse.up()

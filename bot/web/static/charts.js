@@ -79,10 +79,13 @@
       scales: { x: { time: !data.names.length, range: margin ? [-margin, data.names.length - 1 + margin] : undefined } },
       series: [{ label: data.x, value: data.names.length ? (_, at) => data.names[at] ?? "" : "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...data.series.map(line)],
       axes: axes(data),
+      hooks: { setCursor: [(plot) => plot.root.classList.toggle("idle", plot.cursor.left < 0)] },
       cursor: { drag: { x: true, y: false, setScale: true } },
     };
     canvas.replaceChildren();
     const plot = new uPlot(options, values, canvas);
+    // Until somebody points at a place, the legend has names but no values.
+    plot.root.classList.add("idle");
     queueMicrotask(() => {
       // Its legend is as wide as the plot only after uPlot's own microtask.
       const legend = plot.root.querySelector(".u-legend").offsetHeight;

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,19 +12,21 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.domain.board import Board, Viewer
 from bot.domain.leaderboard import BoardOverview, BoardStandings
 from bot.domain.records import FailedRun
-from bot.domain.scoring import Standing
+from bot.domain.scoring import Score, Standing
 from bot.reports.blocks import Chart
 from bot.reports.charts import as_table, in_words, season_chart
 from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.services.boards import list_boards as service
 from bot.services.lookup import find_board
-from bot.services.standings import board_standings, season
+from bot.services.standings import board_standings, leaderboard, season
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of, is_here
 from bot.web.figures import IntervalMark, as_data, spans
 from bot.web.rendering import RenderedPage, page, sent, sheet
 
 _boards = APIRouter()
+_FIRSTS = 2
+"""Up to this many people who share the first rank are all named."""
 
 
 @_boards.get("/")
@@ -32,15 +35,33 @@ async def boards(request: Request, viewer: AnyViewer) -> Response:
     door = context_of(request)
     now = door.clock.now()
     found = sorted(await service(door.store, viewer), key=_closing)
+    best = [score for each in found for score in each.best]
     values = {
         "title": "Leaderboards",
         "open": [each for each in found if each.board.is_open(now)],
         "ended": [each for each in reversed(found) if not each.board.is_open(now)],
+        "firsts": {(each.task_version, each.gpu): await _firsts(door, each) for each in best},
         "now": now,
         "is_here": is_here(request),
         "may_create": viewer.is_creator,
     }
     return await page(request, viewer, "boards.html", values)
+
+
+def first_names(entries: Sequence[Standing]) -> str:
+    """Return the names of those who share the first rank, at most two; empty without entries."""
+    names = [each.score.person_name for each in entries if each.rank == 1]
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > _FIRSTS else ", ".join(names)
+
+
+async def _firsts(door: WebContext, best: Score) -> str:
+    """Return the names of those who share the first rank with this score."""
+
+    async def make() -> str:
+        found = await leaderboard(door.store, best.task_version, best.gpu)
+        return first_names(found.entries) or best.person_name
+
+    return await door.kept.get(("firsts", best.task_version, best.gpu), FRESH_S, make)
 
 
 def _closing(overview: BoardOverview) -> tuple[float, str]:
@@ -114,6 +135,7 @@ async def _values(door: WebContext, viewer: Viewer, name: str, wanted: Wanted) -
         "versions": await door.store.boards.versions(found.id),
         "wanted": wanted,
         "now": door.clock.now(),
+        "firsts": first_names(leaderboard.entries),
         **_shown(leaderboard, wanted),
     }
 

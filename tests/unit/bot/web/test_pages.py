@@ -207,7 +207,7 @@ async def test_the_season_is_data_and_a_table(shown: Exhibition) -> None:
     assert (await asked(shown, "/boards/empty/season.json")).json() == {"series": []}
     page = await asked(shown, "/boards/vectoradd/season?gpu=H100")
     assert "each ranked run from 62" in page.text
-    assert page.text.count("<td>best so far</td>") == len(best["points"])
+    assert page.text.count(">best so far</td>") == len(best["points"])
     assert "<tbody>" not in (await asked(shown, "/boards/empty/season")).text
 
 
@@ -217,7 +217,8 @@ async def test_a_submission_shows_its_samples_and_how_far_they_are_confirmed(
     found = await numbers(shown)
     text = (await asked(shown, f"/submissions/{found['best']}")).text
     assert "240 samples between" in text
-    assert "96 % from outside" in text
+    assert "96 % of the time, within" in text
+    assert "<strong>Bound</strong> is the time that the judge's own clock" in text
     assert "32 registers" in text
     assert "NVIDIA H100" in text
     assert "1st (shared) of 14 on H100" in text
@@ -379,3 +380,19 @@ async def test_the_docs_name_a_board_of_this_server_and_discord_only_where_a_bot
         assert "/leaderboard submit ranked" in (await web.get("/docs")).text
     async with httpx.AsyncClient(transport=way_to(bare), base_url="http://podium.test") as web:
         assert "#!PODIUM leaderboard BOARD\n#!PODIUM gpus GPU" in (await web.get("/docs")).text
+
+
+async def test_a_card_names_everyone_who_shares_the_first_rank(shown: Exhibition) -> None:
+    board = (await asked(shown, "/")).text.partition(">empty</a>")[2].partition("</li>")[0]
+    assert "No ranked submissions yet." in board
+    for who in ("Ada", "Grace"):
+        await shown.ranked(who, "empty", "CPU", 1000.0)
+    shown.clock.advance(2)
+    card = (await asked(shown, "/")).text.partition(">empty</a>")[2].partition("</li>")[0]
+    assert re.search('class="by">(Ada, Grace|Grace, Ada)<', card)
+    board = (await asked(shown, "/boards/empty?gpu=CPU")).text
+    assert re.search("<dt>Fastest</dt>.*<small>(Ada, Grace|Grace, Ada)</small>", board)
+    await shown.ranked("Ken", "empty", "CPU", 1000.0)
+    _WAYS.clear()
+    card = (await asked(shown, "/")).text.partition(">empty</a>")[2].partition("</li>")[0]
+    assert re.search('class="by">[A-Z][a-z]+ and 2 more<', card)
