@@ -57,7 +57,7 @@ def test_the_main_job_through_a_running_podium(served: Podium) -> None:
     [board] = json.loads(served("show", "identity", "--json").stdout)
     assert [entry["person"] for entry in board["entries"]] == ["ada"]
     assert [absent["person"] for absent in board["absent"]] == ["ken"]
-    assert "there are: 1" in served("show", "identity", "--task-version", "2").stderr
+    assert "available: 1" in served("show", "identity", "--task-version", "2").stderr
     assert "ada" in served("show", "identity", "--task-version", "1").stdout
     assert "#1" in served("history", "--as", "ada").stdout
     assert "passed" in served("show", "1").stdout
@@ -249,7 +249,7 @@ def test_a_machine_elsewhere_gets_a_token_that_is_listed_and_ended(podium: Podiu
     assert made.stdout.strip() not in podium("token", "list").stdout
     assert podium("token", "revoke", "box").stdout == "the token of worker box is revoked\n"
     assert podium("token", "revoke", "box").returncode == 2
-    assert "no connected worker" in podium("runners").stdout
+    assert "no worker is connected" in podium("runners").stdout
     assert json.loads(podium("runners", "--json").stdout) == []
 
 

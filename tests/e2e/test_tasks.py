@@ -121,7 +121,8 @@ def test_a_new_task_that_cannot_be_made_leaves_nothing(podium: Podium) -> None:
     podium.file("in-the-way", "a file")
     message = refusal(podium("task", "new", "double", "--into", "in-the-way"), 2)
     assert (
-        message == "in-the-way/double: cannot be made (Not a directory); choose another with --into"
+        message
+        == "in-the-way/double: cannot be created (Not a directory); choose another with --into"
     )
     code, _ = json_refusal(podium("task", "new", "set/double", "--json"), 2)
     assert code == "task-exists"

@@ -117,7 +117,7 @@ async def test_a_wrong_one_gets_its_verdict(judge: Judge) -> None:
 
 
 async def test_a_file_of_another_language_is_refused() -> None:
-    with pytest.raises(UserError, match=r"takes Shell; write it as a \.sh file"):
+    with pytest.raises(UserError, match=r"accepts Shell; write it as a \.sh file"):
         await submitted(DOUBLES, "kernel.py")
     with pytest.raises(UserError, match=r"use a name such as kernel\.sh"):
         await submitted(DOUBLES, "kernel.bash")

@@ -20,7 +20,7 @@ WRONG = {
     "kernel.py": (SHIPPED.decode().encode("utf-16"), "UTF-16"),
     "kernel.cu": (SHIPPED, "is a CUDA C++ file, but leaderboard"),
     "message.txt": (SHIPPED, "accepts Python; use a name such as kernel.py"),
-    "broken.py": (BROKEN, "no valid Python"),
+    "broken.py": (BROKEN, "is not valid Python"),
 }
 
 

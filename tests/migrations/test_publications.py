@@ -153,6 +153,13 @@ async def test_a_page_shows_each_check_as_it_did_before(migrated: Connection) ->
         assert {key: now[key] for key in old["outcome"]} == old["outcome"]
 
 
+_NOW = {
+    "Nothing was published. Mend it, and give the command again.":
+        "Nothing was published. Fix the task and run the command again.",
+}  # fmt: skip
+"""A line that is no longer stored but written when the outcome is shown, in the words of today."""
+
+
 async def test_discord_goes_on_where_it_stopped(migrated: Connection) -> None:
     for name, row in (await rows(migrated, "discord")).items():
         old = json.loads(DISCORD[name].replace(r"\u0000", r"\ufffd"))
@@ -169,7 +176,8 @@ async def test_discord_goes_on_where_it_stopped(migrated: Connection) -> None:
         report = outcome_report(state.outcome)
         texts = [each for each in report.blocks if isinstance(each, Text)]
         assert report.title == outcome["title"]
-        assert [[each.text, each.tone] for each in texts] == outcome["lines"], name
+        lines = [[_NOW.get(words, words), tone] for words, tone in outcome["lines"]]
+        assert [[each.text, each.tone] for each in texts] == lines, name
         assert (state.outcome.board, state.outcome.before) == (outcome["board"], outcome["before"])
         assert state.outcome.change is PublishChange(outcome["change"])
 

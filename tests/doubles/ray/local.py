@@ -44,7 +44,7 @@ class LocalRay:
             mark, _, word = line.strip().partition("podium: ")
             if not mark and word:
                 return word
-        raise AssertionError("Ray did not begin")
+        raise AssertionError("the process of the Ray cluster has ended")
 
 
 def _with_token() -> dict[str, str]:

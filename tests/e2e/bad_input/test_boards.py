@@ -16,7 +16,7 @@ ON_IDENTITY = ("--leaderboard", "identity")
     ("source", "arguments", "words"),
     [
         ("x = 1\n", ("--leaderboard", "identiy"), "no board named 'identiy'; did you mean ident"),
-        ("x = 1\n", (), "choose a leaderboard, or start the file with a line such as #!PODIUM"),
+        ("x = 1\n", (), "name the leaderboard, or begin the file with a line such as #!PODIUM"),
         ("#!PODIUM leaderboard sort\n", ON_IDENTITY, "header says 'sort'; change one of them"),
         ("#!POPCORN leaderbord sort\n", (), "unknown key 'leaderbord'; the keys are: leaderboard"),
         ("#!POPCORN gpus\n", ON_IDENTITY, "'gpus' needs a value, as in #!POPCORN gpus"),

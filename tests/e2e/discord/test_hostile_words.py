@@ -17,6 +17,8 @@ SHOWN_S = 30
 EVIL = "[x](http://e) @here **b** ||s||"
 """What Discord takes as a name: 31 characters."""
 REASON = "\u202e<@1> \x1b[31m```\n# steam://x/``` @everyone [a](http://e.org) <t:1:R>"
+NAMED = re.compile("@\u200b?here", re.IGNORECASE)
+"""How a message shows a part of that name: with a space of no width where it would be live."""
 FENCE = re.compile(r"```.*?```", re.DOTALL)
 LIVE = (
     re.compile(r"@(everyone|here)"),
@@ -103,7 +105,7 @@ async def test_no_report_carries_anybodys_words_as_anything_but_words(stage: Sce
         seen |= {each.id: each for place in places for each in who.messages(place)}
     ours = [each for each in seen.values() if each.author.bot]
     assert len(ours) > 30
-    assert sum(EVIL.split()[1][1:] in each.content for each in ours) >= 3
+    assert sum(bool(NAMED.search(each.content)) for each in ours) >= 3
     assert [fault for each in ours for fault in faults(each.content)] == []
     assert not any(each.pings for each in ours)
     stage.server.assert_clean()

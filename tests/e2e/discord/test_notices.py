@@ -60,7 +60,7 @@ async def test_who_takes_the_wish_back_hears_no_more(stage: Scene) -> None:
     before = len(stage.alice.dms)
     await _ranked(stage, stage.bob, 30)
     hall = next(each for each in stage.guild.channels if each.name == "records")
-    await stage.bob.sees("Bob needs 30.00 us", hall, within=NEWS_S)
+    await stage.bob.sees("Bob takes 30.00 us", hall, within=NEWS_S)
     assert len(stage.alice.dms) == before
     stage.server.assert_clean()
 
@@ -117,7 +117,7 @@ async def test_news_outlives_a_discord_that_is_away(stage: Scene) -> None:
         run = await stage.submit(stage.bob, "time_us=10", name="away.py")
         await run.final()
         await stage.server.wait_for(lambda: fault.hits > 5, NEWS_S)
-    await stage.bob.sees("Bob needs 10.00 us", hall, within=90)
+    await stage.bob.sees("Bob takes 10.00 us", hall, within=90)
     stage.server.assert_clean()
 
 
@@ -128,7 +128,7 @@ async def test_after_a_kill_in_the_middle_of_a_delivery_it_is_told_once(stage: S
     with stage.server.faults.during(lost):
         run = await stage.submit(stage.bob, "time_us=5", name="killed.py")
         await run.final()
-        await stage.bob.sees("Bob needs 5.00", hall, within=NEWS_S)
+        await stage.bob.sees("Bob takes 5.00", hall, within=NEWS_S)
         await stage.bot.stop(signal.SIGKILL)
     await stage.bot.start()
     history = f"/channels/{hall.id}/messages"
@@ -136,10 +136,10 @@ async def test_after_a_kill_in_the_middle_of_a_delivery_it_is_told_once(stage: S
     def tried_again() -> bool:
         """Whether the next process has got as far as reading back, or has sent it once more."""
         read = any(each.method == "GET" and history in each.path for each in stage.server.requests)
-        return read or len(_news(stage.bob, hall, "Bob needs 5.00")) > 1
+        return read or len(_news(stage.bob, hall, "Bob takes 5.00")) > 1
 
     await stage.server.wait_for(tried_again, 90)
     await _ranked(stage, stage.bob, 4)
-    await stage.bob.sees("Bob needs 4.00", hall, within=NEWS_S)
-    assert len(_news(stage.bob, hall, "Bob needs 5.00")) == 1
+    await stage.bob.sees("Bob takes 4.00", hall, within=NEWS_S)
+    assert len(_news(stage.bob, hall, "Bob takes 5.00")) == 1
     stage.server.assert_clean()

@@ -114,14 +114,14 @@ async def test_who_lost_access_hears_no_more_news_of_the_board(stage: Scene) -> 
 
     async def record(time_us: int) -> None:
         await (await stage.submit(stage.bob, f"time_us={time_us}", name="r.py")).final()
-        await stage.carol.sees(f"Bob needs {time_us}.00", stage.carol.dm, within=30)
+        await stage.carol.sees(f"Bob takes {time_us}.00", stage.carol.dm, within=30)
 
     await record(9)
-    await stage.alice.sees("Bob needs 9.00", stage.alice.dm, within=30)
+    await stage.alice.sees("Bob takes 9.00", stage.alice.dm, within=30)
     await _said(stage.carol, "leaderboard uninvite", who=stage.alice)
     await record(8)
     await record(7)
-    assert not any("Bob needs 8.00" in each.text for each in stage.alice.dms)
+    assert not any("Bob takes 8.00" in each.text for each in stage.alice.dms)
     stage.server.assert_clean()
 
 

@@ -62,7 +62,7 @@ async def test_the_reports_of_a_profile_come_as_a_file(stage: Scene) -> None:
         (File("message.txt", b"x = 1"), {}, "accepts Python; use a name such as kernel.py"),
         (File("k.py", b""), {}, "empty"),
         (File("k.py", b"x" * 1_000_001), {}, "1,000,001 bytes"),
-        (File("k.py", b"#!POPCORN nonsense 1\n"), {}, "line 1 of the heading"),
+        (File("k.py", b"#!POPCORN nonsense 1\n"), {}, "line 1 of the header"),
         (kernel(), {"leaderboard_name": "identty"}, "did you mean identity?"),
         (kernel(), {"gpus": "H1000"}, "no gpu named"),
         (

@@ -139,8 +139,8 @@ async def test_news_is_told_once(open_folder_root: Path) -> None:
         await (await pair.bob.slash("profile notices", record=True)).final()
         for time_us in TIMES:
             await submit(pair.alice, f"time_us={time_us}")
-            await pair.bob.sees(f"Alice needs {time_us}", hall, within=30)
-        await pair.bob.sees(f"Alice needs {TIMES[-1]}", pair.bob.dm, within=30)
+            await pair.bob.sees(f"Alice takes {time_us}", hall, within=30)
+        await pair.bob.sees(f"Alice takes {TIMES[-1]}", pair.bob.dm, within=30)
     assert len([each for each in pair.bob.messages(hall) if "Record on" in each.text]) == len(TIMES)
     assert len([each for each in pair.bob.dms if "Record on" in each.text]) == len(TIMES)
     pair.server.assert_clean(allowing=[ALREADY_ANSWERED])
