@@ -12,10 +12,9 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.prices import with_costs
 from bot.domain.publication import Draft, Released
 from bot.domain.records import HistoryEntry, StoredFile
-from bot.domain.status import SubmissionStatus
+from bot.domain.status import SubmissionStatus, with_costs
 from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.template import template_of
 from bot.reports.export import pieces

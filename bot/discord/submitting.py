@@ -16,8 +16,8 @@ from bot.discord.menus import GpuMenus, Then
 from bot.discord.responses import InteractionReply
 from bot.discord.roles import viewer_of
 from bot.domain import acceptance
+from bot.domain.acceptance import parse_heading
 from bot.domain.errors import UserError
-from bot.domain.heading import parse_heading
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.reports.blocks import Attachment, Report

@@ -5,10 +5,9 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from bot.domain.accounts import Person, Rights, Token, TokenScope
-from bot.domain.board import Access, Board, NewBoard, TaskVersion
+from bot.domain.board import Access, Board, NewBoard, Pins, TaskVersion
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId, TaskVersionId, TokenId
 from bot.domain.job import JobState
-from bot.domain.pins import Pins
 from bot.domain.records import (
     AuditEntry,
     FailedRun,

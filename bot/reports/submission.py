@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from bot.domain.job import JobState
-from bot.domain.prices import show_cost
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted
-from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.status import JobStatus, SubmissionStatus, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.profile import archives, kernel_lines

@@ -3,11 +3,10 @@
 from dataclasses import dataclass, replace
 
 from bot.domain.board import Board, SourceVisibility, Viewer
-from bot.domain.disclosure import without_quotes
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId, is_system_submission
 from bot.domain.records import StoredFile
-from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.status import JobStatus, SubmissionStatus, without_quotes
 from bot.domain.submission import Submission
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store

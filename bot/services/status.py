@@ -5,14 +5,13 @@ import statistics
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 
-from bot.domain.disclosure import disclosed
+from bot.domain.board import awaited_words
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId, TaskVersionId
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, Topic, Worker
-from bot.domain.pins import awaited_words
 from bot.domain.records import StoredEvaluation
 from bot.domain.scoring import pool_of
-from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
+from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus, disclosed
 from bot.ports import Store
 from bot.services.lookup import find_submission
 from runners.contract.verdict import Stage

@@ -9,8 +9,7 @@ from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.job import PRIORITIES
-from bot.domain.moderation import banned
-from bot.domain.submission import NewDisplay, NewSubmission, Submission, SubmissionRequest
+from bot.domain.submission import NewDisplay, NewSubmission, Submission, SubmissionRequest, banned
 from bot.ports import Clock, Store
 from bot.services.lookup import own_submission, task_of
 from bot.services.syntax import check_syntax

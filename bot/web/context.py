@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import Request
 
-from bot.domain.prices import Prices
+from bot.domain.status import Prices
 from bot.ports import Clock, Identities, Store
 from bot.ports.outside import ServiceConnection
 from bot.services.cache import ResponseCache, SharedCache

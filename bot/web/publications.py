@@ -12,7 +12,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.publication import NewRelease, PublicationSummary, PublishRequest
-from bot.domain.tasks.report import CheckStep, Level
+from bot.domain.tasks.lint import CheckStep, Level
 from bot.reports.blocks import Tone
 from bot.reports.tasks import step_line
 from bot.services.publishing.engine import PublicationEngine

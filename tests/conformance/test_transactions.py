@@ -15,8 +15,8 @@ from bot.domain.board import Access, NewBoard, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Notice, Topic
-from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.publication import PublishRequest
+from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
 from bot.ports import Clock, Store
 from bot.services import moderation as moderate
 from bot.services import remote_workers, sessions, tokens

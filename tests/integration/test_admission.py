@@ -9,8 +9,13 @@ import pytest
 
 from bot.domain.board import Viewer
 from bot.domain.errors import StoreError, UserError
-from bot.domain.moderation import RateLimit
-from bot.domain.submission import LONGEST_KEY, Submission, SubmissionRequest, SubmissionState
+from bot.domain.submission import (
+    LONGEST_KEY,
+    RateLimit,
+    Submission,
+    SubmissionRequest,
+    SubmissionState,
+)
 from bot.services import moderation
 from bot.services.moderation import Decision
 from bot.services.rejudge import rejudge_submission

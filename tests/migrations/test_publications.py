@@ -12,7 +12,7 @@ import pytest
 from bot.discord.publication_thread.state import PublicationThread, outcome_report
 from bot.domain.ids import PersonId, ReleaseId
 from bot.domain.publication import PublicationSummary, PublishChange, PublishRequest
-from bot.domain.tasks.report import CheckStep, Finding, Level
+from bot.domain.tasks.lint import CheckStep, Finding, Level
 from bot.reports.blocks import Text
 from bot.services.publishing.request import NO_BOARD, REQUEST
 from bot.services.publishing.state import PublicationState

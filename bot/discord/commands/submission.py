@@ -13,7 +13,7 @@ from bot.discord.options import Tree, group
 from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.ids import SubmissionId
-from bot.domain.prices import with_costs
+from bot.domain.status import with_costs
 from bot.reports.comparison import comparison_report
 from bot.reports.submission import status_report
 from bot.services.comparison import compare as compare_submissions

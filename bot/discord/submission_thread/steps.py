@@ -22,8 +22,7 @@ from bot.discord.roles import of_room
 from bot.discord.submission_thread.pacing import EditRateLimiter
 from bot.discord.submission_thread.wording import headline, line_text, live_text, thread_name
 from bot.domain.ids import SubmissionId
-from bot.domain.prices import with_costs
-from bot.domain.status import SubmissionStatus
+from bot.domain.status import SubmissionStatus, with_costs
 from bot.domain.submission import Display
 from bot.reports.submission import status_report
 from bot.services.sources import profile_files

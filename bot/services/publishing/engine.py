@@ -18,7 +18,7 @@ import structlog
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.publication import Draft, Publication, Released
-from bot.domain.tasks.report import CheckStep
+from bot.domain.tasks.lint import CheckStep
 from bot.ports import Clock, Store
 from bot.services.publishing.pipeline import Pipeline
 from bot.services.publishing.publish import find_interrupted_publish

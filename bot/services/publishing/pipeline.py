@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, Published, Released, UnsoundTaskError
-from bot.domain.tasks.report import TaskReport
+from bot.domain.tasks.lint import TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, unwatched
 from bot.services.publishing.publish import is_new, publish, validate_publish

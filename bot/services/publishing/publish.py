@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.domain.board import Access, Board, NewBoard
+from bot.domain.board import ANY, Access, Board, NewBoard, Pins, pinned, show_pins
 from bot.domain.errors import UserError, board_moved
-from bot.domain.pins import ANY, Pins, pinned, show_pins
 from bot.domain.publication import PublishChange, Published, PublishRequest
 from bot.domain.requirements import has_device
 from bot.domain.tasks.task_file import digest

@@ -11,8 +11,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import PublishRequest
 from bot.domain.requirements import has_device
-from bot.domain.tasks.archive import read_zip
-from bot.domain.tasks.bundle import TaskBundle, solutions
+from bot.domain.tasks.bundle import TaskBundle, read_zip, solutions
 from bot.domain.tasks.lint import lint
 from bot.domain.tasks.task_file import ParsedTask, read_task
 from bot.ports import Store

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Path, Request, Response
 from bot.domain.accounts import TokenScope, require_acting
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
-from bot.domain.moderation import span
 from bot.domain.notifications import NewsKind
 from bot.domain.records import NamedLimit
+from bot.domain.submission import span
 from bot.reports.history import history_table
 from bot.services.history import submission_history
 from bot.services.lookup import visible_boards

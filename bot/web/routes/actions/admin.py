@@ -10,7 +10,7 @@ from bot.domain.accounts import require_admin
 from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
-from bot.domain.moderation import RateLimit
+from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.reports.admin import house_rules_report, stats_report, workers_report
 from bot.services import moderation

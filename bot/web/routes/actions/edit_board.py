@@ -8,10 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from bot.domain.accounts import Caller, require_creator
-from bot.domain.board import Board
+from bot.domain.board import Board, show_pins
 from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
-from bot.domain.pins import show_pins
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.times import show_deadline
 from bot.reports.blocks import Report, Text

@@ -27,9 +27,9 @@ from bot.domain.api.submissions import Numbered
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import AuditId, BoardId
-from bot.domain.moderation import RateLimit
-from bot.domain.prices import cost
 from bot.domain.records import NamedAuditEntry, NamedLimit
+from bot.domain.status import cost
+from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.services import moderation
 from bot.services.audit import audit_rows

@@ -19,10 +19,9 @@ from bot.domain.api.publishing import (
     Rejudging,
     TaskWish,
 )
-from bot.domain.board import Access, Board
+from bot.domain.board import Access, Board, parse_pins
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
 from bot.services import boards as service
 from bot.services.boards import (

@@ -25,7 +25,7 @@ from bot.domain.api.submissions import (
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import EventId, SubmissionId
 from bot.domain.job import FINAL_STATES, Topic
-from bot.domain.prices import with_costs
+from bot.domain.status import with_costs
 from bot.services import moderation
 from bot.services import submissions as cancelling
 from bot.services import submissions as rerunning

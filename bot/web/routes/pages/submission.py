@@ -12,8 +12,7 @@ from markupsafe import Markup
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.prices import with_costs
-from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.status import JobStatus, SubmissionStatus, with_costs
 from bot.reports.blocks import Block
 from bot.reports.history import history_line
 from bot.reports.profile import archives

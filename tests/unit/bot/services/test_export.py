@@ -1,5 +1,5 @@
 from bot.domain.board import Viewer
-from bot.domain.moderation import Exclusion, ExclusionKind
+from bot.domain.submission import Exclusion, ExclusionKind
 from bot.services.export import export_board
 from runners.contract.verdict import Verdict
 from tests.doubles.place import Place

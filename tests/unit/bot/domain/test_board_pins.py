@@ -1,7 +1,7 @@
 import pytest
 
+from bot.domain.board import ALL, ANY, awaited_words, parse_pins, pinned, show_pins
 from bot.domain.errors import UserError
-from bot.domain.pins import ALL, ANY, awaited_words, parse_pins, pinned, show_pins
 
 GPUS = ("A100", "H100")
 

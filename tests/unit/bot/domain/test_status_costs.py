@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.prices import NO_PRICES, cost, parse_prices, show_cost
+from bot.domain.status import NO_PRICES, cost, parse_prices, show_cost
 
 
 def test_prices_are_read_by_any_name_of_a_gpu_type() -> None:

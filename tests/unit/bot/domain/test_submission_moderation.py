@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.ids import BoardId
-from bot.domain.moderation import RateLimit, span
+from bot.domain.submission import RateLimit, span
 from runners.contract.task import Mode
 from tests.doubles.factories import NOON
 

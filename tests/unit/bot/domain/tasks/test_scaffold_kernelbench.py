@@ -5,11 +5,10 @@ import re
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.kernelbench import is_problem, problem_tasks
-from bot.domain.tasks.bundle import solutions
-from bot.domain.tasks.bundle import TaskBundle
-from bot.domain.tasks.task_file import parse_task
+from bot.domain.tasks.bundle import TaskBundle, solutions
 from bot.domain.tasks.lint import lint
+from bot.domain.tasks.scaffold import is_problem, problem_tasks
+from bot.domain.tasks.task_file import parse_task
 from runners.contract.task import Device, Grader, TaskFormat
 from tests.doubles.kernels import LINEAR
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.device_rules import check_config, check_launch
+from bot.domain.tasks.schema import check_config, check_launch
 from bot.domain.tasks.yaml_document import read_document
 from runners.contract.task import BuildConfig, Launch, Workload
 

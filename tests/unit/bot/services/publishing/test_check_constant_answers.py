@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from bot.domain.tasks.constant_answers import (
+from bot.services.publishing.check import (
     DEGENERATE,
     REPLAY,
     degenerate_answers,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.tasks.report import Finding, Level, TaskReport
+from bot.domain.tasks.lint import Finding, Level, TaskReport
 
 
 @pytest.mark.parametrize(

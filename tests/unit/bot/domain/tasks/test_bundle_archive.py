@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.tasks import archive
-from bot.domain.tasks.archive import read_zip, write_zip
 from bot.domain.errors import UserError
-from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks import bundle as archive
+from bot.domain.tasks.bundle import TaskBundle, read_zip, write_zip
 
 GOOD = {"add/task.yml": b"lang: py\n", "add/reference.py": b"x = 1\n"}
 

@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.disclosure import disclosed
+from bot.domain.status import disclosed
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode

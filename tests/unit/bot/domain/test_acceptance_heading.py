@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain.acceptance import Heading, parse_heading, with_board
 from bot.domain.errors import UserError
-from bot.domain.heading import Heading, parse_heading, with_board
 
 
 @pytest.mark.parametrize("marker", ["#!POPCORN", "//!POPCORN", "#!PODIUM", "//!PODIUM"])
