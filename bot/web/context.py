@@ -14,7 +14,7 @@ from bot.domain.status import Prices
 from bot.ports import Clock, Identities, Store
 from bot.ports.outside import ServiceConnection
 from bot.services.cache import ResponseCache, SharedCache
-from bot.services.sessions import SignInLinks
+from bot.services.tokens import SignInLinks
 from runners.contract.runner import Runner
 
 DOOR = "web"

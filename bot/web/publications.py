@@ -16,7 +16,7 @@ from bot.domain.tasks.lint import CheckStep, Level
 from bot.reports.blocks import Tone
 from bot.reports.tasks import step_line
 from bot.services.publishing.engine import PublicationEngine
-from bot.services.publishing.request import REQUEST
+from bot.services.publishing.publish import REQUEST
 from bot.services.publishing.state import PublicationOutcome, PublicationState
 from bot.web.context import DOOR, WebContext
 

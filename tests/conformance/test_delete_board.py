@@ -11,7 +11,7 @@ from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.publication import PublishRequest
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Exclusion, ExclusionKind, NewDisplay, NewSubmission, RateLimit
-from bot.services.demo import demo_owner, remove_demo
+from bot.services.boards import demo_owner, remove_demo
 from bot.services.publishing.publish import publish
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode

@@ -18,8 +18,7 @@ from bot.domain.submission import (
 )
 from bot.services import moderation
 from bot.services.moderation import Decision
-from bot.services.rejudge import rejudge_submission
-from bot.services.submissions import submit
+from bot.services.submissions import rejudge_submission, submit
 from bot.store.postgres import PostgresStore, open_store
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock

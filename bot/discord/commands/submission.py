@@ -19,8 +19,7 @@ from bot.reports.submission import status_report
 from bot.services.comparison import compare as compare_submissions
 from bot.services.lookup import own_submission
 from bot.services.moderation import withdraw as take_off
-from bot.services.sources import profile_files
-from bot.services.status import submission_status
+from bot.services.status import profile_files, submission_status
 from runners.contract.task import Mode
 
 _LARGEST = 2**53

@@ -2,6 +2,6 @@
 
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.dispatcher import Dispatcher
-from bot.services.dispatch.store_queue import StoreQueue
+from bot.services.dispatch.worker_queue import StoreQueue
 
 __all__ = ["DispatchConfig", "Dispatcher", "StoreQueue"]

@@ -21,8 +21,7 @@ from bot.domain.publication import Draft, Publication, Released
 from bot.domain.tasks.lint import CheckStep
 from bot.ports import Clock, Store
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.publishing.publish import find_interrupted_publish
-from bot.services.publishing.request import REQUEST, read_upload
+from bot.services.publishing.publish import REQUEST, find_interrupted_publish, read_upload
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationObserver,

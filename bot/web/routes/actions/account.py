@@ -16,8 +16,13 @@ from bot.services.history import submission_history
 from bot.services.lookup import visible_boards
 from bot.services.moderation import submission_rules
 from bot.services.notify import set_notifications
-from bot.services.sessions import sessions_of, sign_out, sign_out_elsewhere
-from bot.services.tokens import create_token_for_caller, revoke_token
+from bot.services.tokens import (
+    create_token_for_caller,
+    revoke_token,
+    sessions_of,
+    sign_out,
+    sign_out_elsewhere,
+)
 from bot.web.context import context_of
 from bot.web.forms import Act, number_in
 from bot.web.routes.actions.page import SignedIn, go, show

@@ -18,7 +18,7 @@ from bot.services.audit import audit_page
 from bot.services.lookup import find_board
 from bot.services.moderation import Decision, submission_rules
 from bot.services.operations import stats
-from bot.services.rejudge import rejudge_submission
+from bot.services.submissions import rejudge_submission
 from bot.web.context import context_of
 from bot.web.forms import Act, Fields, number_in
 from bot.web.routes.actions.page import SignedIn, go, show

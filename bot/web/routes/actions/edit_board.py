@@ -17,8 +17,7 @@ from bot.reports.blocks import Report, Text
 from bot.reports.tasks import change_report
 from bot.services.boards import Invitation, invite, uninvite
 from bot.services.lookup import own_board, task_of
-from bot.services.publishing.publish import publish, validate_publish
-from bot.services.publishing.request import named_gpus, possible_gpus
+from bot.services.publishing.publish import named_gpus, possible_gpus, publish, validate_publish
 from bot.web.context import WebContext, context_of
 from bot.web.forms import Act, Fields, Posted
 from bot.web.publications import hand_in

@@ -30,7 +30,7 @@ from bot.domain.tasks.bundle import MAX_PACKED
 from bot.domain.times import parse_deadline
 from bot.reports.blocks import Report
 from bot.reports.tasks import found_report
-from bot.services.publishing.request import TaskUpload, read_upload
+from bot.services.publishing.publish import TaskUpload, read_upload
 from bot.web.errors import status_of
 from bot.web.forms import ROOM, Fields
 from bot.web.rendering import SECURITY, draw, sheet

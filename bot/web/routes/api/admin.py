@@ -36,7 +36,7 @@ from bot.services.audit import audit_rows
 from bot.services.lookup import find_board
 from bot.services.moderation import submission_rules
 from bot.services.operations import stats as counts
-from bot.services.rejudge import rejudge_submission as judge_again
+from bot.services.submissions import rejudge_submission as judge_again
 from bot.web.auth import MayAdminister, administrator
 from bot.web.bodies import read, read_optional
 from bot.web.context import context_of

@@ -34,9 +34,8 @@ from bot.services.boards import (
     uninvite,
 )
 from bot.services.lookup import find_board, own_board, task_of
-from bot.services.publishing.publish import publish
-from bot.services.publishing.request import NO_BOARD
-from bot.services.rejudge import rejudge_from
+from bot.services.publishing.publish import NO_BOARD, publish
+from bot.services.submissions import rejudge_from
 from bot.web.auth import FromPerson, MayCreate
 from bot.web.bodies import read
 from bot.web.context import DOOR, WebContext, context_of

@@ -31,9 +31,8 @@ from bot.services import submissions as cancelling
 from bot.services import submissions as rerunning
 from bot.services.history import submission_history
 from bot.services.lookup import visible_submission
-from bot.services.sources import read_files, read_submission
-from bot.services.sources import source as source_of
-from bot.services.status import unserved
+from bot.services.status import read_files, read_submission, unserved
+from bot.services.status import source as source_of
 from bot.services.submissions import submit
 from bot.web.auth import AnyViewer, FromPerson, MaySubmit, still_looks
 from bot.web.bodies import read_optional

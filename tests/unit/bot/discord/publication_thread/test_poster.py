@@ -17,8 +17,7 @@ from bot.domain.tasks.lint import CheckStep
 from bot.domain.tasks.scaffold import scaffold
 from bot.services.publishing import engine
 from bot.services.publishing.engine import MOST_TRIES
-from bot.services.publishing.publish import publish
-from bot.services.publishing.request import NO_BOARD, REQUEST, read_upload
+from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationOutcome,

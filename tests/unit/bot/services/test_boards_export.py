@@ -1,6 +1,6 @@
 from bot.domain.board import Viewer
 from bot.domain.submission import Exclusion, ExclusionKind
-from bot.services.export import export_board
+from bot.services.boards import export_board
 from runners.contract.verdict import Verdict
 from tests.doubles.place import Place
 

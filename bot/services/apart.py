@@ -1,29 +1,38 @@
-"""One separate process that runs one call at a time and is killed when a call takes too long."""
+"""Parses untrusted text in a separate process with limits on time and memory.
+
+Some texts take minutes to parse, or more memory than the machine has, and a running parser cannot
+be interrupted: its process is killed. The process has no environment, no open file and no secret.
+It is reused, so that only the first call waits for its imports.
+"""
 
 import asyncio
 import atexit
-import subprocess
+import inspect
+import math
+import pkgutil
+import resource
+import subprocess  # noqa: TID251  it starts the parsing process
 import sys
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from threading import Timer
-from typing import TypeVar
+from typing import IO, Any, TypeVar, get_type_hints
 
 import structlog
+from pydantic import BaseModel, TypeAdapter
 
 from bot.domain.errors import StoreError, UserError
-from bot.services.apart.calls import CallResult, FunctionCall, answer_type, packed, receive, send
 
 MEMORY = 1 << 30
 """Bytes that a process may use, with the interpreter and its imports."""
 _STARTS_S = 30.0
 """Seconds for the interpreter and the function's imports, before any untrusted input."""
-_ROOT = Path(__file__).resolve().parents[3]
-_PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); import bot.services.apart.reader as r; r.main()"
-)
+_ROOT = Path(__file__).resolve().parents[2]
+_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import bot.services.apart as r; r.main()"
 
 Read = TypeVar("Read")
 
@@ -43,6 +52,27 @@ class TooHardError(UserError):
 
 class BusyError(StoreError):
     """Too many calls are waiting; the caller should try again later."""
+
+
+class FunctionCall(BaseModel):
+    """A function as `module:name`, its arguments as JSON, and its limits.
+
+    Without arguments the function is only imported.
+    """
+
+    function: str
+    arguments: list[str] | None
+    limit_s: float
+    memory: int
+
+
+class CallResult(BaseModel):
+    """The function's result as JSON, or its UserError, or the traceback of a bug."""
+
+    value: str = ""
+    code: str = ""
+    words: str = ""
+    bug: str = ""
 
 
 @dataclass(slots=True)
@@ -117,7 +147,7 @@ class Apart:
 
 
 def _started() -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603  of our own interpreter
         [sys.executable, "-I", "-c", _PROGRAM, str(_ROOT)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={}, cwd="/", start_new_session=True,
@@ -139,3 +169,91 @@ def _exchange(
         return None
     finally:
         timer.cancel()
+
+
+_HEAD = 8
+MOST = 256 << 20
+"""The largest message, in bytes: a length, then JSON with strict types."""
+
+Message = TypeVar("Message", bound=BaseModel)
+
+
+def send(stream: IO[bytes], message: BaseModel) -> None:
+    """Write one message."""
+    text = message.model_dump_json().encode()
+    stream.write(len(text).to_bytes(_HEAD, "big"))
+    stream.write(text)
+    stream.flush()
+
+
+def receive(stream: IO[bytes], kind: type[Message]) -> Message | None:
+    """Read one message; None when the other side has ended or sends something invalid."""
+    head = stream.read(_HEAD)
+    length = int.from_bytes(head, "big")
+    if len(head) < _HEAD or length > MOST:
+        return None
+    text = stream.read(length)
+    return kind.model_validate_json(text) if len(text) == length else None
+
+
+def packed(
+    function: Callable[..., object], arguments: tuple[object, ...], limit_s: float, memory: int
+) -> FunctionCall:
+    """Return the call of a module's function."""
+    kinds = argument_types(function)
+    texts = [kind.dump_json(value).decode() for kind, value in zip(kinds, arguments, strict=True)]
+    name = f"{function.__module__}:{function.__qualname__}"
+    return FunctionCall(function=name, arguments=texts, limit_s=limit_s, memory=memory)
+
+
+@cache
+def argument_types(function: Callable[..., object]) -> tuple[TypeAdapter[Any], ...]:
+    """Return how each argument is serialized."""
+    hints = get_type_hints(function, include_extras=True)
+    return tuple(TypeAdapter(hints[name]) for name in inspect.signature(function).parameters)
+
+
+@cache
+def answer_type(function: Callable[..., object]) -> TypeAdapter[Any]:
+    """Return how the result is serialized."""
+    return TypeAdapter(get_type_hints(function, include_extras=True)["return"])
+
+
+def main() -> None:
+    """Read calls and answer them until the parent closes the pipe: the parsing process.
+
+    Only its parent tells it what to call, and the parent has imported the same function; only the
+    arguments are untrusted.
+    """
+    while (call := receive(sys.stdin.buffer, FunctionCall)) is not None:
+        _limit(call)
+        send(sys.stdout.buffer, _answer(call))
+
+
+def _limit(call: FunctionCall) -> None:
+    """Let the kernel enforce the limits too, so that the process ends even without its parent."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = math.ceil(used.ru_utime + used.ru_stime + call.limit_s) + 1
+    for kind, limit in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, call.memory)):
+        _, hard = resource.getrlimit(kind)
+        lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (lower, hard))
+
+
+def _answer(call: FunctionCall) -> CallResult:
+    try:
+        function = pkgutil.resolve_name(call.function)
+        kinds = argument_types(function)
+        if call.arguments is None:
+            return CallResult()
+        arguments = [
+            kind.validate_json(text) for kind, text in zip(kinds, call.arguments, strict=True)
+        ]
+        value = answer_type(function).dump_json(function(*arguments)).decode()
+        return CallResult(value=value)
+    except UserError as error:
+        return CallResult(code=error.code, words=error.message)
+    except MemoryError:
+        raise SystemExit(1) from None  # too little memory is left to continue
+    except Exception:  # noqa: BLE001 - the parent reports the bug
+        return CallResult(bug=traceback.format_exc(limit=-8))

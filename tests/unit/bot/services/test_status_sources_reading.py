@@ -5,7 +5,7 @@ import pytest
 from bot.domain.board import Access, SourceVisibility, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.services.sources import read_files, read_submission
+from bot.services.status import read_files, read_submission
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict

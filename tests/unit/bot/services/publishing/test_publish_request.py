@@ -12,8 +12,8 @@ from bot.domain.ids import PersonId, TaskVersionId
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.scaffold import scaffold
 from bot.services.apart import Apart
-from bot.services.publishing import request as requests
-from bot.services.publishing.request import (
+from bot.services.publishing import publish as requests
+from bot.services.publishing.publish import (
     REQUEST,
     default_gpus,
     possible_gpus,

@@ -5,7 +5,7 @@ from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
 from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
-from bot.services.rejudge import best_of, rejudge_from, rejudge_standings, rejudge_submission
+from bot.services.submissions import best_of, rejudge_from, rejudge_standings, rejudge_submission
 from runners.contract.task import Mode
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place

@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.board import Access, SourceVisibility, Viewer, Visibility
 from bot.domain.errors import UserError
-from bot.services.sources import source
+from bot.services.status import source
 from tests.doubles.factories import NOON
 from tests.doubles.place import Place
 

@@ -1,8 +1,13 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.services.sessions import LINK_LIFETIME, SignInLinks, session_of, sign_in_by_link
-from bot.services.tokens import revoke_access
+from bot.services.tokens import (
+    LINK_LIFETIME,
+    SignInLinks,
+    revoke_access,
+    session_of,
+    sign_in_by_link,
+)
 from tests.doubles.factories import NOON
 from tests.doubles.place import Place
 

@@ -4,9 +4,9 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.services import syntax
+from bot.services import submissions as syntax
 from bot.services.apart import Apart
-from bot.services.syntax import HERE, check_syntax, fault_of
+from bot.services.submissions import HERE, check_syntax, fault_of
 from runners.contract.evaluation import CPU
 from tests.doubles.factories import make_capabilities, make_task
 from tests.doubles.place import Place

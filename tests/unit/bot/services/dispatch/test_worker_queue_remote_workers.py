@@ -7,7 +7,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import JobId
 from bot.domain.job import GiveUpReason, Job, JobState, LeasedJob
 from bot.domain.submission import Submission
-from bot.services.remote_workers import RemoteWorker
+from bot.services.dispatch.worker_queue import RemoteWorker
 from runners.contract.evaluation import CPU, EvaluationRequest, Progress
 from runners.contract.verdict import Stage
 from tests.doubles.agents import LEASE

@@ -1,6 +1,6 @@
 from bot.domain.ids import PersonId
 from bot.domain.publication import PublishRequest
-from bot.services.demo import demo_owner, remove_demo
+from bot.services.boards import demo_owner, remove_demo
 from bot.services.publishing.publish import publish
 from runners.contract.evaluation import CPU
 from tests.doubles.factories import make_task

@@ -7,23 +7,21 @@ import pytest
 from bot.domain.accounts import Rights, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.records import KnownPerson
-from bot.services.sessions import (
+from bot.services.tokens import (
     LIFETIME,
     MOST_SESSIONS,
     BrowserSession,
+    caller_for_token,
+    create_local_token,
+    create_token,
+    revoke_access,
+    revoke_token,
     session_of,
     sessions_of,
     sign_in_as,
     sign_in_by_token,
     sign_out,
     sign_out_elsewhere,
-)
-from bot.services.tokens import (
-    caller_for_token,
-    create_local_token,
-    create_token,
-    revoke_access,
-    revoke_token,
 )
 from tests.doubles.place import Place
 

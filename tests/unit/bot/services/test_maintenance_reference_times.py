@@ -17,11 +17,11 @@ from bot.domain.reference_times import Reference
 from bot.services.apart import Apart
 from bot.services.history import submission_history
 from bot.services.lookup import visible_submission
+from bot.services.maintenance import AGAIN_AFTER, order_references, time_references
 from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
-from bot.services.reference_times import AGAIN_AFTER, order_references, time_references
-from bot.services.rejudge import rejudge_submission
 from bot.services.standings import board_standings
+from bot.services.submissions import rejudge_submission
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest, RoundPolicy
 from runners.contract.runner import CallId, RunnerError
@@ -99,7 +99,7 @@ async def test_the_reference_is_timed_by_the_ranked_run_of_a_candidate_that_sees
 async def test_a_reference_that_takes_minutes_to_parse_goes_untimed_and_nobody_waits_for_it(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.services.reference_times.TASKS", Apart(0.6, 60))
+    monkeypatch.setattr("bot.services.maintenance.TASKS", Apart(0.6, 60))
     fields = "{data}" * 300_000
     files = {"reference.py": f'{SORTED["reference.py"]}x = f"{fields}"\n'}
     task = make_task(name="sort", files=files, shared_files=(), gpus=("CPU",))

@@ -1,4 +1,4 @@
-from bot.services.sources import profile_files
+from bot.services.status import profile_files
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from tests.doubles.factories import make_case
