@@ -14,7 +14,9 @@ from bot.app.runners import grace_s, harness_version, require_available
 from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import SetupError, StoreError
 from bot.remote.http import server
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.maintenance import recover, time_references
 from bot.services.notify import run_notifications
 from bot.settings import Settings

@@ -4,17 +4,8 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bot.domain.accounts import (
-    MACHINE,
-    PREFIX,
-    Caller,
-    Person,
-    Rights,
-    Token,
-    TokenScope,
-    caller,
-    digest_of,
-)
+from bot.domain import accounts
+from bot.domain.accounts import MACHINE, Caller, Person, Rights, Token, TokenScope
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
@@ -47,10 +38,12 @@ async def create_token(
     """Create a token; UserError if the person has too many or may not have this scope."""
     if scope is TokenScope.ADMIN and not (await store.rights.of(person)).is_admin:
         raise UserError("not-allowed", "only admins can have tokens with scope admin; ask an admin")
-    secret = PREFIX + secrets.token_urlsafe(32)
+    secret = accounts.PREFIX + secrets.token_urlsafe(32)
     name = " ".join(label.split())[:_LONGEST_LABEL] or "token"
     async with store.transaction() as tx:
-        kept = await tx.tokens.add(person, digest_of(secret), name, scope, expires_at=expires_at)
+        kept = await tx.tokens.add(
+            person, accounts.digest_of(secret), name, scope, expires_at=expires_at
+        )
         if len(await tx.tokens.of(person)) > MOST_TOKENS:
             raise UserError("too-many-tokens", f"you have {MOST_TOKENS} tokens; revoke one first")
     return NewToken(kept, secret)
@@ -80,7 +73,7 @@ async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
 
     UserError `bad-token` when it is unknown, a worker's, a browser's, revoked or expired.
     """
-    token = await store.tokens.find(digest_of(secret))
+    token = await store.tokens.find(accounts.digest_of(secret))
     own = token is not None and token.is_personal and token.is_live(clock.now())
     person = await store.people.get(token.person) if token is not None and own else None
     if token is None or person is None:
@@ -97,7 +90,7 @@ async def caller_for(
 ) -> Caller:
     """Return the caller for a person with a token or session of this scope that ends at `until`."""
     viewer = Viewer(person.id, frozenset({person.identity}))
-    return caller(viewer, await store.rights.of(person.id), scope, until=until)
+    return accounts.caller(viewer, await store.rights.of(person.id), scope, until=until)
 
 
 async def revoke_token(store: Store, person: PersonId, token: TokenId) -> None:
@@ -211,7 +204,7 @@ async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) 
 
     UserError for a token that is unknown or read-only.
     """
-    token = await store.tokens.find(digest_of(secret))
+    token = await store.tokens.find(accounts.digest_of(secret))
     if token is None or not token.is_live(clock.now()) or not token.is_personal:
         raise UserError(
             "bad-token",
@@ -250,14 +243,14 @@ async def _begin(
 ) -> NewToken:
     for oldest in (await sessions_of(store, clock, person))[MOST_SESSIONS - 1 :]:
         await store.tokens.revoke(person, oldest.id)
-    secret = f"{PREFIX}session_{secrets.token_urlsafe(32)}"
+    secret = f"{accounts.PREFIX}session_{secrets.token_urlsafe(32)}"
     name = " ".join(label.split())[:_LONGEST_LABEL] or "browser"
     until = clock.now() + LIFETIME
     if by is not None and by.expires_at is not None:
         until = min(until, by.expires_at)
     kept = await store.tokens.add(
         person,
-        digest_of(secret),
+        accounts.digest_of(secret),
         name,
         kind,
         expires_at=until,
@@ -268,7 +261,7 @@ async def _begin(
 
 async def session_of(store: Store, clock: Clock, secret: str) -> BrowserSession | None:
     """Return the session of a secret, with its person's current rights; None when it has ended."""
-    token = await store.tokens.find(digest_of(secret))
+    token = await store.tokens.find(accounts.digest_of(secret))
     if token is None or token.scope not in _POWER or not token.is_live(clock.now()):
         return None
     person = await store.people.get(token.person)
@@ -321,13 +314,13 @@ class SignInLinks:
 
     def key_for(self, name: str, now: datetime) -> str:
         """Create a link for the local account of this name; return its key."""
-        key = f"{PREFIX}once_{secrets.token_urlsafe(32)}"
-        self._offers[digest_of(key)] = _Offer(name, now + LINK_LIFETIME)
+        key = f"{accounts.PREFIX}once_{secrets.token_urlsafe(32)}"
+        self._offers[accounts.digest_of(key)] = _Offer(name, now + LINK_LIFETIME)
         return key
 
     def take(self, key: str, now: datetime) -> str | None:
         """Return the account name of a valid key and invalidate the key; else None."""
-        offer = self._offers.pop(digest_of(key), None) if len(key) <= _LONGEST else None
+        offer = self._offers.pop(accounts.digest_of(key), None) if len(key) <= _LONGEST else None
         return offer.name if offer is not None and now < offer.until else None
 
 

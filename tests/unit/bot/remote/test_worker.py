@@ -7,7 +7,8 @@ import pytest
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.remote.worker import RemoteQueue
-from bot.services.dispatch import DispatchConfig, Dispatcher
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
 from bot.services.dispatch.worker_queue import revoke_worker_token
 from runners.backends import fake
 from runners.contract.evaluation import CPU

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.services.dispatch import DispatchConfig, StoreQueue
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.worker_queue import StoreQueue
 from runners.contract.evaluation import CPU, RoundPolicy
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore

@@ -5,7 +5,7 @@ from io import BytesIO
 
 from bot.domain.ids import SubmissionId
 from bot.domain.records import StoredFile
-from bot.reports.profile import archives
+from bot.reports.submission import archives
 from runners.contract.files import EvaluationFile
 
 
