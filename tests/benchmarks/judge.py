@@ -21,7 +21,8 @@ from bot.domain.board import NewBoard
 from bot.domain.ids import JobId
 from bot.domain.job import Claim, Job
 from bot.domain.scoring import ScoreValue
-from bot.ports.queue import Jobs, Store
+from bot.ports import Store
+from bot.ports.queue import Jobs
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.dispatcher import Dispatcher
 from bot.services.dispatch.worker_queue import StoreQueue
