@@ -20,7 +20,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from typing_extensions import override
 
 from bot.domain.errors import SetupError, fault_words
-from bot.domain.prices import parse_prices
+from bot.domain.status import parse_prices
 from runners.contract.task import GPU_NAME
 
 _LONGEST_SECRET = 4096

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bot.domain.ids import PersonId
-from bot.domain.prices import Prices
+from bot.domain.status import Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 from runners.contract.evaluation import BENCHMARK_ROUNDS, RANKED_ROUNDS, RoundPolicy

@@ -14,8 +14,7 @@ from bot.app.runners import deploy_to_modal, open_runners
 from bot.app.servers import ServerDirectory
 from bot.domain.errors import SetupError, UserError
 from bot.domain.records import BackupContents
-from bot.domain.tasks.archive import read_zip
-from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.bundle import TaskBundle, read_zip
 from bot.settings import Settings
 from bot.store import task_folders as folders
 from bot.store.backup import dump, load, seekable

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from bot.domain.errors import SetupError, UserError
-from bot.services.dispatch import DispatchConfig
+from bot.services.dispatch.config import DispatchConfig
 from bot.settings import RunnerChoice, Settings
 from runners import backends, plugins
 from runners.contract.gpus import slots_by_type

@@ -14,10 +14,11 @@ from bot.app.runners import grace_s, harness_version, require_available
 from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import SetupError, StoreError
 from bot.remote.http import server
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
-from bot.services.maintenance import recover
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import StoreQueue
+from bot.services.maintenance import recover, time_references
 from bot.services.notify import run_notifications
-from bot.services.reference_times import time_references
 from bot.settings import Settings
 from bot.store.locks import judging, judging_in_turn
 from runners.contract.runner import Runner

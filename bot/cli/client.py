@@ -12,21 +12,19 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.prices import with_costs
 from bot.domain.publication import Draft, Released
 from bot.domain.records import HistoryEntry, StoredFile
-from bot.domain.status import SubmissionStatus
+from bot.domain.status import SubmissionStatus, with_costs
 from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.template import template_of
 from bot.reports.export import pieces
-from bot.services import export as exporting
+from bot.services.boards import export_board, exported_evaluations, exported_sources
 from bot.services.history import submission_history
 from bot.services.lookup import task_of, visible_boards
 from bot.services.moderation import withdraw
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.sources import profile_files
 from bot.services.standings import board_standings
-from bot.services.status import awaited, submission_status, watch
+from bot.services.status import awaited, profile_files, submission_status, watch
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from runners.contract.task import Mode
 
@@ -213,10 +211,10 @@ class LocalClient:
 
     async def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
         store = self.podium.store
-        found = await exporting.export_board(store, self.viewer, board)
+        found = await export_board(store, self.viewer, board)
         async with (
-            aclosing(exporting.evaluations(store, found)) as evaluations,
-            aclosing(exporting.sources(store, found)) as sources,
+            aclosing(exported_evaluations(store, found)) as evaluations,
+            aclosing(exported_sources(store, found)) as sources,
             aclosing(pieces(found, evaluations, sources)) as whole,
         ):
             async for piece in whole:

@@ -11,7 +11,7 @@ from bot.cli.context import CommandLine
 from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
 from bot.domain.tasks.competition import CompetitionEntry, parse_competition
-from bot.domain.tasks.kernelbench import is_problem
+from bot.domain.tasks.scaffold import is_problem
 from bot.domain.tasks.task_file import parse_task, read_task
 from bot.domain.tasks.yaml_document import MAX_BYTES
 from runners.contract.files import EvaluationFile

@@ -8,7 +8,7 @@ from bot.domain.records import BackupContents, FailedRun, HistoryEntry
 from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing, score
 from bot.domain.status import JobStatus, SubmissionStatus
-from bot.domain.tasks.report import TaskReport
+from bot.domain.tasks.lint import TaskReport
 from runners.contract.evaluation import CaseResult, Evaluation, Timing
 from runners.contract.task import Mode, TaskDefinition
 

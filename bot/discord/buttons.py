@@ -17,7 +17,7 @@ from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.status import SubmissionStatus
 from bot.reports.tasks import template_report
 from bot.services.lookup import task_of, visible_board
-from bot.services.rejudge import rejudge_from
+from bot.services.submissions import rejudge_from
 
 
 class SubmissionAction(StrEnum):

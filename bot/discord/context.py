@@ -8,7 +8,7 @@ from typing import Any
 import discord
 
 from bot.domain.accounts import Person
-from bot.domain.prices import Prices
+from bot.domain.status import Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 from runners.contract.runner import Runner

@@ -16,15 +16,16 @@ from bot.domain.errors import UserError
 from bot.domain.publication import NewRelease, PublishChange, PublishRequest
 from bot.reports.blocks import Report, Text, Tone
 from bot.reports.tasks import change_report, found_report
-from bot.services.publishing.publish import publish, validate_publish
-from bot.services.publishing.request import (
+from bot.services.publishing.publish import (
     NO_BOARD,
     REQUEST,
     TaskUpload,
     named_gpus,
     no_gpu,
     possible_gpus,
+    publish,
     read_upload,
+    validate_publish,
 )
 from runners.contract.task import TaskDefinition
 

@@ -16,12 +16,12 @@ from bot.discord.menus import GpuMenus, Then
 from bot.discord.responses import InteractionReply
 from bot.discord.roles import viewer_of
 from bot.domain import acceptance
+from bot.domain.acceptance import parse_heading
 from bot.domain.errors import UserError
-from bot.domain.heading import parse_heading
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.reports.blocks import Attachment, Report
-from bot.services import sources, submissions
+from bot.services import status, submissions
 from bot.services.lookup import find_board
 from bot.services.submissions import submit
 from runners.contract.task import Mode
@@ -158,6 +158,6 @@ async def rank_again(answer: InteractionReply, submission: SubmissionId) -> None
 async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:
     """Send the file to people who may read it."""
     door, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
-    found = await sources.source(door.store, door.clock, viewer, submission)
+    found = await status.source(door.store, door.clock, viewer, submission)
     file = Attachment(found.file_name, found.text.encode())
     await answer.show(Report(f"Source of submission #{submission}", (file,)))

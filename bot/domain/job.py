@@ -64,7 +64,7 @@ class Job:
     started_at: datetime | None
     finished_at: datetime | None
     pool: str = ""
-    """The only pool whose workers may claim it, see `bot.domain.pins`; empty: any."""
+    """The only pool whose workers may claim it, see `bot.domain.board`; empty: any."""
 
     @property
     def leased(self) -> "LeasedJob":

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from bot.domain.board import Access, Board
+from bot.domain.board import Access, Board, Pins
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, ReleaseId, TaskVersionId
-from bot.domain.pins import Pins
 from bot.domain.tasks.bundle import TaskBundle
-from bot.domain.tasks.report import TaskReport
+from bot.domain.tasks.lint import TaskReport
 from runners.contract.task import TaskDefinition
 
 
@@ -37,7 +36,7 @@ class PublishRequest:
     strict: bool = True
     """False ignores unknown keys of task.yml, as for competitions."""
     pins: Pins = ()
-    """Changes to which pools alone may time its ranked jobs; see `bot.domain.pins`."""
+    """Changes to which pools alone may time its ranked jobs; see `bot.domain.board`."""
 
     def board_name(self, task: TaskDefinition) -> str:
         """Return the name of the board."""

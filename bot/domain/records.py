@@ -8,10 +8,9 @@ from bot.domain.accounts import Person
 from bot.domain.board import Board
 from bot.domain.ids import AuditId, BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
-from bot.domain.moderation import RateLimit
-from bot.domain.prices import Prices
 from bot.domain.scoring import Score, ScoreValue
-from bot.domain.submission import Submission
+from bot.domain.status import Prices
+from bot.domain.submission import RateLimit, Submission
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile
 from runners.contract.verdict import Stage, Verdict

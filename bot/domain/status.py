@@ -1,13 +1,17 @@
-"""The state of a submission and its jobs, as a person sees it."""
+"""What a person sees of a submission and its jobs: state, cost, and no inputs of ranked runs."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from bot.domain.board import Board
 from bot.domain.job import FINAL_STATES, Job, submission_state
-from bot.domain.moderation import Exclusion
-from bot.domain.submission import Submission, SubmissionState
-from runners.contract.evaluation import Evaluation
+from bot.domain.submission import Exclusion, Submission, SubmissionState
+from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
+from runners.contract.gpus import gpu_types
 from runners.contract.task import Mode
+from runners.contract.verdict import Stage, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +73,119 @@ class SubmissionStatus:
         passed = all(each.evaluation and not each.evaluation.stage for each in self.jobs)
         finished = self.state is SubmissionState.FINISHED
         return finished and passed and self.submission.mode is not Mode.RANKED
+
+
+Prices = Mapping[str, float]
+"""The price of one second on one GPU, by GPU type, in the owner's currency."""
+NO_PRICES: Prices = MappingProxyType({})
+
+
+def parse_prices(texts: Iterable[str]) -> dict[str, float]:
+    """Parse prices such as `A100=0.000583`; ValueError for anything else."""
+    prices: dict[str, float] = {}
+    for text in texts:
+        gpu, _, price = (each.strip() for each in text.partition("="))
+        try:
+            value = float(price)
+        except ValueError:
+            value = math.nan
+        if not gpu or not 0 <= value < math.inf:
+            raise ValueError(f"{text!r} is not a price per GPU second; write it as A100=0.000583")
+        prices |= dict.fromkeys(gpu_types((gpu,)), value)
+    return prices
+
+
+def cost(prices: Prices, gpu: str, seconds: float) -> float | None:
+    """Return the cost of GPU seconds; None without a known price."""
+    price = prices.get(gpu)
+    return None if price is None else price * seconds
+
+
+def show_cost(value: float | None) -> str:
+    """Return a cost with four significant digits; a dash for None."""
+    return "-" if value is None else f"{value:.4g}" if value < 1000 else f"{value:.0f}"
+
+
+def with_costs(found: SubmissionStatus, prices: Prices) -> SubmissionStatus:
+    """Return the status with the cost of each job that has an evaluation."""
+    return replace(found, jobs=tuple(_with_cost(each, prices) for each in found.jobs))
+
+
+def _with_cost(job: JobStatus, prices: Prices) -> JobStatus:
+    if job.evaluation is None:
+        return job
+    return replace(job, cost=cost(prices, job.job.gpu, job.evaluation.gpu_s))
+
+
+_PUBLIC_STAGES = frozenset({Stage.BUILD, Stage.TEST})
+"""A submission that failed before any benchmark has not seen secret inputs."""
+
+
+def disclosed(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation without what could reveal the inputs of a ranked run.
+
+    A submission may print its inputs, so even the log of a passed ranked run stays hidden.
+    """
+    if is_public(evaluation):
+        return evaluation
+    return evaluation.model_copy(
+        update={
+            "log": "",
+            "files": (),
+            "message": _message(evaluation),
+            "cases": tuple(_case(index, case) for index, case in _numbered(evaluation)),
+        }
+    )
+
+
+def is_public(evaluation: Evaluation) -> bool:
+    """Return whether all of it may be shown: it ended before any secret input was made.
+
+    A submission is built again for every round, so even a build failure may come after secret
+    inputs.
+    """
+    begun = any(
+        case.kind is CaseKind.BENCHMARK and case.status is not CaseStatus.SKIPPED
+        for case in evaluation.cases
+    )
+    return evaluation.mode is not Mode.RANKED or (evaluation.stage in _PUBLIC_STAGES and not begun)
+
+
+QUOTING = frozenset({Verdict.BUILD_FAILED, Verdict.CRASHED, Verdict.INVALID_SUBMISSION})
+"""Verdicts whose messages come from a compiler or an exception and may quote the source."""
+
+
+def without_quotes(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation without anything that could quote the hidden source."""
+    hidden: dict[str, object] = {"log": "", "files": ()}
+    if evaluation.verdict in QUOTING:
+        cases = (each.model_copy(update={"message": ""}) for each in evaluation.cases)
+        hidden |= {"message": "", "cases": tuple(cases)}
+    return evaluation.model_copy(update=hidden)
+
+
+def _numbered(evaluation: Evaluation) -> list[tuple[int, CaseResult]]:
+    """Return each case with its number, from 1, within its kind."""
+    counts = dict.fromkeys(CaseKind, 0)
+    numbered = []
+    for case in evaluation.cases:
+        counts[case.kind] += 1
+        numbered.append((counts[case.kind], case))
+    return numbered
+
+
+def _case(number: int, case: CaseResult) -> CaseResult:
+    failed = case.status is CaseStatus.FAILED
+    spec = f"{case.kind} {number}" if failed else case.spec
+    return case.model_copy(update={"spec": spec, "message": ""})
+
+
+def _message(evaluation: Evaluation) -> str:
+    if evaluation.verdict is Verdict.PASSED:
+        return ""
+    if evaluation.verdict is Verdict.TIMING_REJECTED:
+        return evaluation.message  # the judge's own two numbers, without the inputs
+    for number, case in _numbered(evaluation):
+        if case.status is CaseStatus.FAILED:
+            return f"{evaluation.verdict} at {case.kind} {number} of the ranked run"
+    return f"{evaluation.verdict} in the ranked run"

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId
-from bot.domain.moderation import Exclusion, RateLimit
 from bot.domain.records import DayCount, Schema, Tally, Usage
+from bot.domain.submission import Exclusion, RateLimit
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 

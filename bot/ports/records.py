@@ -4,22 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from bot.domain import records
 from bot.domain.accounts import Person, Rights, Token, TokenScope
-from bot.domain.board import Access, Board, NewBoard, TaskVersion
+from bot.domain.board import Access, Board, NewBoard, Pins, TaskVersion
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId, TaskVersionId, TokenId
 from bot.domain.job import JobState
-from bot.domain.pins import Pins
-from bot.domain.records import (
-    AuditEntry,
-    FailedRun,
-    JobResult,
-    RequestCount,
-    RequestRun,
-    RightsGrant,
-    ScoreHistory,
-    StoredEvaluation,
-    StoredFile,
-)
 from bot.domain.reference_times import Reference, Untimed
 from bot.domain.scoring import Entrant, Score
 from bot.domain.submission import IdempotencyKey, NewSubmission, Submission
@@ -139,13 +128,13 @@ class Submissions(Protocol):
 class Results(Protocol):
     """Accepted evaluations and scores."""
 
-    async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
+    async def evaluations(self, submission: SubmissionId) -> tuple[records.StoredEvaluation, ...]:
         """Return the accepted evaluations, by GPU type, without their files."""
 
-    async def files(self, submission: SubmissionId) -> tuple[StoredFile, ...]:
+    async def files(self, submission: SubmissionId) -> tuple[records.StoredFile, ...]:
         """Return the files of the accepted evaluations, by GPU type and name; may be megabytes."""
 
-    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[JobResult, ...]:
+    async def outcomes(self, submissions: Sequence[SubmissionId]) -> tuple[records.JobResult, ...]:
         """Return many submissions' results, by submission and GPU type, without evaluations."""
 
     async def scores(self, version: TaskVersionId, gpu: str) -> tuple[Score, ...]:
@@ -156,7 +145,7 @@ class Results(Protocol):
     ) -> tuple[Score, ...]:
         """Return one person's scores, oldest first."""
 
-    async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
+    async def course(self, version: TaskVersionId, gpu: str, most: int) -> records.ScoreHistory:
         """Return every record, and about `most` of the other scores; all of them if fewer.
 
         `bot.domain.scoring.records` defines a record. Slow on a large board.
@@ -174,7 +163,7 @@ class Results(Protocol):
     async def moves(self, version: TaskVersionId, gpu: str) -> int:
         """Return a counter of the changes to `entrants`, `refusals` and the reference's time."""
 
-    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[FailedRun, ...]:
+    async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[records.FailedRun, ...]:
         """Return each person's newest ranked evaluation that did not pass, newest first."""
 
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
@@ -193,7 +182,7 @@ class Audit(Protocol):
 
     async def rows(
         self, limit: int = 100, skip: int = 0, before: AuditId | None = None
-    ) -> tuple[AuditEntry, ...]:
+    ) -> tuple[records.AuditEntry, ...]:
         """Return rows with ids below `before`, newest first, without the first `skip`."""
 
 
@@ -241,10 +230,10 @@ class EvaluationServerRequests(Protocol):
         submission is ignored. UserError as for `Submissions.add`.
         """
 
-    async def tallies(self, board: BoardId) -> Mapping[JobState, RequestCount]:
+    async def tallies(self, board: BoardId) -> Mapping[JobState, records.RequestCount]:
         """Return how many requests are in each state; states without any are absent."""
 
-    async def newest(self, board: BoardId, limit: int) -> tuple[RequestRun, ...]:
+    async def newest(self, board: BoardId, limit: int) -> tuple[records.RequestRun, ...]:
         """Return the newest requests, newest first."""
 
     async def overdue(self, board: BoardId, age: timedelta) -> tuple[SubmissionId, ...]:
@@ -306,5 +295,5 @@ class RightsStore(Protocol):
     async def of(self, person: PersonId) -> Rights:
         """Return the rights from all sources together."""
 
-    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[RightsGrant, ...]:
+    async def stale(self, kind: str, age: timedelta, limit: int) -> tuple[records.RightsGrant, ...]:
         """Return at most `limit` grants of `kind:...` unconfirmed for this long, oldest first."""

@@ -8,8 +8,6 @@ from datetime import datetime
 
 from bot.domain.accounts import Token
 from bot.domain.job import Worker
-from bot.domain.moderation import span
-from bot.domain.prices import Prices, cost, show_cost
 from bot.domain.records import (
     InstallationStats,
     NamedAuditEntry,
@@ -18,6 +16,8 @@ from bot.domain.records import (
     Usage,
 )
 from bot.domain.scoring import pool_of
+from bot.domain.status import Prices, cost, show_cost
+from bot.domain.submission import span
 from bot.domain.times import show_span
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.escaping import as_file, inert

@@ -1,17 +1,21 @@
-"""A submission: the state of each of its jobs, and the results of its evaluations."""
+"""A submission: the state of each of its jobs, the results of its evaluations, and its profile."""
 
+import re
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from io import BytesIO
+from itertools import groupby
 from statistics import median
 
+from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
-from bot.domain.prices import show_cost
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted
-from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.status import JobStatus, SubmissionStatus, show_cost
 from bot.domain.times import show_span, show_time
-from bot.reports.blocks import Block, Column, Log, Report, Table, Text, Tone
-from bot.reports.profile import archives, kernel_lines
+from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     CaseKind,
@@ -22,6 +26,7 @@ from runners.contract.evaluation import (
     Isolation,
     Timing,
 )
+from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
@@ -268,3 +273,61 @@ def _running(progress: JobStatus) -> str:
     count = f" {progress.done}/{progress.total}" if progress.stage and progress.total else ""
     note = f", {progress.note}" if progress.note else ""
     return f"{progress.stage or 'starting'}{count}{note}"
+
+
+_WHEN = (1980, 1, 1, 0, 0, 0)
+"""A constant time, so that the same files give the same archive."""
+
+
+def archives(submission: SubmissionId, files: Sequence[StoredFile]) -> tuple[Attachment, ...]:
+    """Return the archives; `files` come by GPU type. Those that cannot be unpacked are omitted."""
+    return tuple(
+        Attachment(f"profile-{submission}-{gpu}.zip", _zipped([each.file for each in of_gpu]))
+        for gpu, of_gpu in groupby(files, lambda each: each.gpu)
+    )
+
+
+def _zipped(files: Sequence[EvaluationFile]) -> bytes:
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each in files:
+            with suppress(ValueError):
+                archive.writestr(
+                    zipfile.ZipInfo(each.name, _WHEN), each.content(), zipfile.ZIP_DEFLATED
+                )
+    return made.getvalue()
+
+
+_KERNEL = re.compile(
+    r"^  (?P<name>\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context \d+, Stream "
+)
+"""Matches the start of a kernel's tables, see `runners.harness.profile.tables`."""
+_PERCENT = re.compile(
+    r"^\s+(?P<what>Achieved Occupancy|Theoretical Occupancy|DRAM Throughput)"
+    r"\s+%\s+(?P<share>\d+(?:\.\d+)?)\s*$"
+)
+_NAME_MOST = 80
+
+
+def kernel_lines(log: str, most: int) -> Iterator[str]:
+    """Yield a line for each of the first `most` kernels whose occupancy is in a profile's log."""
+    found: list[tuple[str, dict[str, str]]] = []
+    for line in log.splitlines():
+        if head := _KERNEL.match(line):
+            found.append((head["name"][:_NAME_MOST], {}))
+        elif found and (told := _PERCENT.match(line)):
+            found[-1][1].setdefault(told["what"], told["share"])
+    kernels = [each for each in found if "Achieved Occupancy" in each[1]]
+    for name, shares in kernels[:most]:
+        yield f"{name}: {_words(shares)}"
+    if len(kernels) > most:
+        yield f"occupancy: and {len(kernels) - most} more"
+
+
+def _words(shares: dict[str, str]) -> str:
+    words = f"occupancy {shares['Achieved Occupancy']} %"
+    if "Theoretical Occupancy" in shares:
+        words += f" of at most {shares['Theoretical Occupancy']} %"
+    if "DRAM Throughput" in shares:
+        words += f", {shares['DRAM Throughput']} % of the memory bandwidth"
+    return words

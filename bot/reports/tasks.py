@@ -5,8 +5,7 @@ from datetime import datetime
 
 from bot.domain.board import Board
 from bot.domain.tasks.bundle import TaskBundle, solutions
-from bot.domain.tasks.lint import lint
-from bot.domain.tasks.report import CheckStep, Finding, Level, TaskReport
+from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
 from bot.domain.tasks.task_file import ParsedTask
 from bot.domain.tasks.template import shown_files, template_of
 from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, unified

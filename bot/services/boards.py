@@ -1,16 +1,20 @@
-"""Lists boards, invites guests and deletes boards."""
+"""Boards, for those who see or own them: lists, guests, exports, deletion."""
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import timedelta
 
+from bot.domain.accounts import DEMO, Person
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError, board_moved
-from bot.domain.ids import TaskVersionId
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.leaderboard import BoardOverview
-from bot.domain.scoring import Score
+from bot.domain.records import BoardExport, ExportedSubmission, JobResult, StoredEvaluation
+from bot.domain.scoring import Score, ScoreValue
+from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.services.audit import audited
 from bot.services.lookup import find_board, own_board, visible_boards
@@ -177,3 +181,138 @@ def _audited(
 ) -> AbstractAsyncContextManager[Store]:
     whom = ", ".join(sorted(invitation.guests))
     return audited(store, viewer.person, action, f"board {invitation.board}", reason=whom)
+
+
+async def export_board(store: Store, viewer: Viewer, board_name: str) -> BoardExport:
+    """Return everything of a board; record who asked."""
+    board = await find_board(store, viewer, board_name)
+    submissions = await store.submissions.to(board.id)
+    versions = {each.id: each.number for each in await store.boards.versions(board.id)}
+    people = await _people(store, {each.person for each in submissions})
+    counted = await _counted(store, submissions)
+    references = await _references(store, submissions)
+    outcomes: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in submissions}
+    for outcome in await store.results.outcomes([each.id for each in submissions]):
+        outcomes[outcome.submission].append(outcome)
+    rows = tuple(
+        ExportedSubmission(
+            submission=each,
+            person=people[each.person],
+            version=versions[each.task_version],
+            outcomes=tuple(outcomes[each.id]),
+            ranked_on=frozenset(gpu for gpu in each.gpus if (each.id, gpu) in counted),
+            references={
+                gpu: references[each.task_version, gpu]
+                for gpu in each.gpus
+                if (each.task_version, gpu) in references
+            },
+        )
+        for each in submissions
+    )
+    await store.audit.record(viewer.person, "export", f"board {board.name}", "")
+    return BoardExport(board, rows)
+
+
+async def exported_evaluations(
+    store: Store, found: BoardExport
+) -> AsyncGenerator[tuple[ExportedSubmission, tuple[StoredEvaluation, ...]], None]:
+    """Yield each submission with its measurements, one at a time to limit memory."""
+    for each in found.submissions:
+        yield each, await store.results.evaluations(each.submission.id)
+
+
+async def exported_sources(
+    store: Store, found: BoardExport
+) -> AsyncGenerator[tuple[str, str], None]:
+    """Yield each submitted source once, with the hash by which submissions refer to it."""
+    first = {each.submission.source_hash: each.submission.id for each in found.submissions}
+    for digest, submission in sorted(first.items()):
+        yield digest, await store.submissions.source(submission)
+
+
+async def _people(store: Store, wanted: set[PersonId]) -> dict[PersonId, Person]:
+    found = [await store.people.get(each) for each in sorted(wanted)]
+    return {each.id: each for each in found if each is not None}
+
+
+async def _counted(
+    store: Store, submissions: tuple[Submission, ...]
+) -> set[tuple[SubmissionId, str]]:
+    """Return submission and GPU type of each score that counts in the standings."""
+    return {
+        (score.submission, gpu)
+        for version, gpu in _leaderboards(submissions)
+        for score in await store.results.scores(version, gpu)
+    }
+
+
+async def _references(
+    store: Store, submissions: tuple[Submission, ...]
+) -> dict[tuple[TaskVersionId, str], ScoreValue]:
+    """Return the known reference times of every leaderboard with submissions."""
+    found = {each: await store.references.of(*each) for each in _leaderboards(submissions)}
+    return {
+        each: reference.value
+        for each, reference in found.items()
+        if reference is not None and reference.value is not None
+    }
+
+
+def _leaderboards(submissions: tuple[Submission, ...]) -> list[tuple[TaskVersionId, str]]:
+    return sorted({(each.task_version, gpu) for each in submissions for gpu in each.gpus})
+
+
+_OWNER = f"{DEMO}:podium"
+_NOW = timedelta(seconds=-1)
+"""An age limit, below zero so that it includes what ends at this very moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The boards that were deleted, and those kept because other people have submitted to them."""
+
+    boards: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+
+async def demo_owner(store: Store) -> Person:
+    """Return the owner of the demo's boards."""
+    return await store.people.ensure(_OWNER, "podium demo")
+
+
+async def remove_demo(store: Store) -> Removed:
+    """Delete the demo's boards and kernels; of a board that others use, only the demo's kernels.
+
+    UserError `moved` when somebody submits to one of them meanwhile: nothing of it is deleted.
+    """
+    owner = await store.people.find(_OWNER)
+    if owner is None:
+        return Removed()
+    boards = [each for each in await store.boards.all() if each.creator == owner.id]
+    gone = {board.name: await _removed(store, board, owner) for board in boards}
+    return Removed(
+        tuple(name for name, all_of_it in gone.items() if all_of_it),
+        tuple(name for name, all_of_it in gone.items() if not all_of_it),
+    )
+
+
+async def _removed(store: Store, board: Board, owner: Person) -> bool:
+    submitted = await store.submissions.to(board.id)
+    made_up = await _made_up(store, {each.person for each in submitted})
+    if all(each.person in made_up for each in submitted):
+        subject, reason = f"board {board.name}", "the demo's own"
+        async with audited(store, owner.id, "delete-board", subject, reason=reason) as tx:
+            await tx.boards.delete(board.id, len(submitted))
+        return True
+    for each in submitted:
+        if each.person in made_up:
+            await store.jobs.request_cancel(each.id)
+    for person in made_up:
+        await store.requests.forget(board.id, _NOW, person)
+    return False
+
+
+async def _made_up(store: Store, people: set[PersonId]) -> frozenset[PersonId]:
+    found = [await store.people.get(each) for each in people]
+    made_up = (each for each in found if each is not None and each.identity.startswith(f"{DEMO}:"))
+    return frozenset(each.id for each in made_up)

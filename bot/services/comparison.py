@@ -17,8 +17,8 @@ from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_s
 from bot.ports import Clock, Store
 from bot.services.history import history_of
 from bot.services.lookup import find_submission, visible_submission
-from bot.services.sources import Source, shows_sources, source
 from bot.services.standings import leaderboard
+from bot.services.status import Source, shows_sources, source
 from runners.contract.task import Mode
 
 MOST_LINES = 10_000

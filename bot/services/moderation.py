@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
-from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit, span
 from bot.domain.records import NamedLimit, SubmissionRules
+from bot.domain.submission import Exclusion, ExclusionKind, RateLimit, span
 from bot.ports import Store
 from bot.services.audit import audited
 from bot.services.lookup import find_submission, own_submission

@@ -6,19 +6,10 @@ from contextlib import suppress
 
 import structlog
 
+from bot.domain import notifications
 from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import StoreError
-from bot.domain.notifications import (
-    Change,
-    NewsKind,
-    Notification,
-    change_by,
-    closes_soon,
-    deadline_news,
-    is_current,
-    loss_news,
-    record_news,
-)
+from bot.domain.notifications import Change, NewsKind, Notification
 from bot.domain.records import UnannouncedScore
 from bot.ports import Clock, Store
 
@@ -74,7 +65,7 @@ async def _change_by(
     unborn, moved = {each.submission for each in here}, {each.person for each in (untold, *here)}
     everyone = await store.results.entrants(*place)
     own = [score for each in moved for score in await store.results.scores_of(each, *place)]
-    return change_by(
+    return notifications.change_by(
         untold.submission,
         [each for each in own if each.submission not in unborn],
         [each for each in everyone if each.best.person not in moved],
@@ -92,7 +83,7 @@ async def _records(
         return []
     maker = await store.people.get(change.score.person)
     own = None if maker is None else maker.identity
-    return [record_news(change, board, each) for each in listeners if each != own]
+    return [notifications.record_news(change, board, each) for each in listeners if each != own]
 
 
 async def _losses(
@@ -102,7 +93,7 @@ async def _losses(
     for loss in change.losses:
         person = await store.people.get(loss.standing.score.person)
         if person is not None and person.identity in listeners:
-            told.append(loss_news(loss, change, board, person.identity))
+            told.append(notifications.loss_news(loss, change, board, person.identity))
     return told
 
 
@@ -113,9 +104,11 @@ async def announce_deadlines(store: Store, clock: Clock) -> None:
         return
     now = clock.now()
     for board in await store.boards.all():
-        if board.deadline is not None and closes_soon(board, now):
+        if board.deadline is not None and notifications.closes_soon(board, now):
             deadline = board.deadline
-            await store.outbox.put([deadline_news(board, deadline, each) for each in listeners])
+            await store.outbox.put(
+                [notifications.deadline_news(board, deadline, each) for each in listeners]
+            )
 
 
 async def still_wanted(
@@ -128,7 +121,7 @@ async def still_wanted(
     board = await store.boards.get(news.board)
     if board is None or news.kind not in await store.listeners.kinds(news.addressee):
         return False
-    if not is_current(news, board):
+    if not notifications.is_current(news, board):
         return False
     if news.kind is NewsKind.DEADLINE and not board.is_open(clock.now()):
         return False

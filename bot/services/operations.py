@@ -12,8 +12,8 @@ import structlog
 from bot.domain.board import Viewer
 from bot.domain.errors import StoreError
 from bot.domain.job import JobState, Worker
-from bot.domain.prices import NO_PRICES, Prices
 from bot.domain.records import InstallationStats, Schema, Tally
+from bot.domain.status import NO_PRICES, Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 

@@ -12,7 +12,6 @@ from math import fsum, log
 from weakref import WeakKeyDictionary
 
 from bot.domain.board import Board, TaskVersion, Viewer
-from bot.domain.disclosure import QUOTING, disclosed
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId
 from bot.domain.leaderboard import (
@@ -26,6 +25,7 @@ from bot.domain.leaderboard import (
 from bot.domain.records import FailedRun
 from bot.domain.reference_times import speed_of_light
 from bot.domain.scoring import ScoreValue, Standing, rank_entrants
+from bot.domain.status import QUOTING, disclosed
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
 from bot.services.cache import SharedCache, always

@@ -1,5 +1,8 @@
-"""Submitting, submitting again, and cancelling."""
+"""Submits a file, the same file again, or everyone's best to a new task version; cancels."""
 
+import re
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import structlog
@@ -7,16 +10,27 @@ import structlog
 from bot.domain import acceptance
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, SubmissionId
+from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import PRIORITIES
-from bot.domain.moderation import banned
-from bot.domain.submission import NewDisplay, NewSubmission, Submission, SubmissionRequest
+from bot.domain.scoring import rank_entrants
+from bot.domain.submission import (
+    NewDisplay,
+    NewSubmission,
+    Submission,
+    SubmissionRequest,
+    SubmissionState,
+    banned,
+)
+from bot.domain.tasks.lint import python_fault
 from bot.ports import Clock, Store
-from bot.services.lookup import own_submission, task_of
-from bot.services.syntax import check_syntax
+from bot.services.apart import Apart, BusyError, TooHardError
+from bot.services.lookup import find_submission, own_board, own_submission, task_of
+from bot.services.moderation import Decision
 from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 from runners.languages import spec_of
+
+_log = structlog.get_logger(__name__)
 
 
 async def admit(store: Store, clock: Clock, person: PersonId, *, board: Board, mode: Mode) -> None:
@@ -39,9 +53,6 @@ async def admit(store: Store, clock: Clock, person: PersonId, *, board: Board, m
     if reached is not None:
         limit, counted = reached
         raise limit.refusal(counted, now)
-
-
-_log = structlog.get_logger(__name__)
 
 
 async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
@@ -163,3 +174,152 @@ async def cancel(store: Store, viewer: Viewer, submission_id: SubmissionId) -> i
         if stopped:
             await tx.audit.record(viewer.person, "cancel", f"submission {submission_id}", "")
     return stopped
+
+
+SOURCES = Apart(5.0, patience_s=10.0)
+HERE = sys.version_info[:2]
+"""The Python version that parses."""
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+
+
+async def check_syntax(store: Store, source: str, gpus: Iterable[str]) -> str:
+    """Raise UserError for invalid Python; return a warning if the runners' Python may be newer.
+
+    Empty when there is nothing to warn about.
+    """
+    fault = await fault_of(source)
+    if fault is None:
+        return ""
+    pythons = await _pythons(store, frozenset(gpus))
+    if pythons and max(pythons) <= HERE:
+        raise UserError(
+            "syntax-error", f"the file is not valid Python: {fault}; fix it and submit again"
+        )
+    here = ".".join(map(str, HERE))
+    return (
+        f"this may not be valid Python: {fault}. Python {here} rejects it, but the runner may "
+        "have a newer version, so it is judged anyway"
+    )
+
+
+async def fault_of(source: str) -> str | None:
+    """Return the parser's error with its line; None for a valid source."""
+    try:
+        return await SOURCES.do(python_fault, source)
+    except (TooHardError, BusyError):  # the judge reports it instead
+        return None
+
+
+async def _pythons(store: Store, gpus: frozenset[str]) -> list[tuple[int, int]]:
+    """Return the Python versions of live runners that offer one of the GPU types, if known."""
+    offers = [
+        offer
+        for worker in await store.workers.alive()
+        for offer in worker.offers.values()
+        if gpus & offer.gpus.keys()
+    ]
+    found = [_VERSION.match(offer.python) for offer in offers]
+    if not all(found):
+        return []
+    return [(int(each[1]), int(each[2])) for each in found if each]
+
+
+async def rejudge_submission(
+    store: Store, deed: Decision, submission_id: SubmissionId
+) -> Submission:
+    """Return a new submission of the same source for the same person, even after the deadline."""
+    earlier = await find_submission(store, submission_id)
+    if is_system_submission(submission_id):
+        words = f"submission {submission_id} times a task's reference and is never ranked"
+        raise UserError("not-a-persons", words)
+    board = await store.boards.get(earlier.board)
+    if board is None:
+        raise LookupError(f"board {earlier.board} of submission {submission_id} is not there")
+    gpus = tuple(gpu for gpu in earlier.gpus if gpu in board.gpus)
+    if not gpus:
+        raise UserError(
+            "no-gpu-left", f"the leaderboard no longer runs on {', '.join(earlier.gpus)}"
+        )
+    new = NewSubmission(
+        person=earlier.person,
+        board=board.id,
+        task_version=board.task_version,
+        file_name=earlier.file_name,
+        source=await store.submissions.source(earlier.id),
+        mode=earlier.mode,
+        gpus=gpus,
+        priority=PRIORITIES[Mode.RANKED],
+        judged_again=True,
+    )
+    async with store.transaction() as tx:
+        again = await tx.submissions.add(new)
+        subject = f"submission {submission_id} as {again.id}"
+        await tx.audit.record(deed.actor, "rejudge", subject, deed.reason)
+    return again
+
+
+async def rejudge_standings(
+    store: Store, deed: Decision, board: Board, version: TaskVersionId
+) -> int:
+    """Judge everyone's best submission to an earlier version by the current one; return how many.
+
+    Sources that the current version has judged, or is going to judge, are skipped.
+    """
+    there = {
+        key
+        for each in await store.submissions.to(board.id)
+        if each.task_version == board.task_version and _counts(each)
+        for key in _runs(each)
+    }
+    wanted = await best_of(store, board, version)
+    found = [each for each in wanted if _runs(each, board.gpus) - there]
+    for submission in found:
+        await rejudge_submission(store, deed, submission.id)
+    return len(found)
+
+
+async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) -> tuple[int, int]:
+    """Judge everyone's best submission to the version of this number by the current one.
+
+    Return how many are judged, and the current version's number. UserError when the viewer may not
+    change the board, or when there is nothing to judge.
+    """
+    await own_board(store, viewer, board.name)
+    versions = await store.boards.versions(board.id)
+    earlier = next((each for each in versions if each.number == number), None)
+    if earlier is None or earlier.id == board.task_version:
+        raise UserError(
+            "no-version", f"the leaderboard now uses task version {number}; run the command again"
+        )
+    present = next(each.number for each in versions if each.id == board.task_version)
+    deed = Decision(viewer.person, f"task version {present}")
+    count = await rejudge_standings(store, deed, board, earlier.id)
+    if not count:
+        raise UserError(
+            "judged", "every best submission already uses this task version; nothing to rejudge"
+        )
+    return count, present
+
+
+async def best_of(store: Store, board: Board, version: TaskVersionId) -> tuple[Submission, ...]:
+    """Return everyone's best submissions to a task version on each GPU type, without repeats."""
+    best: dict[SubmissionId, Submission] = {}
+    for gpu in board.gpus:
+        for standing in rank_entrants(await store.results.entrants(version, gpu)):
+            number = standing.score.submission
+            best[number] = await find_submission(store, number)
+    return tuple(best.values())
+
+
+def _counts(submission: Submission) -> bool:
+    """Return whether it was or still may be ranked; failed and cancelled ones do not count."""
+    ended_badly = submission.state in {SubmissionState.FAILED, SubmissionState.CANCELLED}
+    return submission.mode is Mode.RANKED and not ended_badly
+
+
+def _runs(
+    submission: Submission, gpus: tuple[str, ...] | None = None
+) -> set[tuple[PersonId, str, str]]:
+    """Return person, source and GPU type of each run, limited to the given GPU types."""
+    person, source = submission.person, submission.source_hash
+    return {(person, source, gpu) for gpu in submission.gpus if gpus is None or gpu in gpus}

@@ -1,23 +1,15 @@
-"""Personal tokens and rights: creation, use and revocation."""
+"""Personal tokens and browser sessions: how a person is known, from creation to revocation."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bot.domain.accounts import (
-    MACHINE,
-    PREFIX,
-    Caller,
-    Person,
-    Rights,
-    Token,
-    TokenScope,
-    caller,
-    digest_of,
-)
+from bot.domain import accounts
+from bot.domain.accounts import MACHINE, Caller, Person, Rights, Token, TokenScope
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
+from bot.domain.records import KnownPerson
 from bot.ports import Clock, Store
 from bot.services.audit import audited
 
@@ -46,10 +38,12 @@ async def create_token(
     """Create a token; UserError if the person has too many or may not have this scope."""
     if scope is TokenScope.ADMIN and not (await store.rights.of(person)).is_admin:
         raise UserError("not-allowed", "only admins can have tokens with scope admin; ask an admin")
-    secret = PREFIX + secrets.token_urlsafe(32)
+    secret = accounts.PREFIX + secrets.token_urlsafe(32)
     name = " ".join(label.split())[:_LONGEST_LABEL] or "token"
     async with store.transaction() as tx:
-        kept = await tx.tokens.add(person, digest_of(secret), name, scope, expires_at=expires_at)
+        kept = await tx.tokens.add(
+            person, accounts.digest_of(secret), name, scope, expires_at=expires_at
+        )
         if len(await tx.tokens.of(person)) > MOST_TOKENS:
             raise UserError("too-many-tokens", f"you have {MOST_TOKENS} tokens; revoke one first")
     return NewToken(kept, secret)
@@ -79,7 +73,7 @@ async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
 
     UserError `bad-token` when it is unknown, a worker's, a browser's, revoked or expired.
     """
-    token = await store.tokens.find(digest_of(secret))
+    token = await store.tokens.find(accounts.digest_of(secret))
     own = token is not None and token.is_personal and token.is_live(clock.now())
     person = await store.people.get(token.person) if token is not None and own else None
     if token is None or person is None:
@@ -96,7 +90,7 @@ async def caller_for(
 ) -> Caller:
     """Return the caller for a person with a token or session of this scope that ends at `until`."""
     viewer = Viewer(person.id, frozenset({person.identity}))
-    return caller(viewer, await store.rights.of(person.id), scope, until=until)
+    return accounts.caller(viewer, await store.rights.of(person.id), scope, until=until)
 
 
 async def revoke_token(store: Store, person: PersonId, token: TokenId) -> None:
@@ -183,3 +177,162 @@ async def _known(store: Store, name: str) -> Person:
             f"no account named {name!r}; check the name, such as ada or discord:17",
         )
     return found
+
+
+LIFETIME = timedelta(days=14)
+MOST_SESSIONS = 20
+"""The most sessions of one person; another sign-in ends the oldest."""
+_POWER = {
+    TokenScope.SESSION: TokenScope.PERSON,
+    TokenScope.ADMIN_SESSION: TokenScope.ADMIN,
+}
+"""The kind of token that each kind of session is equivalent to."""
+_SESSION_OF = {power: kind for kind, power in _POWER.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """A signed-in browser and its person."""
+
+    token: Token
+    person: Person
+    caller: Caller
+
+
+async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) -> NewToken:
+    """Start a session with the rights of a personal token; it ends with the token.
+
+    UserError for a token that is unknown or read-only.
+    """
+    token = await store.tokens.find(accounts.digest_of(secret))
+    if token is None or not token.is_live(clock.now()) or not token.is_personal:
+        raise UserError(
+            "bad-token",
+            "this personal token is unknown, expired or revoked; create one with `/profile link` "
+            "on Discord, or with `podium token create --person NAME` on the machine that runs "
+            "Podium",
+        )
+    kind = _SESSION_OF.get(token.scope)
+    if kind is None:
+        raise UserError("narrow-token", "this token is read-only; sign in with one that may submit")
+    return await _begin(store, clock, token.person, label, kind=kind, by=token)
+
+
+async def sign_in_as(store: Store, clock: Clock, known: KnownPerson, label: str) -> NewToken:
+    """Start a session for a person identified by Discord, with all rights that they have."""
+    person = await store.people.ensure(known.identity, known.name)
+    return await _begin(store, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
+
+
+async def sign_in_here(store: Store, clock: Clock, name: str, label: str) -> NewToken:
+    """Start a session for the user of this machine, an admin like `podium token create --admin`."""
+    person = await store.people.ensure(f"{LOCAL}:{name}", name)
+    async with audited(store, person.id, "sign-in-link", f"person {person.identity}") as tx:
+        await tx.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
+        return await _begin(tx, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
+
+
+async def _begin(
+    store: Store,
+    clock: Clock,
+    person: PersonId,
+    label: str,
+    *,
+    kind: TokenScope,
+    by: Token | None = None,
+) -> NewToken:
+    for oldest in (await sessions_of(store, clock, person))[MOST_SESSIONS - 1 :]:
+        await store.tokens.revoke(person, oldest.id)
+    secret = f"{accounts.PREFIX}session_{secrets.token_urlsafe(32)}"
+    name = " ".join(label.split())[:_LONGEST_LABEL] or "browser"
+    until = clock.now() + LIFETIME
+    if by is not None and by.expires_at is not None:
+        until = min(until, by.expires_at)
+    kept = await store.tokens.add(
+        person,
+        accounts.digest_of(secret),
+        name,
+        kind,
+        expires_at=until,
+        begun_by=None if by is None else by.id,
+    )
+    return NewToken(kept, secret)
+
+
+async def session_of(store: Store, clock: Clock, secret: str) -> BrowserSession | None:
+    """Return the session of a secret, with its person's current rights; None when it has ended."""
+    token = await store.tokens.find(accounts.digest_of(secret))
+    if token is None or token.scope not in _POWER or not token.is_live(clock.now()):
+        return None
+    person = await store.people.get(token.person)
+    if person is None:
+        return None
+    # Tokens made in this session end no later than the token it began with; a sign-in by Discord
+    # sets no such limit.
+    until = None if token.begun_by is None else token.expires_at
+    caller = await caller_for(store, person, _POWER[token.scope], until=until)
+    return BrowserSession(token, person, caller)
+
+
+async def sessions_of(store: Store, clock: Clock, person: PersonId) -> tuple[Token, ...]:
+    """Return a person's live sessions, newest first."""
+    now = clock.now()
+    return tuple(each for each in await store.tokens.sessions_of(person) if each.is_live(now))
+
+
+async def sign_out(store: Store, person: PersonId, token: TokenId) -> None:
+    """End one of a person's sessions, so that its cookie no longer works."""
+    found = {each.id for each in await store.tokens.sessions_of(person)}
+    if token not in found or not await store.tokens.revoke(person, token):
+        raise UserError("unknown-session", "this session has already ended")
+
+
+async def sign_out_elsewhere(store: Store, session: BrowserSession) -> int:
+    """End every other session of the person; return how many there were."""
+    person = session.person.id
+    others = [each for each in await store.tokens.sessions_of(person) if each != session.token]
+    for each in others:
+        await store.tokens.revoke(person, each.id)
+    return len(others)
+
+
+LINK_LIFETIME = timedelta(minutes=10)
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    name: str
+    until: datetime
+
+
+@dataclass(slots=True)
+class SignInLinks:
+    """The links that are still valid, by a digest of their keys."""
+
+    _offers: dict[str, _Offer] = field(default_factory=dict)
+
+    def key_for(self, name: str, now: datetime) -> str:
+        """Create a link for the local account of this name; return its key."""
+        key = f"{accounts.PREFIX}once_{secrets.token_urlsafe(32)}"
+        self._offers[accounts.digest_of(key)] = _Offer(name, now + LINK_LIFETIME)
+        return key
+
+    def take(self, key: str, now: datetime) -> str | None:
+        """Return the account name of a valid key and invalidate the key; else None."""
+        offer = self._offers.pop(accounts.digest_of(key), None) if len(key) <= _LONGEST else None
+        return offer.name if offer is not None and now < offer.until else None
+
+
+async def sign_in_by_link(
+    store: Store, clock: Clock, links: SignInLinks, key: str, *, label: str
+) -> NewToken:
+    """Start a session for the user of this machine; UserError for a used or expired key."""
+    name = links.take(key, clock.now())
+    if name is None:
+        raise UserError(
+            "sign-in-refused",
+            "this link was already used, or is older than ten minutes; restart `podium up` for a "
+            "new link, or create a token with `podium token create --person NAME --admin`",
+        )
+    return await sign_in_here(store, clock, name, label)

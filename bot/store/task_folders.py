@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.archive import MAX_ENTRIES, MAX_UNPACKED
-from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
+from bot.domain.tasks.bundle import MAX_ENTRIES, MAX_UNPACKED, TASK_FILE, TaskBundle
 from bot.domain.tasks.yaml_document import Document, read_document
 
 _SKIPPED = frozenset({"__pycache__", "__MACOSX"})

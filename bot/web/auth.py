@@ -21,7 +21,7 @@ from bot.domain.accounts import (
 )
 from bot.domain.api.workers import HARNESS_HEADER, SESSION
 from bot.domain.errors import UserError
-from bot.services.remote_workers import RemoteWorker, admitted
+from bot.services.dispatch.worker_queue import RemoteWorker, admitted_worker
 from bot.services.tokens import caller_for_token
 from bot.web.context import WebContext, context_of
 from bot.web.sessions import browser_of
@@ -34,7 +34,7 @@ async def agent_of(
 ) -> RemoteWorker:
     """Return the calling remote worker; UserError without its token, or with another harness."""
     door = context_of(request)
-    name = await admitted(door.store, door.clock, bearer(request))
+    name = await admitted_worker(door.store, door.clock, bearer(request))
     _check_harness(request.headers.get(HARNESS_HEADER, ""), door)
     return RemoteWorker(door.store, f"{name}:{session}", door.lease)
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from fastapi import Request
 
-from bot.domain.prices import Prices
+from bot.domain.status import Prices
 from bot.ports import Clock, Identities, Store
 from bot.ports.outside import ServiceConnection
 from bot.services.cache import ResponseCache, SharedCache
-from bot.services.sessions import SignInLinks
+from bot.services.tokens import SignInLinks
 from runners.contract.runner import Runner
 
 DOOR = "web"

@@ -12,11 +12,11 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.publication import NewRelease, PublicationSummary, PublishRequest
-from bot.domain.tasks.report import CheckStep, Level
+from bot.domain.tasks.lint import CheckStep, Level
 from bot.reports.blocks import Tone
 from bot.reports.tasks import step_line
 from bot.services.publishing.engine import PublicationEngine
-from bot.services.publishing.request import REQUEST
+from bot.services.publishing.publish import REQUEST
 from bot.services.publishing.state import PublicationOutcome, PublicationState
 from bot.web.context import DOOR, WebContext
 

@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 from fastapi import Request, Response
 
 from bot.domain.errors import UserError
-from bot.services.sessions import LIFETIME, BrowserSession, session_of
-from bot.services.tokens import NewToken
+from bot.services.tokens import LIFETIME, BrowserSession, NewToken, session_of
 from bot.web.context import context_of
 
 STAMP = "stamp"

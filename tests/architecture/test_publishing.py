@@ -20,7 +20,6 @@ PLACES = {
         "bot/cli/commands/task.py",
     },
     r"\bhas_device\(": {
-        f"{PUBLISHING}/request.py",
         f"{PUBLISHING}/publish.py",
         "bot/domain/requirements.py",
     },

@@ -203,7 +203,7 @@ def test_a_change_is_recorded_in_its_own_transaction() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".audit.record")
     }
     beside = {place for place, call in recorded.items() if call != "tx.audit.record"}
-    assert beside == {("bot/services/export.py", "export_board")}
+    assert beside == {("bot/services/boards.py", "export_board")}
 
 
 def _found_in(body: str) -> list[str]:

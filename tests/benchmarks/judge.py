@@ -21,8 +21,11 @@ from bot.domain.board import NewBoard
 from bot.domain.ids import JobId
 from bot.domain.job import Claim, Job
 from bot.domain.scoring import ScoreValue
-from bot.ports import Jobs, Store
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.ports import Store
+from bot.ports.queue import Jobs
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import StoreQueue
 from bot.store.postgres import open_store
 from runners.backends import local_process
 from runners.contract.evaluation import CPU, Evaluation, Measurement, RoundPolicy

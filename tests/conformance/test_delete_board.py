@@ -8,11 +8,10 @@ import pytest
 from bot.domain.board import NewBoard
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
-from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.publication import PublishRequest
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import NewDisplay, NewSubmission
-from bot.services.demo import demo_owner, remove_demo
+from bot.domain.submission import Exclusion, ExclusionKind, NewDisplay, NewSubmission, RateLimit
+from bot.services.boards import demo_owner, remove_demo
 from bot.services.publishing.publish import publish
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode

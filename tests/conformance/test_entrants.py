@@ -7,8 +7,8 @@ import pytest
 
 from bot.domain.accounts import Person
 from bot.domain.ids import SubmissionId
-from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.scoring import ScoreValue, rank_entrants, records
+from bot.domain.submission import Exclusion, ExclusionKind
 from bot.store.postgres import PostgresStore
 from bot.store.queries import query
 from runners.contract.task import Mode

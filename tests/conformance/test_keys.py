@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.moderation import RateLimit
-from bot.domain.submission import KEPT, IdempotencyKey
+from bot.domain.submission import KEPT, IdempotencyKey, RateLimit
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.scoring import ScoreValue
+from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene, make_evaluation

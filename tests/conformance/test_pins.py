@@ -1,10 +1,9 @@
 """What every store must do with boards whose ranked jobs one pool of machines alone times."""
 
 from bot.domain.accounts import HOUSE
-from bot.domain.board import NewBoard
+from bot.domain.board import NewBoard, Pins
 from bot.domain.ids import is_system_submission
 from bot.domain.job import HOUSE_PRIORITY, Claim, Job, JobState
-from bot.domain.pins import Pins
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import NewSubmission
 from runners.contract.task import Mode

@@ -9,8 +9,7 @@ from bot.domain.accounts import Person
 from bot.domain.board import Board
 from bot.domain.errors import StoreError, UserError
 from bot.domain.job import JobState
-from bot.domain.moderation import RateLimit
-from bot.domain.submission import NewSubmission, Submission
+from bot.domain.submission import NewSubmission, RateLimit, Submission
 from bot.domain.tasks.task_file import digest
 from bot.ports import Store
 from bot.web.compat.evaluation_server.jobs import requests_board

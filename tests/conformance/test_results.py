@@ -2,10 +2,9 @@
 
 from bot.domain.accounts import Person
 from bot.domain.ids import TaskVersionId
-from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.records import ScoreHistory
 from bot.domain.scoring import ScoreValue, in_time, records
-from bot.domain.submission import Submission
+from bot.domain.submission import Exclusion, ExclusionKind, Submission
 from runners.contract.verdict import Verdict
 from tests.doubles.stored import Scene, make_evaluation
 

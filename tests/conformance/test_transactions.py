@@ -15,17 +15,25 @@ from bot.domain.board import Access, NewBoard, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Notice, Topic
-from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit
 from bot.domain.publication import PublishRequest
+from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
 from bot.ports import Clock, Store
 from bot.services import moderation as moderate
-from bot.services import remote_workers, sessions, tokens
-from bot.services.boards import Deletion, Invitation, board_archive, delete_board, invite, uninvite
-from bot.services.demo import demo_owner, remove_demo
+from bot.services import tokens
+from bot.services.boards import (
+    Deletion,
+    Invitation,
+    board_archive,
+    delete_board,
+    demo_owner,
+    invite,
+    remove_demo,
+    uninvite,
+)
+from bot.services.dispatch import worker_queue
 from bot.services.moderation import Decision
 from bot.services.publishing.publish import publish
-from bot.services.rejudge import rejudge_submission
-from bot.services.submissions import cancel
+from bot.services.submissions import cancel, rejudge_submission
 from bot.services.tokens import MOST_TOKENS, create_token
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.stored import Scene, make_task
@@ -271,14 +279,16 @@ USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
     "uninvite": lambda at: uninvite(at.store, at.viewer, _invitation("discord:1")),
     "delete board": _delete_board,
     "delete demo": lambda at: remove_demo(at.store),
-    "worker token": lambda at: remote_workers.issue(
+    "worker token": lambda at: worker_queue.create_worker_token(
         at.store, at.clock, at.scene.ada.id, "new-box", lifetime=DAY
     ),
-    "revoke worker token": lambda at: remote_workers.revoke(at.store, at.scene.ada.id, "box"),
+    "revoke worker token": lambda at: worker_queue.revoke_worker_token(
+        at.store, at.scene.ada.id, "box"
+    ),
     "token": lambda at: _grant(at, TokenScope.PERSON),
     "admin token": lambda at: _grant(at, TokenScope.ADMIN),
     "revoke tokens": lambda at: tokens.revoke_access(at.store, at.scene.ada.id, "ada"),
-    "sign-in link": lambda at: sessions.sign_in_here(at.store, at.clock, "bob", "here"),
+    "sign-in link": lambda at: tokens.sign_in_here(at.store, at.clock, "bob", "here"),
 }
 
 

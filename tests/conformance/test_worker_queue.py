@@ -7,13 +7,15 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.domain.api.workers import ClaimedJob, FreeSlots
+from bot.domain.board import parse_pins
 from bot.domain.errors import StoreError
 from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import GiveUpReason, JobState, LeasedJob, Notice, Topic
-from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
 from bot.ports import WorkerQueue
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.publishing.publish import publish
 from runners.backends import fake
 from runners.contract.evaluation import CPU, Progress

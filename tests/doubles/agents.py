@@ -9,7 +9,7 @@ import httpx
 from bot.ports import Clock, Store
 from bot.remote.http import Server, ServerConnection, connected
 from bot.remote.worker import RemoteQueue
-from bot.services.remote_workers import issue
+from bot.services.dispatch.worker_queue import create_worker_token
 from bot.web.app import build
 from bot.web.context import WebContext
 
@@ -31,7 +31,7 @@ def way_to(door: WebContext) -> httpx.ASGITransport:
 async def make_token(store: Store, clock: Clock, name: str = "box") -> str:
     """The secret of a worker's token."""
     admin = await store.people.ensure("local:admin", "Admin")
-    made = await issue(store, clock, admin.id, name, lifetime=timedelta(days=1))
+    made = await create_worker_token(store, clock, admin.id, name, lifetime=timedelta(days=1))
     return made.secret
 
 

@@ -10,7 +10,9 @@ from typing import Any
 from bot.domain.errors import StoreError
 from bot.domain.job import Notice, Topic
 from bot.ports import Store
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import StoreQueue
 from runners.contract.runner import Runner
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore

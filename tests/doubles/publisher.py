@@ -24,7 +24,7 @@ from bot.domain.ids import PersonId, ReleaseId
 from bot.domain.publication import NewRelease, PublishRequest
 from bot.ports import Store
 from bot.services.publishing import engine, pipeline
-from bot.services.publishing.request import NO_BOARD, REQUEST
+from bot.services.publishing.publish import NO_BOARD, REQUEST
 from bot.store.postgres import open_store
 from bot.web import publications
 from tests.doubles.agents import make_door

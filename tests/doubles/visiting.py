@@ -15,7 +15,9 @@ from bot.cli.client import Client
 from bot.domain.tasks.bundle import TaskBundle
 from bot.remote.client.client import entering
 from bot.remote.http import Server
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import StoreQueue
 from bot.store.task_folders import read_folder, task_folders
 from bot.web.publications import checking
 from runners.backends import fake

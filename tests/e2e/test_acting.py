@@ -17,7 +17,9 @@ from typing_extensions import override
 from bot.app.context import SystemClock
 from bot.domain.accounts import TokenScope
 from bot.domain.publication import PublishRequest
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.publishing.publish import publish
 from bot.services.tokens import create_local_token
 from bot.web.app import serving

@@ -19,8 +19,8 @@ from bot.domain.board import Viewer
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import SubmissionRequest
 from bot.ports import Store
+from bot.services.dispatch.worker_queue import create_worker_token
 from bot.services.publishing.publish import publish
-from bot.services.remote_workers import issue
 from bot.services.submissions import submit
 from bot.store.postgres import open_store
 from runners.contract.evaluation import CPU
@@ -71,7 +71,7 @@ class Site:
     async def token(self, name: str) -> str:
         admin = await self.store.people.ensure("local:admin", "Admin")
         day = timedelta(days=1)
-        return (await issue(self.store, CLOCK, admin.id, name, lifetime=day)).secret
+        return (await create_worker_token(self.store, CLOCK, admin.id, name, lifetime=day)).secret
 
     async def ran(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         return await asyncio.to_thread(self.podium, *arguments)

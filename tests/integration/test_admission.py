@@ -9,12 +9,16 @@ import pytest
 
 from bot.domain.board import Viewer
 from bot.domain.errors import StoreError, UserError
-from bot.domain.moderation import RateLimit
-from bot.domain.submission import LONGEST_KEY, Submission, SubmissionRequest, SubmissionState
+from bot.domain.submission import (
+    LONGEST_KEY,
+    RateLimit,
+    Submission,
+    SubmissionRequest,
+    SubmissionState,
+)
 from bot.services import moderation
 from bot.services.moderation import Decision
-from bot.services.rejudge import rejudge_submission
-from bot.services.submissions import submit
+from bot.services.submissions import rejudge_submission, submit
 from bot.store.postgres import PostgresStore, open_store
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock

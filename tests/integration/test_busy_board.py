@@ -9,9 +9,8 @@ import pytest
 
 from bot.app.context import SystemClock
 from bot.domain.board import NewBoard
-from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import NewDisplay, NewSubmission
+from bot.domain.submission import Exclusion, ExclusionKind, NewDisplay, NewSubmission
 from bot.store.postgres import open_store
 from runners.contract.task import Mode
 from tests.doubles.databases import fresh_database

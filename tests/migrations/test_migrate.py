@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from bot.domain.errors import SetupError
-from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.scoring import ScoreValue
+from bot.domain.submission import Exclusion, ExclusionKind
 from bot.store import migrate as module
 from bot.store.embedded.binaries import INSTALLATION, packaged
 from bot.store.migrate import check, migrate, migrations_folder, read_migrations

@@ -12,9 +12,9 @@ import pytest
 from bot.discord.publication_thread.state import PublicationThread, outcome_report
 from bot.domain.ids import PersonId, ReleaseId
 from bot.domain.publication import PublicationSummary, PublishChange, PublishRequest
-from bot.domain.tasks.report import CheckStep, Finding, Level
+from bot.domain.tasks.lint import CheckStep, Finding, Level
 from bot.reports.blocks import Text
-from bot.services.publishing.request import NO_BOARD, REQUEST
+from bot.services.publishing.publish import NO_BOARD, REQUEST
 from bot.services.publishing.state import PublicationState
 from bot.store.migrate import migrate, migrations_folder
 from bot.web.publications import Check

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.domain.acceptance import parse_heading
+from bot.domain.tasks.bundle import Solution, TaskBundle, solutions
 from bot.domain.tasks.competition import parse_competition
-from bot.domain.heading import parse_heading
-from bot.domain.tasks.bundle import Solution, solutions
-from bot.domain.tasks.bundle import TaskBundle
-from bot.domain.tasks.task_file import parse_task
 from bot.domain.tasks.lint import lint
+from bot.domain.tasks.task_file import parse_task
 from bot.store.task_folders import examples, read_folder, task_folders
 from runners.contract.task import Device, Grader, TaskDefinition
 from runners.contract.verdict import Verdict

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.tasks.bundle import solutions
-from bot.domain.tasks.bundle import TaskBundle
-from bot.domain.tasks.task_file import parse_task
-from bot.domain.tasks.lint import lint
-from bot.domain.tasks.report import Level
+from bot.domain.tasks.bundle import TaskBundle, solutions
+from bot.domain.tasks.lint import Level, lint
 from bot.domain.tasks.schema import TaskYaml
+from bot.domain.tasks.task_file import parse_task
 from bot.services.publishing.check import check_task
 from runners.backends.local_process import create
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.lint import Level, TaskReport
+from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.task_file import parse_task
-from bot.domain.tasks.report import Level, TaskReport
 from bot.services.publishing.check import check_task
 from bot.store.task_folders import read_folder
 from runners.backends.local_process import create

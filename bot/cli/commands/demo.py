@@ -29,11 +29,10 @@ from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.bundle import Solution, solutions
 from bot.domain.tasks.task_file import parse_task
 from bot.reports.standings import standings_report
-from bot.services.demo import Removed, demo_owner, remove_demo
+from bot.services.boards import Removed, demo_owner, remove_demo
 from bot.services.publishing.publish import publish, validate_publish
 from bot.services.standings import board_standings
-from bot.services.submissions import submit
-from bot.services.syntax import fault_of
+from bot.services.submissions import fault_of, submit
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode, TaskDefinition
 

@@ -18,8 +18,8 @@ from bot.cli.files import save as save_files
 from bot.cli.follow import ProgressLines, evaluate
 from bot.cli.json_output import dumps, evaluation_json
 from bot.domain import acceptance
+from bot.domain.acceptance import parse_heading
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.heading import parse_heading
 from bot.domain.requirements import missing
 from bot.domain.tasks.task_file import parse_task
 from bot.reports.blocks import Text

@@ -24,14 +24,12 @@ from bot.cli.draw import draw
 from bot.cli.errors import ExitCode
 from bot.cli.files import Listed, Root, read_places, read_problems
 from bot.cli.json_output import dumps, released_json, task_report_json
-from bot.domain.board import NOBODY
+from bot.domain.board import NOBODY, Pins, parse_pins, show_pins
 from bot.domain.errors import UserError
-from bot.domain.pins import Pins, parse_pins, show_pins
 from bot.domain.publication import Draft, PublishRequest, Released
-from bot.domain.tasks.archive import read_zip, write_zip
-from bot.domain.tasks.kernelbench import PRECISIONS, problem_tasks
-from bot.domain.tasks.report import TaskReport
-from bot.domain.tasks.scaffold import scaffold
+from bot.domain.tasks.bundle import read_zip, write_zip
+from bot.domain.tasks.lint import TaskReport
+from bot.domain.tasks.scaffold import PRECISIONS, problem_tasks, scaffold
 from bot.domain.tasks.task_file import parse_task
 from bot.domain.times import parse_deadline, show_deadline
 from bot.reports.tasks import task_check_report

@@ -15,7 +15,12 @@ from bot.domain.accounts import Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.reports.admin import personal_tokens_report, worker_tokens_report
-from bot.services.remote_workers import MOST_DAYS, issue, revoke, worker_tokens
+from bot.services.dispatch.worker_queue import (
+    MOST_DAYS,
+    create_worker_token,
+    revoke_worker_token,
+    worker_tokens,
+)
 from bot.services.tokens import create_local_token, list_tokens, revoke_access
 
 GROUP = "Manage the tokens of people and workers."
@@ -115,7 +120,7 @@ async def _create(
     async with open_as_person(line, data, actor) as (podium, by):
         store, clock = podium.store, podium.clock
         if scope is TokenScope.WORKER:
-            made = await issue(store, clock, by.id, name, lifetime=lifetime)
+            made = await create_worker_token(store, clock, by.id, name, lifetime=lifetime)
         else:
             made = await create_local_token(
                 store, clock, by.id, name, scope=scope, lifetime=lifetime
@@ -149,7 +154,7 @@ async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_
 
 async def _revoke(line: CommandLine, data: Path | None, actor: str | None, worker: str) -> None:
     async with open_as_person(line, data, actor) as (podium, person):
-        await revoke(podium.store, person.id, worker)
+        await revoke_worker_token(podium.store, person.id, worker)
     line.out.out(f"the token of worker {worker} is revoked", highlight=False)
 
 

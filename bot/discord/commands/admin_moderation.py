@@ -17,7 +17,7 @@ from bot.services import moderation
 from bot.services.lookup import find_board
 from bot.services.moderation import ban as ban_person
 from bot.services.moderation import unban as unban_person
-from bot.services.rejudge import rejudge_submission as judge_again
+from bot.services.submissions import rejudge_submission as judge_again
 
 _Reason = app_commands.Range[str, 1, 300]
 _WHAT = {

@@ -15,7 +15,7 @@ from bot.discord.roles import ADMIN, require, viewer_of
 from bot.reports.admin import audit_report, stats_report, workers_report
 from bot.reports.export import export_report
 from bot.services.audit import whole_audit
-from bot.services.export import export_board
+from bot.services.boards import export_board
 from bot.services.operations import stats as count
 
 

@@ -17,8 +17,8 @@ from bot.discord.roles import ADMIN, admin_deed, require, viewer_of
 from bot.domain.accounts import Person
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
-from bot.domain.moderation import RateLimit, span
 from bot.domain.notifications import NewsKind
+from bot.domain.submission import RateLimit, span
 from bot.ports import Store
 from bot.reports.admin import house_rules_report
 from bot.services import moderation

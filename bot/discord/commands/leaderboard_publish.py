@@ -11,9 +11,8 @@ from bot.discord.context import context_of
 from bot.discord.options import Tree, group
 from bot.discord.responses import replying
 from bot.discord.roles import ADMIN, CREATOR, member, require, viewer_of
-from bot.domain.board import Access, SourceVisibility, Visibility
+from bot.domain.board import Access, SourceVisibility, Visibility, parse_pins
 from bot.domain.errors import UserError
-from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
 from bot.domain.times import parse_deadline
 from bot.services.lookup import own_board

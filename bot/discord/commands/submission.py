@@ -13,14 +13,13 @@ from bot.discord.options import Tree, group
 from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.ids import SubmissionId
-from bot.domain.prices import with_costs
+from bot.domain.status import with_costs
 from bot.reports.comparison import comparison_report
 from bot.reports.submission import status_report
 from bot.services.comparison import compare as compare_submissions
 from bot.services.lookup import own_submission
 from bot.services.moderation import withdraw as take_off
-from bot.services.sources import profile_files
-from bot.services.status import submission_status
+from bot.services.status import profile_files, submission_status
 from runners.contract.task import Mode
 
 _LARGEST = 2**53

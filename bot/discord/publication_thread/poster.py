@@ -35,7 +35,7 @@ from bot.domain.ids import BoardId
 from bot.domain.publication import PublishChange
 from bot.services.publishing.engine import PublicationEngine
 from bot.services.publishing.state import HeldPublication, PublicationOutcome, PublicationState
-from bot.services.rejudge import best_of
+from bot.services.submissions import best_of
 
 EVERY_S = 1.5
 """Seconds between two edits of the live message: a channel accepts five in five seconds."""

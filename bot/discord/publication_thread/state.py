@@ -6,7 +6,7 @@ import discord
 from pydantic import BaseModel, ConfigDict
 
 from bot.discord.escaping import MOST, line
-from bot.domain.tasks.report import CheckStep, Level
+from bot.domain.tasks.lint import CheckStep, Level
 from bot.reports.blocks import Report, Text, Tone
 from bot.reports.tasks import step_line, task_check_report
 from bot.services.publishing.state import PublicationOutcome

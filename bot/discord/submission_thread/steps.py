@@ -22,13 +22,11 @@ from bot.discord.roles import of_room
 from bot.discord.submission_thread.pacing import EditRateLimiter
 from bot.discord.submission_thread.wording import headline, line_text, live_text, thread_name
 from bot.domain.ids import SubmissionId
-from bot.domain.prices import with_costs
-from bot.domain.status import SubmissionStatus
+from bot.domain.status import SubmissionStatus, with_costs
 from bot.domain.submission import Display
 from bot.reports.submission import status_report
-from bot.services.sources import profile_files
 from bot.services.standings import placements
-from bot.services.status import submission_status
+from bot.services.status import profile_files, submission_status
 from runners.contract.task import Mode
 
 _log = structlog.get_logger(__name__)

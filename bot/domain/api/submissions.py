@@ -9,8 +9,7 @@ from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.api.base import GpuName, Reason, RequestBody, ResponseBody, Time
 from bot.domain.api.boards import BoardLine
 from bot.domain.job import JobState
-from bot.domain.moderation import ExclusionKind
-from bot.domain.submission import SubmissionState
+from bot.domain.submission import ExclusionKind, SubmissionState
 from runners.contract.evaluation import Evaluation
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict

@@ -1,17 +1,23 @@
-"""A task's files, and the solutions among them."""
+"""A task's files, in a folder or a zip, and the solutions among them."""
 
+import io
 import posixpath
+import re
+import stat
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from bot.domain.errors import UserError
-from bot.domain.acceptance import MAX_SOURCE_BYTES, suffixes
-from bot.domain.heading import parse_heading
-from runners.contract.verdict import Verdict
 
+from bot.domain.acceptance import MAX_SOURCE_BYTES, parse_heading, suffixes
+from bot.domain.errors import UserError
+from runners.contract.verdict import Verdict
 
 TASK_FILE = "task.yml"
 """The file that makes a folder a task."""
-_PACK = "`podium task pack DIR` creates a zip that includes the files from outside the task's folder"
+_PACK = (
+    "`podium task pack DIR` creates a zip that includes the files from outside the task's folder"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,9 @@ def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
     source = bundle.text(name)
     if len(source) > MAX_SOURCE_BYTES:
         where = bundle.locate(name)
-        raise UserError("bad-task", f"{where}: a submission may have at most {MAX_SOURCE_BYTES:,} bytes")
+        raise UserError(
+            "bad-task", f"{where}: a submission may have at most {MAX_SOURCE_BYTES:,} bytes"
+        )
     try:
         heading = parse_heading(source)
         verdict = expected if heading.expect is None else Verdict(heading.expect)
@@ -97,3 +105,179 @@ def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
             "solutions/correct, any other under solutions/wrong",
         )
     return Solution(name, source, verdict, heading.needs)
+
+
+MAX_PACKED = 10 << 20
+MAX_UNPACKED = 32 << 20
+MAX_ENTRIES = 1_000
+MAX_RATIO = 200
+"""The maximum ratio of unpacked to packed bytes of an entry, above 64 KiB."""
+_ALWAYS_SMALL = 64 << 10
+MAX_NAME = 240
+METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+"""The compressions that Python can unpack up to a limit; for bz2 and LZMA it has none."""
+
+_NESTED = re.compile(r"\.(zip|tar|tgz|gz|bz2|xz|7z|rar|zst|whl|jar)$", re.IGNORECASE)
+_LITTER = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")
+_FORM = "a task zip contains one folder with task.yml in it, as `podium task pack DIR` creates it"
+_UTF8 = 0x800
+"""The flag of an entry with a UTF-8 name; other names are in code page 437."""
+
+
+def _refusal(name: str, message: str) -> UserError:
+    return UserError("bad-zip", f"{name[:MAX_NAME]}: {message}" if name else message)
+
+
+def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
+    """Return the bundle in a zip; UserError `bad-zip` names the entry and the correct form.
+
+    `name` is the zip's own, without its suffix; it names a task at the top level of the zip.
+    """
+    if len(data) > MAX_PACKED:
+        raise _refusal("", f"the zip has {len(data):,} bytes; at most {MAX_PACKED:,} are allowed")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            files = _read_entries(archive)
+    except (zipfile.BadZipFile, EOFError, ValueError, OSError, NotImplementedError) as error:
+        raise _refusal("", f"this is not a readable zip ({error}); {_FORM}") from error
+    root = _root(files)
+    return TaskBundle(files, root, posixpath.basename(root) or name)
+
+
+def write_zip(bundle: TaskBundle) -> bytes:
+    """Return a zip that `read_zip` accepts, if the bundle's own files allow it."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, content in bundle.files.items():
+            archive.writestr(name, content, _compression(content))
+    return made.getvalue()
+
+
+def _compression(content: bytes) -> int:
+    """Return deflate, except for content that would exceed the maximum ratio."""
+    small = len(content) <= _ALWAYS_SMALL
+    dense = small or len(content) <= MAX_RATIO * len(zlib.compress(content)) // 2
+    return zipfile.ZIP_DEFLATED if dense else zipfile.ZIP_STORED
+
+
+def _read_entries(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    entries = archive.infolist()
+    if len(entries) > MAX_ENTRIES:
+        raise _refusal("", f"the zip has {len(entries)} entries; at most {MAX_ENTRIES} are allowed")
+    for entry in entries:
+        _require_safe(entry)
+    _require_apart(entries)
+    wanted = [e for e in entries if not e.is_dir() and not _LITTER.search(e.filename)]
+    _require_distinct([entry.filename for entry in wanted])
+    files: dict[str, bytes] = {}
+    room = MAX_UNPACKED
+    for entry in wanted:
+        content = _read_entry(archive, entry, room)
+        files[entry.filename] = content
+        room -= len(content)
+    return files
+
+
+def _require_safe(entry: zipfile.ZipInfo) -> None:
+    # `filename` is cut at NUL and has its separators replaced; the original is what was sent.
+    name = entry.orig_filename
+    message = _name_fault(name) or _kind_fault(entry)
+    if message:
+        raise _refusal(name.replace("\0", "\\0"), message)
+
+
+def _name_fault(name: str) -> str:
+    parts = name.rstrip("/").split("/")
+    absolute = name.startswith("/") or re.match(r"[A-Za-z]:", name) is not None
+    outside = any(part in ("", ".", "..") for part in parts)
+    faults = (
+        (
+            not name.strip("/") or len(name) > MAX_NAME,
+            f"a name must have 1 to {MAX_NAME} characters",
+        ),
+        (not name.isprintable(), "control characters in the name"),
+        ("\\" in name, "a backslash in the name; separate folders with '/'"),
+        (absolute, "an absolute path; use paths inside the task's folder"),
+        (outside, "'.', '..' or an empty part in the path; use paths inside the task's folder"),
+    )
+    return next((message for found, message in faults if found), "")
+
+
+def _kind_fault(entry: zipfile.ZipInfo) -> str:
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    inflated = entry.file_size > max(_ALWAYS_SMALL, MAX_RATIO * entry.compress_size)
+    nested = _NESTED.search(entry.filename) is not None
+    faults = (
+        (
+            kind not in (0, stat.S_IFREG, stat.S_IFDIR),
+            "a link or special file; put the file itself into the zip",
+        ),
+        (bool(entry.flag_bits & 0x1), "encrypted; make the zip without a password"),
+        (
+            entry.compress_type not in METHODS,
+            "not compressed with Deflate; create the zip with the default compression",
+        ),
+        (nested, "an archive inside the zip; unpack it first"),
+        (
+            entry.file_size > MAX_UNPACKED,
+            f"{entry.file_size:,} bytes unpacked; at most {MAX_UNPACKED:,} are allowed in total",
+        ),
+        (inflated, f"unpacks to more than {MAX_RATIO} times its packed size"),
+    )
+    return next((message for found, message in faults if found), "")
+
+
+def _require_apart(entries: list[zipfile.ZipInfo]) -> None:
+    """Refuse entries that share packed bytes, a technique of zip bombs."""
+    end = 0
+    for entry in sorted(entries, key=lambda e: e.header_offset):
+        if entry.header_offset < end:
+            raise _refusal(entry.filename, "overlaps another entry; create the zip again")
+        end = entry.header_offset + 30 + _stored_length(entry) + entry.compress_size
+
+
+def _stored_length(entry: zipfile.ZipInfo) -> int:
+    """Return the length in bytes of an entry's name in the zip."""
+    return len(entry.orig_filename.encode("utf-8" if entry.flag_bits & _UTF8 else "cp437"))
+
+
+def _require_distinct(names: list[str]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.casefold(), name)
+        if other is not name:
+            raise _refusal(
+                name, f"collides with {other}; names must differ in more than upper and lower case"
+            )
+    for name in names:
+        parent = posixpath.dirname(name)
+        while parent:
+            if parent.casefold() in seen:
+                raise _refusal(name, f"is inside {parent}, which is a file in the same zip")
+            parent = posixpath.dirname(parent)
+
+
+def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> bytes:
+    try:
+        with archive.open(entry) as source:
+            content = source.read(min(room, entry.file_size) + 1)
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
+        raise _refusal(entry.filename, f"damaged ({error}); create the zip again") from error
+    if len(content) > room:
+        raise _refusal(entry.filename, f"the zip unpacks to more than {MAX_UNPACKED:,} bytes")
+    if len(content) != entry.file_size:
+        raise _refusal(
+            entry.filename, "its size differs from the size stated in the zip; create the zip again"
+        )
+    if content.startswith((b"PK\x03\x04", b"\x1f\x8b", b"7z\xbc\xaf")):
+        raise _refusal(entry.filename, "an archive inside the zip; unpack it first")
+    return content
+
+
+def _root(files: dict[str, bytes]) -> str:
+    found = sorted(name for name in files if posixpath.basename(name) == TASK_FILE)
+    if not found:
+        raise _refusal("", f"there is no task.yml in the zip; {_FORM}")
+    if len(found) > 1:
+        raise _refusal(found[1], f"a second task.yml in addition to {found[0]}; {_FORM}")
+    return posixpath.dirname(found[0])

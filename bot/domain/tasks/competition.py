@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
-from bot.domain.times import parse_deadline
+from bot.domain.errors import UserError
 from bot.domain.tasks.yaml_document import (
     Document,
     Path,
@@ -17,7 +17,7 @@ from bot.domain.tasks.yaml_document import (
     unknown_key,
     validation_refusal,
 )
-from bot.domain.errors import UserError
+from bot.domain.times import parse_deadline
 from runners.contract.task import GPU_NAME, TASK_NAME_FORM
 from runners.contract.wire import Wire
 

@@ -1,17 +1,18 @@
 """The keys of task.yml: their types, and the constraints within one document."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
 
-from bot.domain.tasks.yaml_document import Document, Path, unknown_key, validation_refusal
 from bot.domain.errors import UserError
-from bot.domain.tasks.device_rules import check_config, check_launch
-from bot.domain.tasks.device_rules import check_program
+from bot.domain.tasks.yaml_document import Document, Path, unknown_key, validation_refusal
 from runners.contract.formula import FormulaError, parse_formula
+from runners.contract.launch import LaunchError, LaunchPlan
+from runners.contract.parameters import BufferArgument
 from runners.contract.task import (
     GPU_NAME,
     BuildConfig,
@@ -127,7 +128,9 @@ def _schema_refusal(document: Document, error: ValidationError) -> UserError:
         return document.refusal(path, unknown_key(str(path[-1]), model.model_fields))
     unnamed = next((each for each in findings if _is_file_name(each["loc"])), None)
     if unnamed is not None and unnamed["type"] == "string_pattern_mismatch":
-        words = "is not a valid file name; use one without folders (only `source` may contain folders)"
+        words = (
+            "is not a valid file name; use one without folders (only `source` may contain folders)"
+        )
         return document.refusal(unnamed["loc"], f"{unnamed['input']!r} {words}")
     return validation_refusal(document, error)
 
@@ -149,7 +152,9 @@ def _check(written: TaskYaml, document: Document, *, strict: bool) -> tuple[str,
     for kind, use in (("tests", "checked against"), ("benchmarks", "ranked by")):
         if getattr(written, kind):
             continue
-        refused = document.refusal((kind,), f"{kind!r} is empty; submissions are {use} them; add at least one")
+        refused = document.refusal(
+            (kind,), f"{kind!r} is empty; submissions are {use} them; add at least one"
+        )
         if strict:
             raise refused
         warnings.append(refused.message)
@@ -168,7 +173,8 @@ def _check_slot(written: TaskYaml, document: Document) -> None:
     if slots != 1:
         example = '{"name": "submission.py", "source": "@SUBMISSION@"}'
         raise document.refusal(
-            ("files",), f"{slots} files have the source {SLOT}; exactly one file must have it, as in {example}"
+            ("files",),
+            f"{slots} files have the source {SLOT}; exactly one file must have it, as in {example}",
         )
 
 
@@ -197,7 +203,7 @@ def _check_sources(written: TaskYaml, document: Document) -> None:
             ("config",), f"a task with lang: {written.lang} needs {wanted[0]!r}{others}"
         )
     if written.launch is None:
-        check_program(written.config, document)
+        _check_program(written.config, document)
 
 
 def _has(written: TaskYaml, key: str) -> bool:
@@ -248,3 +254,88 @@ def _formulas(written: TaskYaml) -> Iterator[tuple[tuple[str, ...], int | str]]:
 def _require_positive(value: float, case: Workload) -> None:
     if value < 1:
         raise FormulaError(f"{value:g} for the case {case.spec!r}; the value must be at least 1")
+
+
+_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
+_OURS = frozenset(
+    {"-o", "--output-file", "-c", "--compile", "-E", "-ptx", "-cubin", "-run", "--run"}
+)
+"""Compiler flags that control its output."""
+
+
+def _check_program(config: BuildConfig, document: Document) -> None:
+    """Raise UserError with the line for options that no compiler accepts."""
+    for i, name in enumerate(config.sources):
+        if not name.endswith(_SUFFIXES):
+            words = (
+                f"{name!r} is not a source file: name files that end in {', '.join(_SUFFIXES)}; "
+                "headers are found automatically when a source includes them"
+            )
+            raise document.refusal(("config", "sources", i), words)
+        if name in config.sources[:i]:
+            raise document.refusal(("config", "sources", i), f"{name!r} appears twice")
+    for name in config.defines:
+        if not (name.isascii() and name.isidentifier()):
+            words = f"{name!r} is not a macro name; use letters, digits and '_', as in BLOCK_SIZE"
+            raise document.refusal(("config", "defines", name), words)
+    for i, flag in enumerate(config.compile_flags):
+        if flag.split("=")[0] in _OURS:
+            words = f"{flag!r}: the runner sets the output itself; remove this flag"
+            raise document.refusal(("config", "compile_flags", i), words)
+
+
+MAX_CONFIG = 16 << 10
+"""The maximum bytes of `config` as sent to each candidate."""
+_SWITCHES = (
+    "use_fast_math", "extra-device-vectorization", "restrict", "device-int128", "disable-warnings",
+)  # fmt: skip
+_VALUED = (
+    "std", "maxrregcount", "fmad", "ftz", "prec-sqrt", "prec-div", "ptxas-options", "diag-suppress",
+)  # fmt: skip
+"""NVRTC options that a task may set; source: NVRTC's documentation, "Supported Options"."""
+_FLAG = re.compile(rf"--?(?:{'|'.join(_SWITCHES)}|(?:{'|'.join(_VALUED)})=[\w+.,=-]+)")
+_MACRO = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def check_launch(launch: Launch, cases: Sequence[Workload], document: Document) -> None:
+    """Refuse a launch that has no values for some case, or that writes to no output."""
+    try:
+        plan = LaunchPlan.of(launch)
+        for case in cases:
+            plan.numbers(case)
+        plan.signature(cases)
+    except LaunchError as error:
+        raise document.refusal(("launch", error.key), str(error)) from error
+    buffers = (each for each in plan.parameters if isinstance(each, BufferArgument))
+    if not any(each.kind == "out" for each in buffers):
+        words = "launch.params: list the output that the kernel writes, as in [in0, out0, size]"
+        raise document.refusal(("launch", "params"), words)
+
+
+def check_config(config: BuildConfig, document: Document) -> None:
+    """Refuse what NVRTC, the compiler of device code, does not know or would ignore."""
+    if len(config.model_dump_json()) > MAX_CONFIG:
+        words = f"'config' is larger than {MAX_CONFIG:,} bytes; move long text into a header file"
+        raise document.refusal(("config",), words)
+    if config.sources:
+        words = "a task with a 'launch' compiles only the submission; remove 'sources'"
+        raise document.refusal(("config", "sources"), words)
+    for i, folder in enumerate(config.include_dirs):
+        if not folder.startswith("/"):
+            words = f"{folder!r} is not a folder on the runner, such as /cutlass/include"
+            beside = "headers listed in files are found automatically"
+            raise document.refusal(("config", "include_dirs", i), f"{words}; {beside}")
+    for name in config.defines:
+        if not _MACRO.fullmatch(name):
+            raise document.refusal(("config", "defines", name), f"{name!r} is not a macro name")
+    _check_flags(config.compile_flags, document)
+
+
+def _check_flags(flags: Sequence[str], document: Document) -> None:
+    for i, flag in enumerate(flags):
+        if not _FLAG.fullmatch(flag):
+            known = ", ".join(
+                [f"--{each}" for each in _SWITCHES] + [f"--{each}=" for each in _VALUED]
+            )
+            words = f"{flag!r} is not an accepted NVRTC option; use one of: {known}"
+            raise document.refusal(("config", "compile_flags", i), words)

@@ -3,18 +3,18 @@
 import hashlib
 import json
 import posixpath
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from bot.domain.tasks.yaml_document import Document, Path, read_document, validation_refusal
 from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
-from bot.domain.tasks.device_rules import check_evaluation, headers
-from bot.domain.tasks.schema import SLOT, TaskYaml, read_schema
 from bot.domain.tasks.lint import defined_names, parse_python, wants_cuda
+from bot.domain.tasks.schema import SLOT, TaskYaml, read_schema
+from bot.domain.tasks.yaml_document import Document, Path, read_document, validation_refusal
 from runners.contract.evaluation import RoundPolicy
-from runners.contract.task import Device, Grader, TaskDefinition, TaskFormat
+from runners.contract.task import BuildConfig, Device, Grader, TaskDefinition, TaskFormat
 from runners.languages import spec_of
 
 REFERENCE = "reference.py"
@@ -101,8 +101,8 @@ def _define(source: _Source, name: str) -> TaskDefinition:
     written = source.written
     files = _read_files(source)
     if _is_program(written):
-        files |= headers(written.config, source.document, source.bundle, files)
-        check_evaluation(written.config, source.document, files, _submission_file(written))
+        files |= _headers(written.config, source.document, source.bundle, files)
+        _check_evaluation(written.config, source.document, files, _submission_file(written))
     shared = tuple(file for file in files if _is_shared(file, written))
     grader = _grader(source, files)
     device = written.device or _device(files, written, grader)
@@ -250,3 +250,61 @@ def _device(files: dict[str, str], written: TaskYaml, grader: Grader) -> Device:
         sources.pop(written.config.main, None)  # the unused evaluation program
     trees = [parse_python(text, name) for name, text in sources.items()]
     return Device.CUDA if any(wants_cuda(tree) for tree in trees) else Device.ANY
+
+
+def _check_evaluation(
+    config: BuildConfig, document: Document, files: Mapping[str, str], submission_file: str
+) -> None:
+    """Raise UserError when the sources lack the task's own program or the submission."""
+    path = ("config", "sources")
+    if not set(config.sources) - {submission_file}:
+        words = "none of the sources belongs to the task; add the one with `main`, such as eval.cu"
+        raise document.refusal(path, words)
+    named = submission_file in config.sources
+    if not named and not any(f'"{submission_file}"' in text for text in files.values()):
+        words = f"{submission_file!r} is neither a source nor included by one, so it would not be compiled; add it to sources"
+        raise document.refusal(path, words)
+
+
+def _headers(
+    config: BuildConfig, document: Document, bundle: TaskBundle, taken: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the files of `include_dirs` by flat name, as they are next to the sources.
+
+    UserError when a folder is missing, is outside the task, or has a subfolder.
+    """
+    found: dict[str, str] = {}
+    for i, written in enumerate(config.include_dirs):
+        folder = posixpath.normpath(written)
+        if folder == ".":
+            continue  # the task's own folder is searched anyway
+        fault = _fault_of(written, folder, bundle)
+        if not fault:
+            for name in bundle.under(folder):
+                text = bundle.text(posixpath.join(folder, name))
+                if {**taken, **found}.get(name, text) != text:
+                    fault = f"{written!r} has a {name!r}, and another file has that name already"
+                found[name] = text
+        if fault:
+            raise document.refusal(("config", "include_dirs", i), fault)
+    return found
+
+
+def _fault_of(written: str, folder: str, bundle: TaskBundle) -> str:
+    if folder.startswith(("/", "..")):
+        return (
+            f"{written!r} is outside the task's folder, and runners only have the compiler's own "
+            "headers; copy the headers you need into the task's folder"
+        )
+    inside = posixpath.join(bundle.root, folder) + "/"
+    paths = [path.removeprefix(inside) for path in bundle.files if path.startswith(inside)]
+    if not paths:
+        return f"{written!r}: the task has no folder with this name"
+    deeper = next((path for path in paths if "/" in path), None)
+    if deeper is not None:
+        return (
+            f"{written!r} has a folder in it ({posixpath.dirname(deeper)!r}), but a task's files "
+            "are stored in one flat folder; list that folder too, and include its files without "
+            "a folder name"
+        )
+    return ""

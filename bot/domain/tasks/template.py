@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bot.domain.acceptance import parse_heading, with_board
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.heading import parse_heading, with_board
 from bot.domain.tasks.lint import parse_python
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
@@ -55,7 +55,9 @@ def template_of(task: TaskDefinition, board: str, language: str | None = None) -
     """
     names = list(task.templates)
     if not names:
-        raise UserError("no-template", "this task has no template; look at the task's files instead")
+        raise UserError(
+            "no-template", "this task has no template; look at the task's files instead"
+        )
     chosen = names[0] if language is None else language
     if chosen not in names:
         raise unknown_name("template", chosen, names)

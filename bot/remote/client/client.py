@@ -14,12 +14,11 @@ from bot.domain.api.admin import RunnersAnswer
 from bot.domain.api.base import MOST_ON_A_PAGE
 from bot.domain.api.boards import PIECE, BoardsAnswer, ExportEnd, ExportPiece, LeaderboardsAnswer
 from bot.domain.api.submissions import Cancelled, HistoryAnswer, ProfileFiles, SubmissionAnswer
-from bot.domain.board import Board
+from bot.domain.board import Board, awaited_words
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.pins import awaited_words
 from bot.domain.publication import Draft, Released
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus

@@ -23,11 +23,10 @@ from bot.domain.board import NOBODY, Access, Board
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import PRIORITIES, Job, Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.moderation import Exclusion
 from bot.domain.records import FailedRun, HistoryEntry, JobResult, StoredFile
 from bot.domain.scoring import Score, ScoreValue, Standing
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
-from bot.domain.submission import Submission
+from bot.domain.submission import Exclusion, Submission
 from runners.contract.evaluation import Timing
 from runners.contract.files import EvaluationFile
 from runners.contract.task import GPU_NAME

@@ -9,8 +9,8 @@ from bot.domain.api.boards import BoardAnswer
 from bot.domain.api.publishing import CheckAnswer, CheckProblem, CheckState, PublishedAnswer
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.publication import Draft, PublishChange, Published, PublishRequest, Released
-from bot.domain.tasks.archive import write_zip
-from bot.domain.tasks.report import TaskReport
+from bot.domain.tasks.bundle import write_zip
+from bot.domain.tasks.lint import TaskReport
 from bot.remote.client.decode import board_of
 from bot.remote.client.requests import BUSY, PATIENCE_S, ApiClient, Outage, OutcomeUnknownError, Say
 from runners.contract.runner import RunnerError

@@ -1,7 +1,1 @@
 """Takes queued jobs to runners and stores their evaluations."""
-
-from bot.services.dispatch.config import DispatchConfig
-from bot.services.dispatch.dispatcher import Dispatcher
-from bot.services.dispatch.store_queue import StoreQueue
-
-__all__ = ["DispatchConfig", "Dispatcher", "StoreQueue"]

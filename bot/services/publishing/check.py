@@ -1,4 +1,4 @@
-"""Checks a task before publication: lints, its own solutions, and degenerate answers."""
+"""Checks a task before publication: lints, its own solutions, and answers without computing."""
 
 import asyncio
 import uuid
@@ -11,9 +11,7 @@ from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
 from bot.domain.tasks.bundle import TASK_FILE, Solution, TaskBundle, solutions
-from bot.domain.tasks.constant_answers import degenerate_answers, degenerate_source
-from bot.domain.tasks.lint import lint
-from bot.domain.tasks.report import CheckStep, Finding, Level, TaskReport
+from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
 from bot.domain.tasks.template import UNWRITTEN, Template, templates
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.gpus import gpu_types
@@ -262,3 +260,81 @@ def _spell(evaluation: Evaluation) -> str:
     detail = evaluation.message or (f"{case.spec}: {case.message}" if case else "")
     text = f"{evaluation.verdict.value} ({detail})" if detail else evaluation.verdict.value
     return text if len(text) <= _MESSAGE_MAX else text[: _MESSAGE_MAX - 3] + "..."
+
+
+DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
+"""The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
+REPLAY = "its first input"
+"""The answer of a model that caches its first one."""
+
+_WRAPPER = """
+
+def _overwrite(value):
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        number = {number}
+        if number != number and not (value.is_floating_point() or value.is_complex()):
+            return torch.full_like(value, True if value.dtype == torch.bool else -1)
+        return torch.full_like(value, number)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_overwrite(item) for item in value)
+    if isinstance(value, dict):
+        return {{key: _overwrite(item) for key, item in value.items()}}
+    return value
+
+"""
+
+_KERNELS = {
+    TaskFormat.KERNEL: """
+_computed = custom_kernel
+
+
+def custom_kernel(data):
+    return _overwrite(_computed(data))
+""",
+    TaskFormat.KERNELBENCH: """
+_computed = ModelNew.forward
+
+
+def _forward(self, *inputs):
+    return _overwrite(_computed(self, *inputs))
+
+
+ModelNew.forward = _forward
+""",
+}
+
+
+_REPLAY = """
+
+_computed, _answers = ModelNew.forward, []
+
+
+def _forward(self, *inputs):
+    import copy
+
+    if not _answers:
+        _answers.append(_computed(self, *inputs))
+    return copy.deepcopy(_answers[0])
+
+
+ModelNew.forward = _forward
+"""
+
+
+def degenerate_answers(task_format: TaskFormat) -> tuple[str, ...]:
+    """Return the answers that no task of the format may accept.
+
+    The inputs of a KernelBench problem differ only in their values: a mean over millions of them,
+    such as a loss, may hardly change. Other tasks may have a single test.
+    """
+    replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
+    return (*DEGENERATE, *replay)
+
+
+def degenerate_source(source: str, answer: str, task_format: TaskFormat) -> str:
+    """Return a submission that runs `source`'s kernel and then replaces its result."""
+    if answer == REPLAY:
+        return source + _REPLAY
+    return source + _WRAPPER.format(number=DEGENERATE[answer]) + _KERNELS[task_format]

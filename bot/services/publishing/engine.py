@@ -18,11 +18,10 @@ import structlog
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.publication import Draft, Publication, Released
-from bot.domain.tasks.report import CheckStep
+from bot.domain.tasks.lint import CheckStep
 from bot.ports import Clock, Store
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.publishing.publish import find_interrupted_publish
-from bot.services.publishing.request import REQUEST, read_upload
+from bot.services.publishing.publish import REQUEST, find_interrupted_publish, read_upload
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationObserver,

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, Published, Released, UnsoundTaskError
-from bot.domain.tasks.report import TaskReport
+from bot.domain.tasks.lint import TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, unwatched
-from bot.services.publishing.publish import is_new, publish, validate_publish
-from bot.services.publishing.request import named_gpus, with_gpus
+from bot.services.publishing.publish import is_new, named_gpus, publish, validate_publish, with_gpus
 from runners.contract.runner import Runner
 
 

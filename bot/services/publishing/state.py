@@ -16,7 +16,7 @@ from bot.domain.publication import (
     Released,
     UnsoundTaskError,
 )
-from bot.domain.tasks.report import CheckStep, TaskReport
+from bot.domain.tasks.lint import CheckStep, TaskReport
 from bot.ports import Store
 from runners.contract.runner import RunnerError
 

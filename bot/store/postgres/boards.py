@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
-from bot.domain.board import Access, Board, NewBoard, TaskVersion
+from bot.domain.board import Access, Board, NewBoard, Pins, TaskVersion
 from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
-from bot.domain.pins import Pins
 from bot.ports import Clock
 from bot.store.errors import board_exists, require_number
 from bot.store.postgres import rows

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 from asyncpg import Record
 
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
-from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit, banned
 from bot.domain.records import AuditEntry
-from bot.domain.submission import NewSubmission
+from bot.domain.submission import Exclusion, ExclusionKind, NewSubmission, RateLimit, banned
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 from bot.store.queries import query

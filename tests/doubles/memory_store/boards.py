@@ -3,11 +3,10 @@
 from dataclasses import replace
 from datetime import datetime
 
-from bot.domain.board import Access, Board, NewBoard, TaskVersion
+from bot.domain.board import Access, Board, NewBoard, Pins, TaskVersion
 from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
 from bot.domain.job import FINAL_STATES
-from bot.domain.pins import Pins
 from bot.store.errors import board_exists, require_number
 from bot.store.text import storable
 from runners.contract.task import TaskDefinition

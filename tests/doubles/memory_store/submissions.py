@@ -15,7 +15,6 @@ from bot.domain.ids import (
     is_system_submission,
 )
 from bot.domain.job import FINAL_STATES, Job, JobState, submission_state
-from bot.domain.moderation import banned
 from bot.domain.records import RequestCount, RequestRun
 from bot.domain.submission import (
     KEPT,
@@ -23,6 +22,7 @@ from bot.domain.submission import (
     NewSubmission,
     Submission,
     SubmissionState,
+    banned,
     reused,
 )
 from bot.store.postgres.submissions import source_hash

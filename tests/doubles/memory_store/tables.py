@@ -20,11 +20,10 @@ from bot.domain.ids import (
     TaskVersionId,
 )
 from bot.domain.job import Job, JobEvent, JobState, Notice, Topic
-from bot.domain.moderation import Exclusion, RateLimit
 from bot.domain.notifications import Notification
 from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import IdempotencyKey, Submission
+from bot.domain.submission import Exclusion, IdempotencyKey, RateLimit, Submission
 from bot.ports import Clock
 from bot.store.postgres.events import Subscriptions
 from bot.store.text import storable

@@ -20,8 +20,7 @@ from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.reports.submission import status_report
-from bot.services.sources import profile_files
-from bot.services.status import watch
+from bot.services.status import profile_files, watch
 from bot.services.submissions import cancel
 from bot.web.compat.kernelbot.http import Json
 from bot.web.compat.kernelbot.profiling import metadata_of

@@ -20,7 +20,7 @@ from bot.domain.job import JobState
 from bot.domain.records import InstallationStats, Usage
 from bot.services.moderation import Decision, disqualify, pause, resume
 from bot.services.operations import stats
-from bot.services.sources import read_submission
+from bot.services.status import read_submission
 from bot.web.auth import MayAdminister
 from bot.web.compat.kernelbot import boards, submissions
 from bot.web.compat.kernelbot.http import HOW, FromSubmitter, Json, Route, answered, not_offered

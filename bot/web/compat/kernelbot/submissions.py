@@ -16,8 +16,7 @@ from bot.ports import Store
 from bot.services.history import submission_history
 from bot.services.lookup import own_submission, task_of
 from bot.services.moderation import withdraw
-from bot.services.sources import source
-from bot.services.status import submission_status
+from bot.services.status import source, submission_status
 from bot.services.submissions import cancel, submit
 from bot.web.compat.kernelbot.boards import queue_where_known
 from bot.web.compat.kernelbot.events import told

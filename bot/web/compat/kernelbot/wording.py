@@ -7,8 +7,8 @@ error message. It shows every other state unchanged until the submission is done
 from typing import assert_never
 
 from bot.domain.job import JobState
-from bot.domain.moderation import Exclusion, ExclusionKind
 from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.submission import Exclusion, ExclusionKind
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text
 from bot.reports.charts import as_table
 from bot.reports.escaping import clean, one_line, table_lines

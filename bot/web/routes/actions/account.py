@@ -8,16 +8,21 @@ from fastapi import APIRouter, Path, Request, Response
 from bot.domain.accounts import TokenScope, require_acting
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
-from bot.domain.moderation import span
 from bot.domain.notifications import NewsKind
 from bot.domain.records import NamedLimit
+from bot.domain.submission import span
 from bot.reports.history import history_table
 from bot.services.history import submission_history
 from bot.services.lookup import visible_boards
 from bot.services.moderation import submission_rules
 from bot.services.notify import set_notifications
-from bot.services.sessions import sessions_of, sign_out, sign_out_elsewhere
-from bot.services.tokens import create_token_for_caller, revoke_token
+from bot.services.tokens import (
+    create_token_for_caller,
+    revoke_token,
+    sessions_of,
+    sign_out,
+    sign_out_elsewhere,
+)
 from bot.web.context import context_of
 from bot.web.forms import Act, number_in
 from bot.web.routes.actions.page import SignedIn, go, show

@@ -10,7 +10,7 @@ from bot.domain.accounts import require_admin
 from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
-from bot.domain.moderation import RateLimit
+from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.reports.admin import house_rules_report, stats_report, workers_report
 from bot.services import moderation
@@ -18,7 +18,7 @@ from bot.services.audit import audit_page
 from bot.services.lookup import find_board
 from bot.services.moderation import Decision, submission_rules
 from bot.services.operations import stats
-from bot.services.rejudge import rejudge_submission
+from bot.services.submissions import rejudge_submission
 from bot.web.context import context_of
 from bot.web.forms import Act, Fields, number_in
 from bot.web.routes.actions.page import SignedIn, go, show

@@ -11,9 +11,8 @@ from bot.domain.board import Access, Board, SourceVisibility, Visibility
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.services.lookup import visible_board, visible_boards
-from bot.services.publishing.publish import validate_publish
-from bot.services.publishing.request import NO_BOARD, possible_gpus
-from bot.services.rejudge import best_of, rejudge_from
+from bot.services.publishing.publish import NO_BOARD, possible_gpus, validate_publish
+from bot.services.submissions import best_of, rejudge_from
 from bot.web.context import DOOR, WebContext, context_of
 from bot.web.forms import Act, Fields, Posted, posted
 from bot.web.publications import Check, hand_in, own_check

@@ -8,18 +8,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from bot.domain.accounts import Caller, require_creator
-from bot.domain.board import Board
+from bot.domain.board import Board, show_pins
 from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
-from bot.domain.pins import show_pins
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.times import show_deadline
 from bot.reports.blocks import Report, Text
 from bot.reports.tasks import change_report
 from bot.services.boards import Invitation, invite, uninvite
 from bot.services.lookup import own_board, task_of
-from bot.services.publishing.publish import publish, validate_publish
-from bot.services.publishing.request import named_gpus, possible_gpus
+from bot.services.publishing.publish import named_gpus, possible_gpus, publish, validate_publish
 from bot.web.context import WebContext, context_of
 from bot.web.forms import Act, Fields, Posted
 from bot.web.publications import hand_in

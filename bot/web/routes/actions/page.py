@@ -13,15 +13,24 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from bot.domain.board import NOBODY, Access, SourceVisibility, Viewer, Visibility
+from bot.domain.board import (
+    ALL,
+    ANY,
+    NOBODY,
+    Access,
+    Pins,
+    SourceVisibility,
+    Viewer,
+    Visibility,
+    parse_pins,
+)
 from bot.domain.errors import UserError
-from bot.domain.pins import ALL, ANY, Pins, parse_pins
 from bot.domain.publication import PublishRequest
-from bot.domain.tasks.archive import MAX_PACKED
+from bot.domain.tasks.bundle import MAX_PACKED
 from bot.domain.times import parse_deadline
 from bot.reports.blocks import Report
 from bot.reports.tasks import found_report
-from bot.services.publishing.request import TaskUpload, read_upload
+from bot.services.publishing.publish import TaskUpload, read_upload
 from bot.web.errors import status_of
 from bot.web.forms import ROOM, Fields
 from bot.web.rendering import SECURITY, draw, sheet

@@ -11,8 +11,7 @@ from fastapi.responses import RedirectResponse
 
 from bot.domain.errors import UserError
 from bot.ports import Identities
-from bot.services.sessions import sign_in_as, sign_in_by_link, sign_in_by_token, sign_out
-from bot.services.tokens import NewToken
+from bot.services.tokens import NewToken, sign_in_as, sign_in_by_link, sign_in_by_token, sign_out
 from bot.web.context import WebContext, context_of, is_here
 from bot.web.forms import Act, read_form
 from bot.web.routes.actions.page import go, show

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from bot.domain import acceptance
+from bot.domain.acceptance import Heading, parse_heading
 from bot.domain.accounts import require_acting
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
-from bot.domain.heading import Heading, parse_heading
 from bot.domain.ids import SubmissionId
 from bot.domain.leaderboard import Placement
 from bot.domain.status import SubmissionStatus

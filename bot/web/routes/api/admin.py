@@ -27,16 +27,16 @@ from bot.domain.api.submissions import Numbered
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import AuditId, BoardId
-from bot.domain.moderation import RateLimit
-from bot.domain.prices import cost
 from bot.domain.records import NamedAuditEntry, NamedLimit
+from bot.domain.status import cost
+from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.services import moderation
 from bot.services.audit import audit_rows
 from bot.services.lookup import find_board
 from bot.services.moderation import submission_rules
 from bot.services.operations import stats as counts
-from bot.services.rejudge import rejudge_submission as judge_again
+from bot.services.submissions import rejudge_submission as judge_again
 from bot.web.auth import MayAdminister, administrator
 from bot.web.bodies import read, read_optional
 from bot.web.context import context_of

@@ -14,7 +14,7 @@ from bot.domain.accounts import Caller
 from bot.domain.api.boards import MEDIA_TYPE
 from bot.domain.errors import UserError
 from bot.reports.export import pieces
-from bot.services import export as exporting
+from bot.services.boards import export_board, exported_evaluations, exported_sources
 from bot.services.lookup import own_board
 from bot.web.auth import MayCreate, still_looks
 from bot.web.context import context_of
@@ -62,10 +62,10 @@ async def export(request: Request, name: BoardName, viewer: MayCreate) -> Stream
 
 async def _lines(request: Request, viewer: Caller, name: str) -> AsyncIterator[bytes]:
     door, looked = context_of(request), _now()
-    found = await exporting.export_board(door.store, viewer, name)
+    found = await export_board(door.store, viewer, name)
     async with (
-        aclosing(exporting.evaluations(door.store, found)) as evaluations,
-        aclosing(exporting.sources(door.store, found)) as sources,
+        aclosing(exported_evaluations(door.store, found)) as evaluations,
+        aclosing(exported_sources(door.store, found)) as sources,
         aclosing(pieces(found, evaluations, sources)) as whole,
     ):
         async for piece in whole:

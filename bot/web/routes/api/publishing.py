@@ -19,10 +19,9 @@ from bot.domain.api.publishing import (
     Rejudging,
     TaskWish,
 )
-from bot.domain.board import Access, Board
+from bot.domain.board import Access, Board, parse_pins
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
-from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
 from bot.services import boards as service
 from bot.services.boards import (
@@ -35,9 +34,8 @@ from bot.services.boards import (
     uninvite,
 )
 from bot.services.lookup import find_board, own_board, task_of
-from bot.services.publishing.publish import publish
-from bot.services.publishing.request import NO_BOARD
-from bot.services.rejudge import rejudge_from
+from bot.services.publishing.publish import NO_BOARD, publish
+from bot.services.submissions import rejudge_from
 from bot.web.auth import FromPerson, MayCreate
 from bot.web.bodies import read
 from bot.web.context import DOOR, WebContext, context_of

@@ -22,11 +22,10 @@ from bot.domain.board import Access, Board
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, ReleaseId
 from bot.domain.publication import PublishRequest
-from bot.domain.tasks.archive import MAX_PACKED
+from bot.domain.tasks.bundle import MAX_PACKED
 from bot.ports import Store
 from bot.reports.blocks import Tone
-from bot.services.publishing.publish import validate_publish
-from bot.services.publishing.request import read_upload, with_gpus
+from bot.services.publishing.publish import read_upload, validate_publish, with_gpus
 from bot.services.publishing.state import PublicationOutcome
 from bot.web.bodies import form_of, parsed
 from bot.web.context import WebContext

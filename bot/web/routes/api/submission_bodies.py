@@ -27,10 +27,9 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobEvent
-from bot.domain.moderation import Exclusion
 from bot.domain.records import HistoryEntry
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
-from bot.domain.submission import SubmissionRequest
+from bot.domain.submission import Exclusion, SubmissionRequest
 from bot.web.bodies import form_of, parsed, require_simple, whole
 from bot.web.routes.api.board_bodies import board_line, time_answer
 from bot.web.routes.api.openapi import schema_of

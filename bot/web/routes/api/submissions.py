@@ -25,15 +25,14 @@ from bot.domain.api.submissions import (
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import EventId, SubmissionId
 from bot.domain.job import FINAL_STATES, Topic
-from bot.domain.prices import with_costs
+from bot.domain.status import with_costs
 from bot.services import moderation
 from bot.services import submissions as cancelling
 from bot.services import submissions as rerunning
 from bot.services.history import submission_history
 from bot.services.lookup import visible_submission
-from bot.services.sources import read_files, read_submission
-from bot.services.sources import source as source_of
-from bot.services.status import unserved
+from bot.services.status import read_files, read_submission, unserved
+from bot.services.status import source as source_of
 from bot.services.submissions import submit
 from bot.web.auth import AnyViewer, FromPerson, MaySubmit, still_looks
 from bot.web.bodies import read_optional

@@ -12,16 +12,14 @@ from markupsafe import Markup
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.prices import with_costs
-from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.status import JobStatus, SubmissionStatus, with_costs
 from bot.reports.blocks import Block
 from bot.reports.history import history_line
-from bot.reports.profile import archives
 from bot.reports.standings import placement_line, standing_line
-from bot.reports.submission import evaluation_report, job_line
+from bot.reports.submission import archives, evaluation_report, job_line
 from bot.services.comparison import comparable
-from bot.services.sources import Source, read_files, read_submission, source
 from bot.services.standings import placements
+from bot.services.status import Source, read_files, read_submission, source
 from bot.web.auth import AnyViewer, still_looks
 from bot.web.context import WebContext, context_of
 from bot.web.figures import Histogram, histogram

@@ -38,7 +38,9 @@ from bot.domain.publication import PublishRequest
 from bot.domain.status import SubmissionStatus
 from bot.ports import Store
 from bot.reports.blocks import Text
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.publishing.publish import publish
 from bot.services.submissions import submit
 from runners.backends import fake

@@ -15,7 +15,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.scaffold import scaffold
-from bot.services.publishing.request import NO_BOARD, REQUEST, TaskUpload
+from bot.services.publishing.publish import NO_BOARD, REQUEST, TaskUpload
 from runners.backends.fake import create as fake_runner
 from runners.contract.runner import Capabilities
 from runners.contract.task import Device

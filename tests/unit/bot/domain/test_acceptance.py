@@ -4,6 +4,7 @@ import pytest
 
 from bot.domain.acceptance import (
     MAX_SOURCE_BYTES,
+    Heading,
     board_name,
     check_language,
     check_open,
@@ -13,7 +14,6 @@ from bot.domain.acceptance import (
     source_text,
 )
 from bot.domain.errors import UserError
-from bot.domain.heading import Heading
 from tests.doubles.factories import NOON, make_board, make_task
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.ids import PersonId
 from bot.domain.publication import PublishChange, Published, PublishRequest, UnsoundTaskError
-from bot.domain.tasks.report import TaskReport
+from bot.domain.tasks.lint import TaskReport
 from tests.doubles.factories import make_board, make_task
 
 

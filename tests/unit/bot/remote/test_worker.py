@@ -7,8 +7,9 @@ import pytest
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.remote.worker import RemoteQueue
-from bot.services.dispatch import DispatchConfig, Dispatcher
-from bot.services.remote_workers import revoke
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import revoke_worker_token
 from runners.backends import fake
 from runners.contract.evaluation import CPU
 from runners.contract.runner import CallId, RunnerError
@@ -40,7 +41,7 @@ async def test_an_agent_whose_token_is_revoked_stops_its_work_and_says_so(place:
             Dispatcher(queue, [runner], place.clock, CONFIG).run(asyncio.Event())
         )
         await until(runs)
-        await revoke(place.store, place.ada, "box")
+        await revoke_worker_token(place.store, place.ada, "box")
         with pytest.raises(ExceptionGroup) as raised:
             await asyncio.wait_for(work, 10)
     assert {type(each) for each in raised.value.exceptions} == {UserError}

@@ -2,8 +2,8 @@ from datetime import timedelta
 
 from bot.domain.accounts import Person
 from bot.domain.ids import BoardId, PersonId
-from bot.domain.moderation import RateLimit
 from bot.domain.records import NamedLimit, SubmissionRules
+from bot.domain.submission import RateLimit
 from bot.reports.admin import house_rules_report
 from bot.reports.blocks import Table, Text
 from runners.contract.task import Mode

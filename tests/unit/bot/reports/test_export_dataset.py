@@ -4,7 +4,7 @@ import json
 
 from bot.domain.board import Viewer
 from bot.reports import export as dataset
-from bot.services.export import evaluations, export_board
+from bot.services.boards import export_board, exported_evaluations
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import make_place
@@ -18,7 +18,7 @@ async def test_every_line_has_just_the_columns_that_are_described(
     found = await export_board(memory_store, Viewer(place.ada), "vectoradd")
     cases = [
         row
-        async for each, stored in evaluations(memory_store, found)
+        async for each, stored in exported_evaluations(memory_store, found)
         for row in dataset.case_rows(each, stored)
     ]
     tables = (

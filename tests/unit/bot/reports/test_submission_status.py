@@ -4,11 +4,9 @@ import pytest
 
 from bot.domain.ids import JobId, SubmissionId
 from bot.domain.job import Job, JobState
-from bot.domain.moderation import Exclusion, ExclusionKind
-from bot.domain.prices import show_cost, with_costs
 from bot.domain.records import StoredFile
-from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
-from bot.domain.submission import Submission, SubmissionState
+from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus, show_cost, with_costs
+from bot.domain.submission import Exclusion, ExclusionKind, Submission, SubmissionState
 from bot.reports.blocks import Attachment, Text, Tone
 from bot.reports.submission import job_line, status_report
 from runners.contract.files import EvaluationFile

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.tasks.report import CheckStep, Finding, Level, TaskReport
+from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport
 from bot.reports.blocks import Text, Tone
 from bot.reports.tasks import step_line, task_check_report
 

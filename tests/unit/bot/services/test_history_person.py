@@ -6,8 +6,8 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.publication import PublishRequest
 from bot.services.history import person_profile
+from bot.services.maintenance import order_references
 from bot.services.publishing.publish import publish
-from bot.services.reference_times import order_references
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task

@@ -6,7 +6,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Claim, JobState
-from bot.domain.moderation import ExclusionKind, RateLimit
+from bot.domain.submission import ExclusionKind, RateLimit
 from bot.services import moderation
 from bot.services.moderation import Decision
 from tests.doubles.place import Place

@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from bot.domain.moderation import RateLimit
+from bot.domain.submission import RateLimit
 from bot.services.moderation import submission_rules
 from runners.contract.task import Mode
 from tests.doubles.place import Place

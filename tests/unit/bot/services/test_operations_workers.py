@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from bot.domain.board import Viewer
+from bot.services.dispatch.worker_queue import create_worker_token
 from bot.services.operations import NAMELESS, numbered, workers_for
-from bot.services.remote_workers import issue
 from tests.doubles.place import Place
 
 LEASE = timedelta(seconds=30)
@@ -12,7 +12,7 @@ LEASE = timedelta(seconds=30)
 
 async def test_admins_and_the_owner_of_a_worker_read_its_name(place: Place) -> None:
     bob = await place.person("bob")
-    await issue(place.store, place.clock, bob, "box", lifetime=timedelta(days=1))
+    await create_worker_token(place.store, place.clock, bob, "box", lifetime=timedelta(days=1))
     for name in ("box:1", "worker-0123abcd"):
         await place.store.workers.announce(name, ("CPU",), LEASE)
 

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.moderation import RateLimit
+from bot.domain.submission import RateLimit
 from runners.contract.task import Mode
 from tests.doubles.place import Place
 

@@ -8,8 +8,7 @@ from fastapi import Request
 from bot.domain.accounts import ANYBODY, Caller, Rights, TokenScope
 from bot.domain.board import NOBODY
 from bot.domain.errors import UserError
-from bot.services.sessions import sign_in_by_token
-from bot.services.tokens import create_token, revoke_token
+from bot.services.tokens import create_token, revoke_token, sign_in_by_token
 from bot.web.auth import administrator, creator, person_of, submitter, viewer_of
 from bot.web.context import WebContext
 from tests.doubles.agents import make_door, make_token

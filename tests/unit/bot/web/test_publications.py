@@ -8,8 +8,7 @@ from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.publication import NewRelease, PublishRequest
-from bot.services.publishing.publish import publish
-from bot.services.publishing.request import NO_BOARD, REQUEST, read_upload
+from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import PublicationState
 from bot.web.context import DOOR, WebContext
 from bot.web.publications import KEEP, checking, own_check

@@ -4,8 +4,7 @@ import pytest
 from fastapi import Request, Response
 
 from bot.domain.errors import UserError
-from bot.services.sessions import sign_in_by_token
-from bot.services.tokens import create_token
+from bot.services.tokens import create_token, sign_in_by_token
 from bot.web.context import WebContext
 from bot.web.sessions import (
     browser_of,

@@ -9,8 +9,7 @@ import pytest
 from bot.domain.api.base import PATH
 from bot.domain.board import Access, Visibility
 from bot.domain.submission import Submission
-from bot.services.sessions import sessions_of, sign_out
-from bot.services.tokens import create_token, revoke_token
+from bot.services.tokens import create_token, revoke_token, sessions_of, sign_out
 from bot.web import sse
 from bot.web.context import WebContext
 from tests.doubles.agents import make_door, way_to

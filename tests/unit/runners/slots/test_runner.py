@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bot.services.dispatch import DispatchConfig
+from bot.services.dispatch.config import DispatchConfig
 from runners.backends import local_process
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities, Runner, RunnerError

@@ -7,7 +7,7 @@ import pytest
 
 from bot.app.installation import Installation
 from bot.cli.app import run
-from bot.domain.tasks.archive import read_zip
+from bot.domain.tasks.bundle import read_zip
 from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.task_file import digest, parse_task
 from bot.settings import Settings

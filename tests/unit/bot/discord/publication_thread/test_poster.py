@@ -13,12 +13,11 @@ from bot.discord.publication_thread.poster import PublicationPoster, publishing
 from bot.discord.publication_thread.state import PublicationThread
 from bot.domain.ids import ReleaseId, TaskVersionId
 from bot.domain.publication import NewRelease, PublishRequest
-from bot.domain.tasks.report import CheckStep
+from bot.domain.tasks.lint import CheckStep
 from bot.domain.tasks.scaffold import scaffold
 from bot.services.publishing import engine
 from bot.services.publishing.engine import MOST_TRIES
-from bot.services.publishing.publish import publish
-from bot.services.publishing.request import NO_BOARD, REQUEST, read_upload
+from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationOutcome,

@@ -9,7 +9,7 @@ from bot.discord.publication_thread.state import PublicationThread, live_text, o
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, Published, Released, UnsoundTaskError
-from bot.domain.tasks.report import CheckStep, Finding, Level, TaskReport
+from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport
 from bot.reports.blocks import Report, Text, Tone
 from bot.services.publishing.state import outcome_of, outcome_of_error
 from tests.doubles.place import Place

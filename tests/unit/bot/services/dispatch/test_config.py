@@ -5,7 +5,7 @@ import asyncio
 from typing_extensions import override
 
 from bot.domain.job import JobState, Worker
-from bot.services.dispatch import DispatchConfig
+from bot.services.dispatch.config import DispatchConfig
 from runners.backends import fake
 from runners.contract.runner import Capabilities
 from runners.slots.harness import START_S

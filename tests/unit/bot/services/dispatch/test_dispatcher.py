@@ -8,7 +8,9 @@ from bot.domain.board import Viewer
 from bot.domain.ids import EventId
 from bot.domain.job import Claim, JobState
 from bot.domain.submission import Submission
-from bot.services.dispatch import DispatchConfig, Dispatcher, StoreQueue
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.dispatcher import Dispatcher
+from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.standings import board_standings
 from bot.services.submissions import cancel
 from runners.backends import fake

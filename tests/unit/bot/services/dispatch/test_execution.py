@@ -8,7 +8,7 @@ from bot.domain.job import LeasedJob
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.execution import Execution, ExecutionRequest, ProgressFeed
 from bot.services.dispatch.runner_pool import RunnerPool
-from bot.services.dispatch.store_queue import StoreQueue
+from bot.services.dispatch.worker_queue import StoreQueue
 from runners.backends import fake
 from runners.contract.evaluation import CPU, EvaluationRequest, Progress
 from runners.contract.runner import CallId, RunnerError

@@ -6,7 +6,7 @@ import pytest
 from typing_extensions import override
 
 from bot.domain.tasks.bundle import TaskBundle
-from bot.domain.tasks.report import CheckStep, Level, TaskReport
+from bot.domain.tasks.lint import CheckStep, Level, TaskReport
 from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.task_file import parse_task
 from bot.services.publishing.check import check_on, check_task

@@ -12,7 +12,7 @@ from bot.domain.ids import ReleaseId
 from bot.domain.publication import NewRelease, Publication, PublicationSummary, PublishRequest
 from bot.services.publishing import engine as module
 from bot.services.publishing.engine import MOST_TRIES, Observe, PublicationEngine
-from bot.services.publishing.request import NO_BOARD, REQUEST
+from bot.services.publishing.publish import NO_BOARD, REQUEST
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationObserver,

@@ -2,12 +2,10 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.board import Access, Visibility
+from bot.domain.board import Access, Visibility, parse_pins
 from bot.domain.errors import UserError
-from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishChange, Published, PublishRequest
-from bot.services.publishing.publish import find_interrupted_publish, is_new, publish
-from bot.services.publishing.request import NO_BOARD
+from bot.services.publishing.publish import NO_BOARD, find_interrupted_publish, is_new, publish
 from runners.contract.task import Device
 from tests.doubles.factories import NOON, make_task
 from tests.doubles.place import Place

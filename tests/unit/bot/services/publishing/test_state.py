@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, Published, Released, UnsoundTaskError
-from bot.domain.tasks.report import CheckStep, Finding, Level, TaskReport
+from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport
 from bot.services.publishing.state import PublicationState, outcome_of, outcome_of_error
 from runners.contract.runner import RunnerError
 from tests.doubles.place import Place

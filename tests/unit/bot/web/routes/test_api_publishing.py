@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from bot.domain.accounts import MACHINE, Rights, TokenScope
-from bot.domain.tasks.archive import MAX_PACKED
+from bot.domain.tasks.bundle import MAX_PACKED
 from bot.domain.tasks.scaffold import scaffold
 from bot.web.publications import checking
 from runners.contract.task import Mode

@@ -8,8 +8,7 @@ import pytest
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.accounts import TokenScope
 from bot.domain.board import Access, SourceVisibility
-from bot.domain.moderation import RateLimit
-from bot.domain.submission import SubmissionState
+from bot.domain.submission import RateLimit, SubmissionState
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict

@@ -3,7 +3,7 @@ from typing import cast
 
 import pytest
 
-from bot.domain.disclosure import disclosed
+from bot.domain.status import disclosed
 from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progress, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict

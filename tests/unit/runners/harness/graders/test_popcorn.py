@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from bot.domain.disclosure import disclosed
+from bot.domain.status import disclosed
 from runners.contract.evaluation import (
     CaseKind,
     CaseStatus,

@@ -10,7 +10,8 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.job import JobState
 from bot.domain.submission import Submission
-from bot.services.dispatch import DispatchConfig, StoreQueue
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.lookup import find_board, visible_boards, visible_submission
 from bot.web.compat.evaluation_server import jobs
 from bot.web.compat.evaluation_server.jobs import (

@@ -7,7 +7,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from bot.domain.moderation import RateLimit
+from bot.domain.submission import RateLimit
 from bot.domain.tasks.task_file import MAX_TASK
 from bot.web.compat.evaluation_server import responses
 from runners.backends import fake

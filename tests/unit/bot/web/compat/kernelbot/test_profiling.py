@@ -11,7 +11,7 @@ import pytest
 from bot.domain.accounts import Caller
 from bot.domain.submission import Submission
 from bot.services.dispatch.config import DispatchConfig
-from bot.services.dispatch.store_queue import StoreQueue
+from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.submissions import RerunRequest, rerun
 from bot.web.compat.kernelbot import events as event_stream
 from runners.contract.evaluation import CaseKind

@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.accounts import MACHINE, Rights, TokenScope
 from bot.domain.ids import SubmissionId
-from bot.domain.moderation import ExclusionKind
+from bot.domain.submission import ExclusionKind
 from tests.doubles.place import Place
 from tests.doubles.popcorn_cli import Json, PopcornCli
 

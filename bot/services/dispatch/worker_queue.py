@@ -1,0 +1,299 @@
+"""What a worker may do with the queue: one beside the store, or a remote one with its token."""
+
+import re
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
+from typing import assert_never
+
+import structlog
+
+from bot.domain.accounts import PREFIX, Token, TokenScope, digest_of
+from bot.domain.errors import UserError, unknown_name
+from bot.domain.ids import JobId, PersonId
+from bot.domain.job import Claim, GiveUpReason, Heartbeat, Job, JobState, LeasedJob, Notice, Topic
+from bot.domain.reference_times import as_candidate
+from bot.domain.requirements import in_service
+from bot.domain.scoring import mismatch, pool_of, score
+from bot.domain.tasks.task_file import own_rounds
+from bot.ports import NO_RUNNERS, Clock, Store
+from bot.services.audit import audited
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.tokens import NewToken
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
+from runners.contract.profile import ProfileOptions
+from runners.contract.runner import Capabilities
+from runners.contract.task import Mode
+
+_log = structlog.get_logger(__name__)
+_TOPICS = frozenset({Topic.READY, Topic.CANCEL})
+
+
+class StoreQueue:
+    """What the worker named in the config may do with the store's queue."""
+
+    def __init__(self, store: Store, config: DispatchConfig) -> None:
+        self._store = store
+        self._config = config
+
+    async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
+        config = self._config
+        gpus = None if offers is None else in_service(offers.values())
+        await self._store.workers.announce(config.worker, gpus, config.lease, offers or {})
+
+    async def leave(self) -> None:
+        await self._store.workers.leave(self._config.worker)
+
+    def notices(self) -> AbstractAsyncContextManager[AsyncIterator[Notice | None]]:
+        return self._store.events.subscribe(_TOPICS)
+
+    async def claim(
+        self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
+    ) -> tuple[LeasedJob, ...]:
+        worker = self._config.worker
+        pools = {gpu: _by_pool(worker, free) for gpu, free in runners.items()}
+        claim = Claim(worker, dict(slots), self._config.lease, pools)
+        return tuple(job.leased for job in await self._store.jobs.claim(claim))
+
+    async def request(self, job: LeasedJob) -> EvaluationRequest:
+        submission = await self._store.submissions.get(job.submission)
+        if submission is None:
+            raise LookupError(f"submission {job.submission} of a job is not there")
+        version = await self._store.boards.version(submission.task_version)
+        if version is None:
+            raise LookupError(f"task version {submission.task_version} of a job is not there")
+        task = version.definition
+        own, asked = job.of_the_house, submission.profile or ProfileOptions()
+        return EvaluationRequest(
+            request_id=f"job-{job.id}",
+            task=as_candidate(task) if own else asked.chosen(task),
+            source=await self._store.submissions.source(submission.id),
+            mode=job.mode,
+            gpu=job.gpu,
+            nonce=secrets.token_hex(16) if job.mode is Mode.RANKED else None,
+            rounds=own_rounds(task) or (None if own else self._rounds_of(submission.person)),
+            limits=self._config.limits,
+            profile=asked,
+        )
+
+    def _rounds_of(self, person: PersonId) -> RoundPolicy | None:
+        hurried = self._config.hurried
+        return self._config.rounds if hurried is None or person in hurried else None
+
+    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
+        pairs = tuple((job.id, job.fence) for job in held)
+        return await self._store.jobs.beat(self._config.worker, pairs, self._config.lease)
+
+    async def attach(self, job: LeasedJob, call: str) -> bool:
+        return await self._store.jobs.attach(job.id, job.fence, call)
+
+    async def tell(self, job: LeasedJob, progress: Progress) -> bool:
+        body: dict[str, str | int] = {"done": progress.done, "total": progress.total}
+        if progress.note:
+            body["note"] = progress.note
+        return await self._store.jobs.tell(job.id, job.fence, progress.stage, body)
+
+    async def accept(
+        self, job: LeasedJob, request: EvaluationRequest, evaluation: Evaluation
+    ) -> bool:
+        value = score(request.task, evaluation)
+        return await self._store.jobs.accept(job.id, job.fence, evaluation, value)
+
+    async def give_up(self, job: LeasedJob, why: GiveUpReason, error: str = "") -> bool:
+        jobs = self._store.jobs
+        match why:
+            case GiveUpReason.FAILED | GiveUpReason.HOPELESS:
+                final = why is GiveUpReason.HOPELESS
+                return await jobs.release(job.id, job.fence, error, final=final)
+            case GiveUpReason.LOST:
+                return await jobs.lose(job.id, job.fence, error)
+            case GiveUpReason.UNTOUCHED:
+                return await jobs.give_back(job.id, job.fence)
+            case GiveUpReason.CANCELLED:
+                return await jobs.end_cancelled(job.id, job.fence)
+            case _:
+                assert_never(why)
+
+
+def _by_pool(worker: str, free: Mapping[str, int]) -> dict[str, int]:
+    """Return the free slots of a worker's runners, summed by pool."""
+    pools: Counter[str] = Counter()
+    for runner, slots in free.items():
+        pools[pool_of(worker, runner)] += slots
+    return dict(pools)
+
+
+class RemoteWorker:
+    """One run of a remote worker program, under a unique worker name.
+
+    Job and fence can be guessed, so each action on a job checks who holds it: UserError
+    `lease-lost` when another worker has the job or will get it.
+    """
+
+    def __init__(self, store: Store, worker: str, lease: timedelta) -> None:
+        self.worker = worker
+        self.lease = lease
+        self._store = store
+        self._queue = StoreQueue(store, DispatchConfig(worker=worker, lease=lease))
+
+    async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
+        """Register the worker as live, with its offers."""
+        await self._queue.announce(offers)
+
+    async def leave(self) -> None:
+        """Remove the worker from the live ones."""
+        await self._queue.leave()
+
+    async def claim(
+        self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
+    ) -> tuple[LeasedJob, ...]:
+        """Claim due jobs; a GPU type with no runners named uses the only runner that offers it."""
+        jobs = await self._queue.claim(slots, {**await self._only_runners(slots), **runners})
+        for job in jobs:
+            _log.info("claimed", action="job-claimed", gpu=job.gpu, **self._ids(job))
+        return jobs
+
+    async def _only_runners(self, slots: Mapping[str, int]) -> dict[str, dict[str, int]]:
+        """Return, for each GPU type that only one runner offers, the runner and its slots."""
+        workers = await self._store.workers.alive()
+        offers = next((each.offers for each in workers if each.name == self.worker), {})
+        found: dict[str, dict[str, int]] = {}
+        for gpu, free in slots.items():
+            names = [name for name, offer in offers.items() if gpu in offer.gpus]
+            if len(names) == 1:
+                found[gpu] = {names[0]: free}
+        return found
+
+    async def beat(self, held: Mapping[JobId, int]) -> tuple[Heartbeat, ...]:
+        """Renew the leases of these jobs, given by id and fence."""
+        pairs = tuple(held.items())
+        return await self._store.jobs.beat(self.worker, pairs, self.lease)
+
+    async def request(self, job: JobId, fence: int) -> EvaluationRequest:
+        """Return the evaluation request of a job that it holds."""
+        return await self._order(job, (await self._own(job, fence)).leased)
+
+    async def attach(self, job: JobId, fence: int, call: str) -> None:
+        """Record its runner's call id."""
+        own = (await self._own(job, fence)).leased
+        _must_hold(job, held=await self._queue.attach(own, call))
+
+    async def tell(self, job: JobId, fence: int, progress: Progress) -> None:
+        """Record one progress update."""
+        own = (await self._own(job, fence)).leased
+        _must_hold(job, held=await self._queue.tell(own, progress))
+
+    async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> None:
+        """Store an evaluation once; a repeated one was stored before, but its reply was lost."""
+        own = await self._own(job, fence, also=JobState.SUCCEEDED)
+        if own.state is JobState.SUCCEEDED:
+            return
+        request = await self._order(job, own.leased)
+        wrong = mismatch(request, evaluation)
+        if wrong is not None:
+            raise UserError("no-answer", f"job {job}: {wrong}")
+        stored = await self._queue.accept(own.leased, request, evaluation)
+        action = "job-accepted" if stored else "result-dropped"
+        verdict = evaluation.verdict
+        _log.info("evaluation", action=action, verdict=verdict, **self._ids(own.leased))
+        if not stored and await self._running(job, fence):
+            raise _lost(job)
+
+    async def give_up(self, job: JobId, fence: int, why: GiveUpReason, error: str) -> None:
+        """End an attempt without an evaluation."""
+        own = (await self._own(job, fence)).leased
+        _log.info("attempt ended", action=f"job-{why}", error=error, **self._ids(own))
+        _must_hold(job, held=await self._queue.give_up(own, why, error))
+
+    def _ids(self, job: LeasedJob) -> dict[str, object]:
+        """Return what each log event of a job contains, so that one submission can be followed."""
+        return {
+            "submission": job.submission,
+            "job": job.id,
+            "fence": job.fence,
+            "worker": self.worker,
+        }
+
+    async def _running(self, job: JobId, fence: int) -> bool:
+        """Return False when the same request, sent twice, has already stored the evaluation."""
+        found = await self._own(job, fence, also=JobState.SUCCEEDED)
+        return found.state is JobState.RUNNING
+
+    async def _own(self, job: JobId, fence: int, also: JobState = JobState.RUNNING) -> Job:
+        found = await self._store.jobs.get(job)
+        if found is None or (found.worker, found.fence) != (self.worker, fence):
+            raise _lost(job)
+        if found.state not in {JobState.RUNNING, also}:
+            raise _lost(job)
+        return found
+
+    async def _order(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
+        try:
+            return await self._queue.request(leased)
+        except LookupError as error:  # the board and its job were deleted meanwhile
+            raise _lost(job) from error
+
+
+def _must_hold(job: JobId, *, held: bool) -> None:
+    if not held:
+        raise _lost(job)
+
+
+def _lost(job: JobId) -> UserError:
+    return UserError(
+        "lease-lost", f"job {job} no longer belongs to this worker; stop it, and claim the next one"
+    )
+
+
+MOST_DAYS = 3650
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+
+
+async def create_worker_token(
+    store: Store, clock: Clock, actor: PersonId, name: str, *, lifetime: timedelta
+) -> NewToken:
+    """Create a token for the machine of this name; UserError if it has one or a bad name."""
+    if not _NAME.fullmatch(name):
+        raise UserError(
+            "bad-name",
+            f"{name!r} is not a valid worker name; use 1 to 40 of a-z, 0-9, '.', '-' and '_', "
+            "such as gpu-box-1",
+        )
+    if any(each.label == name for each in await store.tokens.of_workers()):
+        raise UserError(
+            "has-token",
+            f"worker {name} already has a token; revoke it first with `podium token revoke {name}`",
+        )
+    secret = f"{PREFIX}worker_{secrets.token_urlsafe(32)}"
+    until = clock.now() + lifetime
+    async with audited(store, actor, "worker-token", f"worker {name}") as tx:
+        token = await tx.tokens.add(
+            actor, digest_of(secret), name, TokenScope.WORKER, expires_at=until
+        )
+    return NewToken(token, secret)
+
+
+async def worker_tokens(store: Store) -> tuple[Token, ...]:
+    """Return every token of a worker that is not revoked, by name."""
+    return await store.tokens.of_workers()
+
+
+async def revoke_worker_token(store: Store, actor: PersonId, name: str) -> None:
+    """End a worker's token: its next request is refused, including for jobs it holds."""
+    async with audited(store, actor, "revoke-worker-token", f"worker {name}") as tx:
+        if not await tx.tokens.revoke_worker(name):
+            raise unknown_name("worker", name, [each.label for each in await worker_tokens(tx)])
+
+
+async def admitted_worker(store: Store, clock: Clock, secret: str) -> str:
+    """Return the name of the worker with this token; UserError for any other token."""
+    token = await store.tokens.find(digest_of(secret))
+    if token is None or not token.of_worker or not token.is_live(clock.now()):
+        raise UserError(
+            "bad-token",
+            "this worker token is unknown, expired or revoked; an admin can create one with "
+            "`podium token create --worker NAME`",
+        )
+    return token.label

@@ -1,0 +1,40 @@
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.ids import BoardId
+from bot.domain.submission import RateLimit, span
+from runners.contract.task import Mode
+from tests.doubles.factories import NOON
+
+HOUR = timedelta(hours=1)
+
+
+def test_a_refusal_says_what_is_limited_and_when_it_lifts() -> None:
+    limit = RateLimit(3, HOUR, BoardId(1), Mode.RANKED)
+    refusal = limit.refusal(NOON, NOON + timedelta(minutes=48))
+    assert refusal.code == "rate-limit"
+    assert refusal.message == (
+        "at most 3 ranked submissions to this leaderboard are allowed in 60 min; "
+        "submit again in 12 min"
+    )
+    assert refusal.moments == {"in 12 min": NOON + HOUR}
+
+
+def test_a_wide_limit_names_neither_mode_nor_board() -> None:
+    refusal = RateLimit(1, timedelta(days=3)).refusal(NOON, NOON)
+    assert refusal.message == "at most 1 submission is allowed in 3 days; submit again in 3 days"
+
+
+def test_a_limit_that_lifts_this_moment_still_names_a_time() -> None:
+    assert "again in 1 s" in RateLimit(1, HOUR).refusal(NOON, NOON + HOUR).message
+
+
+@pytest.mark.parametrize(("most", "window"), [(0, HOUR), (1, timedelta(0))])
+def test_a_limit_of_nothing_is_no_limit(most: int, window: timedelta) -> None:
+    with pytest.raises(ValueError, match="a number and a time"):
+        RateLimit(most, window)
+
+
+def test_a_span_is_told_in_words() -> None:
+    assert span(HOUR) == "60 min"

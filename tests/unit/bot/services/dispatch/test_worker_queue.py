@@ -1,0 +1,35 @@
+"""Tests of the orders that a worker gets for its jobs."""
+
+import pytest
+
+from bot.services.dispatch.config import DispatchConfig
+from bot.services.dispatch.worker_queue import StoreQueue
+from runners.contract.evaluation import CPU, RoundPolicy
+from tests.doubles.clock import ManualClock
+from tests.doubles.memory_store import MemoryStore
+from tests.doubles.place import Place, make_place
+
+FEW = RoundPolicy(looks=(2,))
+
+
+@pytest.fixture
+async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
+    return await make_place(memory_store, clock)
+
+
+async def test_only_who_is_in_a_hurry_is_timed_for_fewer_rounds(place: Place) -> None:
+    bob = await place.person("bob")
+    config = DispatchConfig(rounds=FEW, hurried=frozenset({bob}))
+    queue = StoreQueue(place.store, config)
+    await place.submit(bob)
+    await place.submit()
+    jobs = [(await queue.claim({CPU: 1}))[0] for _ in range(2)]
+    rounds = {job.submission: (await queue.request(job)).rounds for job in jobs}
+    assert [rounds[number] for number in sorted(rounds)] == [FEW, None]
+
+
+async def test_otherwise_everybody_has_the_rounds_of_the_config(place: Place) -> None:
+    queue = StoreQueue(place.store, DispatchConfig(rounds=FEW))
+    await place.submit()
+    (job,) = await queue.claim({CPU: 1})
+    assert (await queue.request(job)).rounds == FEW

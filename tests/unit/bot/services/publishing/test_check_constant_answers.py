@@ -1,0 +1,70 @@
+"""Degenerate answers overwrite every tensor of a right one."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from bot.services.publishing.check import (
+    DEGENERATE,
+    REPLAY,
+    degenerate_answers,
+    degenerate_source,
+)
+from runners.contract.task import TaskFormat
+from tests.doubles.kernels import RIGHT
+
+SOURCE = """\
+import torch
+def custom_kernel(data):
+    return {"a": data + 1, "b": [data.long(), (data > 1,)], "c": "text"}
+"""
+
+
+def answer(name: str) -> dict[str, Any]:
+    space: dict[str, Any] = {}
+    exec(degenerate_source(SOURCE, name, TaskFormat.KERNEL), space)  # noqa: S102 - our own source
+    found: dict[str, Any] = space["custom_kernel"](torch.arange(3.0))
+    return found
+
+
+@pytest.mark.parametrize(("name", "value"), [("zeros", 0), ("ones", 1), ("a constant", 7)])
+def test_every_tensor_is_filled(name: str, value: int) -> None:
+    found = answer(name)
+    assert found["a"].tolist() == [value] * 3
+    assert found["a"].dtype == torch.float32
+    assert found["b"][0].tolist() == [value] * 3
+    assert found["b"][1][0].tolist() == [bool(value)] * 3
+    assert found["c"] == "text"
+
+
+def test_nan_becomes_minus_one_where_there_is_no_nan() -> None:
+    found = answer("NaN")
+    assert all(math.isnan(each) for each in found["a"].tolist())
+    assert found["b"][0].tolist() == [-1] * 3
+
+
+def test_there_are_four_degenerate_answers() -> None:
+    assert set(DEGENERATE) == {"zeros", "ones", "a constant", "NaN"}
+
+
+def test_a_models_output_is_filled_too() -> None:
+    space: dict[str, Any] = {}
+    exec(degenerate_source(RIGHT, "ones", TaskFormat.KERNELBENCH), space)  # noqa: S102 - as above
+    assert space["ModelNew"](4)(torch.zeros(2, 4)).tolist() == [[1.0] * 4] * 2
+
+
+def test_a_model_may_remember_its_first_answer() -> None:
+    space: dict[str, Any] = {}
+    exec(degenerate_source(RIGHT, REPLAY, TaskFormat.KERNELBENCH), space)  # noqa: S102 - as above
+    model = space["ModelNew"](4)
+    with torch.no_grad():
+        first, other = model(torch.ones(2, 4)), model(torch.full((2, 4), 9.0))
+    assert torch.equal(first, other)
+    assert first is not other
+
+
+def test_only_a_problem_with_several_tests_can_be_asked_whether_it_finds_that() -> None:
+    assert degenerate_answers(TaskFormat.KERNEL) == tuple(DEGENERATE)
+    assert degenerate_answers(TaskFormat.KERNELBENCH) == (*DEGENERATE, REPLAY)
