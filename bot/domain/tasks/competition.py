@@ -97,7 +97,8 @@ def _unknown_keys(document: Document, path: Path, value: Value, model: type[Wire
 def _problem(document: Document, i: int, entry: _ProblemEntry) -> CompetitionEntry:
     if ".." in entry.directory.split("/"):
         raise document.refusal(
-            ("problems", i, "directory"), "a directory must be below the competition's folder, without '..'"
+            ("problems", i, "directory"),
+            "a directory must be below the competition's folder, without '..'",
         )
     deadline = _deadline(document, ("problems", i, "deadline"), entry.deadline)
     return CompetitionEntry(entry.directory.rstrip("/"), entry.name, deadline, entry.gpus)

@@ -109,8 +109,7 @@ def defined_names(tree: ast.Module) -> frozenset[str]:
 
 
 def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements in any order, without recursion: a long chain of `elif` is nested as "
-    "deep."""
+    """Yield statements in any order, without recursion, since a chain of `elif` may be long."""
     waiting = list(body)
     while waiting:
         statement = waiting.pop()
@@ -218,9 +217,15 @@ def _on_words(task: TaskDefinition) -> Iterator[str]:
 
 def _on_solutions(shipped: tuple[Solution, ...]) -> Iterator[str]:
     if not any(solution.expect is Verdict.PASSED for solution in shipped):
-        yield "there is no solution under solutions/correct, so nothing shows that the task can be solved"
+        yield (
+            "there is no solution under solutions/correct, so nothing shows that the task can be "
+            "solved"
+        )
     if not any(solution.expect is not Verdict.PASSED for solution in shipped):
-        yield "there is no solution under solutions/wrong, so nothing shows that the check rejects wrong results"
+        yield (
+            "there is no solution under solutions/wrong, so nothing shows that the check rejects "
+            "wrong results"
+        )
 
 
 def _on_repeats(kind: str, cases: tuple[Workload, ...]) -> Iterator[str]:

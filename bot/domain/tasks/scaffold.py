@@ -226,7 +226,8 @@ def _problem_files(source: str, path: str, name: str, precision: str) -> dict[st
     task += f"libraries: [{libraries}]\n" if libraries else ""
     origin = _ORIGIN.format(file=path)
     template = f"#!PODIUM leaderboard {name}\n{origin}{_renamed(source, 'ModelNew')}"
-    wrong = f"#!PODIUM expect wrong_answer\n{origin}import torch\n{_renamed(source, 'Right')}{_OFF_BY_ONE}"
+    right = _renamed(source, "Right")
+    wrong = f"#!PODIUM expect wrong_answer\n{origin}import torch\n{right}{_OFF_BY_ONE}"
     return {
         "task.yml": task,
         "reference.py": origin + source,

@@ -224,7 +224,10 @@ def _own(written: TaskYaml) -> str:
     if written.multi_gpu:
         return "a task with multi_gpu needs its own evaluation program and grader 'popcorn'"
     if _is_program(written):
-        return f"a {written.lang!r} task with 'sources' needs its own evaluation program and grader 'popcorn'"
+        return (
+            f"a {written.lang!r} task with 'sources' needs its own evaluation program and grader "
+            "'popcorn'"
+        )
     if written.format not in _NATIVE:
         return f"format: {written.format} is only for kernels submitted without a task"
     return ""
@@ -262,7 +265,10 @@ def _check_evaluation(
         raise document.refusal(path, words)
     named = submission_file in config.sources
     if not named and not any(f'"{submission_file}"' in text for text in files.values()):
-        words = f"{submission_file!r} is neither a source nor included by one, so it would not be compiled; add it to sources"
+        words = (
+            f"{submission_file!r} is neither a source nor included by one, so it would not be "
+            "compiled; add it to sources"
+        )
         raise document.refusal(path, words)
 
 

@@ -86,7 +86,9 @@ class _Reading:
             key = self.key(key_node)
             if key in found:
                 first = self.lines[(*path, key)]
-                raise self.refuse(key_node, f"the key {key!r} appears twice (first in line {first})")
+                raise self.refuse(
+                    key_node, f"the key {key!r} appears twice (first in line {first})"
+                )
             self.lines[(*path, key)] = key_node.start_mark.line + 1
             found[key] = self.value(value_node, (*path, key))
         return found
@@ -109,7 +111,9 @@ class _Reading:
             raise self.refuse(node, f"{node.value} is not a finite number; put it in quotes")
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        raise self.refuse(node, "only text, numbers, true and false, lists and mappings are allowed")
+        raise self.refuse(
+            node, "only text, numbers, true and false, lists and mappings are allowed"
+        )
 
     def refuse(self, node: yaml.Node, message: str) -> UserError:
         return refusal(self.file, node.start_mark.line + 1, message)

@@ -20,7 +20,9 @@ def test_a_source_is_found_from_the_tasks_folder(source: str, path: str) -> None
 
 @pytest.mark.parametrize("source", ["../../x", "/x", "a\\b", "a\0b", "../.."])
 def test_a_source_outside_is_refused(source: str) -> None:
-    with pytest.raises(UserError, match="outside the task's folder; `podium task pack DIR` creates a zip"):
+    with pytest.raises(
+        UserError, match="outside the task's folder; `podium task pack DIR` creates a zip"
+    ):
         BUNDLE.locate(source)
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.bundle import solutions
-from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.bundle import TaskBundle, solutions
 from runners.contract.verdict import Verdict
 
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.domain.tasks.competition import Competition, parse_competition
 from bot.domain.errors import UserError
+from bot.domain.tasks.competition import Competition, parse_competition
 
 TEXT = """\
 name: Season

@@ -2,9 +2,8 @@
 
 import pytest
 
-from bot.domain.tasks.bundle import solutions
+from bot.domain.tasks.bundle import TaskBundle, solutions
 from bot.domain.tasks.lint import lint
-from bot.domain.tasks.bundle import TaskBundle
 from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.task_file import parse_task
 

@@ -3,11 +3,10 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.scaffold import scaffold
-from bot.domain.tasks.bundle import solutions
-from bot.domain.tasks.bundle import TaskBundle
-from bot.domain.tasks.task_file import parse_task
+from bot.domain.tasks.bundle import TaskBundle, solutions
 from bot.domain.tasks.lint import lint
+from bot.domain.tasks.scaffold import scaffold
+from bot.domain.tasks.task_file import parse_task
 from runners.contract.task import Device, Grader
 from runners.contract.verdict import Verdict
 

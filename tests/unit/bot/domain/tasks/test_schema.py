@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot.domain.tasks.yaml_document import read_document
 from bot.domain.errors import UserError
 from bot.domain.tasks.schema import MAX_CASES, TaskYaml, read_schema
+from bot.domain.tasks.yaml_document import read_document
 
 BASE = """\
 files: [{name: kernel.cu, source: "@SUBMISSION@"}, {name: main.cu, source: main.cu}]

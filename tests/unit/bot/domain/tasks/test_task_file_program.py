@@ -59,9 +59,15 @@ SOURCES = "  sources: [eval.cu, submission.cu]\n"
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ("  sources: [submission.cu]\n", ("add/task.yml:8", "none of the sources belongs to the task")),
+        (
+            "  sources: [submission.cu]\n",
+            ("add/task.yml:8", "none of the sources belongs to the task"),
+        ),
         ("  sources: [eval.cu]\n", ("add/task.yml:8", "so it would not be compiled")),
-        ("  sources: [eval.cu, task.h, submission.cu]\n", ("'task.h' is not a source file", "headers")),
+        (
+            "  sources: [eval.cu, task.h, submission.cu]\n",
+            ("'task.h' is not a source file", "headers"),
+        ),
         ("  sources: [eval.cu, eval.cu, submission.cu]\n", ("'eval.cu' appears twice",)),
         ("  sources: [other.cu, submission.cu]\n", ("'other.cu' is not listed in files",)),
         (
@@ -69,7 +75,10 @@ SOURCES = "  sources: [eval.cu, submission.cu]\n"
             ("add/task.yml:8", "'lib/eval.cu' is not a valid file name"),
         ),
         (f"{SOURCES}  defines: {{9X: 1}}\n", ("add/task.yml:9", "'9X' is not a macro name")),
-        (f"{SOURCES}  compile_flags: [-O3, -o=x]\n", ("add/task.yml:9", "'-o=x'", "remove this flag")),
+        (
+            f"{SOURCES}  compile_flags: [-O3, -o=x]\n",
+            ("add/task.yml:9", "'-o=x'", "remove this flag"),
+        ),
         (with_headers("[/opt/include]"), ("add/task.yml:9", "is outside the task's folder")),
         (with_headers("[../lib]"), ("add/task.yml:9", "is outside the task's folder")),
         (with_headers("[lib]"), ("add/task.yml:9", "'lib': the task has no folder with this name")),

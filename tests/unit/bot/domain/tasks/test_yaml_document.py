@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.tasks.yaml_document import read_document
 from bot.domain.errors import UserError
+from bot.domain.tasks.yaml_document import read_document
 
 
 def refusal(data: bytes) -> str:
