@@ -23,8 +23,15 @@ from typing_extensions import override
 
 from bot.discord.context import DOOR, DiscordContext, context_of
 from bot.discord.draw import MessageDraft
-from bot.discord.errors import SupersededError, cause, gives_way, is_passing, words_for
-from bot.discord.responses import InteractionReply, as_files
+from bot.discord.responses import (
+    InteractionReply,
+    SupersededError,
+    as_files,
+    cause,
+    gives_way,
+    is_passing,
+    words_for,
+)
 from bot.domain.errors import StoreError
 from bot.domain.records import InteractionRequest
 

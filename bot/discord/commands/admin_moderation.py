@@ -6,9 +6,8 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import DOOR, context_of
+from bot.discord.context import DOOR, Tree, add_commands, context_of
 from bot.discord.escaping import line
-from bot.discord.options import Tree, group
 from bot.discord.responses import replying
 from bot.discord.roles import admin_deed, viewer_of
 from bot.domain.errors import UserError
@@ -19,18 +18,17 @@ from bot.services.moderation import ban as ban_person
 from bot.services.moderation import unban as unban_person
 from bot.services.rejudge import rejudge_submission as judge_again
 
+
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "admin", pause, resume, disqualify, requalify, rejudge, ban, unban)
+
+
 _Reason = app_commands.Range[str, 1, 300]
 _WHAT = {
     "leaderboard_name": "Only this board",
     "gpu": "Only jobs on this GPU type; they wait in the queue",
 }
-
-
-async def _admin_moderation(tree: Tree) -> None:
-    """Add both commands."""
-    parent = group(tree, "admin")
-    parent.add_command(pause)
-    parent.add_command(resume)
 
 
 @app_commands.command(description="Pause submissions; those already stored are still judged")
@@ -101,14 +99,6 @@ def _require_one(board: str | None, gpu: str | None) -> None:
 _Number = app_commands.Range[int, 1, 2**53]
 
 
-async def _admin_submissions(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "admin")
-    parent.add_command(disqualify)
-    parent.add_command(requalify)
-    parent.add_command(rejudge)
-
-
 @app_commands.command(description="Remove a submission from its board; its result is kept")
 @app_commands.describe(number="Submission number", reason="Shown to its owner")
 @app_commands.rename(number="id")
@@ -152,13 +142,6 @@ async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason
         await answer.say(f"Submission #{number} is judged again as #{again.id}.")
 
 
-async def _admin_people(tree: Tree) -> None:
-    """Add both commands."""
-    parent = group(tree, "admin")
-    parent.add_command(ban)
-    parent.add_command(unban)
-
-
 @app_commands.command(
     description="Ban a person from submitting and stop their unfinished submissions"
 )
@@ -186,10 +169,3 @@ async def unban(interaction: discord.Interaction[Any], who: discord.User, reason
         door = context_of(interaction)
         await unban_person(door.store, deed, f"{DOOR}:{who.id}")
         await answer.say(f"{line(who.name)} may submit again.")
-
-
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _admin_moderation(tree)
-    await _admin_submissions(tree)
-    await _admin_people(tree)

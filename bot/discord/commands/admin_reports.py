@@ -7,8 +7,7 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import context_of
-from bot.discord.options import Tree, group
+from bot.discord.context import Tree, add_commands, context_of
 from bot.discord.pagination import PagedList, leaf
 from bot.discord.responses import replying
 from bot.discord.roles import ADMIN, require, viewer_of
@@ -19,12 +18,9 @@ from bot.services.export import export_board
 from bot.services.operations import stats as count
 
 
-async def _admin_reports(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "admin")
-    parent.add_command(audit)
-    parent.add_command(stats)
-    parent.add_command(runners)
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "admin", audit, stats, runners, export)
 
 
 @app_commands.command(description="Audit log of decisions, newest first")
@@ -59,11 +55,6 @@ async def runners(interaction: discord.Interaction[Any]) -> None:
         await answer.show(workers_report(found, door.clock.now()))
 
 
-async def _admin_export(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "admin").add_command(export)
-
-
 @app_commands.command(description="Export all submissions and results of a board as CSV and JSON")
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
@@ -74,9 +65,3 @@ async def export(interaction: discord.Interaction[Any], leaderboard_name: str) -
         viewer = await viewer_of(interaction)
         found = await export_board(context_of(interaction).store, viewer, leaderboard_name)
         await answer.show(await asyncio.to_thread(export_report, found))
-
-
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _admin_reports(tree)
-    await _admin_export(tree)

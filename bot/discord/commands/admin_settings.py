@@ -9,9 +9,8 @@ from discord import app_commands
 
 from bot.discord import options, roles
 from bot.discord.channels import house
-from bot.discord.context import DiscordContext, context_of
+from bot.discord.context import DiscordContext, Tree, add_commands, context_of
 from bot.discord.notifications import kinds_in_words
-from bot.discord.options import Tree, group
 from bot.discord.responses import replying
 from bot.discord.roles import ADMIN, admin_deed, require, viewer_of
 from bot.domain.accounts import Person
@@ -28,15 +27,13 @@ from bot.services.moderation import submission_rules
 from bot.services.notify import set_notifications
 from runners.contract.task import Mode
 
+
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "admin", limit, unlimit, limits, allow, forbid, notices)
+
+
 _Reason = app_commands.Range[str, 0, 300]
-
-
-async def _admin_settings(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "admin")
-    parent.add_command(limit)
-    parent.add_command(unlimit)
-    parent.add_command(limits)
 
 
 @app_commands.command(description="Limit how many submissions each person may make")
@@ -105,13 +102,6 @@ async def _board(interaction: discord.Interaction[Any], name: str | None) -> Boa
     return (await find_board(context_of(interaction).store, viewer, name)).id
 
 
-async def _admin_channels(tree: Tree) -> None:
-    """Add both commands."""
-    parent = group(tree, "admin")
-    parent.add_command(allow)
-    parent.add_command(forbid)
-
-
 @app_commands.command(name="channel-allow", description="Allow submissions in a channel")
 @app_commands.describe(channel="Channel; the first one you allow replaces #submissions")
 async def allow(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
@@ -146,11 +136,6 @@ def _audited(
     return audited(door.store, actor.id, action, subject, reason=channel.name)
 
 
-async def _admin_notices(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "admin").add_command(notices)
-
-
 @app_commands.command(description="Choose notifications for this channel")
 @app_commands.describe(
     channel="The channel",
@@ -179,10 +164,3 @@ async def notices(
             told = kinds_in_words(await set_notifications(tx, roles.room(channel.id), wishes))
             await tx.audit.record(actor.id, "notices", subject, told)
         await answer.say(f"{channel.mention} gets notifications about: {told}.")
-
-
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _admin_settings(tree)
-    await _admin_channels(tree)
-    await _admin_notices(tree)

@@ -8,11 +8,10 @@ from discord import app_commands
 from typing_extensions import override
 
 from bot.discord import options
-from bot.discord.context import context_of
+from bot.discord.context import Tree, add_commands, context_of
 from bot.discord.draw import FILE_BYTES, MessageDraft
 from bot.discord.escaping import line
-from bot.discord.menus import MENU_S
-from bot.discord.options import Tree, group
+from bot.discord.options import MENU_S
 from bot.discord.responses import InteractionReply, as_files, replying, straight
 from bot.discord.roles import viewer_of
 from bot.domain.errors import UserError
@@ -23,7 +22,7 @@ from bot.services.lookup import own_board, visible_boards
 
 async def setup(tree: Tree) -> None:
     """Add the command."""
-    group(tree, "leaderboard").add_command(delete)
+    add_commands(tree, "leaderboard", delete)
 
 
 @app_commands.command(description="Delete a board and everything that was submitted to it")

@@ -7,15 +7,20 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, roles
-from bot.discord.context import context_of
+from bot.discord.context import Tree, add_commands, context_of
 from bot.discord.escaping import MOST, line
-from bot.discord.options import Tree, group
 from bot.discord.responses import InteractionReply, replying
 from bot.domain.board import Board, Viewer, Visibility
 from bot.ports import Store
 from bot.services.boards import Invitation
 from bot.services.boards import invite as let_in
 from bot.services.boards import uninvite as turn_away
+
+
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "leaderboard", invite, uninvite)
+
 
 Guest: TypeAlias = discord.Member | discord.User | discord.Role
 
@@ -26,13 +31,6 @@ _GUESTS = {
     "who4": "Another person or role",
     "who5": "Another person or role",
 }
-
-
-async def setup(tree: Tree) -> None:
-    """Add both commands."""
-    parent = group(tree, "leaderboard")
-    parent.add_command(invite)
-    parent.add_command(uninvite)
 
 
 @app_commands.command(description="Invite people and roles to a private board")

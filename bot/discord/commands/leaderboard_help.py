@@ -6,10 +6,16 @@ from typing import Any
 import discord
 from discord import app_commands
 
+from bot.discord.context import Tree, add_commands
 from bot.discord.draw import MessageDraft
 from bot.discord.escaping import MOST
-from bot.discord.options import Tree, group
 from bot.discord.responses import replying
+
+
+async def setup(tree: Tree) -> None:
+    """Add the command."""
+    add_commands(tree, "leaderboard", show_help)
+
 
 _HELP = """\
 **Getting started**
@@ -26,11 +32,6 @@ A file may name its board and GPU types in a header, the comments at its top:
 `/profile notices` turns on notifications about deadlines, lost ranks and records.
 Times are medians with a 95 % confidence interval. Lower is better, and times that cannot be told \
 apart share a rank. All commands are listed below."""
-
-
-async def setup(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "leaderboard").add_command(show_help)
 
 
 @app_commands.command(name="help", description="Getting started and list of commands")

@@ -1,4 +1,4 @@
-"""`/leaderboard show|show-personal|compare-gpus|list`: standings, own results, boards."""
+"""`/leaderboard show|show-personal|compare-gpus|list|task|template`: what people read of boards."""
 
 from typing import Any
 
@@ -6,21 +6,24 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import context_of
-from bot.discord.options import Tree, group
+from bot.discord.context import Tree, add_commands, context_of
 from bot.discord.pagination import MOST_AT_ONCE, PagedList, beside, first_page, leaf
 from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
-from bot.domain.errors import UserError
+from bot.domain.errors import StoreError, UserError
 from bot.reports.charts import scaling_report
 from bot.reports.history import personal_report
+from bot.reports.tasks import task_report, template_report
 from bot.services.history import personal_board
+from bot.services.lookup import task_of
 from bot.services.standings import scaling, season
 
 
-async def _leaderboard_show(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "leaderboard").add_command(show)
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(
+        tree, "leaderboard", show, show_personal, compare_gpus, list_boards, task, template
+    )
 
 
 @app_commands.command(description="Show the standings of a board, with a plot of its best times")
@@ -52,11 +55,6 @@ async def show(
         await answer.show(*(first_page(found[0]) if len(found) == 1 else beside(found)))
 
 
-async def _leaderboard_personal(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "leaderboard").add_command(show_personal)
-
-
 @app_commands.command(name="show-personal", description="Your results on a board")
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
@@ -66,11 +64,6 @@ async def show_personal(interaction: discord.Interaction[Any], leaderboard_name:
         viewer = await viewer_of(interaction)
         found = await personal_board(context_of(interaction).store, viewer, leaderboard_name)
         await answer.show(personal_report(found))
-
-
-async def _leaderboard_gpus(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "leaderboard").add_command(compare_gpus)
 
 
 @app_commands.command(
@@ -86,11 +79,6 @@ async def compare_gpus(interaction: discord.Interaction[Any], leaderboard_name: 
         await answer.show(scaling_report(found))
 
 
-async def _leaderboard_list(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "leaderboard").add_command(list_boards)
-
-
 @app_commands.command(name="list", description="List all boards: open ones first, then closed ones")
 async def list_boards(interaction: discord.Interaction[Any]) -> None:
     """Show one line per board, in pages."""
@@ -98,9 +86,39 @@ async def list_boards(interaction: discord.Interaction[Any]) -> None:
         await answer.say(*await leaf(interaction, PagedList.BOARDS))
 
 
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _leaderboard_show(tree)
-    await _leaderboard_personal(tree)
-    await _leaderboard_gpus(tree)
-    await _leaderboard_list(tree)
+@app_commands.command(description="Show the task of a board, with all its files")
+@app_commands.describe(leaderboard_name="The board")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def task(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
+    """Show the description, then the files."""
+    async with replying(interaction) as answer:
+        store = context_of(interaction).store
+        viewer = await viewer_of(interaction)
+        await answer.show(task_report(*await task_of(store, viewer, leaderboard_name)))
+
+
+@app_commands.command(description="Starter file for this task")
+@app_commands.describe(leaderboard_name="The board", lang="Language of the template")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def template(
+    interaction: discord.Interaction[Any], leaderboard_name: str, lang: str | None = None
+) -> None:
+    """Send the template of the language; an only template needs no name."""
+    async with replying(interaction) as answer:
+        store, viewer = context_of(interaction).store, await viewer_of(interaction)
+        board, definition = await task_of(store, viewer, leaderboard_name)
+        await answer.show(template_report(board, definition, lang))
+
+
+@template.autocomplete("lang")
+async def _languages(
+    interaction: discord.Interaction[Any], current: str
+) -> list[app_commands.Choice[str]]:
+    board = getattr(interaction.namespace, "leaderboard_name", None)
+    try:
+        viewer = await viewer_of(interaction)
+        _, definition = await task_of(context_of(interaction).store, viewer, str(board))
+    except (UserError, StoreError):
+        return []
+    fitting = [name for name in definition.templates if current.casefold() in name.casefold()]
+    return options.choices(fitting)

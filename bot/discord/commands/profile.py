@@ -6,10 +6,9 @@ import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import context_of
+from bot.discord.context import Tree, add_commands, context_of
 from bot.discord.escaping import line
 from bot.discord.notifications import kinds_in_words
-from bot.discord.options import Tree, group
 from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.accounts import scope_of
@@ -21,12 +20,9 @@ from bot.services.tokens import create_token as make_token
 from bot.services.tokens import revoke_token
 
 
-async def _profile(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "profile")
-    parent.add_command(link)
-    parent.add_command(tokens)
-    parent.add_command(revoke)
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "profile", link, tokens, revoke, notices)
 
 
 @app_commands.command(description="Create a personal token for the command line and other programs")
@@ -81,11 +77,6 @@ async def revoke(
         await answer.say(f"Token {number} is revoked.")
 
 
-async def _profile_notices(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "profile").add_command(notices)
-
-
 @app_commands.command(description="Choose your notifications by direct message")
 @app_commands.describe(
     deadline="A board closes within 24 hours",
@@ -110,9 +101,3 @@ async def notices(
         }
         kinds = await set_notifications(door.store, person.identity, wishes)
         await answer.say(f"You get notifications about: {kinds_in_words(kinds)}.")
-
-
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _profile(tree)
-    await _profile_notices(tree)

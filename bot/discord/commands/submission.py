@@ -6,10 +6,8 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from bot.discord import options, submitting
-from bot.discord.buttons import buttons_of
-from bot.discord.context import context_of
-from bot.discord.options import Tree, group
+from bot.discord import buttons, options
+from bot.discord.context import Tree, add_commands, context_of
 from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.ids import SubmissionId
@@ -23,25 +21,21 @@ from bot.services.sources import profile_files
 from bot.services.status import submission_status
 from runners.contract.task import Mode
 
-_LARGEST = 2**53
-"""The largest number that Discord transmits exactly."""
+
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "submission", show, show_source, stop, rerun, withdraw, compare)
 
 
-async def _submission(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "submission")
-    parent.add_command(show)
-    parent.add_command(show_source)
-    parent.add_command(stop)
+_Number = app_commands.Range[int, 1, 2**53]
+"""A submission's number, up to the largest that Discord transmits exactly."""
 
 
 @app_commands.command(name="show", description="Show the report of one of your submissions")
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def show(
-    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
-) -> None:
+async def show(interaction: discord.Interaction[Any], number: _Number) -> None:
     """Show the current report; a later call shows a newer one."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
@@ -49,7 +43,7 @@ async def show(
         found = with_costs(await submission_status(door.store, own.id), door.prices)
         files = await profile_files(door.store, found.submission)
         report = await asyncio.to_thread(status_report, found, files)
-        await answer.show(report, buttons_of(found))
+        await answer.show(report, buttons.buttons_of(found))
 
 
 @app_commands.command(
@@ -58,35 +52,20 @@ async def show(
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def show_source(
-    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
-) -> None:
+async def show_source(interaction: discord.Interaction[Any], number: _Number) -> None:
     """Send the file."""
     async with replying(interaction) as answer:
-        await submitting.show_source(answer, SubmissionId(number))
+        await buttons.show_source(answer, SubmissionId(number))
 
 
 @app_commands.command(name="cancel", description="Cancel one of your submissions")
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def stop(
-    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
-) -> None:
+async def stop(interaction: discord.Interaction[Any], number: _Number) -> None:
     """Queued jobs end at once, running ones within seconds."""
     async with replying(interaction) as answer:
-        await submitting.stop(answer, SubmissionId(number))
-
-
-_Number = app_commands.Range[int, 1, 2**53]
-
-
-async def _submission_again(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "submission")
-    parent.add_command(rerun)
-    parent.add_command(withdraw)
-    parent.add_command(compare)
+        await buttons.stop(answer, SubmissionId(number))
 
 
 @app_commands.command(description="Submit the same source again, in the same or another mode")
@@ -98,7 +77,7 @@ async def rerun(
 ) -> None:
     """Create a new submission with its own number."""
     async with replying(interaction) as answer:
-        await submitting.run_again(answer, SubmissionId(number), mode)
+        await buttons.run_again(answer, SubmissionId(number), mode)
 
 
 @app_commands.command(description="Permanently remove one of your submissions from its board")
@@ -132,9 +111,3 @@ async def compare(interaction: discord.Interaction[Any], first: _Number, second:
             second=SubmissionId(second),
         )
         await answer.show(await asyncio.to_thread(comparison_report, found))
-
-
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _submission(tree)
-    await _submission_again(tree)

@@ -9,8 +9,7 @@ import discord
 import pytest
 
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.publication_thread.poster import PublicationPoster, publishing
-from bot.discord.publication_thread.state import PublicationThread
+from bot.discord.publication_thread import PublicationPoster, PublicationThread, publishing
 from bot.domain.ids import ReleaseId, TaskVersionId
 from bot.domain.publication import NewRelease, PublishRequest
 from bot.domain.tasks.report import CheckStep

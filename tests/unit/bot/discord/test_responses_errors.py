@@ -5,7 +5,7 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.discord.errors import SupersededError, gives_way, is_passing, words_for
+from bot.discord.responses import SupersededError, gives_way, is_passing, words_for
 from bot.domain.errors import StoreError, UserError
 from runners.contract.runner import RunnerError
 

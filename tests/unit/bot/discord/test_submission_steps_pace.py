@@ -1,6 +1,6 @@
 import time
 
-from bot.discord.submission_thread.pacing import EVERY_S, EditRateLimiter
+from bot.discord.submission_steps import EVERY_S, EditRateLimiter
 
 
 async def test_edits_of_all_messages_are_spaced() -> None:

@@ -8,8 +8,14 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
+from bot.discord.commands.leaderboard_publish import (
+    ZIP_BYTES,
+    create_board,
+    hand_in,
+    update_board,
+    upload_of,
+)
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.publish_form import ZIP_BYTES, create, hand_in, update, upload_of
 from bot.discord.responses import InteractionReply
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
@@ -69,7 +75,7 @@ async def test_what_a_zip_holds_and_what_could_be_better_is_shown(place: Place) 
 
 async def test_named_gpu_types_are_not_asked_for(place: Place) -> None:
     given = answer(place, "CPU")
-    await create(
+    await create_board(
         TaskUpload(PublishRequest(place.ada, "adding", ("CPU",)), b"zip", make_task()), given
     )
     (kept,) = await stored(place)
@@ -80,7 +86,7 @@ async def test_named_gpu_types_are_not_asked_for(place: Place) -> None:
 async def test_only_gpu_types_that_fit_the_task_are_offered(place: Place) -> None:
     given = answer(place, "CPU", "H100")
     task = make_task(device=Device.CUDA)
-    await create(TaskUpload(PublishRequest(place.ada, "adding"), b"zip", task), given)
+    await create_board(TaskUpload(PublishRequest(place.ada, "adding"), b"zip", task), given)
     view = given.interaction.followup.send.await_args.kwargs["view"]  # type: ignore[attr-defined]
     assert [option.value for menu in view.menus for option in menu.options] == ["H100"]
     assert await stored(place) == []
@@ -93,7 +99,7 @@ async def test_what_cannot_be_is_refused_before_anything_is_asked(
     place: Place, name: str, words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        await create(
+        await create_board(
             TaskUpload(PublishRequest(place.ada, name), b"zip", make_task()), answer(place, "CPU")
         )
 
@@ -102,13 +108,13 @@ async def test_without_a_fitting_gpu_type_it_says_so(place: Place) -> None:
     task = make_task(device=Device.CUDA)
     upload = TaskUpload(PublishRequest(place.ada, "adding"), b"", task)
     with pytest.raises(UserError, match=r"device cuda.*option gpus"):
-        await create(upload, answer(place, "CPU"))
+        await create_board(upload, answer(place, "CPU"))
 
 
 async def test_an_update_shows_its_difference_and_waits_for_a_yes(place: Place) -> None:
     given = answer(place)
     task = make_task(description="Add both.")
-    await update(
+    await update_board(
         TaskUpload(PublishRequest(place.ada, "vectoradd"), b"zip", task), place.board, given
     )
     assert "What changes on vectoradd" in said(given)[0]
@@ -118,7 +124,7 @@ async def test_an_update_shows_its_difference_and_waits_for_a_yes(place: Place) 
 
 async def test_an_update_to_the_same_task_changes_nothing(place: Place) -> None:
     given = answer(place)
-    await update(
+    await update_board(
         TaskUpload(PublishRequest(place.ada, "vectoradd"), b"zip", make_task()), place.board, given
     )
     assert any("nothing to change" in each for each in said(given))

@@ -5,8 +5,7 @@ import aiohttp
 import discord
 
 from bot.discord.context import DiscordContext
-from bot.discord.rights_refresh import AGE, recheck
-from bot.discord.roles import member, role
+from bot.discord.roles import RECHECK_AFTER, member, recheck, role
 from bot.domain.accounts import Rights
 from bot.domain.ids import PersonId
 from tests.doubles.place import Place
@@ -54,7 +53,7 @@ async def test_a_lost_role_is_lost_and_a_new_one_counts(place: Place) -> None:
     door = DiscordContext(place.store, place.clock)
     found = client(one(5), one(6, "Leaderboard Creator"))
     assert await recheck(found, door) == 0
-    place.clock.advance(AGE.total_seconds() + 1)
+    place.clock.advance(RECHECK_AFTER.total_seconds() + 1)
     assert await recheck(found, door) == 2
     assert await place.store.rights.of(lost) == Rights(frozenset({member(GUILD)}))
     held = frozenset({member(GUILD), role(90)})
@@ -64,7 +63,7 @@ async def test_a_lost_role_is_lost_and_a_new_one_counts(place: Place) -> None:
 
 async def test_who_has_left_and_where_the_bot_has_left_vouches_for_nothing(place: Place) -> None:
     gone, elsewhere = await met(place, 5), await met(place, 6, guild=8)
-    place.clock.advance(AGE.total_seconds() + 1)
+    place.clock.advance(RECHECK_AFTER.total_seconds() + 1)
     assert await recheck(client(), DiscordContext(place.store, place.clock)) == 2
     assert await place.store.rights.of(gone) == Rights()
     assert await place.store.rights.of(elsewhere) == Rights()

@@ -5,7 +5,7 @@ import pytest
 from typing_extensions import override
 
 from bot.discord.context import DOOR
-from bot.discord.submission_thread.steps import (
+from bot.discord.submission_steps import (
     DisplayedSubmission,
     DisplayProgress,
     DisplayTakenOverError,

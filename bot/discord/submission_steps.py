@@ -6,6 +6,7 @@ failure, or when another process began, the recent messages are read first.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,11 +17,9 @@ from bot.discord import channels
 from bot.discord.buttons import buttons_of
 from bot.discord.channels import SubmissionDisplay
 from bot.discord.context import DiscordContext
-from bot.discord.draw import MessageDraft, sheets
+from bot.discord.draw import MessageDraft, headline, line_text, live_text, sheets, thread_name
 from bot.discord.responses import as_files
 from bot.discord.roles import of_room
-from bot.discord.submission_thread.pacing import EditRateLimiter
-from bot.discord.submission_thread.wording import headline, line_text, live_text, thread_name
 from bot.domain.ids import SubmissionId
 from bot.domain.prices import with_costs
 from bot.domain.status import SubmissionStatus
@@ -83,6 +82,37 @@ class _Message:
     is_it: Callable[[discord.Message], bool]
     files: Sequence[discord.File] = ()
     view: discord.ui.View | None = None
+
+
+EDITS_PER_S = 15.0
+"""Edits per second of all live messages; Discord allows a bot 50 requests per second in all."""
+EVERY_S = 1.5
+"""Seconds between two edits of one message: a channel accepts five messages or edits in 5 s."""
+
+
+@dataclass(slots=True)
+class EditRateLimiter:
+    """Limits the rate of edits, per message and overall."""
+
+    next_edit: float = 0.0
+    last: dict[int, float] = field(default_factory=dict)
+
+    def wait_for(self, message: int) -> float:
+        """Return the seconds until this message may be edited again."""
+        return max(0.0, self.last.get(message, 0.0) + EVERY_S - time.monotonic())
+
+    async def turn(self, message: int) -> None:
+        """Wait for the next edit allowed overall."""
+        now = time.monotonic()
+        at = max(now, self.next_edit)
+        self.next_edit = at + 1 / EDITS_PER_S
+        self.last[message] = at
+        if at > now:
+            await asyncio.sleep(at - now)
+
+    def forget(self, message: int) -> None:
+        """Drop a message that will not be edited again."""
+        self.last.pop(message, None)
 
 
 @dataclass(frozen=True, slots=True)

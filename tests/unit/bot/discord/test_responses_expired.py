@@ -5,15 +5,15 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord import errors
-from bot.discord.errors import ALREADY_ANSWERED
+from bot.discord import responses
+from bot.discord.responses import ALREADY_ANSWERED
 
 COMPONENT = discord.InteractionType.component
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "GRACE_S", 0.0)
+    monkeypatch.setattr(responses, "GRACE_S", 0.0)
 
 
 def interaction(kind: discord.InteractionType, *, done: bool = False) -> Mock:
@@ -29,8 +29,8 @@ def refusal(code: int) -> discord.HTTPException:
 @pytest.mark.parametrize("kind", [COMPONENT, discord.InteractionType.modal_submit])
 async def test_what_nobody_answers_is_answered(kind: discord.InteractionType) -> None:
     clicked = interaction(kind)
-    await errors.answer_for_nobody(clicked)
-    clicked.response.send_message.assert_awaited_once_with(errors.WORDS, ephemeral=True)
+    await responses.answer_for_nobody(clicked)
+    clicked.response.send_message.assert_awaited_once_with(responses.EXPIRED, ephemeral=True)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ async def test_what_is_answered_and_every_command_is_left_alone(
     kind: discord.InteractionType, *, done: bool
 ) -> None:
     clicked = interaction(kind, done=done)
-    await errors.answer_for_nobody(clicked)
+    await responses.answer_for_nobody(clicked)
     clicked.response.send_message.assert_not_awaited()
 
 
@@ -58,7 +58,7 @@ async def test_another_copys_answer_and_a_discord_that_is_away_are_no_incident(
 ) -> None:
     clicked = interaction(COMPONENT)
     clicked.response.send_message.side_effect = error
-    await errors.answer_for_nobody(clicked)
+    await responses.answer_for_nobody(clicked)
     clicked.response.send_message.assert_awaited_once()
     assert clicked.followup.mock_calls == []
 
@@ -66,5 +66,5 @@ async def test_another_copys_answer_and_a_discord_that_is_away_are_no_incident(
 async def test_a_bot_that_ends_meanwhile_leaves_it_to_the_next_one() -> None:
     clicked = interaction(COMPONENT)
     clicked.client.is_closed.return_value = True
-    await errors.answer_for_nobody(clicked)
+    await responses.answer_for_nobody(clicked)
     clicked.response.send_message.assert_not_awaited()

@@ -1,7 +1,7 @@
 import pytest
 
-from bot.discord.submission_thread import pacing
-from bot.discord.submission_thread.pacing import LONGEST_S, OUT_AFTER, OutageBackoff, pause_s
+from bot.discord import submission_thread
+from bot.discord.submission_thread import LONGEST_S, OUT_AFTER, OutageBackoff, pause_s
 
 
 class Time:
@@ -17,7 +17,7 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     found = Time()
-    monkeypatch.setattr(pacing, "time", found)
+    monkeypatch.setattr(submission_thread, "time", found)
     return found
 
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from bot.discord import submission_thread
 from bot.discord.channels import SubmissionDisplay
 from bot.discord.context import DOOR
-from bot.discord.submission_thread import pacing
-from bot.discord.submission_thread.poster import Showing, showing
+from bot.discord.submission_thread import Showing, showing
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
@@ -87,7 +87,7 @@ async def test_who_waits_sees_the_queue_move(room: Room) -> None:
 async def test_while_discord_fails_it_is_seldom_asked_and_afterwards_all_is_shown_once(
     room: Room, monkeypatch: pytest.MonkeyPatch, status: int | None
 ) -> None:
-    monkeypatch.setattr(pacing, "LONGEST_S", 0.5)
+    monkeypatch.setattr(submission_thread, "LONGEST_S", 0.5)
     async with shown(room):
         with room.server.faults.during(Fault(status=status, retry_after=0.02)) as fault:
             submissions = [await room.submit(mode=Mode.TEST) for _ in range(20)]
@@ -149,7 +149,7 @@ async def test_a_long_rate_limit_is_waited_for_and_nobody_else_with_it(
 async def test_a_store_that_is_away_for_a_moment_is_asked_again(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pacing, "LONGEST_S", 0.1)
+    monkeypatch.setattr(submission_thread, "LONGEST_S", 0.1)
     jobs_of = room.place.store.jobs.of
     failures = iter(range(4))
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.discord.submission_thread.wording import headline, line_text, live_text, thread_name
+from bot.discord.draw import headline, line_text, live_text, thread_name
 from bot.domain.leaderboard import Placement
 from bot.domain.scoring import ScoreValue
 from bot.domain.status import JobStatus, SubmissionStatus

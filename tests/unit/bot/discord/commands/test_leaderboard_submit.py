@@ -3,7 +3,8 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.submitting import read, stored_words
+from bot.discord.buttons import stored_words
+from bot.discord.commands.leaderboard_submit import read
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.errors import UserError
 from tests.doubles.place import Place

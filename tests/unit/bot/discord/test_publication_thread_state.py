@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import discord
 
 from bot.discord.escaping import MOST
-from bot.discord.publication_thread.state import PublicationThread, live_text, outcome_report
+from bot.discord.publication_thread import PublicationThread, live_text, outcome_report
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, Published, Released, UnsoundTaskError

@@ -6,6 +6,7 @@ are retried; judging never waits for anything here.
 
 import asyncio
 import secrets
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,9 +17,8 @@ import structlog
 from pydantic import ValidationError
 
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.errors import is_passing
-from bot.discord.submission_thread.pacing import LONGEST_S, EditRateLimiter, OutageBackoff, pause_s
-from bot.discord.submission_thread.steps import (
+from bot.discord.responses import is_passing
+from bot.discord.submission_steps import (
     DisplayedSubmission,
     DisplayProgress,
     DisplayTakenOverError,
@@ -41,6 +41,47 @@ AT_ONCE = 8
 """The most submissions that are drawn at the same time."""
 _TICK_S = 0.01
 """How early a timer may fire."""
+LONGEST_S = 20.0
+"""The longest wait between two attempts, so that displays resume soon after an outage."""
+OUT_AFTER = 3
+"""After this many failures in a row, of any submissions, Discord is considered unavailable."""
+
+
+@dataclass(slots=True)
+class OutageBackoff:
+    """Counts failures in a row; during an outage, only one submission at a time tries again."""
+
+    failures: int = 0
+    next_try: float = 0.0
+
+    @property
+    def is_out(self) -> bool:
+        """Return whether Discord is considered unavailable."""
+        return self.failures >= OUT_AFTER
+
+    def wait_s(self) -> float:
+        """Return the seconds until the next attempt; 0 permits one, and the next must wait."""
+        if not self.is_out:
+            return 0.0
+        now = time.monotonic()
+        if now < self.next_try:
+            return self.next_try - now
+        self.next_try = now + pause_s(self.failures)
+        return 0.0
+
+    def failed(self) -> None:
+        """Count one more failure in a row."""
+        self.failures += 1
+
+    def succeeded(self) -> bool:
+        """Count a success; return whether it ends an outage."""
+        was_out, self.failures = self.is_out, 0
+        return was_out
+
+
+def pause_s(failures: int) -> float:
+    """Return the seconds to wait after failures in a row: 2, 4, 8, 16, then the longest."""
+    return min(LONGEST_S, 2.0 ** min(failures, 10))
 
 
 @dataclass(slots=True)
@@ -264,7 +305,7 @@ class Showing:
 @asynccontextmanager
 async def showing(client: discord.Client, door: DiscordContext) -> AsyncIterator[Showing]:
     """Show submissions until the block ends."""
-    shown = Showing(door, ThreadUpdater(client, door, EditRateLimiter()))
+    shown = Showing(door, ThreadUpdater(client, door))
     task = asyncio.create_task(shown.run(), name="showing")
     try:
         yield shown

@@ -1,4 +1,4 @@
-"""Posts one publication: a live message during its check, then its outcome and announcement.
+"""Shows a publication: a live message during its check, then its outcome and announcement.
 
 Each sent message is recorded at once and has a nonce, so that a process that resumes after a kill
 sends nothing twice.
@@ -8,39 +8,64 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 import discord
 import structlog
+from pydantic import BaseModel, ConfigDict
 
+from bot.discord import channels
 from bot.discord.buttons import board_buttons
-from bot.discord.channels import (
-    channel_of,
-    is_lost,
-    may_here,
-    new_thread,
-    own_thread,
-    takes_threads,
-)
 from bot.discord.context import DOOR, DiscordContext
 from bot.discord.draw import sheets
-from bot.discord.errors import is_passing
+from bot.discord.escaping import MOST, line
 from bot.discord.notifications import announcement, season
-from bot.discord.publication_thread.state import PublicationThread, live_text, outcome_report
-from bot.discord.responses import as_files
+from bot.discord.responses import as_files, is_passing
 from bot.discord.roles import of_room
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId
 from bot.domain.publication import PublishChange
+from bot.domain.tasks.report import CheckStep, Level
+from bot.reports.blocks import Report, Text, Tone
+from bot.reports.tasks import step_line, task_check_report
 from bot.services.publishing.engine import PublicationEngine
 from bot.services.publishing.state import HeldPublication, PublicationOutcome, PublicationState
 from bot.services.rejudge import best_of
 
+_log = structlog.get_logger(__name__)
+
 EVERY_S = 1.5
 """Seconds between two edits of the live message: a channel accepts five in five seconds."""
 _MOST_WAIT_S = 60.0
-_log = structlog.get_logger(__name__)
+_ROOM = 40
+"""Characters reserved for the line that counts the runs not shown."""
+
+
+class PublicationThread(BaseModel):
+    """The channel that a publication came from, and what was sent so far."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    channel: int
+    user: int
+    thread: int | None = None
+    """The id of the private thread, or of the direct messages."""
+    direct: bool = False
+    """Whether `thread` is direct messages."""
+    live: int | None = None
+    """The live message of the check."""
+    told: int = 0
+    """How many messages of the outcome were sent."""
+    announced: bool = False
+
+    @classmethod
+    def here(cls, interaction: discord.Interaction[Any]) -> "PublicationThread":
+        """Return a state in an interaction's channel, or in that channel's parent."""
+        channel = interaction.channel
+        parent = channel.parent_id if isinstance(channel, discord.Thread) else None
+        return cls(channel=parent or interaction.channel_id or 0, user=interaction.user.id)
 
 
 def publishing(client: discord.Client, door: DiscordContext) -> AbstractAsyncContextManager[None]:
@@ -135,18 +160,20 @@ class PublicationPoster:
         await self._note(thread=conversation.id, direct=True, live=None, told=0)
 
     async def _thread(self) -> discord.Thread | None:
-        channel = await channel_of(self.client, self.thread.channel)
-        if channel is None or not takes_threads(may_here(channel)):
+        channel = await channels.channel_of(self.client, self.thread.channel)
+        if channel is None or not channels.takes_threads(channels.may_here(channel)):
             return None
         name = f"Check {self.held.release.id}: {self._name}"
-        return await own_thread(self.client, channel, name) or await new_thread(channel, name)
+        return await channels.own_thread(self.client, channel, name) or await channels.new_thread(
+            channel, name
+        )
 
     async def _tell(self, state: PublicationState, outcome: PublicationOutcome) -> None:
         """Send the outcome only to the person, whose thread may be deleted by now."""
         try:
             await self._tell_here(state, outcome)
         except discord.HTTPException as error:
-            if self.thread.direct or not is_lost(error):
+            if self.thread.direct or not channels.is_lost(error):
                 raise
             await self._move_on()
             await self._tell_here(state, outcome)
@@ -205,10 +232,55 @@ class PublicationPoster:
             words = f"Not everyone in <#{self.thread.channel}> may see this board, so nobody"
             await room.send(f"{words} was told of it. {season(board.deadline)}", nonce=nonce)
             return
-        channel = await channel_of(self.client, self.thread.channel)
-        if channel is None or not may_here(channel).send_messages:
+        channel = await channels.channel_of(self.client, self.thread.channel)
+        if channel is None or not channels.may_here(channel).send_messages:
             words = f"I cannot write in <#{self.thread.channel}>, so nobody was told of the board."
             await room.send(f"{words} {season(board.deadline)}", nonce=nonce)
             return
         view = board_buttons(board, 1, rejudge=False)
         await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
+
+
+def outcome_report(outcome: PublicationOutcome) -> Report:
+    """Return the result for the board, or every finding of a failed check."""
+    if outcome.report is not None:
+        blocks = task_check_report(outcome.report).blocks
+        words = "Nothing was published. Fix the task and run the command again."
+        return Report(outcome.title, (*blocks, Text(words, Tone.BAD)))
+    tone = Tone.BAD if outcome.board is None else Tone.GOOD
+    lines = [Text(outcome.message, tone)]
+    lines += [Text(f"not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
+    return Report(outcome.title, tuple(lines))
+
+
+def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:
+    """Return how many runs have ended, and one line per run, as many as fit."""
+    ended = sum(each.finding is not None for each in steps)
+    count = f"{ended} of {len(steps)} runs have ended" if steps else "it is read"
+    head = f"**Checking the task of {line(name)}**: {count}"
+    if tries > 1:
+        head += "\n-# started again, because the bot was restarted"
+    several = len({each.gpu for each in steps}) > 1
+    lines = [
+        f"> {_mark(each)} {line(step_line(each, with_gpu=several), 160)}"
+        for each in sorted(steps, key=_interest)
+    ]
+    text = head
+    for number, each in enumerate(lines):
+        if len(text) + len(each) > MOST - _ROOM:
+            return f"{text}\n> and {len(lines) - number} more"
+        text += f"\n{each}"
+    return text
+
+
+def _interest(step: CheckStep) -> int:
+    """Sort failed runs first, then running, ended and waiting ones."""
+    if step.finding is not None:
+        return 0 if step.finding.level is Level.ERROR else 2
+    return 3 if step.stage is None else 1
+
+
+def _mark(step: CheckStep) -> str:
+    if step.finding is None:
+        return "▫️" if step.stage is None else "▶️"
+    return "🔴" if step.finding.level is Level.ERROR else "🟢"

@@ -5,7 +5,7 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.menus import GpuMenus, Question
+from bot.discord.options import GpuMenus, Question
 from bot.discord.responses import InteractionReply
 from bot.domain.errors import UserError
 
