@@ -12,7 +12,7 @@ import discord
 from typing_extensions import override
 
 from bot.discord.channels import display_here, takes_threads
-from bot.discord.context import context_of
+from bot.discord.context import Interaction, context_of
 from bot.discord.escaping import plain
 from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import viewer_of
@@ -76,7 +76,7 @@ class SubmissionButton(
     @classmethod
     async def from_custom_id(
         cls,
-        interaction: discord.Interaction[Any],
+        interaction: Interaction,
         item: discord.ui.Item[Any],
         match: re.Match[str],
     ) -> Self:
@@ -84,7 +84,7 @@ class SubmissionButton(
         return cls(SubmissionAction(match["deed"]), SubmissionId(int(match["submission"])))
 
     @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+    async def callback(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
             await _DEEDS[self.deed](answer, self.submission)
 
@@ -122,7 +122,7 @@ async def show_source(answer: InteractionReply, submission: SubmissionId) -> Non
     await answer.show(Report(f"Source of submission #{submission}", (file,)))
 
 
-def stored_words(interaction: discord.Interaction[Any], submission: Submission) -> str:
+def stored_words(interaction: Interaction, submission: Submission) -> str:
     """Return the first reply; the rest comes in the submission's own messages."""
     gpus = ", ".join(submission.gpus)
     stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
@@ -175,7 +175,7 @@ class BoardButton(
     @classmethod
     async def from_custom_id(
         cls,
-        interaction: discord.Interaction[Any],
+        interaction: Interaction,
         item: discord.ui.Item[Any],
         match: re.Match[str],
     ) -> Self:
@@ -183,7 +183,7 @@ class BoardButton(
         return cls(BoardAction(match["deed"]), BoardId(int(match["board"])), int(match["version"]))
 
     @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+    async def callback(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
             door = context_of(interaction)
             viewer = await viewer_of(interaction)

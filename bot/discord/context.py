@@ -16,6 +16,9 @@ from runners.contract.runner import Runner
 
 DOOR = "discord"
 
+Interaction: TypeAlias = discord.Interaction[Any]
+"""A command, a click or a form that Discord sends."""
+
 
 def _own_line() -> ServiceConnection:
     return ServiceConnection(DOOR)
@@ -59,7 +62,7 @@ class DiscordContext:
         return await self.store.people.ensure(f"{DOOR}:{user.id}", user.global_name or user.name)
 
 
-def context_of(interaction: discord.Interaction[Any]) -> DiscordContext:
+def context_of(interaction: Interaction) -> DiscordContext:
     """Return the context of the client that received an interaction."""
     door = getattr(interaction.client, "door", None)
     if not isinstance(door, DiscordContext):

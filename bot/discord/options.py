@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import discord
 from discord import app_commands
 from typing_extensions import override
 
-from bot.discord.context import context_of
+from bot.discord.context import Interaction, context_of
 from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import ADMIN, has_role, viewer_of
 from bot.domain.errors import StoreError, UserError
@@ -25,9 +25,7 @@ _DIGITS = 15
 """The most digits of a typed number, so that ten times it is still exact in Discord."""
 
 
-async def boards(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[str]]:
+async def boards(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return boards whose name contains the typed text: open ones first, then by name."""
     door = context_of(interaction)
     try:
@@ -40,9 +38,7 @@ async def boards(
     return choices([board.name for board in wanted])
 
 
-async def gpus(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[str]]:
+async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return GPU types of the chosen board, or of all; typed ones stay in front."""
     door = context_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
@@ -57,9 +53,7 @@ async def gpus(
     return choices([", ".join([*chosen, gpu]) for gpu in fitting])
 
 
-async def own_submissions(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[int]]:
+async def own_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return the person's newest submissions whose number begins as typed."""
     door = context_of(interaction)
     try:
@@ -74,9 +68,7 @@ async def own_submissions(
     ]
 
 
-async def any_submissions(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[int]]:
+async def any_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return for an admin the submissions whose number begins as typed, with their owners."""
     if not current.isdecimal() or len(current) > _DIGITS or not has_role(interaction, ADMIN):
         return []
@@ -97,9 +89,7 @@ async def any_submissions(
     return found
 
 
-async def own_tokens(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[int]]:
+async def own_tokens(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return the person's tokens whose number begins as typed."""
     door = context_of(interaction)
     try:
@@ -154,13 +144,11 @@ class Question(discord.ui.View):
         """Return the current choice; UserError when it is incomplete."""
         return ()
 
-    def answering(
-        self, interaction: discord.Interaction[Any]
-    ) -> AbstractAsyncContextManager[InteractionReply]:
+    def answering(self, interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
         """Acknowledge the click on the button."""
         return replying(interaction)
 
-    async def go_on(self, interaction: discord.Interaction[Any]) -> None:
+    async def go_on(self, interaction: Interaction) -> None:
         """Continue once with the current choice."""
         async with self.answering(interaction) as answer:
             chosen = self.chosen()
@@ -211,7 +199,7 @@ class GpuSelect(discord.ui.Select["GpuMenus"]):
         )
 
     @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+    async def callback(self, interaction: Interaction) -> None:
         """Keep the choice until the button is pressed."""
         await interaction.response.defer()
 
@@ -223,7 +211,7 @@ class Go(discord.ui.Button["Question"]):
         super().__init__(label=label, style=discord.ButtonStyle.primary, row=4)
 
     @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+    async def callback(self, interaction: Interaction) -> None:
         """Pass the click to the question."""
         if self.view is not None:
             await self.view.go_on(interaction)

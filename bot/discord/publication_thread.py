@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
-from typing import Any
 
 import aiohttp
 import discord
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.discord import channels
 from bot.discord.buttons import board_buttons
-from bot.discord.context import DOOR, DiscordContext
+from bot.discord.context import DOOR, DiscordContext, Interaction
 from bot.discord.draw import sheets
 from bot.discord.escaping import MOST, line
 from bot.discord.notifications import announcement, season
@@ -61,7 +60,7 @@ class PublicationThread(BaseModel):
     announced: bool = False
 
     @classmethod
-    def here(cls, interaction: discord.Interaction[Any]) -> "PublicationThread":
+    def here(cls, interaction: Interaction) -> "PublicationThread":
         """Return a state in an interaction's channel, or in that channel's parent."""
         channel = interaction.channel
         parent = channel.parent_id if isinstance(channel, discord.Thread) else None

@@ -9,14 +9,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
 
 import aiohttp
 import discord
 import structlog
 from discord import app_commands
 from structlog.contextvars import bound_contextvars
+from typing_extensions import override
 
+from bot.discord.context import Interaction
 from bot.discord.draw import MessageDraft, illustrated, sheets
 from bot.discord.escaping import plain, timed
 from bot.domain.errors import StoreError, UserError
@@ -44,7 +45,7 @@ class SupersededError(Exception):
 class InteractionReply:
     """An acknowledged interaction; messages appear below the command."""
 
-    interaction: discord.Interaction[Any]
+    interaction: Interaction
 
     async def say(self, text: str, view: discord.ui.View | None = None) -> None:
         """Send one short message, already escaped."""
@@ -82,6 +83,44 @@ class InteractionReply:
         )
 
 
+class LastingAnswer(InteractionReply):
+    """A reply whose first message fills the acknowledgement, even when sent repeatedly.
+
+    When the interaction can no longer be answered, the person gets a direct message.
+    """
+
+    is_filled = False
+
+    @override
+    async def _send(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
+        if self.interaction.token:  # none if it had expired before the work was done
+            try:
+                if self.is_filled:
+                    await super()._send(sheet, view)
+                else:
+                    await self.interaction.edit_original_response(
+                        content=sheet.content, view=view, attachments=as_files(sheet.files)
+                    )
+            except discord.HTTPException as error:
+                if error.status not in {401, 404}:
+                    raise
+            else:
+                self.is_filled = True
+                return
+        await self._write(sheet, view)
+
+    async def _write(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
+        user = self.interaction.user
+        try:
+            files = as_files(sheet.files)
+            if view is None:
+                await user.send(sheet.content, files=files)
+            else:
+                await user.send(sheet.content, files=files, view=view)
+        except discord.Forbidden:
+            _log.warning("nobody could be told", action="untold")
+
+
 def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
     """Return the attachments as uploads, each readable once."""
     return [
@@ -91,7 +130,7 @@ def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
 
 
 @asynccontextmanager
-async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]:
+async def straight(interaction: Interaction) -> AsyncIterator[None]:
     """Handle errors around a first response that is itself the acknowledgement, such as a form.
 
     It must come within three seconds.
@@ -109,7 +148,7 @@ async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]
 
 
 @asynccontextmanager
-async def replying(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
+async def replying(interaction: Interaction) -> AsyncIterator[InteractionReply]:
     """Acknowledge at once, visible only to this person; errors are shown there.
 
     When another process of the bot has answered, nothing is done.
@@ -119,7 +158,7 @@ async def replying(interaction: discord.Interaction[Any]) -> AsyncIterator[Inter
 
 
 @asynccontextmanager
-async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
+async def renewing(interaction: Interaction) -> AsyncIterator[InteractionReply]:
     """Do the same for a click whose reply replaces the clicked message."""
     async with _acknowledged(interaction, thinking=False) as answer:
         yield answer
@@ -127,7 +166,7 @@ async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[Inter
 
 @asynccontextmanager
 async def _acknowledged(
-    interaction: discord.Interaction[Any], *, thinking: bool
+    interaction: Interaction, *, thinking: bool
 ) -> AsyncIterator[InteractionReply]:
     try:
         await interaction.response.defer(ephemeral=True, thinking=thinking)
@@ -203,7 +242,7 @@ def cause(error: BaseException) -> BaseException:
             return error
 
 
-async def answer_for_nobody(interaction: discord.Interaction[Any]) -> None:
+async def answer_for_nobody(interaction: Interaction) -> None:
     """Answer a click that no process handles, instead of Discord's "This interaction failed"."""
     if interaction.type not in _ANSWERED:
         return

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
 
 import aiohttp
 import discord
 import structlog
 
-from bot.discord.context import DOOR, DiscordContext, context_of
+from bot.discord.context import DOOR, DiscordContext, Interaction, context_of
 from bot.discord.escaping import plain
 from bot.domain.accounts import Rights
 from bot.domain.board import Viewer
@@ -23,7 +22,7 @@ _COLOURS = {ADMIN: discord.Colour.purple(), CREATOR: discord.Colour.blue()}
 _log = structlog.get_logger(__name__)
 
 
-def require(interaction: discord.Interaction[Any], *names: str) -> None:
+def require(interaction: Interaction, *names: str) -> None:
     """Raise UserError unless the person has one of the roles, or manages a trusted guild."""
     guild = interaction.guild
     if guild is None or not isinstance(interaction.user, discord.Member):
@@ -38,14 +37,14 @@ def require(interaction: discord.Interaction[Any], *names: str) -> None:
         raise UserError("not-allowed", f"this needs the role {' or '.join(names)}; ask an admin")
 
 
-async def admin_deed(interaction: discord.Interaction[Any], reason: str) -> Decision:
+async def admin_deed(interaction: Interaction, reason: str) -> Decision:
     """Return an admin's decision with its reason; UserError for everyone else."""
     require(interaction, ADMIN)
     actor = await context_of(interaction).person(interaction.user)
     return Decision(actor.id, reason)
 
 
-def has_role(interaction: discord.Interaction[Any], *names: str) -> bool:
+def has_role(interaction: Interaction, *names: str) -> bool:
     """Return whether the person has one of the roles here, or manages the guild."""
     guild, member = interaction.guild, interaction.user
     if guild is None or not isinstance(member, discord.Member):
@@ -108,7 +107,7 @@ def room(channel: int) -> str:
     return f"{DOOR}-channel:{channel}"
 
 
-async def viewer_of(interaction: discord.Interaction[Any]) -> Viewer:
+async def viewer_of(interaction: Interaction) -> Viewer:
     """Return who gave a command, with the credentials known here."""
     door = context_of(interaction)
     user = interaction.user

@@ -15,7 +15,6 @@ import structlog
 
 from bot.discord import channels
 from bot.discord.buttons import buttons_of
-from bot.discord.channels import SubmissionDisplay
 from bot.discord.context import DiscordContext
 from bot.discord.draw import MessageDraft, headline, line_text, live_text, sheets, thread_name
 from bot.discord.responses import as_files
@@ -24,6 +23,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.prices import with_costs
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Display
+from bot.reports.blocks import Report
 from bot.reports.submission import status_report
 from bot.services.sources import profile_files
 from bot.services.standings import placements
@@ -44,7 +44,7 @@ class DisplayedSubmission:
     """A display that this process holds."""
 
     submission: SubmissionId
-    place: SubmissionDisplay
+    place: channels.SubmissionDisplay
     drawn: str = ""
     """The live message on Discord, as far as this process knows."""
     doubtful: bool = False
@@ -57,7 +57,7 @@ class DisplayedSubmission:
     @classmethod
     def of(cls, display: Display) -> "DisplayedSubmission":
         """Return the display as stored; its previous holder may have stopped at any point."""
-        place = SubmissionDisplay.model_validate_json(display.place)
+        place = channels.SubmissionDisplay.model_validate_json(display.place)
         return cls(display.submission, place, doubtful=display.claims > 1)
 
 
@@ -125,9 +125,7 @@ class ThreadUpdater:
 
     async def forward(self, show: DisplayedSubmission, owner: str) -> DisplayProgress:
         """Draw what has changed; may be repeated. Raises the errors of Discord and the store."""
-        now = with_costs(
-            await submission_status(self.door.store, show.submission), self.door.prices
-        )
+        now = await status_of(self.door, show.submission)
         show.queued = any(each.place is not None for each in now.jobs)
         again_s = await self._privately(show, owner, now)
         if again_s is not None:
@@ -161,9 +159,7 @@ class ThreadUpdater:
             await self._open(show, owner, now)
             again_s = await self._draw_live(show, owner, now)
             if again_s is None and now.is_final:
-                files = await profile_files(self.door.store, now.submission)
-                report = await asyncio.to_thread(status_report, now, files)
-                await self._report(show, owner, sheets(report))
+                await self._report(show, owner, sheets(await full_report(self.door, now)))
         except discord.HTTPException as error:
             if not show.place.in_guild or not channels.is_lost(error):
                 raise
@@ -232,7 +228,7 @@ class ThreadUpdater:
         return found.id
 
     async def _edit(
-        self, place: SubmissionDisplay, message: int, text: str, view: discord.ui.View
+        self, place: channels.SubmissionDisplay, message: int, text: str, view: discord.ui.View
     ) -> None:
         try:
             await self._at(place.private).get_partial_message(message).edit(content=text, view=view)
@@ -312,3 +308,14 @@ def _as_message(sheet: MessageDraft, nonce: str) -> _Message:
         return same and len(old.attachments) == len(names)
 
     return _Message(sheet.content, nonce, is_it, as_files(sheet.files))
+
+
+async def status_of(door: DiscordContext, submission: SubmissionId) -> SubmissionStatus:
+    """Return the current state of a submission, with its costs."""
+    return with_costs(await submission_status(door.store, submission), door.prices)
+
+
+async def full_report(door: DiscordContext, now: SubmissionStatus) -> Report:
+    """Return the report for the submission's owner, with the files of a profile."""
+    files = await profile_files(door.store, now.submission)
+    return await asyncio.to_thread(status_report, now, files)

@@ -11,8 +11,8 @@ import discord
 import structlog
 
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.interaction_claims import TAKEN, LastingAnswer, Taken
-from bot.discord.responses import is_passing
+from bot.discord.interaction_claims import TAKEN, Taken
+from bot.discord.responses import LastingAnswer, is_passing
 from bot.domain.errors import StoreError
 from bot.domain.records import KEPT, Unfinished
 

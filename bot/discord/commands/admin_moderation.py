@@ -1,12 +1,10 @@
 """`/admin pause|resume|disqualify|requalify|rejudge|ban|unban`: who is ranked, who may submit."""
 
-from typing import Any
-
 import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import DOOR, Tree, add_commands, context_of
+from bot.discord.context import DOOR, Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
 from bot.discord.responses import replying
 from bot.discord.roles import admin_deed, viewer_of
@@ -14,8 +12,6 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.services import moderation
 from bot.services.lookup import find_board
-from bot.services.moderation import ban as ban_person
-from bot.services.moderation import unban as unban_person
 from bot.services.rejudge import rejudge_submission as judge_again
 
 
@@ -35,7 +31,7 @@ _WHAT = {
 @app_commands.describe(reason="Shown to everyone who submits", **_WHAT)
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def pause(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     reason: _Reason,
     leaderboard_name: str | None = None,
@@ -68,7 +64,7 @@ async def pause(
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def resume(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     reason: app_commands.Range[str, 0, 300] = "",
     leaderboard_name: str | None = None,
@@ -103,9 +99,7 @@ _Number = app_commands.Range[int, 1, 2**53]
 @app_commands.describe(number="Submission number", reason="Shown to its owner")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
-async def disqualify(
-    interaction: discord.Interaction[Any], number: _Number, reason: _Reason
-) -> None:
+async def disqualify(interaction: Interaction, number: _Number, reason: _Reason) -> None:
     """The owner's next best submission takes its place."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
@@ -118,9 +112,7 @@ async def disqualify(
 @app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
-async def requalify(
-    interaction: discord.Interaction[Any], number: _Number, reason: _Reason
-) -> None:
+async def requalify(interaction: Interaction, number: _Number, reason: _Reason) -> None:
     """End a disqualification or a withdrawal."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
@@ -133,7 +125,7 @@ async def requalify(
 @app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
-async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason: _Reason) -> None:
+async def rejudge(interaction: Interaction, number: _Number, reason: _Reason) -> None:
     """Submit the same source again for the same person."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
@@ -146,13 +138,13 @@ async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason
     description="Ban a person from submitting and stop their unfinished submissions"
 )
 @app_commands.describe(who="The person", reason="Shown to the person")
-async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
+async def ban(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
     """Cancel unfinished submissions; judged ones keep their results and ranks."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
         await door.person(who)  # a person who never submitted can be banned too
-        stopped = await ban_person(door.store, deed, f"{DOOR}:{who.id}")
+        stopped = await moderation.ban(door.store, deed, f"{DOOR}:{who.id}")
         words = f"{line(who.name)} may no longer submit."
         if stopped:
             noun = "submission was" if stopped == 1 else "submissions were"
@@ -162,10 +154,10 @@ async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: 
 
 @app_commands.command(description="Let a person submit again")
 @app_commands.describe(who="The person", reason="Reason, kept in the audit log")
-async def unban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
+async def unban(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
     """End the ban."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
-        await unban_person(door.store, deed, f"{DOOR}:{who.id}")
+        await moderation.unban(door.store, deed, f"{DOOR}:{who.id}")
         await answer.say(f"{line(who.name)} may submit again.")

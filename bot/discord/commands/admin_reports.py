@@ -1,13 +1,11 @@
 """`/admin audit|stats|runners|export`: what admins read."""
 
 import asyncio
-from typing import Any
 
-import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import Tree, add_commands, context_of
+from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.pagination import PagedList, leaf
 from bot.discord.responses import replying
 from bot.discord.roles import ADMIN, require, viewer_of
@@ -25,7 +23,7 @@ async def setup(tree: Tree) -> None:
 
 @app_commands.command(description="Audit log of decisions, newest first")
 @app_commands.describe(as_file="Send the whole audit log as a file")
-async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False) -> None:
+async def audit(interaction: Interaction, *, as_file: bool = False) -> None:
     """Show the audit log, which cannot be changed."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
@@ -37,7 +35,7 @@ async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False)
 
 
 @app_commands.command(description="Statistics: people, submissions per day, verdicts and the queue")
-async def stats(interaction: discord.Interaction[Any]) -> None:
+async def stats(interaction: Interaction) -> None:
     """Show the current counts."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
@@ -46,7 +44,7 @@ async def stats(interaction: discord.Interaction[Any]) -> None:
 
 
 @app_commands.command(description="Connected workers and their GPUs")
-async def runners(interaction: discord.Interaction[Any]) -> None:
+async def runners(interaction: Interaction) -> None:
     """Show one line for each runner."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
@@ -58,7 +56,7 @@ async def runners(interaction: discord.Interaction[Any]) -> None:
 @app_commands.command(description="Export all submissions and results of a board as CSV and JSON")
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
-async def export(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
+async def export(interaction: Interaction, leaderboard_name: str) -> None:
     """Send three files, visible only to this admin."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)

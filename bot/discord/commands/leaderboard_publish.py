@@ -3,15 +3,13 @@
 import asyncio
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
 
 import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import DOOR, DiscordContext, Tree, add_commands, context_of
+from bot.discord.context import DOOR, DiscordContext, Interaction, Tree, add_commands, context_of
 from bot.discord.notifications import season
-from bot.discord.options import GpuMenus, Question
 from bot.discord.publication_thread import PublicationThread
 from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import ADMIN, CREATOR, member, require, viewer_of
@@ -69,7 +67,7 @@ _OF_ACCESS = {
 )
 @app_commands.autocomplete(gpus=options.gpus)
 async def create(  # noqa: PLR0913  an argument for each option
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     leaderboard_name: app_commands.Range[str, 1, 64],
     task_zip: discord.Attachment,
@@ -102,7 +100,7 @@ async def create(  # noqa: PLR0913  an argument for each option
         await create_board(await upload_of(task_zip, request, answer), answer)
 
 
-def _access(interaction: discord.Interaction[Any], present: Access, change: _Change) -> Access:
+def _access(interaction: Interaction, present: Access, change: _Change) -> Access:
     """Return the requested access; what is not given stays."""
     house = present.house
     if change.members_only is not None:
@@ -126,7 +124,7 @@ def _access(interaction: discord.Interaction[Any], present: Access, change: _Cha
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
 async def update(  # noqa: PLR0913  an argument for each option
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     leaderboard_name: str,
     deadline: str | None = None,
@@ -200,7 +198,7 @@ async def create_board(upload: TaskUpload, answer: InteractionReply) -> None:
     async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         await hand_in(upload.for_gpus(chosen), answer)
 
-    menus = GpuMenus(gpus, go_on, label=AGREED)
+    menus = options.GpuMenus(gpus, go_on, label=AGREED)
     await answer.say(menus.asking("Choose the board's GPU types:"), menus)
 
 
@@ -222,7 +220,7 @@ async def update_board(upload: TaskUpload, board: Board, answer: InteractionRepl
     words = (
         "New submissions are judged by the new version. Existing scores stay with the old version."
     )
-    await answer.say(f"{words} Nothing is changed yet.", Question(go_on, AGREED))
+    await answer.say(f"{words} Nothing is changed yet.", options.Question(go_on, AGREED))
 
 
 def _changes(board: Board, before: TaskDefinition, upload: TaskUpload) -> Report:

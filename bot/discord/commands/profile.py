@@ -1,12 +1,11 @@
 """`/profile link|tokens|revoke|notices`: tokens for programs, and own notifications."""
 
-from typing import Any, Literal
+from typing import Literal
 
-import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import Tree, add_commands, context_of
+from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
 from bot.discord.notifications import kinds_in_words
 from bot.discord.responses import replying
@@ -30,7 +29,7 @@ async def setup(tree: Tree) -> None:
     label="Label for the token, such as laptop", scope="What the token may do (default: submit)"
 )
 async def link(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     label: app_commands.Range[str, 1, 60] = "token",
     scope: Literal["read", "submit", "admin"] = "submit",
 ) -> None:
@@ -46,7 +45,7 @@ async def link(
 
 
 @app_commands.command(description="Your tokens")
-async def tokens(interaction: discord.Interaction[Any]) -> None:
+async def tokens(interaction: Interaction) -> None:
     """Show what is stored about them; their secrets are not stored."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
@@ -66,9 +65,7 @@ async def tokens(interaction: discord.Interaction[Any]) -> None:
 @app_commands.describe(number="Token number, as shown by /profile tokens")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_tokens)
-async def revoke(
-    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, 2**53]
-) -> None:
+async def revoke(interaction: Interaction, number: app_commands.Range[int, 1, 2**53]) -> None:
     """From now on every request with the token is refused."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
@@ -84,7 +81,7 @@ async def revoke(
     record="A board has a new best time",
 )
 async def notices(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     deadline: bool | None = None,
     lost_rank: bool | None = None,

@@ -1,30 +1,45 @@
-"""`/submission show|source|cancel|rerun|withdraw|compare`: one submission by its number."""
+"""`/leaderboard submit`, "Submit this file" in the menu of a message, and `/submission ...`.
+
+`/submission show|source|cancel|rerun|withdraw|compare` are about one submission by its number.
+"""
 
 import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import discord
 from discord import app_commands
+from typing_extensions import override
 
 from bot.discord import buttons, options
-from bot.discord.context import Tree, add_commands, context_of
-from bot.discord.responses import replying
+from bot.discord.channels import display_here, require_room
+from bot.discord.context import DiscordContext, Interaction, Tree, add_commands, context_of
+from bot.discord.interaction_claims import answered_before, keeping, name_of
+from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import viewer_of
+from bot.discord.submission_steps import full_report, status_of
+from bot.domain import acceptance
+from bot.domain.errors import UserError
+from bot.domain.heading import parse_heading
 from bot.domain.ids import SubmissionId
-from bot.domain.prices import with_costs
+from bot.domain.submission import Submission, SubmissionRequest
 from bot.reports.comparison import comparison_report
-from bot.reports.submission import status_report
 from bot.services.comparison import compare as compare_submissions
-from bot.services.lookup import own_submission
+from bot.services.lookup import find_board, own_submission
 from bot.services.moderation import withdraw as take_off
-from bot.services.sources import profile_files
-from bot.services.status import submission_status
+from bot.services.submissions import submit
 from runners.contract.task import Mode
 
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
     add_commands(tree, "submission", show, show_source, stop, rerun, withdraw, compare)
+    modes = [_command(mode, description) for mode, description in _DESCRIPTIONS.items()]
+    add_commands(tree, "leaderboard submit", *modes)
+    tree.add_command(app_commands.ContextMenu(name="Submit this file", callback=submit_this_file))
 
 
 _Number = app_commands.Range[int, 1, 2**53]
@@ -35,15 +50,13 @@ _Number = app_commands.Range[int, 1, 2**53]
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def show(interaction: discord.Interaction[Any], number: _Number) -> None:
+async def show(interaction: Interaction, number: _Number) -> None:
     """Show the current report; a later call shows a newer one."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
         own = await own_submission(door.store, await viewer_of(interaction), SubmissionId(number))
-        found = with_costs(await submission_status(door.store, own.id), door.prices)
-        files = await profile_files(door.store, found.submission)
-        report = await asyncio.to_thread(status_report, found, files)
-        await answer.show(report, buttons.buttons_of(found))
+        found = await status_of(door, own.id)
+        await answer.show(await full_report(door, found), buttons.buttons_of(found))
 
 
 @app_commands.command(
@@ -52,7 +65,7 @@ async def show(interaction: discord.Interaction[Any], number: _Number) -> None:
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def show_source(interaction: discord.Interaction[Any], number: _Number) -> None:
+async def show_source(interaction: Interaction, number: _Number) -> None:
     """Send the file."""
     async with replying(interaction) as answer:
         await buttons.show_source(answer, SubmissionId(number))
@@ -62,7 +75,7 @@ async def show_source(interaction: discord.Interaction[Any], number: _Number) ->
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def stop(interaction: discord.Interaction[Any], number: _Number) -> None:
+async def stop(interaction: Interaction, number: _Number) -> None:
     """Queued jobs end at once, running ones within seconds."""
     async with replying(interaction) as answer:
         await buttons.stop(answer, SubmissionId(number))
@@ -72,9 +85,7 @@ async def stop(interaction: discord.Interaction[Any], number: _Number) -> None:
 @app_commands.describe(number="Submission number", mode="Mode (default: the original mode)")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def rerun(
-    interaction: discord.Interaction[Any], number: _Number, mode: Mode | None = None
-) -> None:
+async def rerun(interaction: Interaction, number: _Number, mode: Mode | None = None) -> None:
     """Create a new submission with its own number."""
     async with replying(interaction) as answer:
         await buttons.run_again(answer, SubmissionId(number), mode)
@@ -85,7 +96,7 @@ async def rerun(
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def withdraw(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     number: _Number,
     reason: app_commands.Range[str, 0, 300] = "",
 ) -> None:
@@ -99,7 +110,7 @@ async def withdraw(
 @app_commands.command(description="Compare two submissions: times and source")
 @app_commands.describe(first="First submission", second="Second submission, to the same board")
 @app_commands.autocomplete(first=options.own_submissions, second=options.own_submissions)
-async def compare(interaction: discord.Interaction[Any], first: _Number, second: _Number) -> None:
+async def compare(interaction: Interaction, first: _Number, second: _Number) -> None:
     """You must be allowed to read both sources."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
@@ -111,3 +122,149 @@ async def compare(interaction: discord.Interaction[Any], first: _Number, second:
             second=SubmissionId(second),
         )
         await answer.show(await asyncio.to_thread(comparison_report, found))
+
+
+_DESCRIPTIONS = {
+    Mode.TEST: "Check a kernel against the tests, without timing it",
+    Mode.BENCHMARK: "Check and time a kernel, without ranking it",
+    Mode.PROFILE: "Run a kernel once under the profiler",
+    Mode.RANKED: "Check, time and rank a kernel",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionUpload:
+    """A file to judge; without a board, its header names one."""
+
+    file_name: str
+    content: bytes
+    mode: Mode
+    board: str | None = None
+    gpus: tuple[str, ...] = ()
+
+
+def _command(mode: Mode, description: str) -> app_commands.Command[Any, ..., Any]:
+    @app_commands.command(name=mode.value, description=description)
+    @app_commands.describe(
+        script="Your kernel, one source file",
+        leaderboard_name="Board; not needed if the file's header names it",
+        gpus="GPU types, separated by commas; not needed if the board has only one",
+    )
+    @app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
+    async def submit(
+        interaction: Interaction,
+        script: discord.Attachment,
+        leaderboard_name: str | None = None,
+        gpus: str | None = None,
+    ) -> None:
+        async with keeping(interaction) as answer:
+            upload = SubmissionUpload(
+                file_name=script.filename,
+                content=await read(script),
+                mode=mode,
+                board=leaderboard_name,
+                gpus=options.gpu_names(gpus),
+            )
+            await take_in(answer, upload)
+
+    return submit
+
+
+_BLOCK = re.compile(r"```(?:[A-Za-z+#]*\n)?(?P<text>.*?)```", re.DOTALL)
+
+
+async def submit_this_file(interaction: Interaction, message: discord.Message) -> None:
+    """Submit as ranked; the file's header names the board."""
+    async with keeping(interaction) as answer:
+        if message.author.id != interaction.user.id:
+            raise UserError("not-yours", "this message is from another person; submit your own")
+        await take_in(answer, await _upload(message))
+
+
+async def _upload(message: discord.Message) -> SubmissionUpload:
+    if len(message.attachments) > 1:
+        raise UserError("one-file", "the message has several files; send a message with one file")
+    if message.attachments:
+        script = message.attachments[0]
+        content = await read(script)
+        return SubmissionUpload(script.filename, content, Mode.RANKED)
+    block = _BLOCK.search(message.content)
+    if block is None:
+        raise UserError("no-file", "the message has neither a file nor a code block")
+    return SubmissionUpload("message.py", block["text"].encode(), Mode.RANKED)
+
+
+async def read(script: discord.Attachment) -> bytes:
+    """Return the bytes of an attachment; UserError before a file too large is fetched."""
+    if script.size > acceptance.MAX_SOURCE_BYTES:
+        raise UserError(
+            "too-large",
+            f"the file has {script.size:,} bytes; at most "
+            f"{acceptance.MAX_SOURCE_BYTES:,} are taken",
+        )
+    try:
+        return await script.read()
+    except (discord.NotFound, discord.Forbidden) as error:
+        raise UserError(
+            "file-gone",
+            "Discord no longer provides your file, so nothing was submitted; run the "
+            "command again with the file",
+        ) from error
+
+
+async def take_in(answer: InteractionReply, upload: SubmissionUpload) -> None:
+    """Store the submission and confirm it, or first ask which GPU types to use."""
+    door = context_of(answer.interaction)
+    await require_room(door, answer.interaction)
+    gpus = upload.gpus or tuple(answered_before(answer.interaction).get("gpus", ()))
+    upload = replace(upload, gpus=gpus)
+    try:
+        stored = await _store(door, answer.interaction, upload)
+    except UserError as error:
+        if error.code != "choose-gpu":
+            raise
+        await _ask_for_gpus(door, answer, upload)
+        return
+    await answer.say(buttons.stored_words(answer.interaction, stored))
+
+
+async def _store(
+    door: DiscordContext, interaction: Interaction, upload: SubmissionUpload
+) -> Submission:
+    request = SubmissionRequest(
+        viewer=await viewer_of(interaction),
+        file_name=upload.file_name,
+        content=upload.content,
+        mode=upload.mode,
+        board=upload.board,
+        gpus=upload.gpus,
+        display=display_here(interaction),
+        key=name_of(interaction),
+    )
+    return await submit(door.store, door.clock, request)
+
+
+async def _ask_for_gpus(
+    door: DiscordContext, answer: InteractionReply, upload: SubmissionUpload
+) -> None:
+    heading = parse_heading(acceptance.source_text(upload.content))
+    name = acceptance.board_name(upload.board, heading)
+    board = await find_board(door.store, await viewer_of(answer.interaction), name)
+
+    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
+        await take_in(answer, replace(upload, gpus=chosen))
+
+    menus = SubmitMenus(board.gpus, go_on, answer.interaction)
+    await answer.say(menus.asking("Choose the GPU types to run on:"), menus)
+
+
+class SubmitMenus(options.GpuMenus):
+    """The GPU type menus of a submission; the click is stored with the original command."""
+
+    def __init__(self, gpus: Sequence[str], then: options.Then, command: Interaction) -> None:
+        super().__init__(gpus, then)
+        self.command = command
+
+    @override
+    def answering(self, interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
+        return keeping(interaction, self.command, gpus=self.picked)

@@ -4,7 +4,7 @@ import discord
 import pytest
 
 from bot.discord.buttons import stored_words
-from bot.discord.commands.leaderboard_submit import read
+from bot.discord.commands.submission import read
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.errors import UserError
 from tests.doubles.place import Place
