@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.errors import UserError
 from runners.contract.formula import FormulaError
-from runners.contract.heading import comment_lines
-from runners.contract.launch import MARKER, OVERRIDES, parse_sizes
+from runners.contract.launch import MARKER, OVERRIDES, comment_lines, parse_sizes
 from runners.contract.verdict import Verdict
 from runners.languages import specs
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from runners.contract.profile import ProfileOptions
+from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode
 
 KEPT = timedelta(hours=24)

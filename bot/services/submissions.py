@@ -14,7 +14,7 @@ from bot.domain.submission import NewDisplay, NewSubmission, Submission, Submiss
 from bot.ports import Clock, Store
 from bot.services.lookup import own_submission, task_of
 from bot.services.syntax import check_syntax
-from runners.contract.profile import ProfileOptions
+from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 from runners.languages import spec_of
 

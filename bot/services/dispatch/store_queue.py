@@ -14,8 +14,13 @@ from bot.domain.scoring import pool_of, score
 from bot.domain.tasks.task_file import own_rounds
 from bot.ports import NO_RUNNERS, Store
 from bot.services.dispatch.config import DispatchConfig
-from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
-from runners.contract.profile import ProfileOptions
+from runners.contract.evaluation import (
+    Evaluation,
+    EvaluationRequest,
+    ProfileOptions,
+    Progress,
+    RoundPolicy,
+)
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 

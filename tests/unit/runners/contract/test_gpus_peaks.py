@@ -1,6 +1,6 @@
 import pytest
 
-from runners.contract.peaks import floor_ns, floors
+from runners.contract.gpus import floor_ns, floors
 from runners.contract.task import TaskDefinition, Workload
 from tests.doubles.factories import make_task
 

@@ -1,6 +1,6 @@
 """The heading of a submission is its comments up to the first line of code."""
 
-from runners.contract.heading import comment_lines
+from runners.contract.launch import comment_lines
 
 
 def test_comments_are_given_with_their_lines_and_words() -> None:

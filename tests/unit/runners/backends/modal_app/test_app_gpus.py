@@ -1,7 +1,7 @@
 import pytest
 
 from runners.backends import modal_app
-from runners.backends.modal_app.protocol import OFFERED, container_timeout_s, modal_gpu
+from runners.backends.modal_app.app import OFFERED, container_timeout_s, modal_gpu
 from runners.contract.evaluation import CPU
 from runners.contract.runner import RunnerError
 

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from runners.backends.ray_cluster.bridge import Bridge, ClusterUnavailableError
 from runners.backends.ray_cluster.protocol import Command
-from runners.backends.ray_cluster.slot import RemoteHarness
+from runners.backends.ray_cluster.runner import RemoteHarness
 from runners.contract.runner import RunnerError, RunnerLostError
 
 

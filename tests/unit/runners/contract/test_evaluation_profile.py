@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from runners.contract.profile import ProfileOptions
+from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Workload
 from tests.doubles.factories import make_task
 
