@@ -23,8 +23,8 @@ from bot.services.standings import scaling, season
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
-    boards = show, show_personal, compare_gpus, list_boards, task, template
-    add_commands(tree, "leaderboard", *boards, show_help)
+    add_commands(tree, "leaderboard", show, show_personal, compare_gpus, list_boards)
+    add_commands(tree, "leaderboard", task, template, show_help)
 
 
 @app_commands.command(description="Show the standings of a board, with a plot of its best times")
