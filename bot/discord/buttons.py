@@ -1,4 +1,7 @@
-"""The buttons below a submission; they contain its number, so they work after a restart."""
+"""The buttons below a submission and below the announcement of a board, and what each does.
+
+They contain its number, so they work after a restart.
+"""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -8,16 +11,22 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
-from bot.discord import submitting
-from bot.discord.context import context_of
+from bot.discord.channels import display_here, takes_threads
+from bot.discord.context import Interaction, context_of
+from bot.discord.escaping import plain
 from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import viewer_of
 from bot.domain.board import Board, Viewer
+from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.status import SubmissionStatus
+from bot.domain.submission import Submission
+from bot.reports.blocks import Attachment, Report
 from bot.reports.tasks import template_report
+from bot.services import status, submissions
 from bot.services.lookup import task_of, visible_board
 from bot.services.submissions import rejudge_from
+from runners.contract.task import Mode
 
 
 class SubmissionAction(StrEnum):
@@ -67,7 +76,7 @@ class SubmissionButton(
     @classmethod
     async def from_custom_id(
         cls,
-        interaction: discord.Interaction[Any],
+        interaction: Interaction,
         item: discord.ui.Item[Any],
         match: re.Match[str],
     ) -> Self:
@@ -75,16 +84,63 @@ class SubmissionButton(
         return cls(SubmissionAction(match["deed"]), SubmissionId(int(match["submission"])))
 
     @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+    async def callback(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
             await _DEEDS[self.deed](answer, self.submission)
 
 
+async def stop(answer: InteractionReply, submission: SubmissionId) -> None:
+    """Queued jobs end at once, running ones within seconds."""
+    viewer = await viewer_of(answer.interaction)
+    stopped = await submissions.cancel(context_of(answer.interaction).store, viewer, submission)
+    if not stopped:
+        raise UserError("finished", f"submission {submission} has already ended")
+    await answer.say(f"Stopping submission #{submission}.")
+
+
+async def run_again(
+    answer: InteractionReply, submission: SubmissionId, mode: Mode | None = None
+) -> None:
+    """Submit the same source again, by default in its own mode."""
+    door, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
+    request = submissions.RerunRequest(viewer, submission, mode, display_here(answer.interaction))
+    again = await submissions.rerun(door.store, door.clock, request)
+    words = f"Submission #{submission} runs again as #{again.id}."
+    await answer.say(f"{words} {stored_words(answer.interaction, again)}")
+
+
+async def rank_again(answer: InteractionReply, submission: SubmissionId) -> None:
+    """Submit the same source as ranked."""
+    await run_again(answer, submission, Mode.RANKED)
+
+
+async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:
+    """Send the file to people who may read it."""
+    door, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
+    found = await status.source(door.store, door.clock, viewer, submission)
+    file = Attachment(found.file_name, found.text.encode())
+    await answer.show(Report(f"Source of submission #{submission}", (file,)))
+
+
+def stored_words(interaction: Interaction, submission: Submission) -> str:
+    """Return the first reply; the rest comes in the submission's own messages."""
+    gpus = ", ".join(submission.gpus)
+    stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
+    if interaction.guild_id is None:
+        return f"{stored} This conversation shows its progress."
+    if takes_threads(interaction.app_permissions):
+        return f"{stored} A private thread shows its progress."
+    return (
+        f"{stored} I cannot open a private thread here, so your direct messages show its "
+        f"progress. `/submission show id:{submission.id}` shows the report, too."
+    )
+
+
 _DEEDS: dict[SubmissionAction, Callable[[InteractionReply, SubmissionId], Awaitable[None]]] = {
-    SubmissionAction.CANCEL: submitting.stop,
-    SubmissionAction.AGAIN: submitting.run_again,
-    SubmissionAction.RANKED: submitting.rank_again,
-    SubmissionAction.SOURCE: submitting.show_source,
+    SubmissionAction.CANCEL: stop,
+    SubmissionAction.AGAIN: run_again,
+    SubmissionAction.RANKED: rank_again,
+    SubmissionAction.SOURCE: show_source,
 }
 
 
@@ -119,7 +175,7 @@ class BoardButton(
     @classmethod
     async def from_custom_id(
         cls,
-        interaction: discord.Interaction[Any],
+        interaction: Interaction,
         item: discord.ui.Item[Any],
         match: re.Match[str],
     ) -> Self:
@@ -127,7 +183,7 @@ class BoardButton(
         return cls(BoardAction(match["deed"]), BoardId(int(match["board"])), int(match["version"]))
 
     @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+    async def callback(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
             door = context_of(interaction)
             viewer = await viewer_of(interaction)

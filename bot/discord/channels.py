@@ -1,12 +1,12 @@
 """Finds channels and threads, sets up a server, and says where submissions are accepted."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import discord
 import structlog
 from pydantic import BaseModel, ConfigDict
 
-from bot.discord.context import DOOR, DiscordContext
+from bot.discord.context import DOOR, DiscordContext, Interaction
 from bot.discord.roles import make_missing
 from bot.domain.errors import UserError
 from bot.domain.submission import NewDisplay
@@ -41,7 +41,7 @@ class SubmissionDisplay(BaseModel):
         return self.direct or self.thread or self.channel
 
 
-def display_here(interaction: discord.Interaction[Any]) -> NewDisplay:
+def display_here(interaction: Interaction) -> NewDisplay:
     """Return a display in an interaction's channel, or in that channel's parent."""
     channel = interaction.channel
     place = SubmissionDisplay(
@@ -166,7 +166,7 @@ async def _make_channel(guild: discord.Guild) -> None:
         _log.warning("no channel for submissions", action="channel_missing", guild=guild.id)
 
 
-async def require_room(door: DiscordContext, interaction: discord.Interaction[Any]) -> None:
+async def require_room(door: DiscordContext, interaction: Interaction) -> None:
     """Raise UserError where no submissions are accepted; direct messages always are."""
     if interaction.guild_id is None:
         return

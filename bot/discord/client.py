@@ -5,7 +5,7 @@ import hashlib
 import json
 import logging
 import math
-from collections.abc import AsyncIterator, Hashable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Hashable, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -25,12 +25,12 @@ from bot.discord import commands
 from bot.discord.buttons import BoardButton, SubmissionButton
 from bot.discord.channels import prepare
 from bot.discord.context import DiscordContext, DiscordSettings
-from bot.discord.errors import SupersededError, answer_for_nobody, gives_way, words_for
-from bot.discord.notifications import delivering
+from bot.discord.notifications import Notices
 from bot.discord.pagination import ListPageButton, PageButton, StandingsGpuSelect
-from bot.discord.publication_thread.poster import publishing
-from bot.discord.rights_refresh import rechecking
-from bot.discord.submission_thread.poster import showing
+from bot.discord.publication_thread import publishing
+from bot.discord.responses import SupersededError, answer_for_nobody, gives_way, words_for
+from bot.discord.roles import rechecking
+from bot.discord.submission_thread import showing
 from bot.discord.unfinished import taking_up
 from bot.domain.errors import SetupError
 from runners import plugins
@@ -205,10 +205,12 @@ async def _session(client: PodiumClient, door: DiscordContext, stop: asyncio.Eve
     try:
         async with (
             showing(client, door),
-            delivering(client, door),
             publishing(client, door),
-            rechecking(client, door),
-            taking_up(client, door),
+            _beside(
+                notices=Notices(client, door).run(),
+                rechecking=rechecking(client, door),
+                unfinished=taking_up(client, door),
+            ),
         ):
             await asyncio.wait({line, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -216,6 +218,20 @@ async def _session(client: PodiumClient, door: DiscordContext, stop: asyncio.Eve
         stopping.cancel()
         await client.close()
         await line
+
+
+@asynccontextmanager
+async def _beside(**work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run work while the block runs, and cancel it at its end."""
+    tasks = [asyncio.create_task(each, name=name) for name, each in work.items()]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
 
 
 def _latency_s(client: PodiumClient) -> float | None:

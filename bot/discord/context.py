@@ -1,11 +1,12 @@
-"""What every command receives: the store, the clock, and this front end's settings."""
+"""What every command receives: the store, the clock, this front end's settings, and its group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import discord
+from discord import app_commands
 
 from bot.domain.accounts import Person
 from bot.domain.status import Prices
@@ -14,6 +15,9 @@ from bot.ports.outside import ServiceConnection
 from runners.contract.runner import Runner
 
 DOOR = "discord"
+
+Interaction: TypeAlias = discord.Interaction[Any]
+"""A command, a click or a form that Discord sends."""
 
 
 def _own_line() -> ServiceConnection:
@@ -58,9 +62,51 @@ class DiscordContext:
         return await self.store.people.ensure(f"{DOOR}:{user.id}", user.global_name or user.name)
 
 
-def context_of(interaction: discord.Interaction[Any]) -> DiscordContext:
+def context_of(interaction: Interaction) -> DiscordContext:
     """Return the context of the client that received an interaction."""
     door = getattr(interaction.client, "door", None)
     if not isinstance(door, DiscordContext):
         raise TypeError("the client was made without its door")
     return door
+
+
+Tree: TypeAlias = app_commands.CommandTree[Any]
+"""The commands of a client."""
+
+_DESCRIPTIONS = {
+    "leaderboard": "Submit to boards, view and create them",
+    "leaderboard submit": "Submit a kernel to a board",
+    "submission": "Your submissions",
+    "admin": "Moderation: people, submissions and limits",
+    "profile": "Your account",
+}
+
+
+_OF_SERVERS = frozenset({"admin"})
+"""Groups that depend on roles in a guild, so that they are useless in direct messages."""
+_ON_SERVERS = app_commands.AppCommandContext(guild=True)
+
+
+def add_commands(tree: Tree, name: str, *commands: app_commands.Command[Any, ..., Any]) -> None:
+    """Add commands to the group of this name; a space separates a subgroup."""
+    parent = _group(tree, name)
+    for command in commands:
+        parent.add_command(command)
+
+
+def _group(tree: Tree, name: str) -> app_commands.Group:
+    """Return the group of this name, created on first use."""
+    parent_name, _, own_name = name.rpartition(" ")
+    parent = _group(tree, parent_name) if parent_name else None
+    found = (parent or tree).get_command(own_name)
+    if isinstance(found, app_commands.Group):
+        return found
+    made = app_commands.Group(
+        name=own_name,
+        description=_DESCRIPTIONS[name],
+        parent=parent,
+        allowed_contexts=_ON_SERVERS if name in _OF_SERVERS else None,
+    )
+    if parent is None:
+        tree.add_command(made)
+    return made

@@ -1,4 +1,7 @@
-"""Converts reports to messages within Discord's limits, with plots as pictures."""
+"""Draws reports and the state of a submission as messages within Discord's limits.
+
+Reports have plots as pictures; a submission has a live message, a thread's name and a public line.
+"""
 
 import asyncio
 import re
@@ -9,9 +12,15 @@ from typing import assert_never
 import structlog
 
 from bot.discord.escaping import MOST, fenced, line, plain, unfenced
+from bot.domain.leaderboard import Placement
+from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
 from bot.reports.charts import as_table, in_words
-from bot.reports.escaping import clean, table_lines
+from bot.reports.escaping import clean, one_line, table_lines
+from bot.reports.standings import placement_line
+from bot.reports.submission import job_line, warning_of
+
+_log = structlog.get_logger(__name__)
 
 FILES = 10
 """The most files in a message."""
@@ -24,6 +33,11 @@ _BEGINS = 400
 _TABLE = 1600
 """The most characters of a table in a message: a page of standings, and room for the title."""
 _MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}
+_JOB_MARKS = {Tone.GOOD: "🟢 ", Tone.BAD: "🔴 "}
+_THREAD_NAME = 100
+"""Characters in a thread's name."""
+_FILE_NAME = 50
+"""How many of these characters the file's name may take; also its limit in a public line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +131,6 @@ def _texts(parts: Sequence[str]) -> Iterator[str]:
     yield text
 
 
-_log = structlog.get_logger(__name__)
-
-
 async def illustrated(report: Report) -> Report:
     """Return the report with a picture for each chart; a chart that cannot be drawn stays."""
     blocks = [await _illustrated(block) for block in report.blocks]
@@ -146,3 +157,47 @@ def _png(chart: Chart) -> bytes:
 def _file_name(title: str) -> str:
     words = re.findall("[a-z0-9]+", title.lower())
     return f"{'-'.join(words)[:60] or 'chart'}.png"
+
+
+def headline(now: SubmissionStatus) -> str:
+    """Return the first line of the live message, which never changes."""
+    submission = now.submission
+    name = line(submission.file_name, 60)
+    return (
+        f"**Submission #{submission.id}**: {name}, {submission.mode} on **{line(now.board.name)}**"
+    )
+
+
+def live_text(now: SubmissionStatus) -> str:
+    """Return the submission, one line per GPU type, and any warning."""
+    warning = warning_of(now)
+    said = [f"-# Warning: {line(warning, 400)}"] if warning else []
+    return _fitted([headline(now), *map(_job, now.jobs), *said])
+
+
+def _job(job: JobStatus) -> str:
+    text = job_line(job)
+    return f"> {_JOB_MARKS.get(text.tone, '')}{line(text.text, 150)}"
+
+
+def thread_name(now: SubmissionStatus) -> str:
+    """Return a name such as `#12 kernel.py on matmul`; thread names have no markup."""
+    name = one_line(now.submission.file_name)[:_FILE_NAME]
+    return f"#{now.submission.id} {name} on {one_line(now.board.name)}"[:_THREAD_NAME]
+
+
+def line_text(now: SubmissionStatus, user: int, won: Sequence[Placement]) -> str:
+    """Return whose submission it is, and its place on each GPU type."""
+    name, board = line(now.submission.file_name, _FILE_NAME), line(now.board.name)
+    head = f"<@{user}>'s submission #{now.submission.id} {name} on {board}"
+    return _fitted([head, *(placement_line(each).text for each in won)])
+
+
+def _fitted(lines: Sequence[str]) -> str:
+    """Join the lines into one message; count the last ones if they do not fit."""
+    text = "\n".join(lines)
+    shown = len(lines)
+    while len(text) > MOST:
+        shown -= 1
+        text = "\n".join([*lines[:shown], f"-# and {len(lines) - shown} more"])
+    return text

@@ -19,12 +19,9 @@ import aiohttp
 import discord
 import structlog
 from structlog.contextvars import bound_contextvars
-from typing_extensions import override
 
-from bot.discord.context import DOOR, DiscordContext, context_of
-from bot.discord.draw import MessageDraft
-from bot.discord.errors import SupersededError, cause, gives_way, is_passing, words_for
-from bot.discord.responses import InteractionReply, as_files
+from bot.discord import responses
+from bot.discord.context import DOOR, DiscordContext, Interaction, context_of
 from bot.domain.errors import StoreError
 from bot.domain.records import InteractionRequest
 
@@ -61,12 +58,12 @@ class Taken:
 TAKEN: ContextVar[Taken | None] = ContextVar("taken", default=None)
 
 
-def name_of(interaction: discord.Interaction[Any]) -> str:
+def name_of(interaction: Interaction) -> str:
     """Return the interaction's id in the store, also the idempotency key of what it creates."""
     return f"{DOOR}:{interaction.id}"
 
 
-def request_of(interaction: discord.Interaction[Any], answers: Mapping[str, Any]) -> str:
+def request_of(interaction: Interaction, answers: Mapping[str, Any]) -> str:
     """Return the request without its token, so that it can be dispatched again.
 
     Person and channel are looked up again then, since rights may have changed.
@@ -83,7 +80,7 @@ def request_of(interaction: discord.Interaction[Any], answers: Mapping[str, Any]
     })  # fmt: skip
 
 
-def answered_before(interaction: discord.Interaction[Any]) -> Mapping[str, Any]:
+def answered_before(interaction: Interaction) -> Mapping[str, Any]:
     """Return the person's answers to questions in the interrupted run, when it is resumed."""
     taken = TAKEN.get()
     return taken.answers if taken is not None and taken.id == name_of(interaction) else {}
@@ -91,10 +88,10 @@ def answered_before(interaction: discord.Interaction[Any]) -> Mapping[str, Any]:
 
 @asynccontextmanager
 async def keeping(
-    interaction: discord.Interaction[Any],
-    command: discord.Interaction[Any] | None = None,
+    interaction: Interaction,
+    command: Interaction | None = None,
     **answers: Sequence[str],
-) -> AsyncIterator[InteractionReply]:
+) -> AsyncIterator[responses.InteractionReply]:
     """Claim, acknowledge and hold a lease while the block runs; errors are shown there.
 
     A click that answers a question gives the command that asked and its answers: if this process
@@ -102,7 +99,7 @@ async def keeping(
     """
     with bound_contextvars(request=f"discord-{interaction.id}"):
         claim = InteractionClaim.of(interaction, request_of(command or interaction, answers))
-        answer = LastingAnswer(interaction)
+        answer = responses.LastingAnswer(interaction)
         await claim.begin(answer)
         done = False
         try:
@@ -131,7 +128,7 @@ class InteractionClaim:
     """Whether it is already claimed, as a resumed one."""
 
     @classmethod
-    def of(cls, interaction: discord.Interaction[Any], request: str) -> "InteractionClaim":
+    def of(cls, interaction: Interaction, request: str) -> "InteractionClaim":
         """Return the claim of a resumed interaction, or a new one."""
         name, taken = name_of(interaction), TAKEN.get()
         asked = InteractionRequest(name, DOOR, request, interaction.token, interaction.created_at)
@@ -139,7 +136,7 @@ class InteractionClaim:
             return cls(context_of(interaction), asked, taken.owner, is_taken=True)
         return cls(context_of(interaction), asked, secrets.token_hex(8))
 
-    async def begin(self, answer: InteractionReply) -> None:
+    async def begin(self, answer: responses.InteractionReply) -> None:
         """Claim and acknowledge; SupersededError when another process did, or it is too late."""
         try:
             if not self.is_taken:
@@ -149,16 +146,16 @@ class InteractionClaim:
             mine = await self._keep()
         except StoreError as error:
             _log.warning("the store is away", action="interaction_waits", error=str(error))
-            raise SupersededError from error
+            raise responses.SupersededError from error
         if not mine:
-            raise SupersededError
+            raise responses.SupersededError
 
-    async def _begin_anew(self, answer: InteractionReply) -> None:
+    async def _begin_anew(self, answer: responses.InteractionReply) -> None:
         claiming = asyncio.create_task(self._take(), name="claim")
         try:
             in_time, _ = await asyncio.wait({claiming}, timeout=DATABASE_S)
             if not in_time and await _acknowledge(answer.interaction):
-                await _say(LastingAnswer(answer.interaction), AWAY)
+                await _say(responses.LastingAnswer(answer.interaction), AWAY)
             mine = await claiming
         finally:
             claiming.cancel()
@@ -166,7 +163,7 @@ class InteractionClaim:
             await asyncio.sleep(CLAIMED.total_seconds())
             mine = await self._take()
         if not mine:
-            raise SupersededError
+            raise responses.SupersededError
         if in_time:
             await _acknowledge(answer.interaction)
 
@@ -197,51 +194,13 @@ class InteractionClaim:
             _log.warning("the store is away", action="interaction_waits", error=str(error))
 
 
-class LastingAnswer(InteractionReply):
-    """A reply whose first message fills the acknowledgement, even when sent repeatedly.
-
-    When the interaction can no longer be answered, the person gets a direct message.
-    """
-
-    is_filled = False
-
-    @override
-    async def _send(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
-        if self.interaction.token:  # none if it had expired before the work was done
-            try:
-                if self.is_filled:
-                    await super()._send(sheet, view)
-                else:
-                    await self.interaction.edit_original_response(
-                        content=sheet.content, view=view, attachments=as_files(sheet.files)
-                    )
-            except discord.HTTPException as error:
-                if error.status not in {401, 404}:
-                    raise
-            else:
-                self.is_filled = True
-                return
-        await self._write(sheet, view)
-
-    async def _write(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
-        user = self.interaction.user
-        try:
-            files = as_files(sheet.files)
-            if view is None:
-                await user.send(sheet.content, files=files)
-            else:
-                await user.send(sheet.content, files=files, view=view)
-        except discord.Forbidden:
-            _log.warning("nobody could be told", action="untold")
-
-
-async def _acknowledge(interaction: discord.Interaction[Any]) -> bool:
+async def _acknowledge(interaction: Interaction) -> bool:
     """Return whether Discord confirms this process; the claim's holder continues anyway."""
     try:
         async with asyncio.timeout(ACKNOWLEDGED_S):
             await _defer(interaction)
     except discord.HTTPException as error:
-        if not gives_way(error):
+        if not responses.gives_way(error):
             _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
         return False
     except (aiohttp.ClientError, OSError, RuntimeError) as error:  # the last: shutting down
@@ -250,7 +209,7 @@ async def _acknowledge(interaction: discord.Interaction[Any]) -> bool:
     return True
 
 
-async def _defer(interaction: discord.Interaction[Any]) -> None:
+async def _defer(interaction: Interaction) -> None:
     """Acknowledge; retry after a connection error, which discord.py does not."""
     while True:
         try:
@@ -261,26 +220,26 @@ async def _defer(interaction: discord.Interaction[Any]) -> None:
             return
 
 
-async def _told(answer: InteractionReply, error: Exception) -> bool:
+async def _told(answer: responses.InteractionReply, error: Exception) -> bool:
     """Show the error; False when the work is done later."""
-    leaf = cause(error)
-    later = isinstance(leaf, StoreError) or is_passing(leaf)
+    leaf = responses.cause(error)
+    later = isinstance(leaf, StoreError) or responses.is_passing(leaf)
     if later:
         what = "The database" if isinstance(leaf, StoreError) else "Discord"
         _log.warning("done later", action="interaction_waits", error=repr(leaf))
         words: str | None = LATER.format(what=what)
     else:
-        words = words_for(error)
+        words = responses.words_for(error)
     if words is None:
         return True
     return await _say(answer, words) and not later
 
 
-async def _say(answer: InteractionReply, words: str) -> bool:
+async def _say(answer: responses.InteractionReply, words: str) -> bool:
     """Return False when the message should be sent again later."""
     try:
         await answer.say(words[:2000])
     except (discord.DiscordException, aiohttp.ClientError, OSError) as silence:
         _log.warning("nobody could be told", action="untold", words=words, error=repr(silence))
-        return not is_passing(silence)
+        return not responses.is_passing(silence)
     return True

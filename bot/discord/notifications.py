@@ -7,8 +7,7 @@ lost.
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -153,18 +152,6 @@ def _is_for_good(error: Exception) -> bool:
 def kinds_in_words(kinds: Iterable[NewsKind]) -> str:
     """Return in words which kinds somebody is told of."""
     return ", ".join(_WORDS[kind] for kind in sorted(kinds)) or "nothing"
-
-
-@asynccontextmanager
-async def delivering(client: discord.Client, door: DiscordContext) -> AsyncIterator[None]:
-    """Deliver until the block ends."""
-    task = asyncio.create_task(Notices(client, door).run(), name="notices")
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 _INTRODUCTION = 1100

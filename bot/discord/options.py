@@ -1,14 +1,17 @@
-"""Command groups, and options with autocompletion."""
+"""What people choose from: options with autocompletion, menus of GPU types, and a confirmation."""
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TypeAlias
 
 import discord
 from discord import app_commands
+from typing_extensions import override
 
-from bot.discord.context import context_of
+from bot.discord.context import Interaction, context_of
+from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import ADMIN, has_role, viewer_of
-from bot.domain.errors import StoreError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.reports.escaping import one_line
 from bot.services.lookup import visible_boards
@@ -22,9 +25,7 @@ _DIGITS = 15
 """The most digits of a typed number, so that ten times it is still exact in Discord."""
 
 
-async def boards(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[str]]:
+async def boards(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return boards whose name contains the typed text: open ones first, then by name."""
     door = context_of(interaction)
     try:
@@ -37,9 +38,7 @@ async def boards(
     return choices([board.name for board in wanted])
 
 
-async def gpus(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[str]]:
+async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return GPU types of the chosen board, or of all; typed ones stay in front."""
     door = context_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
@@ -54,9 +53,7 @@ async def gpus(
     return choices([", ".join([*chosen, gpu]) for gpu in fitting])
 
 
-async def own_submissions(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[int]]:
+async def own_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return the person's newest submissions whose number begins as typed."""
     door = context_of(interaction)
     try:
@@ -71,9 +68,7 @@ async def own_submissions(
     ]
 
 
-async def any_submissions(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[int]]:
+async def any_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return for an admin the submissions whose number begins as typed, with their owners."""
     if not current.isdecimal() or len(current) > _DIGITS or not has_role(interaction, ADMIN):
         return []
@@ -94,9 +89,7 @@ async def any_submissions(
     return found
 
 
-async def own_tokens(
-    interaction: discord.Interaction[Any], current: str
-) -> list[app_commands.Choice[int]]:
+async def own_tokens(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return the person's tokens whose number begins as typed."""
     door = context_of(interaction)
     try:
@@ -133,36 +126,92 @@ def span(gpus: Sequence[str]) -> str:
     return f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)
 
 
-Tree: TypeAlias = app_commands.CommandTree[Any]
-"""The commands of a client."""
+MENU_S = 840.0
+"""Seconds after which a menu expires, 14 minutes: Discord would refuse a later answer anyway."""
 
-_DESCRIPTIONS = {
-    "leaderboard": "Submit to boards, view and create them",
-    "leaderboard submit": "Submit a kernel to a board",
-    "submission": "Your submissions",
-    "admin": "Moderation: people, submissions and limits",
-    "profile": "Your account",
-}
+Then: TypeAlias = Callable[[InteractionReply, tuple[str, ...]], Awaitable[None]]
 
 
-_OF_SERVERS = frozenset({"admin"})
-"""Groups that depend on roles in a guild, so that they are useless in direct messages."""
-_ON_SERVERS = app_commands.AppCommandContext(guild=True)
+class Question(discord.ui.View):
+    """A button that continues once, with the current choice."""
+
+    def __init__(self, then: Then, label: str) -> None:
+        super().__init__(timeout=MENU_S)
+        self.then = then
+        self.add_item(Go(label))
+
+    def chosen(self) -> tuple[str, ...]:
+        """Return the current choice; UserError when it is incomplete."""
+        return ()
+
+    def answering(self, interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
+        """Acknowledge the click on the button."""
+        return replying(interaction)
+
+    async def go_on(self, interaction: Interaction) -> None:
+        """Continue once with the current choice."""
+        async with self.answering(interaction) as answer:
+            chosen = self.chosen()
+            if self.is_finished():
+                raise UserError("answered", "this was already answered; run the command again")
+            self.stop()
+            await self.then(answer, chosen)
 
 
-def group(tree: Tree, name: str) -> app_commands.Group:
-    """Return the group of this name, created on first use; a space separates a subgroup."""
-    parent_name, _, own_name = name.rpartition(" ")
-    parent = group(tree, parent_name) if parent_name else None
-    found = (parent or tree).get_command(own_name)
-    if isinstance(found, app_commands.Group):
-        return found
-    made = app_commands.Group(
-        name=own_name,
-        description=_DESCRIPTIONS[name],
-        parent=parent,
-        allowed_contexts=_ON_SERVERS if name in _OF_SERVERS else None,
-    )
-    if parent is None:
-        tree.add_command(made)
-    return made
+class GpuMenus(Question):
+    """Menus for the GPU types, 25 in each, and a button to continue."""
+
+    def __init__(self, gpus: Sequence[str], then: Then, *, label: str = "Submit") -> None:
+        super().__init__(then, label)
+        self.menus = [GpuSelect(part) for part in in_menus(gpus)]
+        for menu in self.menus:
+            self.add_item(menu)
+        self.left_out = tuple(gpus[sum(len(menu.options) for menu in self.menus) :])
+        """GPU types that do not fit into the menus; they can be given as an option."""
+
+    @override
+    def chosen(self) -> tuple[str, ...]:
+        if not self.picked:
+            raise UserError("choose-gpu", "choose at least one GPU type, then press the button")
+        return self.picked
+
+    @property
+    def picked(self) -> tuple[str, ...]:
+        """Return the current choice, which may be empty."""
+        return tuple(gpu for menu in self.menus for gpu in menu.values)
+
+    def asking(self, words: str) -> str:
+        """Return the question, and how to choose GPU types that do not fit into the menus."""
+        if not self.left_out:
+            return words
+        return f"{words} ({len(self.left_out)} more; name them with the option `gpus`)"
+
+
+class GpuSelect(discord.ui.Select["GpuMenus"]):
+    """A menu of up to 25 GPU types with multiple choice."""
+
+    def __init__(self, gpus: Sequence[str]) -> None:
+        super().__init__(
+            placeholder=span(gpus),
+            min_values=0,
+            max_values=len(gpus),
+            options=[discord.SelectOption(label=gpu, value=gpu) for gpu in gpus],
+        )
+
+    @override
+    async def callback(self, interaction: Interaction) -> None:
+        """Keep the choice until the button is pressed."""
+        await interaction.response.defer()
+
+
+class Go(discord.ui.Button["Question"]):
+    """The button that continues with the choice."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(label=label, style=discord.ButtonStyle.primary, row=4)
+
+    @override
+    async def callback(self, interaction: Interaction) -> None:
+        """Pass the click to the question."""
+        if self.view is not None:
+            await self.view.go_on(interaction)

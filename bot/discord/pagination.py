@@ -13,12 +13,11 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
-from bot.discord import roles
-from bot.discord.context import DOOR, context_of
+from bot.discord.context import DOOR, Interaction, context_of
 from bot.discord.escaping import MOST, line, moment
 from bot.discord.options import in_menus, span
 from bot.discord.responses import InteractionReply, renewing
-from bot.discord.roles import ADMIN, require, viewer_of
+from bot.discord.roles import ADMIN, mention, person, require, viewer_of
 from bot.domain.board import Board
 from bot.domain.ids import BoardId
 from bot.domain.leaderboard import Season
@@ -72,7 +71,7 @@ class ListPageButton(
     @classmethod
     async def from_custom_id(
         cls,
-        interaction: discord.Interaction[Any],
+        interaction: Interaction,
         item: discord.ui.Item[Any],
         match: re.Match[str],
     ) -> Self:
@@ -80,14 +79,14 @@ class ListPageButton(
         return cls(PagedList(match["book"]), match["turn"], int(match["number"]))
 
     @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+    async def callback(self, interaction: Interaction) -> None:
         async with renewing(interaction) as answer:
             text, view = await leaf(interaction, self.book, self.number)
             await answer.interaction.edit_original_response(content=text, view=view)
 
 
 async def leaf(
-    interaction: discord.Interaction[Any], book: PagedList, number: int = 0
+    interaction: Interaction, book: PagedList, number: int = 0
 ) -> tuple[str, discord.ui.View | None]:
     """Return one page as of now, with buttons if there are several."""
     found = await _PAGES[book](interaction, number)
@@ -100,10 +99,10 @@ async def leaf(
     return found.text, view
 
 
-async def _boards(interaction: discord.Interaction[Any], number: int) -> ListPage:
+async def _boards(interaction: Interaction, number: int) -> ListPage:
     door = context_of(interaction)
     now = door.clock.now()
-    found = await visible_boards(door.store, await roles.viewer_of(interaction))
+    found = await visible_boards(door.store, await viewer_of(interaction))
     if not found:
         return ListPage(
             "There are no boards yet. Create one with `/leaderboard create`.", 0, more=False
@@ -130,7 +129,7 @@ def board_line(board: Board, people: int, width: int, *, is_open: bool) -> str:
     return f"{mark} **{line(board.name, width)}** on {gpus}, {season}, {crowd}"
 
 
-async def _audit(interaction: discord.Interaction[Any], number: int) -> ListPage:
+async def _audit(interaction: Interaction, number: int) -> ListPage:
     require(interaction, ADMIN)
     page = await audit_page(context_of(interaction).store, number, _DECISIONS)
     if not page.decisions:
@@ -148,7 +147,7 @@ def decision_line(decision: NamedAuditEntry, width: int) -> str:
     account = _ACCOUNT.match(row.subject)
     subject = line(row.subject, width)
     if account is not None:
-        subject = roles.mention(roles.person(int(account["user"])))
+        subject = mention(person(int(account["user"])))
     who = line(decision.actor_name or "Podium", min(width, 32))
     why = f": {line(row.reason, width)}" if row.reason else ""
     return f"<t:{int(row.at.timestamp())}:f> **{who}** {line(row.action)} {subject}{why}"
@@ -160,7 +159,7 @@ def _fitting(lines: Callable[[int], Iterator[str]]) -> str:
     return next((page for page in pages if len(page) <= MOST), pages[-1][:MOST])
 
 
-_PAGES: dict[PagedList, Callable[[discord.Interaction[Any], int], Awaitable[ListPage]]] = {
+_PAGES: dict[PagedList, Callable[[Interaction, int], Awaitable[ListPage]]] = {
     PagedList.BOARDS: _boards,
     PagedList.AUDIT: _audit,
 }
@@ -200,7 +199,7 @@ class PageButton(
     @classmethod
     async def from_custom_id(
         cls,
-        interaction: discord.Interaction[Any],
+        interaction: Interaction,
         item: discord.ui.Item[Any],
         match: re.Match[str],
     ) -> Self:
@@ -209,7 +208,7 @@ class PageButton(
         return cls(PageDirection(match["turn"]), board, match["gpu"], int(match["page"]))
 
     @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+    async def callback(self, interaction: Interaction) -> None:
         async with renewing(interaction) as answer:
             found = await _season(answer, self.board, self.gpu)
             pages = standings_pages(found.leaderboard)
@@ -241,7 +240,7 @@ class StandingsGpuSelect(
     @classmethod
     async def from_custom_id(
         cls,
-        interaction: discord.Interaction[Any],
+        interaction: Interaction,
         item: discord.ui.Item[Any],
         match: re.Match[str],
     ) -> Self:
@@ -251,7 +250,7 @@ class StandingsGpuSelect(
         return cls(board, int(match["number"]), [option.value for option in options])
 
     @override
-    async def callback(self, interaction: discord.Interaction[Any]) -> None:
+    async def callback(self, interaction: Interaction) -> None:
         async with renewing(interaction) as answer:
             found = [await _season(answer, self.board, gpu) for gpu in self.item.values]
             report, view = first_page(found[0]) if len(found) == 1 else beside(found)

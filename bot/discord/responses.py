@@ -1,29 +1,51 @@
-"""Answers an interaction: acknowledges it within three seconds, then sends the result."""
+"""Answers an interaction: acknowledges it within three seconds, then sends the result or the error.
 
+Its `words_for` is the only error handler.
+"""
+
+import asyncio
+import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
 
+import aiohttp
 import discord
 import structlog
+from discord import app_commands
 from structlog.contextvars import bound_contextvars
+from typing_extensions import override
 
+from bot.discord.context import Interaction
 from bot.discord.draw import MessageDraft, illustrated, sheets
-from bot.discord.errors import SupersededError, gives_way, words_for
+from bot.discord.escaping import plain, timed
+from bot.domain.errors import StoreError, UserError
 from bot.reports.blocks import Attachment, Report
+from runners.contract.runner import RunnerError
 
 _log = structlog.get_logger(__name__)
 _ALT_TEXT = 1024
 """The most characters of a picture's alternative text."""
+ALREADY_ANSWERED = 40060
+"""Another process of this application has answered the interaction."""
+UNKNOWN_INTERACTION = 10062
+"""More than three seconds have passed, so the interaction can no longer be answered."""
+GRACE_S = 2.0
+"""How long to wait for another process of the bot to answer; a client waits 3 s."""
+_ANSWERED = frozenset({discord.InteractionType.component, discord.InteractionType.modal_submit})
+EXPIRED = "This menu has expired. Please run the command again."
+
+
+class SupersededError(Exception):
+    """Another process answers this interaction, or none can any more: stay silent."""
 
 
 @dataclass(slots=True)
 class InteractionReply:
     """An acknowledged interaction; messages appear below the command."""
 
-    interaction: discord.Interaction[Any]
+    interaction: Interaction
 
     async def say(self, text: str, view: discord.ui.View | None = None) -> None:
         """Send one short message, already escaped."""
@@ -61,6 +83,44 @@ class InteractionReply:
         )
 
 
+class LastingAnswer(InteractionReply):
+    """A reply whose first message fills the acknowledgement, even when sent repeatedly.
+
+    When the interaction can no longer be answered, the person gets a direct message.
+    """
+
+    is_filled = False
+
+    @override
+    async def _send(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
+        if self.interaction.token:  # none if it had expired before the work was done
+            try:
+                if self.is_filled:
+                    await super()._send(sheet, view)
+                else:
+                    await self.interaction.edit_original_response(
+                        content=sheet.content, view=view, attachments=as_files(sheet.files)
+                    )
+            except discord.HTTPException as error:
+                if error.status not in {401, 404}:
+                    raise
+            else:
+                self.is_filled = True
+                return
+        await self._write(sheet, view)
+
+    async def _write(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
+        user = self.interaction.user
+        try:
+            files = as_files(sheet.files)
+            if view is None:
+                await user.send(sheet.content, files=files)
+            else:
+                await user.send(sheet.content, files=files, view=view)
+        except discord.Forbidden:
+            _log.warning("nobody could be told", action="untold")
+
+
 def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
     """Return the attachments as uploads, each readable once."""
     return [
@@ -70,7 +130,7 @@ def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
 
 
 @asynccontextmanager
-async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]:
+async def straight(interaction: Interaction) -> AsyncIterator[None]:
     """Handle errors around a first response that is itself the acknowledgement, such as a form.
 
     It must come within three seconds.
@@ -88,7 +148,7 @@ async def straight(interaction: discord.Interaction[Any]) -> AsyncIterator[None]
 
 
 @asynccontextmanager
-async def replying(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
+async def replying(interaction: Interaction) -> AsyncIterator[InteractionReply]:
     """Acknowledge at once, visible only to this person; errors are shown there.
 
     When another process of the bot has answered, nothing is done.
@@ -98,7 +158,7 @@ async def replying(interaction: discord.Interaction[Any]) -> AsyncIterator[Inter
 
 
 @asynccontextmanager
-async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[InteractionReply]:
+async def renewing(interaction: Interaction) -> AsyncIterator[InteractionReply]:
     """Do the same for a click whose reply replaces the clicked message."""
     async with _acknowledged(interaction, thinking=False) as answer:
         yield answer
@@ -106,7 +166,7 @@ async def renewing(interaction: discord.Interaction[Any]) -> AsyncIterator[Inter
 
 @asynccontextmanager
 async def _acknowledged(
-    interaction: discord.Interaction[Any], *, thinking: bool
+    interaction: Interaction, *, thinking: bool
 ) -> AsyncIterator[InteractionReply]:
     try:
         await interaction.response.defer(ephemeral=True, thinking=thinking)
@@ -130,3 +190,69 @@ async def _tell(answer: InteractionReply, error: Exception) -> None:
         await answer.say(words[:2000])
     except (discord.HTTPException, OSError) as silence:
         _log.warning("nobody could be told", action="untold", words=words, error=repr(silence))
+
+
+def gives_way(error: discord.HTTPException) -> bool:
+    """Return whether another process answers the interaction, or none can any more."""
+    return error.code in {ALREADY_ANSWERED, UNKNOWN_INTERACTION}
+
+
+def words_for(error: BaseException) -> str | None:
+    """Return the message for the person, ready to show; None when none can be shown."""
+    leaf = cause(error)
+    match leaf:
+        case SupersededError():
+            return None
+        case UserError(code="wrong-channel", message=message):
+            return message  # our own text, with clickable channels
+        case UserError(message=message, moments=moments):
+            return timed(message, moments)
+        case app_commands.CheckFailure():
+            return plain(str(leaf))
+        case _:
+            return _ours(leaf)
+
+
+def _ours(error: BaseException) -> str:
+    """Return the message for an internal error; the log has details under the incident's id."""
+    incident = secrets.token_hex(4)
+    _log.error("a command failed", action="incident", incident=incident, exc_info=error)
+    if isinstance(error, StoreError | RunnerError):
+        return f"Internal error: the service is unavailable. Try again soon (incident {incident})."
+    if isinstance(error, discord.HTTPException) or is_passing(error):
+        return f"Discord rejected part of the answer. Nothing is lost (incident {incident})."
+    return f"This is a bug in Podium. Please report incident {incident}."
+
+
+def is_passing(error: BaseException) -> bool:
+    """Return whether Discord is unavailable or overloaded, so that a retry may succeed."""
+    if isinstance(error, discord.HTTPException):
+        return error.status >= 500 or error.status == 429
+    return isinstance(error, discord.RateLimited | aiohttp.ClientError | TimeoutError | OSError)
+
+
+def cause(error: BaseException) -> BaseException:
+    """Return the original error, unwrapped from discord.py's errors and from task groups."""
+    while True:
+        if isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        elif isinstance(error, app_commands.CommandInvokeError):
+            error = error.original
+        else:
+            return error
+
+
+async def answer_for_nobody(interaction: Interaction) -> None:
+    """Answer a click that no process handles, instead of Discord's "This interaction failed"."""
+    if interaction.type not in _ANSWERED:
+        return
+    await asyncio.sleep(GRACE_S)
+    if interaction.response.is_done() or interaction.client.is_closed():
+        return
+    try:
+        await interaction.response.send_message(EXPIRED, ephemeral=True)
+    except discord.InteractionResponded:
+        return  # answered meanwhile
+    except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
+        if not (isinstance(error, discord.HTTPException) and gives_way(error)):
+            _log.warning("a click could not be answered", action="untold", error=repr(error))

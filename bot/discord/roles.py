@@ -1,16 +1,19 @@
-"""Which person a Discord user is, and what their roles allow."""
+"""Which person a Discord user is, and what their roles allow, which is checked again regularly."""
 
+import asyncio
 from collections.abc import Iterable
-from typing import Any
+from datetime import timedelta
 
+import aiohttp
 import discord
 import structlog
 
-from bot.discord.context import DOOR, context_of
+from bot.discord.context import DOOR, DiscordContext, Interaction, context_of
 from bot.discord.escaping import plain
 from bot.domain.accounts import Rights
 from bot.domain.board import Viewer
-from bot.domain.errors import UserError
+from bot.domain.errors import StoreError, UserError
+from bot.domain.records import RightsGrant
 from bot.services.moderation import Decision
 
 ADMIN = "Leaderboard Admin"
@@ -19,7 +22,7 @@ _COLOURS = {ADMIN: discord.Colour.purple(), CREATOR: discord.Colour.blue()}
 _log = structlog.get_logger(__name__)
 
 
-def require(interaction: discord.Interaction[Any], *names: str) -> None:
+def require(interaction: Interaction, *names: str) -> None:
     """Raise UserError unless the person has one of the roles, or manages a trusted guild."""
     guild = interaction.guild
     if guild is None or not isinstance(interaction.user, discord.Member):
@@ -34,14 +37,14 @@ def require(interaction: discord.Interaction[Any], *names: str) -> None:
         raise UserError("not-allowed", f"this needs the role {' or '.join(names)}; ask an admin")
 
 
-async def admin_deed(interaction: discord.Interaction[Any], reason: str) -> Decision:
+async def admin_deed(interaction: Interaction, reason: str) -> Decision:
     """Return an admin's decision with its reason; UserError for everyone else."""
     require(interaction, ADMIN)
     actor = await context_of(interaction).person(interaction.user)
     return Decision(actor.id, reason)
 
 
-def has_role(interaction: discord.Interaction[Any], *names: str) -> bool:
+def has_role(interaction: Interaction, *names: str) -> bool:
     """Return whether the person has one of the roles here, or manages the guild."""
     guild, member = interaction.guild, interaction.user
     if guild is None or not isinstance(member, discord.Member):
@@ -104,7 +107,7 @@ def room(channel: int) -> str:
     return f"{DOOR}-channel:{channel}"
 
 
-async def viewer_of(interaction: discord.Interaction[Any]) -> Viewer:
+async def viewer_of(interaction: Interaction) -> Viewer:
     """Return who gave a command, with the credentials known here."""
     door = context_of(interaction)
     user = interaction.user
@@ -163,3 +166,64 @@ def mention(credential: str) -> str:
     kind, _, number = credential.partition(":")
     sign = {DOOR: "@", f"{DOOR}-role": "@&"}.get(kind)
     return plain(credential) if sign is None else f"<{sign}{number}>"
+
+
+RECHECK_AFTER = timedelta(minutes=10)
+"""How long after a check a member is checked again."""
+RECHECK_EVERY_S = 60.0
+MOST_RECHECKED = 50
+"""The most members checked in one pass: a small part of the requests that Discord allows."""
+
+
+async def recheck(client: discord.Client, door: DiscordContext) -> int:
+    """Check the members unchecked for longest; return how many were checked."""
+    stale = await door.store.rights.stale(member_kind(), RECHECK_AFTER, MOST_RECHECKED)
+    for vouched in stale:
+        await _recheck_one(client, door, vouched)
+    return len(stale)
+
+
+def member_kind() -> str:
+    """Return the kind of rights sources that are guilds."""
+    return member(0).partition(":")[0]
+
+
+async def _recheck_one(client: discord.Client, door: DiscordContext, vouched: RightsGrant) -> None:
+    rights = door.store.rights
+    found = await _find(client, door, vouched)
+    if found is None:
+        await rights.forget(vouched.person, vouched.source)
+        return
+    await rights.note(vouched.person, vouched.source, rights_of(client, found))
+
+
+async def _find(
+    client: discord.Client, door: DiscordContext, vouched: RightsGrant
+) -> discord.Member | None:
+    """Return the member; None for a former member, or when the bot has left the guild."""
+    person = await door.store.people.get(vouched.person)
+    kind, _, user = ("", "", "") if person is None else person.identity.partition(":")
+    guild = client.get_guild(int(vouched.source.partition(":")[2]))
+    if kind != DOOR or guild is None:
+        return None
+    try:
+        return await guild.fetch_member(int(user))
+    except discord.NotFound:
+        return None
+
+
+async def rechecking(client: discord.Client, door: DiscordContext) -> None:
+    """Check again until cancelled, so that a role lost on Discord is lost over HTTP too.
+
+    Discord does not report changed members without an intent that it grants to few bots. So the
+    bot polls, a few members at a time, longest unchecked first.
+    """
+    await client.wait_until_ready()
+    while True:
+        try:
+            await recheck(client, door)
+        except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            _log.warning("rights are not asked for", action="recheck_wait", error=repr(error))
+        except Exception:  # noqa: BLE001  a bug with one member must not end the front end
+            _log.exception("bug in a recheck", action="recheck_bug")
+        await asyncio.sleep(RECHECK_EVERY_S)

@@ -3,8 +3,7 @@
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -12,8 +11,8 @@ import discord
 import structlog
 
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.errors import is_passing
-from bot.discord.interaction_claims import TAKEN, LastingAnswer, Taken
+from bot.discord.interaction_claims import TAKEN, Taken
+from bot.discord.responses import LastingAnswer, is_passing
 from bot.domain.errors import StoreError
 from bot.domain.records import KEPT, Unfinished
 
@@ -31,19 +30,8 @@ GIVEN_UP = (
 _log = structlog.get_logger(__name__)
 
 
-@asynccontextmanager
-async def taking_up(client: discord.Client, door: DiscordContext) -> AsyncIterator[None]:
-    """Resume interactions until the block ends."""
-    task = asyncio.create_task(_run(client, door), name="unfinished")
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-async def _run(client: discord.Client, door: DiscordContext) -> None:
+async def taking_up(client: discord.Client, door: DiscordContext) -> None:
+    """Resume interactions until cancelled."""
     await client.wait_until_ready()
     looks = 0
     while True:

@@ -10,8 +10,7 @@ from bot.domain.errors import UserError, unknown_name
 from bot.domain.times import show_deadline
 from runners.contract.formula import FormulaError
 from runners.contract.gpus import spelled
-from runners.contract.heading import comment_lines
-from runners.contract.launch import MARKER, OVERRIDES, parse_sizes
+from runners.contract.launch import MARKER, OVERRIDES, comment_lines, parse_sizes
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.languages import spec_by_suffix, spec_of, specs

@@ -21,8 +21,7 @@ from bot.domain.tasks.lint import defined_names, parse_python
 from bot.domain.tasks.task_file import REFERENCE
 from runners.contract.evaluation import CPU, Environment
 from runners.contract.formula import FormulaError
-from runners.contract.gpus import GPU_TYPES, Peak
-from runners.contract.peaks import amount
+from runners.contract.gpus import GPU_TYPES, Peak, amount
 from runners.contract.task import (
     REFERENCE_MODEL,
     Grader,

@@ -9,7 +9,7 @@ from statistics import median
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from runners.contract.evaluation import CaseKind, Evaluation, EvaluationRequest, Measurement
-from runners.contract.peaks import floors
+from runners.contract.gpus import floors
 from runners.contract.task import Mode, RankingBy, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 

@@ -11,7 +11,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.times import show_span
-from runners.contract.profile import ProfileOptions
+from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode
 
 KEPT = timedelta(hours=24)

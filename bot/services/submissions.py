@@ -26,7 +26,7 @@ from bot.ports import Clock, Store
 from bot.services.apart import Apart, BusyError, TooHardError
 from bot.services.lookup import find_submission, own_board, own_submission, task_of
 from bot.services.moderation import Decision
-from runners.contract.profile import ProfileOptions
+from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 from runners.languages import spec_of
 

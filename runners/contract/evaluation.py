@@ -1,4 +1,4 @@
-"""The evaluation request to a runner, and its evaluation."""
+"""The evaluation request to a runner, with its options of the profiler, and its evaluation."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -6,7 +6,6 @@ from typing import Annotated, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from runners.contract.files import EvaluationFile, fit
-from runners.contract.profile import ProfileOptions
 from runners.contract.task import IsolationLayer, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
@@ -51,6 +50,34 @@ class RoundPolicy(Wire):
 
 RANKED_ROUNDS = RoundPolicy()
 BENCHMARK_ROUNDS = RoundPolicy(looks=(3,), samples=15)
+
+
+class KernelNameBase(StrEnum):
+    """The form of a kernel's name that a filter is compared with."""
+
+    FUNCTION = "function"
+    DEMANGLED = "demangled"
+    MANGLED = "mangled"
+
+
+class ProfileOptions(Wire):
+    """Options of one profile: which benchmark, which kernels of a call; None is no restriction."""
+
+    benchmark: Annotated[int, Field(ge=0)] | None = None
+    """The index of the only benchmark to profile, from 0."""
+    kernel_name: (
+        Annotated[str, StringConstraints(pattern=r"^[^\x00]+$", max_length=1024)] | None
+    ) = None
+    """A kernel filter of Nsight Compute: a name, or `regex:` followed by an expression."""
+    kernel_name_base: KernelNameBase | None = None
+    launch_count: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """How many kernels of each call are profiled."""
+
+    def chosen(self, task: TaskDefinition) -> TaskDefinition:
+        """The task with only the requested benchmark; IndexError if it does not exist."""
+        if self.benchmark is None:
+            return task
+        return task.model_copy(update={"benchmarks": (task.benchmarks[self.benchmark],)})
 
 
 class EvaluationRequest(Wire):

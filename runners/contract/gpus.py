@@ -1,4 +1,4 @@
-"""The table of GPU types: canonical names, aliases and nominal rates.
+"""The table of GPU types: names, aliases, nominal rates, and the least times that follow from them.
 
 One card is one type on every runner. Boards, jobs and scores use its canonical name.
 """
@@ -6,6 +6,9 @@ One card is one type on every runner. Boards, jobs and scores use its canonical 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from runners.contract.formula import FormulaError, parse_formula
+from runners.contract.task import TaskDefinition, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +110,27 @@ def slots_by_type(slots: Mapping[str, int]) -> dict[str, int]:
     for name, count in slots.items():
         found[gpu_type(name)] = found.get(gpu_type(name), 0) + count
     return found
+
+
+def amount(formula: str | None, workload: Workload) -> float:
+    """The value of a task's formula for a workload; 0 without one, FormulaError if invalid."""
+    return 0.0 if formula is None else parse_formula(formula).value(workload.args)
+
+
+def floor_ns(task: TaskDefinition, workload: Workload, gpu: str) -> float | None:
+    """The lower bound in ns of any kernel's time, at any precision; None if unknown."""
+    card = GPU_TYPES.get(gpu)
+    if card is None or not task.lower_bound:
+        return None
+    try:
+        memory_s = amount(task.bytes, workload) / card.peak.bytes_per_s
+        compute_s = amount(task.flops, workload) / card.peak.fastest_per_s
+    except FormulaError:
+        return None
+    return max(memory_s, compute_s) * 1e9 or None
+
+
+def floors(task: TaskDefinition, gpu: str) -> dict[str, float]:
+    """Spec of a benchmark -> its lower bound in ns, if known."""
+    found = ((each.spec, floor_ns(task, each, gpu)) for each in task.benchmarks)
+    return {spec: floor for spec, floor in found if floor is not None}

@@ -6,14 +6,13 @@ Capability".
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
 from pydantic import Field
 
 from runners.contract.formula import Formula, FormulaError, parse_formula
-from runners.contract.heading import comment_lines
 from runners.contract.parameters import (
     POINTER,
     Argument,
@@ -26,6 +25,24 @@ from runners.contract.parameters import (
 )
 from runners.contract.task import ArgValue, Launch, Workload
 from runners.contract.wire import Wire
+
+_COMMENTS = ("#", "//")
+
+
+def comment_lines(
+    source: str, comments: tuple[str, ...] = _COMMENTS
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number (from 1) and the words of each non-empty line before the first line of code.
+
+    `comments` are the prefixes of a comment.
+    """
+    for number, line in enumerate(source.splitlines(), start=1):
+        text = line.strip()
+        if text and not text.startswith(comments):
+            return
+        if text:
+            yield number, text.split()
+
 
 MARKER = "//!PODIUM"
 """The beginning of a header line that overrides a launch."""

@@ -15,7 +15,6 @@ COVERED_ELSEWHERE = {
     "bot/cli/client.py": "tests/integration/test_commands_at_a_server.py",
     "bot/discord/setup_check.py": "tests/e2e/discord",
     "bot/discord/commands": "tests/e2e/discord",
-    "bot/discord/submitting.py": "tests/e2e/discord",
     "bot/discord/context.py": "tests/e2e/discord",
     "bot/discord/options.py": "tests/e2e/discord",
     "bot/discord/channels.py": "tests/e2e/discord",

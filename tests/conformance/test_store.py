@@ -14,8 +14,8 @@ from bot.domain.records import JobResult, StoredFile
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import NewSubmission, SubmissionState
 from bot.ports import Store
+from runners.contract.evaluation import ProfileOptions
 from runners.contract.files import EvaluationFile
-from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock

@@ -14,7 +14,7 @@ from yarl import URL
 from bot.discord.channels import SubmissionDisplay as Shown
 from bot.discord.client import PodiumClient, govern
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.submission_thread.steps import DisplayedSubmission, ThreadUpdater
+from bot.discord.submission_steps import DisplayedSubmission, ThreadUpdater
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import NewDisplay, Submission
 from bot.services.publishing.publish import publish

@@ -17,9 +17,9 @@ from unittest.mock import AsyncMock, Mock
 import discord
 
 from bot.app.context import SystemClock
+from bot.discord import publication_thread
 from bot.discord.context import DiscordContext
-from bot.discord.publication_thread import poster
-from bot.discord.publication_thread.state import PublicationThread
+from bot.discord.publication_thread import PublicationThread
 from bot.domain.ids import PersonId, ReleaseId
 from bot.domain.publication import NewRelease, PublishRequest
 from bot.ports import Store
@@ -71,7 +71,7 @@ async def publishing(store: Store, posts: Posts) -> AsyncIterator[None]:
     """Both doors' engines run until the block ends."""
     web = replace(make_door(store, SystemClock()), runners=(make_judge(),), lease=LEASE)
     room = DiscordContext(store, SystemClock(), [make_judge()], lease=LEASE)
-    async with publications.checking(web), poster.publishing(posts.client, room):
+    async with publications.checking(web), publication_thread.publishing(posts.client, room):
         yield
 
 
@@ -81,7 +81,10 @@ def _stop_at(state: str) -> None:
         "read": ((engine, "read_upload"),),
         "checking": ((pipeline, "check_on"),),
         "publishing": ((pipeline, "publish_all"),),
-        "outcome": ((publications.StateOnly, "finished"), (poster.PublicationPoster, "finished")),
+        "outcome": (
+            (publications.StateOnly, "finished"),
+            (publication_thread.PublicationPoster, "finished"),
+        ),
     }
     after: dict[str, tuple[tuple[object, str], ...]] = {
         "committing": before["publishing"],

@@ -17,9 +17,9 @@ from runners.contract.evaluation import (
     Evaluation,
     Isolation,
     Measurement,
+    ProfileOptions,
     StopReason,
 )
-from runners.contract.profile import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 

@@ -17,8 +17,12 @@ sys.path.insert(0, str(ROOT))
 from bot.domain.tasks.bundle import solutions  # noqa: E402 - found by the line above
 from bot.domain.tasks.task_file import parse_task  # noqa: E402 - found by the line above
 from bot.store.task_folders import read_folder  # noqa: E402 - found by the line above
-from runners.contract.evaluation import Evaluation, EvaluationRequest  # noqa: E402 - found by the line above
-from runners.contract.profile import KernelNameBase, ProfileOptions  # noqa: E402 - found by the line above
+from runners.contract.evaluation import (  # noqa: E402 - found by the line above  # noqa: E402 - found by the line above
+    Evaluation,
+    EvaluationRequest,
+    KernelNameBase,
+    ProfileOptions,
+)
 from runners.contract.task import Device, Mode, TaskDefinition, TaskFormat, Workload  # noqa: E402 - found by the line above
 from runners.contract.verdict import Verdict  # noqa: E402 - found by the line above
 from runners.harness.toolchains import ncu  # noqa: E402 - found by the line above

@@ -1,4 +1,4 @@
-"""Measures what a GPU achieves at best, beside the nominal rates of `runners.contract.peaks`."""
+"""Measures what a GPU achieves at best, beside the nominal rates of `runners.contract.gpus`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

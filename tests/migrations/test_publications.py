@@ -9,7 +9,7 @@ from typing import TypeAlias
 import asyncpg
 import pytest
 
-from bot.discord.publication_thread.state import PublicationThread, outcome_report
+from bot.discord.publication_thread import PublicationThread, outcome_report
 from bot.domain.ids import PersonId, ReleaseId
 from bot.domain.publication import PublicationSummary, PublishChange, PublishRequest
 from bot.domain.tasks.lint import CheckStep, Finding, Level

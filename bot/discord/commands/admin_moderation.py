@@ -1,23 +1,24 @@
 """`/admin pause|resume|disqualify|requalify|rejudge|ban|unban`: who is ranked, who may submit."""
 
-from typing import Any
-
 import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import DOOR, context_of
+from bot.discord.context import DOOR, Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
-from bot.discord.options import Tree, group
 from bot.discord.responses import replying
 from bot.discord.roles import admin_deed, viewer_of
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.services import moderation
 from bot.services.lookup import find_board
-from bot.services.moderation import ban as ban_person
-from bot.services.moderation import unban as unban_person
 from bot.services.submissions import rejudge_submission as judge_again
+
+
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "admin", pause, resume, disqualify, requalify, rejudge, ban, unban)
+
 
 _Reason = app_commands.Range[str, 1, 300]
 _WHAT = {
@@ -26,18 +27,11 @@ _WHAT = {
 }
 
 
-async def _admin_moderation(tree: Tree) -> None:
-    """Add both commands."""
-    parent = group(tree, "admin")
-    parent.add_command(pause)
-    parent.add_command(resume)
-
-
 @app_commands.command(description="Pause submissions; those already stored are still judged")
 @app_commands.describe(reason="Shown to everyone who submits", **_WHAT)
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def pause(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     reason: _Reason,
     leaderboard_name: str | None = None,
@@ -70,7 +64,7 @@ async def pause(
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def resume(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     reason: app_commands.Range[str, 0, 300] = "",
     leaderboard_name: str | None = None,
@@ -101,21 +95,11 @@ def _require_one(board: str | None, gpu: str | None) -> None:
 _Number = app_commands.Range[int, 1, 2**53]
 
 
-async def _admin_submissions(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "admin")
-    parent.add_command(disqualify)
-    parent.add_command(requalify)
-    parent.add_command(rejudge)
-
-
 @app_commands.command(description="Remove a submission from its board; its result is kept")
 @app_commands.describe(number="Submission number", reason="Shown to its owner")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
-async def disqualify(
-    interaction: discord.Interaction[Any], number: _Number, reason: _Reason
-) -> None:
+async def disqualify(interaction: Interaction, number: _Number, reason: _Reason) -> None:
     """The owner's next best submission takes its place."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
@@ -128,9 +112,7 @@ async def disqualify(
 @app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
-async def requalify(
-    interaction: discord.Interaction[Any], number: _Number, reason: _Reason
-) -> None:
+async def requalify(interaction: Interaction, number: _Number, reason: _Reason) -> None:
     """End a disqualification or a withdrawal."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
@@ -143,7 +125,7 @@ async def requalify(
 @app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
-async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason: _Reason) -> None:
+async def rejudge(interaction: Interaction, number: _Number, reason: _Reason) -> None:
     """Submit the same source again for the same person."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
@@ -152,24 +134,17 @@ async def rejudge(interaction: discord.Interaction[Any], number: _Number, reason
         await answer.say(f"Submission #{number} is judged again as #{again.id}.")
 
 
-async def _admin_people(tree: Tree) -> None:
-    """Add both commands."""
-    parent = group(tree, "admin")
-    parent.add_command(ban)
-    parent.add_command(unban)
-
-
 @app_commands.command(
     description="Ban a person from submitting and stop their unfinished submissions"
 )
 @app_commands.describe(who="The person", reason="Shown to the person")
-async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
+async def ban(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
     """Cancel unfinished submissions; judged ones keep their results and ranks."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
         await door.person(who)  # a person who never submitted can be banned too
-        stopped = await ban_person(door.store, deed, f"{DOOR}:{who.id}")
+        stopped = await moderation.ban(door.store, deed, f"{DOOR}:{who.id}")
         words = f"{line(who.name)} may no longer submit."
         if stopped:
             noun = "submission was" if stopped == 1 else "submissions were"
@@ -179,17 +154,10 @@ async def ban(interaction: discord.Interaction[Any], who: discord.User, reason: 
 
 @app_commands.command(description="Let a person submit again")
 @app_commands.describe(who="The person", reason="Reason, kept in the audit log")
-async def unban(interaction: discord.Interaction[Any], who: discord.User, reason: _Reason) -> None:
+async def unban(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
     """End the ban."""
     async with replying(interaction) as answer:
         deed = await admin_deed(interaction, reason)
         door = context_of(interaction)
-        await unban_person(door.store, deed, f"{DOOR}:{who.id}")
+        await moderation.unban(door.store, deed, f"{DOOR}:{who.id}")
         await answer.say(f"{line(who.name)} may submit again.")
-
-
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _admin_moderation(tree)
-    await _admin_submissions(tree)
-    await _admin_people(tree)

@@ -1,14 +1,11 @@
 """`/admin audit|stats|runners|export`: what admins read."""
 
 import asyncio
-from typing import Any
 
-import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import context_of
-from bot.discord.options import Tree, group
+from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.pagination import PagedList, leaf
 from bot.discord.responses import replying
 from bot.discord.roles import ADMIN, require, viewer_of
@@ -19,17 +16,14 @@ from bot.services.boards import export_board
 from bot.services.operations import stats as count
 
 
-async def _admin_reports(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "admin")
-    parent.add_command(audit)
-    parent.add_command(stats)
-    parent.add_command(runners)
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "admin", audit, stats, runners, export)
 
 
 @app_commands.command(description="Audit log of decisions, newest first")
 @app_commands.describe(as_file="Send the whole audit log as a file")
-async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False) -> None:
+async def audit(interaction: Interaction, *, as_file: bool = False) -> None:
     """Show the audit log, which cannot be changed."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
@@ -41,7 +35,7 @@ async def audit(interaction: discord.Interaction[Any], *, as_file: bool = False)
 
 
 @app_commands.command(description="Statistics: people, submissions per day, verdicts and the queue")
-async def stats(interaction: discord.Interaction[Any]) -> None:
+async def stats(interaction: Interaction) -> None:
     """Show the current counts."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
@@ -50,7 +44,7 @@ async def stats(interaction: discord.Interaction[Any]) -> None:
 
 
 @app_commands.command(description="Connected workers and their GPUs")
-async def runners(interaction: discord.Interaction[Any]) -> None:
+async def runners(interaction: Interaction) -> None:
     """Show one line for each runner."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
@@ -59,24 +53,13 @@ async def runners(interaction: discord.Interaction[Any]) -> None:
         await answer.show(workers_report(found, door.clock.now()))
 
 
-async def _admin_export(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "admin").add_command(export)
-
-
 @app_commands.command(description="Export all submissions and results of a board as CSV and JSON")
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
-async def export(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
+async def export(interaction: Interaction, leaderboard_name: str) -> None:
     """Send three files, visible only to this admin."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         viewer = await viewer_of(interaction)
         found = await export_board(context_of(interaction).store, viewer, leaderboard_name)
         await answer.show(await asyncio.to_thread(export_report, found))
-
-
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _admin_reports(tree)
-    await _admin_export(tree)

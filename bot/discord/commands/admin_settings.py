@@ -2,18 +2,16 @@
 
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Any
 
 import discord
 from discord import app_commands
 
-from bot.discord import options, roles
+from bot.discord import options
 from bot.discord.channels import house
-from bot.discord.context import DiscordContext, context_of
+from bot.discord.context import DiscordContext, Interaction, Tree, add_commands, context_of
 from bot.discord.notifications import kinds_in_words
-from bot.discord.options import Tree, group
 from bot.discord.responses import replying
-from bot.discord.roles import ADMIN, admin_deed, require, viewer_of
+from bot.discord.roles import ADMIN, admin_deed, require, room, viewer_of
 from bot.domain.accounts import Person
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
@@ -24,19 +22,16 @@ from bot.reports.admin import house_rules_report
 from bot.services import moderation
 from bot.services.audit import audited
 from bot.services.lookup import find_board
-from bot.services.moderation import submission_rules
 from bot.services.notify import set_notifications
 from runners.contract.task import Mode
 
+
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "admin", limit, unlimit, limits, allow, forbid, notices)
+
+
 _Reason = app_commands.Range[str, 0, 300]
-
-
-async def _admin_settings(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "admin")
-    parent.add_command(limit)
-    parent.add_command(unlimit)
-    parent.add_command(limits)
 
 
 @app_commands.command(description="Limit how many submissions each person may make")
@@ -49,7 +44,7 @@ async def _admin_settings(tree: Tree) -> None:
 )
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def limit(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     most: app_commands.Range[int, 1, 100_000],
     minutes: app_commands.Range[int, 1, 525_600],
@@ -75,7 +70,7 @@ async def limit(
 )
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def unlimit(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     leaderboard_name: str | None = None,
     mode: Mode | None = None,
@@ -91,30 +86,25 @@ async def unlimit(
 
 
 @app_commands.command(description="Active limits, pauses and bans")
-async def limits(interaction: discord.Interaction[Any]) -> None:
+async def limits(interaction: Interaction) -> None:
     """Show a table of each kind."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
-        await answer.show(house_rules_report(await submission_rules(context_of(interaction).store)))
+        await answer.show(
+            house_rules_report(await moderation.submission_rules(context_of(interaction).store))
+        )
 
 
-async def _board(interaction: discord.Interaction[Any], name: str | None) -> BoardId | None:
+async def _board(interaction: Interaction, name: str | None) -> BoardId | None:
     if name is None:
         return None
     viewer = await viewer_of(interaction)
     return (await find_board(context_of(interaction).store, viewer, name)).id
 
 
-async def _admin_channels(tree: Tree) -> None:
-    """Add both commands."""
-    parent = group(tree, "admin")
-    parent.add_command(allow)
-    parent.add_command(forbid)
-
-
 @app_commands.command(name="channel-allow", description="Allow submissions in a channel")
 @app_commands.describe(channel="Channel; the first one you allow replaces #submissions")
-async def allow(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
+async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
     """Add to the channels that are already allowed."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
@@ -127,7 +117,7 @@ async def allow(interaction: discord.Interaction[Any], channel: discord.TextChan
 
 @app_commands.command(name="channel-forbid", description="Stop submissions in a channel")
 @app_commands.describe(channel="The channel")
-async def forbid(interaction: discord.Interaction[Any], channel: discord.TextChannel) -> None:
+async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None:
     """Without any allowed channel, #submissions applies again."""
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
@@ -146,11 +136,6 @@ def _audited(
     return audited(door.store, actor.id, action, subject, reason=channel.name)
 
 
-async def _admin_notices(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "admin").add_command(notices)
-
-
 @app_commands.command(description="Choose notifications for this channel")
 @app_commands.describe(
     channel="The channel",
@@ -158,7 +143,7 @@ async def _admin_notices(tree: Tree) -> None:
     record="A board has a new best time",
 )
 async def notices(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     channel: discord.TextChannel,
     deadline: bool | None = None,
@@ -176,13 +161,6 @@ async def notices(
         actor = await door.person(interaction.user)
         subject = f"channel {channel.id} of guild {channel.guild.id}"
         async with door.store.transaction() as tx:
-            told = kinds_in_words(await set_notifications(tx, roles.room(channel.id), wishes))
+            told = kinds_in_words(await set_notifications(tx, room(channel.id), wishes))
             await tx.audit.record(actor.id, "notices", subject, told)
         await answer.say(f"{channel.mention} gets notifications about: {told}.")
-
-
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _admin_settings(tree)
-    await _admin_channels(tree)
-    await _admin_notices(tree)

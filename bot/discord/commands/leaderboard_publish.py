@@ -1,28 +1,42 @@
 """`/leaderboard create|update`: makes a board or its next version from a task zip."""
 
+import asyncio
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import PurePath
 
 import discord
 from discord import app_commands
 
-from bot.discord import options, publish_form
-from bot.discord.context import context_of
-from bot.discord.options import Tree, group
-from bot.discord.responses import replying
+from bot.discord import options
+from bot.discord.context import DOOR, DiscordContext, Interaction, Tree, add_commands, context_of
+from bot.discord.notifications import season
+from bot.discord.publication_thread import PublicationThread
+from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import ADMIN, CREATOR, member, require, viewer_of
-from bot.domain.board import Access, SourceVisibility, Visibility, parse_pins
+from bot.domain.board import Access, Board, SourceVisibility, Visibility, parse_pins
 from bot.domain.errors import UserError
-from bot.domain.publication import PublishRequest
+from bot.domain.publication import NewRelease, PublishChange, PublishRequest
 from bot.domain.times import parse_deadline
+from bot.reports.blocks import Report, Text, Tone
+from bot.reports.tasks import change_report, found_report
 from bot.services.lookup import own_board
+from bot.services.publishing.publish import (
+    NO_BOARD,
+    REQUEST,
+    TaskUpload,
+    named_gpus,
+    no_gpu,
+    possible_gpus,
+    publish,
+    read_upload,
+    validate_publish,
+)
+from runners.contract.task import TaskDefinition
 
 
 async def setup(tree: Tree) -> None:
-    """Add both commands."""
-    parent = group(tree, "leaderboard")
-    parent.add_command(create)
-    parent.add_command(update)
+    """Add this file's commands."""
+    add_commands(tree, "leaderboard", create, update)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +67,7 @@ _OF_ACCESS = {
 )
 @app_commands.autocomplete(gpus=options.gpus)
 async def create(  # noqa: PLR0913  an argument for each option
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     leaderboard_name: app_commands.Range[str, 1, 64],
     task_zip: discord.Attachment,
@@ -83,10 +97,10 @@ async def create(  # noqa: PLR0913  an argument for each option
             access=_access(interaction, Access(), _Change(visibility, members_only, sources)),
             pins=parse_pins((pool or "",)),
         )
-        await publish_form.create(await publish_form.upload_of(task_zip, request, answer), answer)
+        await create_board(await upload_of(task_zip, request, answer), answer)
 
 
-def _access(interaction: discord.Interaction[Any], present: Access, change: _Change) -> Access:
+def _access(interaction: Interaction, present: Access, change: _Change) -> Access:
     """Return the requested access; what is not given stays."""
     house = present.house
     if change.members_only is not None:
@@ -110,7 +124,7 @@ def _access(interaction: discord.Interaction[Any], present: Access, change: _Cha
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
 async def update(  # noqa: PLR0913  an argument for each option
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     leaderboard_name: str,
     deadline: str | None = None,
@@ -143,7 +157,108 @@ async def update(  # noqa: PLR0913  an argument for each option
             pins=parse_pins((pool or "",)),
         )
         if task_zip is None:
-            await publish_form.reconfigure(board, request, answer)
+            await reconfigure(board, request, answer)
             return
-        upload = await publish_form.upload_of(task_zip, request, answer)
-        await publish_form.update(upload, board, answer)
+        upload = await upload_of(task_zip, request, answer)
+        await update_board(upload, board, answer)
+
+
+ZIP_BYTES = 10 << 20
+AGREED = "Check and publish"
+
+
+async def upload_of(
+    attachment: discord.Attachment, request: PublishRequest, answer: InteractionReply
+) -> TaskUpload:
+    """Return the task of a zip after showing it; UserError with file and line if invalid."""
+    if attachment.size > ZIP_BYTES:
+        raise UserError(
+            "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are allowed"
+        )
+    data = await attachment.read()
+    request = replace(request, zip_name=PurePath(attachment.filename).stem)
+    bundle, parsed = await read_upload(data, request)
+    await answer.show(await asyncio.to_thread(found_report, bundle, parsed))
+    return TaskUpload(request, data, parsed.task)
+
+
+async def create_board(upload: TaskUpload, answer: InteractionReply) -> None:
+    """Submit a new board for the named GPU types, or ask for them first."""
+    door = context_of(answer.interaction)
+    upload = replace(upload, request=replace(upload.request, onto=NO_BOARD))
+    if upload.request.gpus:
+        await hand_in(upload, answer)
+        return
+    gpus = await possible_gpus(door.store, door.runners, upload.task)
+    if not gpus:
+        raise no_gpu(upload.task)
+    request = upload.for_gpus(gpus).request
+    await validate_publish(door.store, door.clock, request, upload.task)
+
+    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
+        await hand_in(upload.for_gpus(chosen), answer)
+
+    menus = options.GpuMenus(gpus, go_on, label=AGREED)
+    await answer.say(menus.asking("Choose the board's GPU types:"), menus)
+
+
+async def update_board(upload: TaskUpload, board: Board, answer: InteractionReply) -> None:
+    """Show what the next version changes; submit it when the person agrees."""
+    door = context_of(answer.interaction)
+    upload = replace(upload, request=replace(upload.request, onto=board.task_version))
+    await validate_publish(door.store, door.clock, upload.request, upload.task)
+    report = await asyncio.to_thread(_changes, board, await _present(door, board), upload)
+    await answer.show(report)
+    if len(report.blocks) == 1 and isinstance(report.blocks[0], Text):
+        await reconfigure(board, upload.request, answer)  # who may see it can still differ
+        return
+
+    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
+        del chosen
+        await hand_in(upload, answer)
+
+    words = (
+        "New submissions are judged by the new version. Existing scores stay with the old version."
+    )
+    await answer.say(f"{words} Nothing is changed yet.", options.Question(go_on, AGREED))
+
+
+def _changes(board: Board, before: TaskDefinition, upload: TaskUpload) -> Report:
+    request, task = upload.request, upload.task
+    deadline = None if request.endless else request.deadline or board.deadline
+    gpus = named_gpus(request, task, board)
+    return change_report(board, before, task, gpus=gpus, deadline=deadline)
+
+
+async def _present(door: DiscordContext, board: Board) -> TaskDefinition:
+    version = await door.store.boards.version(board.task_version)
+    if version is None:
+        raise LookupError(f"board {board.name} has no task version {board.task_version}")
+    return version.definition
+
+
+async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
+    """Store what is to be checked; after that a restart does not lose it."""
+    door, request = context_of(answer.interaction), upload.request
+    await validate_publish(door.store, door.clock, request, upload.task)
+    place = PublicationThread.here(answer.interaction).model_dump_json()
+    stored = REQUEST.dump_json(request).decode()
+    await door.store.releases.add(NewRelease(DOOR, request.person, upload.zip, stored, place))
+    await answer.say(
+        "Checking your task: I'm running its solutions now. The board is published only if "
+        "every solution gets its expected verdict. Follow the progress in your private "
+        "thread, or in your direct messages if I can't create one."
+    )
+
+
+async def reconfigure(board: Board, request: PublishRequest, answer: InteractionReply) -> None:
+    """Change only a board's deadline, GPU types or access."""
+    door = context_of(answer.interaction)
+    task = await _present(door, board)
+    published = await publish(door.store, door.clock, replace(request, onto=None), task)
+    board = published.board
+    changed = published.change is not PublishChange.UNCHANGED
+    words = "changed" if changed else "nothing to change"
+    text = Text(f"{board.name} on {', '.join(board.gpus)}: {words}", Tone.GOOD)
+    await answer.show(Report(f"Leaderboard {board.name}", (text,)))
+    await answer.say(season(board.deadline))

@@ -1,26 +1,30 @@
-"""`/leaderboard show|show-personal|compare-gpus|list`: standings, own results, boards."""
+"""`/leaderboard show|show-personal|compare-gpus|list|task|template|help`: what people read."""
 
-from typing import Any
+from collections.abc import Iterator
 
 import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import context_of
-from bot.discord.options import Tree, group
+from bot.discord.context import Interaction, Tree, add_commands, context_of
+from bot.discord.draw import MessageDraft
+from bot.discord.escaping import MOST
 from bot.discord.pagination import MOST_AT_ONCE, PagedList, beside, first_page, leaf
 from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
-from bot.domain.errors import UserError
+from bot.domain.errors import StoreError, UserError
 from bot.reports.charts import scaling_report
 from bot.reports.history import personal_report
+from bot.reports.tasks import task_report, template_report
 from bot.services.history import personal_board
+from bot.services.lookup import task_of
 from bot.services.standings import scaling, season
 
 
-async def _leaderboard_show(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "leaderboard").add_command(show)
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "leaderboard", show, show_personal, compare_gpus, list_boards)
+    add_commands(tree, "leaderboard", task, template, show_help)
 
 
 @app_commands.command(description="Show the standings of a board, with a plot of its best times")
@@ -29,9 +33,7 @@ async def _leaderboard_show(tree: Tree) -> None:
     gpu="GPU types, separated by commas; others can be chosen from a menu",
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
-async def show(
-    interaction: discord.Interaction[Any], leaderboard_name: str, gpu: str | None = None
-) -> None:
+async def show(interaction: Interaction, leaderboard_name: str, gpu: str | None = None) -> None:
     """Show the first page; buttons lead to other pages, a menu to other GPU types.
 
     With several GPU types, show the best ranks of each.
@@ -52,15 +54,10 @@ async def show(
         await answer.show(*(first_page(found[0]) if len(found) == 1 else beside(found)))
 
 
-async def _leaderboard_personal(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "leaderboard").add_command(show_personal)
-
-
 @app_commands.command(name="show-personal", description="Your results on a board")
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
-async def show_personal(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
+async def show_personal(interaction: Interaction, leaderboard_name: str) -> None:
     """Show places, the plot of your ranked times, and your submissions."""
     async with replying(interaction) as answer:
         viewer = await viewer_of(interaction)
@@ -68,17 +65,12 @@ async def show_personal(interaction: discord.Interaction[Any], leaderboard_name:
         await answer.show(personal_report(found))
 
 
-async def _leaderboard_gpus(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "leaderboard").add_command(compare_gpus)
-
-
 @app_commands.command(
     name="compare-gpus", description="Everyone's best time on each GPU type of a board"
 )
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
-async def compare_gpus(interaction: discord.Interaction[Any], leaderboard_name: str) -> None:
+async def compare_gpus(interaction: Interaction, leaderboard_name: str) -> None:
     """Show a table, and a plot if there are several GPU types."""
     async with replying(interaction) as answer:
         viewer = await viewer_of(interaction)
@@ -86,21 +78,100 @@ async def compare_gpus(interaction: discord.Interaction[Any], leaderboard_name: 
         await answer.show(scaling_report(found))
 
 
-async def _leaderboard_list(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "leaderboard").add_command(list_boards)
-
-
 @app_commands.command(name="list", description="List all boards: open ones first, then closed ones")
-async def list_boards(interaction: discord.Interaction[Any]) -> None:
+async def list_boards(interaction: Interaction) -> None:
     """Show one line per board, in pages."""
     async with replying(interaction) as answer:
         await answer.say(*await leaf(interaction, PagedList.BOARDS))
 
 
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _leaderboard_show(tree)
-    await _leaderboard_personal(tree)
-    await _leaderboard_gpus(tree)
-    await _leaderboard_list(tree)
+@app_commands.command(description="Show the task of a board, with all its files")
+@app_commands.describe(leaderboard_name="The board")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def task(interaction: Interaction, leaderboard_name: str) -> None:
+    """Show the description, then the files."""
+    async with replying(interaction) as answer:
+        store = context_of(interaction).store
+        viewer = await viewer_of(interaction)
+        await answer.show(task_report(*await task_of(store, viewer, leaderboard_name)))
+
+
+@app_commands.command(description="Starter file for this task")
+@app_commands.describe(leaderboard_name="The board", lang="Language of the template")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def template(
+    interaction: Interaction, leaderboard_name: str, lang: str | None = None
+) -> None:
+    """Send the template of the language; an only template needs no name."""
+    async with replying(interaction) as answer:
+        store, viewer = context_of(interaction).store, await viewer_of(interaction)
+        board, definition = await task_of(store, viewer, leaderboard_name)
+        await answer.show(template_report(board, definition, lang))
+
+
+@template.autocomplete("lang")
+async def _languages(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
+    board = getattr(interaction.namespace, "leaderboard_name", None)
+    try:
+        viewer = await viewer_of(interaction)
+        _, definition = await task_of(context_of(interaction).store, viewer, str(board))
+    except (UserError, StoreError):
+        return []
+    fitting = [name for name in definition.templates if current.casefold() in name.casefold()]
+    return options.choices(fitting)
+
+
+_HELP = """\
+**Getting started**
+1. `/leaderboard list` shows the boards; `/leaderboard task` shows the task of a board.
+2. `/leaderboard template` gives you a starter file.
+3. `/leaderboard submit test` tests it; you get a private thread with the full report.
+4. `/leaderboard submit ranked` times and ranks it; `/leaderboard show` shows the standings.
+
+A file may name its board and GPU types in a header, the comments at its top:
+```
+#!PODIUM leaderboard vectoradd
+#!PODIUM gpus H100 L4
+```
+`/profile notices` turns on notifications about deadlines, lost ranks and records.
+Times are medians with a 95 % confidence interval. Lower is better, and times that cannot be told \
+apart share a rank. All commands are listed below."""
+
+
+@app_commands.command(name="help", description="Getting started and list of commands")
+async def show_help(interaction: Interaction) -> None:
+    """Show the first steps, then the list."""
+    async with replying(interaction) as answer:
+        found = getattr(interaction.client, "tree", None)
+        lines = [] if found is None else list(every_command(found))
+        await answer.show_all(
+            [MessageDraft(_HELP), *(MessageDraft(text) for text in packed(lines))]
+        )
+
+
+def every_command(tree: Tree) -> Iterator[str]:
+    """Yield a line for each command, then for each menu, as shown in Discord."""
+    for each in sorted(tree.walk_commands(), key=lambda one: one.qualified_name):
+        if isinstance(each, app_commands.Command):
+            yield f"`/{each.qualified_name}` {each.description}"
+    for kind, words in _MENUS.items():
+        for menu in tree.get_commands(type=kind):
+            yield f"{words} > Apps > `{menu.name}`"
+
+
+_MENUS = {
+    discord.AppCommandType.message: "Right-click a message",
+    discord.AppCommandType.user: "Right-click a person",
+}
+
+
+def packed(lines: list[str]) -> Iterator[str]:
+    """Yield the lines in as few messages as possible."""
+    text = ""
+    for line in lines:
+        if text and len(text) + len(line) + 1 > MOST:
+            yield text
+            text = ""
+        text = f"{text}\n{line}" if text else line
+    if text:
+        yield text

@@ -1,15 +1,13 @@
 """`/profile link|tokens|revoke|notices`: tokens for programs, and own notifications."""
 
-from typing import Any, Literal
+from typing import Literal
 
-import discord
 from discord import app_commands
 
 from bot.discord import options
-from bot.discord.context import context_of
+from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
 from bot.discord.notifications import kinds_in_words
-from bot.discord.options import Tree, group
 from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.accounts import scope_of
@@ -21,12 +19,9 @@ from bot.services.tokens import create_token as make_token
 from bot.services.tokens import revoke_token
 
 
-async def _profile(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "profile")
-    parent.add_command(link)
-    parent.add_command(tokens)
-    parent.add_command(revoke)
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "profile", link, tokens, revoke, notices)
 
 
 @app_commands.command(description="Create a personal token for the command line and other programs")
@@ -34,7 +29,7 @@ async def _profile(tree: Tree) -> None:
     label="Label for the token, such as laptop", scope="What the token may do (default: submit)"
 )
 async def link(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     label: app_commands.Range[str, 1, 60] = "token",
     scope: Literal["read", "submit", "admin"] = "submit",
 ) -> None:
@@ -50,7 +45,7 @@ async def link(
 
 
 @app_commands.command(description="Your tokens")
-async def tokens(interaction: discord.Interaction[Any]) -> None:
+async def tokens(interaction: Interaction) -> None:
     """Show what is stored about them; their secrets are not stored."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
@@ -70,20 +65,13 @@ async def tokens(interaction: discord.Interaction[Any]) -> None:
 @app_commands.describe(number="Token number, as shown by /profile tokens")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_tokens)
-async def revoke(
-    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, 2**53]
-) -> None:
+async def revoke(interaction: Interaction, number: app_commands.Range[int, 1, 2**53]) -> None:
     """From now on every request with the token is refused."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
         person = await door.person(interaction.user)
         await revoke_token(door.store, person.id, TokenId(number))
         await answer.say(f"Token {number} is revoked.")
-
-
-async def _profile_notices(tree: Tree) -> None:
-    """Add the command."""
-    group(tree, "profile").add_command(notices)
 
 
 @app_commands.command(description="Choose your notifications by direct message")
@@ -93,7 +81,7 @@ async def _profile_notices(tree: Tree) -> None:
     record="A board has a new best time",
 )
 async def notices(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     *,
     deadline: bool | None = None,
     lost_rank: bool | None = None,
@@ -110,9 +98,3 @@ async def notices(
         }
         kinds = await set_notifications(door.store, person.identity, wishes)
         await answer.say(f"You get notifications about: {kinds_in_words(kinds)}.")
-
-
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _profile(tree)
-    await _profile_notices(tree)

@@ -1,54 +1,62 @@
-"""`/submission show|source|cancel|rerun|withdraw|compare`: one submission by its number."""
+"""`/leaderboard submit`, "Submit this file" in the menu of a message, and `/submission ...`.
+
+`/submission show|source|cancel|rerun|withdraw|compare` are about one submission by its number.
+"""
 
 import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import discord
 from discord import app_commands
+from typing_extensions import override
 
-from bot.discord import options, submitting
-from bot.discord.buttons import buttons_of
-from bot.discord.context import context_of
-from bot.discord.options import Tree, group
-from bot.discord.responses import replying
+from bot.discord import buttons, options
+from bot.discord.channels import display_here, require_room
+from bot.discord.context import DiscordContext, Interaction, Tree, add_commands, context_of
+from bot.discord.interaction_claims import answered_before, keeping, name_of
+from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import viewer_of
+from bot.discord.submission_steps import full_report, status_of
+from bot.domain import acceptance
+from bot.domain.acceptance import parse_heading
+from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.status import with_costs
+from bot.domain.submission import Submission, SubmissionRequest
 from bot.reports.comparison import comparison_report
-from bot.reports.submission import status_report
 from bot.services.comparison import compare as compare_submissions
-from bot.services.lookup import own_submission
+from bot.services.lookup import find_board, own_submission
 from bot.services.moderation import withdraw as take_off
-from bot.services.status import profile_files, submission_status
+from bot.services.submissions import submit
 from runners.contract.task import Mode
 
-_LARGEST = 2**53
-"""The largest number that Discord transmits exactly."""
+
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "submission", show, show_source, stop, rerun, withdraw, compare)
+    modes = [_command(mode, description) for mode, description in _DESCRIPTIONS.items()]
+    add_commands(tree, "leaderboard submit", *modes)
+    tree.add_command(app_commands.ContextMenu(name="Submit this file", callback=submit_this_file))
 
 
-async def _submission(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "submission")
-    parent.add_command(show)
-    parent.add_command(show_source)
-    parent.add_command(stop)
+_Number = app_commands.Range[int, 1, 2**53]
+"""A submission's number, up to the largest that Discord transmits exactly."""
 
 
 @app_commands.command(name="show", description="Show the report of one of your submissions")
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def show(
-    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
-) -> None:
+async def show(interaction: Interaction, number: _Number) -> None:
     """Show the current report; a later call shows a newer one."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
         own = await own_submission(door.store, await viewer_of(interaction), SubmissionId(number))
-        found = with_costs(await submission_status(door.store, own.id), door.prices)
-        files = await profile_files(door.store, found.submission)
-        report = await asyncio.to_thread(status_report, found, files)
-        await answer.show(report, buttons_of(found))
+        found = await status_of(door, own.id)
+        await answer.show(await full_report(door, found), buttons.buttons_of(found))
 
 
 @app_commands.command(
@@ -57,47 +65,30 @@ async def show(
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def show_source(
-    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
-) -> None:
+async def show_source(interaction: Interaction, number: _Number) -> None:
     """Send the file."""
     async with replying(interaction) as answer:
-        await submitting.show_source(answer, SubmissionId(number))
+        await buttons.show_source(answer, SubmissionId(number))
 
 
 @app_commands.command(name="cancel", description="Cancel one of your submissions")
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def stop(
-    interaction: discord.Interaction[Any], number: app_commands.Range[int, 1, _LARGEST]
-) -> None:
+async def stop(interaction: Interaction, number: _Number) -> None:
     """Queued jobs end at once, running ones within seconds."""
     async with replying(interaction) as answer:
-        await submitting.stop(answer, SubmissionId(number))
-
-
-_Number = app_commands.Range[int, 1, 2**53]
-
-
-async def _submission_again(tree: Tree) -> None:
-    """Add the commands."""
-    parent = group(tree, "submission")
-    parent.add_command(rerun)
-    parent.add_command(withdraw)
-    parent.add_command(compare)
+        await buttons.stop(answer, SubmissionId(number))
 
 
 @app_commands.command(description="Submit the same source again, in the same or another mode")
 @app_commands.describe(number="Submission number", mode="Mode (default: the original mode)")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def rerun(
-    interaction: discord.Interaction[Any], number: _Number, mode: Mode | None = None
-) -> None:
+async def rerun(interaction: Interaction, number: _Number, mode: Mode | None = None) -> None:
     """Create a new submission with its own number."""
     async with replying(interaction) as answer:
-        await submitting.run_again(answer, SubmissionId(number), mode)
+        await buttons.run_again(answer, SubmissionId(number), mode)
 
 
 @app_commands.command(description="Permanently remove one of your submissions from its board")
@@ -105,7 +96,7 @@ async def rerun(
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def withdraw(
-    interaction: discord.Interaction[Any],
+    interaction: Interaction,
     number: _Number,
     reason: app_commands.Range[str, 0, 300] = "",
 ) -> None:
@@ -119,7 +110,7 @@ async def withdraw(
 @app_commands.command(description="Compare two submissions: times and source")
 @app_commands.describe(first="First submission", second="Second submission, to the same board")
 @app_commands.autocomplete(first=options.own_submissions, second=options.own_submissions)
-async def compare(interaction: discord.Interaction[Any], first: _Number, second: _Number) -> None:
+async def compare(interaction: Interaction, first: _Number, second: _Number) -> None:
     """You must be allowed to read both sources."""
     async with replying(interaction) as answer:
         door = context_of(interaction)
@@ -133,7 +124,147 @@ async def compare(interaction: discord.Interaction[Any], first: _Number, second:
         await answer.show(await asyncio.to_thread(comparison_report, found))
 
 
-async def setup(tree: Tree) -> None:
-    """Add this module's commands."""
-    await _submission(tree)
-    await _submission_again(tree)
+_DESCRIPTIONS = {
+    Mode.TEST: "Check a kernel against the tests, without timing it",
+    Mode.BENCHMARK: "Check and time a kernel, without ranking it",
+    Mode.PROFILE: "Run a kernel once under the profiler",
+    Mode.RANKED: "Check, time and rank a kernel",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionUpload:
+    """A file to judge; without a board, its header names one."""
+
+    file_name: str
+    content: bytes
+    mode: Mode
+    board: str | None = None
+    gpus: tuple[str, ...] = ()
+
+
+def _command(mode: Mode, description: str) -> app_commands.Command[Any, ..., Any]:
+    @app_commands.command(name=mode.value, description=description)
+    @app_commands.describe(
+        script="Your kernel, one source file",
+        leaderboard_name="Board; not needed if the file's header names it",
+        gpus="GPU types, separated by commas; not needed if the board has only one",
+    )
+    @app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
+    async def submit(
+        interaction: Interaction,
+        script: discord.Attachment,
+        leaderboard_name: str | None = None,
+        gpus: str | None = None,
+    ) -> None:
+        async with keeping(interaction) as answer:
+            upload = SubmissionUpload(
+                file_name=script.filename,
+                content=await read(script),
+                mode=mode,
+                board=leaderboard_name,
+                gpus=options.gpu_names(gpus),
+            )
+            await take_in(answer, upload)
+
+    return submit
+
+
+_BLOCK = re.compile(r"```(?:[A-Za-z+#]*\n)?(?P<text>.*?)```", re.DOTALL)
+
+
+async def submit_this_file(interaction: Interaction, message: discord.Message) -> None:
+    """Submit as ranked; the file's header names the board."""
+    async with keeping(interaction) as answer:
+        if message.author.id != interaction.user.id:
+            raise UserError("not-yours", "this message is from another person; submit your own")
+        await take_in(answer, await _upload(message))
+
+
+async def _upload(message: discord.Message) -> SubmissionUpload:
+    if len(message.attachments) > 1:
+        raise UserError("one-file", "the message has several files; send a message with one file")
+    if message.attachments:
+        script = message.attachments[0]
+        content = await read(script)
+        return SubmissionUpload(script.filename, content, Mode.RANKED)
+    block = _BLOCK.search(message.content)
+    if block is None:
+        raise UserError("no-file", "the message has neither a file nor a code block")
+    return SubmissionUpload("message.py", block["text"].encode(), Mode.RANKED)
+
+
+async def read(script: discord.Attachment) -> bytes:
+    """Return the bytes of an attachment; UserError before a file too large is fetched."""
+    if script.size > acceptance.MAX_SOURCE_BYTES:
+        raise UserError(
+            "too-large",
+            f"the file has {script.size:,} bytes; at most "
+            f"{acceptance.MAX_SOURCE_BYTES:,} are taken",
+        )
+    try:
+        return await script.read()
+    except (discord.NotFound, discord.Forbidden) as error:
+        raise UserError(
+            "file-gone",
+            "Discord no longer provides your file, so nothing was submitted; run the "
+            "command again with the file",
+        ) from error
+
+
+async def take_in(answer: InteractionReply, upload: SubmissionUpload) -> None:
+    """Store the submission and confirm it, or first ask which GPU types to use."""
+    door = context_of(answer.interaction)
+    await require_room(door, answer.interaction)
+    gpus = upload.gpus or tuple(answered_before(answer.interaction).get("gpus", ()))
+    upload = replace(upload, gpus=gpus)
+    try:
+        stored = await _store(door, answer.interaction, upload)
+    except UserError as error:
+        if error.code != "choose-gpu":
+            raise
+        await _ask_for_gpus(door, answer, upload)
+        return
+    await answer.say(buttons.stored_words(answer.interaction, stored))
+
+
+async def _store(
+    door: DiscordContext, interaction: Interaction, upload: SubmissionUpload
+) -> Submission:
+    request = SubmissionRequest(
+        viewer=await viewer_of(interaction),
+        file_name=upload.file_name,
+        content=upload.content,
+        mode=upload.mode,
+        board=upload.board,
+        gpus=upload.gpus,
+        display=display_here(interaction),
+        key=name_of(interaction),
+    )
+    return await submit(door.store, door.clock, request)
+
+
+async def _ask_for_gpus(
+    door: DiscordContext, answer: InteractionReply, upload: SubmissionUpload
+) -> None:
+    heading = parse_heading(acceptance.source_text(upload.content))
+    name = acceptance.board_name(upload.board, heading)
+    board = await find_board(door.store, await viewer_of(answer.interaction), name)
+
+    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
+        await take_in(answer, replace(upload, gpus=chosen))
+
+    menus = SubmitMenus(board.gpus, go_on, answer.interaction)
+    await answer.say(menus.asking("Choose the GPU types to run on:"), menus)
+
+
+class SubmitMenus(options.GpuMenus):
+    """The GPU type menus of a submission; the click is stored with the original command."""
+
+    def __init__(self, gpus: Sequence[str], then: options.Then, command: Interaction) -> None:
+        super().__init__(gpus, then)
+        self.command = command
+
+    @override
+    def answering(self, interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
+        return keeping(interaction, self.command, gpus=self.picked)

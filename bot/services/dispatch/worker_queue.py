@@ -22,8 +22,13 @@ from bot.ports import NO_RUNNERS, Clock, Store
 from bot.services.audit import audited
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.tokens import NewToken
-from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
-from runners.contract.profile import ProfileOptions
+from runners.contract.evaluation import (
+    Evaluation,
+    EvaluationRequest,
+    ProfileOptions,
+    Progress,
+    RoundPolicy,
+)
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 

@@ -10,7 +10,7 @@ from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId, Task
 from bot.domain.job import Job, JobEvent, JobState, submission_state
 from bot.domain.submission import Display, Submission
 from bot.store.text import without_worker
-from runners.contract.profile import ProfileOptions
+from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 
 

@@ -16,7 +16,7 @@ def create(*, slots: Mapping[str, int] | None = None, version: str | None = None
     `slots` is GPU type -> number of concurrent evaluations. The default is one on the CPU, because
     GPUs cost more. `version` is the harness version that the app must have.
     """
-    from runners.backends.modal_app.protocol import OFFERED  # noqa: PLC0415 - see the top
+    from runners.backends.modal_app.app import OFFERED  # noqa: PLC0415 - see the top
     from runners.backends.modal_app.runner import ModalRunner  # noqa: PLC0415 - see the top
 
     wanted = slots or {CPU: 1}

@@ -1,12 +1,21 @@
-"""The app at Modal: its image, its function, and its deployment."""
+"""The app at Modal: its image, its deployment, its GPU types and time limits, and Modal's errors.
+
+Modal has a separate container pool for each pair of GPU type and time limit, so there are only few
+time limits.
+"""
 
 import sys
-from contextlib import redirect_stdout
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, redirect_stdout
 
 import modal
+import modal.exception as faults
+from grpclib.exceptions import StreamTerminatedError
 
 from runners.backends.modal_app import container
-from runners.backends.modal_app.protocol import TIMEOUTS_S, translated
+from runners.contract.evaluation import CPU
+from runners.contract.gpus import GPU_TYPES
+from runners.contract.runner import RunnerError
 
 APP, FUNCTION = "podium", "evaluate"
 _BASE = (
@@ -18,6 +27,23 @@ _PACKAGES = ("torch==2.13.0", "numpy>=2,<3", "ninja>=1.13,<2", "pydantic>=2.12,<
 _CUTLASS = "nvidia-cutlass==4.2.0.0"
 _START_S = 1200
 """Seconds for a container to start; the first one of an image downloads several gigabytes."""
+DEPLOY = "podium modal deploy"
+AWAY = (
+    faults.ConnectionError,
+    faults.ServiceError,
+    faults.InternalError,
+    StreamTerminatedError,
+    OSError,
+)
+"""Errors that mean that Modal cannot be reached now; running calls continue."""
+OFFERED = tuple(each.name for each in GPU_TYPES.values() if each.modal)
+"""The GPU types that Modal has."""
+TIMEOUTS_S = (300, 900, 3600, 10_800)
+"""The possible hard limits of a container, in seconds; the last is above any task's limit."""
+GRACE_S = 30.0
+"""Seconds by which a harness may exceed the task's time limits before it is killed; more than the
+harness's own grace, after which it returns a verdict."""
+_MARGIN_S = 20.0
 
 
 def image() -> modal.Image:
@@ -68,3 +94,55 @@ async def deploy() -> str:
         with redirect_stdout(sys.stderr), modal.enable_output():
             app = await make_app().deploy.aio()
         return str(await app.get_dashboard_url.aio())
+
+
+class NotDeployedError(RunnerError):
+    """Modal knows no such app or function."""
+
+
+class NoTokenError(RunnerError):
+    """Modal does not accept the token, or there is none."""
+
+
+@asynccontextmanager
+async def translated() -> AsyncIterator[None]:
+    """Turn Modal's errors into RunnerErrors; if advice exists, the message has it."""
+    try:
+        yield
+    except (faults.AuthError, faults.PermissionDeniedError) as error:
+        advice = "run `modal token new`, or set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET"
+        reason = _first_line(error).partition(". ")[0]
+        raise NoTokenError(f"Modal refuses the token: {reason}; {advice}") from error
+    except faults.NotFoundError as error:
+        raise NotDeployedError(f"Modal: {_first_line(error)}; run `{DEPLOY}`") from error
+    except AWAY as error:
+        raise RunnerError(f"Modal cannot be reached: {_first_line(error)}") from error
+    except faults.Error as error:
+        raise RunnerError(f"Modal: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return first.rstrip(".") or type(error).__name__
+
+
+def modal_gpu(kind: str, count: int) -> str | None:
+    """The GPUs of one container in Modal's notation, such as `H100!:2`; None for the CPU.
+
+    RunnerError if Modal does not offer the type or the number.
+    """
+    if kind == CPU:
+        return None
+    found = GPU_TYPES.get(kind)
+    if found is None or found.modal is None:
+        raise RunnerError(f"Modal has no GPU type {kind}; it has {', '.join(OFFERED)}")
+    if count > found.modal_at_once:
+        most = found.modal_at_once
+        raise RunnerError(f"{count} {kind} are asked for; Modal gives at most {most}")
+    return found.modal if count == 1 else f"{found.modal}:{count}"
+
+
+def container_timeout_s(harness_s: float) -> int:
+    """The hard limit of a container whose harness has a limit of `harness_s` seconds."""
+    needed = container.READY_S + harness_s + _MARGIN_S
+    return next((limit for limit in TIMEOUTS_S if limit >= needed), TIMEOUTS_S[-1])

@@ -12,18 +12,47 @@ from typing import IO, Self, TypeVar
 
 from pydantic import ValidationError
 
-from runners.backends.modal_app.protocol import (
-    ANSWER_MAX,
-    READY_S,
-    ContainerRequest,
-    ContainerResponse,
-)
-from runners.contract.runner import ServedLine
+from runners.contract.evaluation import Evaluation, EvaluationRequest
+from runners.contract.runner import Capabilities, ServedLine
+from runners.contract.wire import Wire
 
+ANSWER_MAX = 16 << 20
+"""The most bytes of an accepted answer."""
+READY_S = 120.0
+"""Seconds for a harness to start in a fresh container, including the import of torch."""
 _ROOT = Path(__file__).resolve().parents[3]
 _SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
 _STDERR_MAX = 2000
 _STARTED_AT = time.time()
+
+
+class ContainerRequest(Wire):
+    """The request to a container: evaluate `request`, or only report capabilities if it is None."""
+
+    request: EvaluationRequest | None = None
+    gpus: int = 0
+    """How many GPUs were requested for the container."""
+    limit_s: float = 0.0
+    """Seconds after which a ready harness counts as hung."""
+    asked_at: float
+    """When the call was sent to Modal, in seconds since 1970."""
+
+
+class ContainerResponse(Wire):
+    """The response of a container; times in seconds."""
+
+    ready: Capabilities | None = None
+    evaluation: Evaluation | None = None
+    error: str | None = None
+    """Why there is no evaluation, if the system is at fault."""
+    cold: bool
+    """Whether the container was started for this request."""
+    waited_s: float
+    """From the call until the container accepted it: the queue and a cold start."""
+    ready_s: float = 0.0
+    """From the start of the harness until it was ready."""
+    used_s: float
+    """From the acceptance until the response."""
 
 
 def evaluate(order: str) -> str:

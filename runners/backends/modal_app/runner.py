@@ -7,17 +7,8 @@ from collections.abc import Mapping
 import modal
 from pydantic import ValidationError
 
-from runners.backends.modal_app.app import APP, FUNCTION
-from runners.backends.modal_app.protocol import (
-    AWAY,
-    DEPLOY,
-    GRACE_S,
-    ContainerRequest,
-    ContainerResponse,
-    container_timeout_s,
-    modal_gpu,
-    translated,
-)
+from runners.backends.modal_app import app
+from runners.backends.modal_app.container import ContainerRequest, ContainerResponse
 from runners.backends.modal_app.transport import ModalConnections, output
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.gpus import GPU_TYPES
@@ -88,7 +79,7 @@ class ModalRunner:
         there = answer.ready.harness_version
         if self._version not in {None, there}:
             raise RunnerError(
-                f"the app at Modal has harness {there}, this is {self._version}; run `{DEPLOY}`"
+                f"the app at Modal has harness {there}, this is {self._version}; run `{app.DEPLOY}`"
             )
         return answer.ready
 
@@ -99,7 +90,7 @@ class ModalRunner:
         order = ContainerRequest(
             request=request,
             gpus=0 if request.gpu == CPU else request.task.world_size,
-            limit_s=request.task.limit_s(request.mode) + GRACE_S,
+            limit_s=request.task.limit_s(request.mode) + app.GRACE_S,
             asked_at=time.time(),
         )
         return await self._spawned(request.gpu, order)
@@ -107,10 +98,10 @@ class ModalRunner:
     async def _spawned(self, kind: str, order: ContainerRequest) -> CallId:
         if self._closed:
             raise RunnerError(f"runner {NAME} is closed")
-        gpu, limit = modal_gpu(kind, order.gpus), container_timeout_s(order.limit_s)
-        async with translated():
+        gpu, limit = app.modal_gpu(kind, order.gpus), app.container_timeout_s(order.limit_s)
+        async with app.translated():
             client = await self._connections.first()
-            function = modal.Function.from_name(APP, FUNCTION, client=client)
+            function = modal.Function.from_name(app.APP, app.FUNCTION, client=client)
             chosen = function.with_options(
                 gpu=gpu, timeout=limit, max_containers=self._slots.get(kind, 1)
             )
@@ -139,11 +130,11 @@ class ModalRunner:
         reached = time.monotonic()
         while not self._closed:
             try:
-                async with translated(), self._connections.for_a_question() as client:
+                async with app.translated(), self._connections.for_a_question() as client:
                     text = await output(client, call)
                 reached = time.monotonic()
             except RunnerError as error:
-                if not isinstance(error.__cause__, AWAY):
+                if not isinstance(error.__cause__, app.AWAY):
                     self._open.discard(call)
                     raise _as_unknown_call(error) from error.__cause__
                 if time.monotonic() - reached > _AWAY_S:
@@ -157,7 +148,7 @@ class ModalRunner:
 
     async def cancel(self, call: CallId) -> None:
         try:
-            async with translated():
+            async with app.translated():
                 spawned = modal.FunctionCall.from_id(call, client=await self._connections.first())
                 await spawned.cancel.aio(terminate_containers=True)
         except RunnerError as error:
@@ -174,7 +165,7 @@ class ModalRunner:
             await asyncio.wait({task})
         calls = tuple(self._open)
         await asyncio.gather(*map(self.cancel, calls), return_exceptions=True)
-        async with translated():
+        async with app.translated():
             await self._connections.aclose()
 
 

@@ -20,7 +20,7 @@ from modal._utils.async_utils import synchronizer
 from modal.config import config
 from modal_proto import api_pb2
 
-from runners.backends.modal_app.protocol import ANSWER_MAX
+from runners.backends.modal_app.container import ANSWER_MAX
 from runners.contract.runner import RunnerError, RunnerLostError, UnknownCallError
 
 QUESTIONS_MOST = 90

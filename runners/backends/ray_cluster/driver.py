@@ -14,18 +14,9 @@ from typing import IO, Any
 import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayError, RpcError
 
+from runners.backends.ray_cluster import protocol
 from runners.backends.ray_cluster.admission import check
 from runners.backends.ray_cluster.node import SlotActor
-from runners.backends.ray_cluster.protocol import (
-    LINES_MAX,
-    Command,
-    DriverFault,
-    DriverOperation,
-    DriverReply,
-    Resources,
-    SlotNames,
-    demand,
-)
 from runners.contract.runner import RunnerError
 
 NAMESPACE = "podium"
@@ -49,41 +40,44 @@ class Driver:
         """Execute commands concurrently until the input ends."""
         tasks: set[asyncio.Task[None]] = set()
         while line := await reader.readline():
-            task = asyncio.create_task(self._serve_one(Command.model_validate_json(line)))
+            task = asyncio.create_task(self._serve_one(protocol.Command.model_validate_json(line)))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    async def _serve_one(self, command: Command) -> None:
+    async def _serve_one(self, command: protocol.Command) -> None:
         try:
             text, fault = await self._execute(command), None
         except (ActorDiedError, _GoneError) as error:
-            text, fault = f"the slot on its node was lost: {_first_line(error)}", DriverFault.LOST
+            text, fault = (
+                f"the slot on its node was lost: {_first_line(error)}",
+                protocol.DriverFault.LOST,
+            )
         except (ActorUnavailableError, RpcError, TimeoutError, OSError) as error:
-            text, fault = f"Ray: {_first_line(error)}", DriverFault.AWAY
+            text, fault = f"Ray: {_first_line(error)}", protocol.DriverFault.AWAY
         except (RayError, RuntimeError, ValueError) as error:
-            text, fault = f"Ray: {_first_line(error)}", DriverFault.ERROR
-        self.say(DriverReply(number=command.number, text=text, fault=fault))
+            text, fault = f"Ray: {_first_line(error)}", protocol.DriverFault.ERROR
+        self.say(protocol.DriverReply(number=command.number, text=text, fault=fault))
 
-    def say(self, reply: DriverReply) -> None:
+    def say(self, reply: protocol.DriverReply) -> None:
         """Write a reply as one line."""
         self._out.write(reply.model_dump_json().encode() + b"\n")
         self._out.flush()
 
-    async def _execute(self, command: Command) -> str:
+    async def _execute(self, command: protocol.Command) -> str:
         match command.deed:
-            case DriverOperation.RESOURCES:
+            case protocol.DriverOperation.RESOURCES:
                 return (await asyncio.to_thread(_resources)).model_dump_json()
-            case DriverOperation.PLACE:
+            case protocol.DriverOperation.PLACE:
                 self._slots[command.slot] = await asyncio.to_thread(_place, command)
                 return ""
-            case DriverOperation.ASK:
+            case protocol.DriverOperation.ASK:
                 return await self._call_slot(command)
-            case DriverOperation.END:
+            case protocol.DriverOperation.END:
                 return await asyncio.to_thread(self._end, command.slot)
-            case DriverOperation.SLOTS:
+            case protocol.DriverOperation.SLOTS:
                 return (await asyncio.to_thread(_slot_names)).model_dump_json()
 
-    async def _call_slot(self, command: Command) -> str:
+    async def _call_slot(self, command: protocol.Command) -> str:
         slot = await asyncio.to_thread(self._slot, command.slot)
         reference = getattr(slot, command.method).remote(*command.arguments)
         answering = asyncio.wrap_future(reference.future())
@@ -110,13 +104,15 @@ class Driver:
         return ""
 
 
-def _resources() -> Resources:
+def _resources() -> protocol.Resources:
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    return Resources(nodes=tuple({name: float(n) for name, n in node.items()} for node in nodes))
+    return protocol.Resources(
+        nodes=tuple({name: float(n) for name, n in node.items()} for node in nodes)
+    )
 
 
-def _place(command: Command) -> Any:  # noqa: ANN401 - a handle of Ray's
-    wanted = demand(_resources().called(command.kind), command.gpus)
+def _place(command: protocol.Command) -> Any:  # noqa: ANN401 - a handle of Ray's
+    wanted = protocol.demand(_resources().called(command.kind), command.gpus)
     gpus = wanted.pop("GPU", 0)
     return (
         ray.remote(SlotActor)
@@ -135,9 +131,11 @@ def _place(command: Command) -> Any:  # noqa: ANN401 - a handle of Ray's
     )
 
 
-def _slot_names() -> SlotNames:
+def _slot_names() -> protocol.SlotNames:
     found = ray.util.list_named_actors(all_namespaces=True)
-    return SlotNames(names=tuple(each["name"] for each in found if each["namespace"] == NAMESPACE))
+    return protocol.SlotNames(
+        names=tuple(each["name"] for each in found if each["namespace"] == NAMESPACE)
+    )
 
 
 def _first_line(error: BaseException) -> str:
@@ -163,7 +161,7 @@ def connect() -> None:
 
 
 async def _serve(driver: Driver) -> None:
-    reader = asyncio.StreamReader(limit=LINES_MAX)
+    reader = asyncio.StreamReader(limit=protocol.LINES_MAX)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     await driver.serve(reader)
@@ -176,9 +174,11 @@ def main() -> int:
     try:
         connect()
     except RunnerError as error:
-        driver.say(DriverReply(number=0, text=str(error), fault=DriverFault.ERROR))
+        driver.say(
+            protocol.DriverReply(number=0, text=str(error), fault=protocol.DriverFault.ERROR)
+        )
         return 1
-    driver.say(DriverReply(number=0))
+    driver.say(protocol.DriverReply(number=0))
     asyncio.run(_serve(driver))
     return 0
 

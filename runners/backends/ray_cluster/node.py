@@ -9,13 +9,7 @@ from typing import Any, TypeVar
 
 import ray
 
-from runners.backends.ray_cluster.protocol import (
-    POLL_S,
-    Assignment,
-    CallUpdate,
-    DriverFault,
-    DriverReply,
-)
+from runners.backends.ray_cluster import protocol
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import CallId, Capabilities, RunnerError, RunnerLostError
 from runners.slots.harness import (
@@ -44,7 +38,7 @@ class NodeHarness:
         self._harness: Harness | None = None
         self._work: asyncio.Task[None] | None = None
         self._call: str | None = None
-        self._news = CallUpdate()
+        self._news = protocol.CallUpdate()
         self._changed = asyncio.Event()
         self._fetched = True
 
@@ -65,18 +59,18 @@ class NodeHarness:
                 self._harness = await start_harness(self._gpus, self._walls)
             return self._harness.capabilities
 
-    async def begin(self, assignment: Assignment) -> None:
+    async def begin(self, assignment: protocol.Assignment) -> None:
         """Start an evaluation, which `news` reports on; RunnerError while another one runs."""
         if self._busy():
             raise RunnerError("the slot is busy")
-        self._call, self._news, self._fetched = assignment.call, CallUpdate(), False
+        self._call, self._news, self._fetched = assignment.call, protocol.CallUpdate(), False
         self._work = asyncio.create_task(self._evaluate(assignment))
 
     def knows(self, call: str) -> bool:
         """Whether this is the last call."""
         return call == self._call
 
-    async def news(self, call: str, seen: int) -> CallUpdate:
+    async def news(self, call: str, seen: int) -> protocol.CallUpdate:
         """The latest update after number `seen`; after `POLL_S` without one, the current update.
 
         RunnerError for an unknown call.
@@ -85,7 +79,7 @@ class NodeHarness:
             raise RunnerError(f"the slot does not know call {call}")
         if self._news.number <= seen:
             changed = asyncio.ensure_future(self._changed.wait())
-            await asyncio.wait({changed}, timeout=POLL_S)
+            await asyncio.wait({changed}, timeout=protocol.POLL_S)
             changed.cancel()
         self._fetched = self._news.ended
         return self._news
@@ -100,24 +94,24 @@ class NodeHarness:
         if harness is not None:
             await harness.stop()
 
-    async def _evaluate(self, assignment: Assignment) -> None:
+    async def _evaluate(self, assignment: protocol.Assignment) -> None:
         try:
             evaluation = await asyncio.wait_for(self._answer(assignment), assignment.limit_s)
         except UnreachedError as error:
-            await self._give_up(DriverFault.UNREACHED, str(error))
+            await self._give_up(protocol.DriverFault.UNREACHED, str(error))
         except UnfitError as error:
-            await self._give_up(DriverFault.UNFIT, str(error))
+            await self._give_up(protocol.DriverFault.UNFIT, str(error))
         except RunnerLostError as error:
-            await self._give_up(DriverFault.LOST, str(error))
+            await self._give_up(protocol.DriverFault.LOST, str(error))
         except RunnerError as error:
-            await self._give_up(DriverFault.ERROR, str(error))
+            await self._give_up(protocol.DriverFault.ERROR, str(error))
         except TimeoutError:
             words = f"the harness gave no evaluation within {assignment.limit_s:.0f} s"
-            await self._give_up(DriverFault.ERROR, words)
+            await self._give_up(protocol.DriverFault.ERROR, words)
         else:
-            self._publish(CallUpdate(evaluation=evaluation))
+            self._publish(protocol.CallUpdate(evaluation=evaluation))
 
-    async def _answer(self, assignment: Assignment) -> Evaluation:
+    async def _answer(self, assignment: protocol.Assignment) -> Evaluation:
         request = EvaluationRequest.model_validate_json(assignment.request)
         line = assignment.request.encode()
         await self.offer()
@@ -127,14 +121,14 @@ class NodeHarness:
             HarnessCall(CallId(assignment.call), request, line), self._progress
         )
 
-    async def _give_up(self, fault: DriverFault, words: str) -> None:
+    async def _give_up(self, fault: protocol.DriverFault, words: str) -> None:
         await self.stop()
-        self._publish(CallUpdate(fault=fault, words=words))
+        self._publish(protocol.CallUpdate(fault=fault, words=words))
 
     def _progress(self, progress: Progress) -> None:
-        self._publish(CallUpdate(progress=progress))
+        self._publish(protocol.CallUpdate(progress=progress))
 
-    def _publish(self, news: CallUpdate) -> None:
+    def _publish(self, news: protocol.CallUpdate) -> None:
         self._news = news.model_copy(update={"number": self._news.number + 1})
         self._changed.set()
         self._changed = asyncio.Event()
@@ -169,13 +163,15 @@ class SlotActor:
 
     def knows(self, call: str) -> str:
         """Return the call's id if it is the last call, otherwise an empty text."""
-        return DriverReply(number=0, text=call if self._node.knows(call) else "").model_dump_json()
+        return protocol.DriverReply(
+            number=0, text=call if self._node.knows(call) else ""
+        ).model_dump_json()
 
     async def _offer(self) -> str:
         return (await self._node.offer()).model_dump_json()
 
     async def _begin(self, assignment: str) -> str:
-        await self._node.begin(Assignment.model_validate_json(assignment))
+        await self._node.begin(protocol.Assignment.model_validate_json(assignment))
         return ""
 
     async def _news(self, call: str, seen: int) -> str:
@@ -184,11 +180,15 @@ class SlotActor:
     def _reply(self, doing: Coroutine[Any, Any, str]) -> str:
         self._asked_at = time.monotonic()
         try:
-            reply = DriverReply(number=0, text=self._within(doing))
+            reply = protocol.DriverReply(number=0, text=self._within(doing))
         except UnfitError as error:
-            reply = DriverReply(number=0, text=str(error), fault=DriverFault.UNFIT)
+            reply = protocol.DriverReply(
+                number=0, text=str(error), fault=protocol.DriverFault.UNFIT
+            )
         except RunnerError as error:
-            reply = DriverReply(number=0, text=str(error), fault=DriverFault.ERROR)
+            reply = protocol.DriverReply(
+                number=0, text=str(error), fault=protocol.DriverFault.ERROR
+            )
         finally:
             self._asked_at = time.monotonic()
         return reply.model_dump_json()

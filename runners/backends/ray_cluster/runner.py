@@ -1,26 +1,228 @@
-"""The runner over a Ray cluster: creates slots there, which outlive this process."""
+"""The runner over a Ray cluster, and its slots there, which outlive this process.
+
+A slot is an actor with a harness, on any node that has the GPUs free.
+"""
 
 import asyncio
-from collections.abc import Mapping
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
+from pydantic import ValidationError
 from typing_extensions import override
 
-from runners.backends.ray_cluster.bridge import Bridge
-from runners.backends.ray_cluster.protocol import Command, DriverOperation, Resources, SlotNames
-from runners.backends.ray_cluster.slot import RaySlot, RemoteHarness, join
+from runners.backends.ray_cluster import protocol
+from runners.backends.ray_cluster.bridge import Bridge, ClusterUnavailableError
 from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
 from runners.contract.runner import (
     CallId,
     Capabilities,
     ProgressSink,
     RunnerError,
+    RunnerLostError,
     UnknownCallError,
 )
-from runners.slots.runner import RANKS_ON_CPU, SlotRunner, gpus_of, telling
+from runners.contract.wire import Wire
+from runners.slots.harness import START_S, HarnessCall, UnfitError, UnreachedError
+from runners.slots.runner import RANKS_ON_CPU, Fitness, SlotRunner, gpus_of, telling
 
 NAME = "ray_cluster"
+NODE_GRACE_S = 25.0
+"""Seconds by which a harness may exceed the task's time limits before its node kills it; more than
+the harness's own grace, less than the grace after which this process kills its slot."""
+PLACED_S = 1500.0
+"""Seconds that a slot may wait for a node with free GPUs, because a cluster has other users."""
+AWAY_S = 120.0
+"""Seconds that a node may be unreachable before its call counts as lost."""
+_RETRY_S = 1.0
+_ASK_S = 20.0
 _OFFER_S = 90.0
 _SOON_S = 5.0
+
+W = TypeVar("W", bound=Wire)
+
+
+class RemoteHarness:
+    """The harness of the actor with this name."""
+
+    def __init__(self, bridge: Bridge, name: str) -> None:
+        self.name = name
+        self._bridge = bridge
+
+    async def offer(self, within_s: float = PLACED_S + START_S) -> Capabilities:
+        """Its capabilities, once its actor runs on a node and it is ready.
+
+        RunnerError if no node could place it in time; RunnerLostError if its node was lost.
+        """
+        began = time.monotonic()
+        try:
+            text = await self._ask("offer", within_s=within_s)
+        except ClusterUnavailableError as error:
+            if time.monotonic() - began < within_s:
+                raise
+            raise RunnerError(f"no node had a slot ready: {error}") from error
+        return _read(Capabilities, text)
+
+    async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
+        """Return the evaluation of a request; UnreachedError if the actor had already ended."""
+        request = order.request
+        limit_s = request.task.limit_s(request.mode) + NODE_GRACE_S
+        assignment = protocol.Assignment(
+            call=order.call, request=order.line.decode(), limit_s=limit_s
+        )
+        try:
+            await self._ask("begin", assignment.model_dump_json())
+        except RunnerLostError as error:
+            raise UnreachedError(str(error)) from error
+        evaluation = await self.follow(order.call, tell)
+        if evaluation.request_id != request.request_id:
+            raise RunnerError("the harness answered another request")
+        return evaluation
+
+    async def follow(self, call: CallId, tell: ProgressSink) -> Evaluation:
+        """Wait for a started call and return its evaluation.
+
+        Retries for `AWAY_S` while the node is unreachable, then raises ClusterUnavailableError.
+        """
+        news, reached = protocol.CallUpdate(), time.monotonic()
+        while not news.ended:
+            try:
+                text = await self._ask(
+                    "news", call, str(news.number), within_s=protocol.POLL_S + _ASK_S
+                )
+            except ClusterUnavailableError:
+                if time.monotonic() - reached > AWAY_S:
+                    raise
+                await asyncio.sleep(_RETRY_S)
+                continue
+            reached, seen = time.monotonic(), news.number
+            news = _read(protocol.CallUpdate, text)
+            if news.progress is not None and news.number > seen:
+                tell(news.progress)
+        return _evaluation(news)
+
+    async def knows(self, call: CallId) -> bool:
+        """Whether the call is its current or last one."""
+        try:
+            return await self._ask("knows", call) == call
+        except RunnerError:
+            return False
+
+    async def stop(self) -> None:
+        """End the actor, its harness and all their processes."""
+        await self._bridge.ask(protocol.Command(deed=protocol.DriverOperation.END, slot=self.name))
+
+    async def _ask(self, method: str, *arguments: str, within_s: float = _ASK_S) -> str:
+        command = protocol.Command(
+            deed=protocol.DriverOperation.ASK,
+            slot=self.name,
+            method=method,
+            arguments=arguments,
+            within_s=within_s,
+        )
+        reply = _read(protocol.DriverReply, await self._bridge.ask(command))
+        if reply.fault is protocol.DriverFault.UNFIT:
+            raise UnfitError(reply.text)
+        if reply.fault is not None:
+            raise RunnerError(reply.text)
+        return reply.text
+
+
+class RaySlot:
+    """A slot for one evaluation at a time; a joined one replaces the slots `instead_of`."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        kind: str,
+        version: str | None,
+        *,
+        strict: bool,
+        instead_of: Sequence["RaySlot"] = (),
+    ) -> None:
+        self.bridge = bridge
+        self.kind = kind
+        self.version = version
+        self.strict = strict
+        self.instead_of = tuple(instead_of)
+        self.offered: Capabilities | None = None
+        self.fitness = Fitness(kind)
+        self._harness: RemoteHarness | None = None
+
+    async def warm(self) -> RemoteHarness:
+        if self._harness is None:
+            await asyncio.gather(*(slot.cool() for slot in self.instead_of))
+            harness = RemoteHarness(self.bridge, f"slot-{secrets.token_hex(8)}")
+            try:
+                await self.bridge.ask(self._place_command(harness.name))
+                self.offered = self._fitting(await harness.offer())
+            except BaseException:
+                await asyncio.shield(_end(harness))
+                raise
+            self._harness = harness
+        return self._harness
+
+    async def rest(self) -> None:
+        return  # on the node, the harness waits for this before its next call
+
+    async def cool(self) -> None:
+        harness, self._harness = self._harness, None
+        if harness is not None:
+            await _end(harness)
+
+    def _place_command(self, name: str) -> protocol.Command:
+        gpus = max(1, len(self.instead_of))
+        return protocol.Command(
+            deed=protocol.DriverOperation.PLACE,
+            slot=name,
+            kind=self.kind,
+            gpus=gpus,
+            strict=self.strict,
+        )
+
+    def _fitting(self, offered: Capabilities) -> Capabilities:
+        if self.version not in {None, offered.harness_version}:
+            raise RunnerError(
+                f"the node has harness {offered.harness_version}, this is {self.version}; "
+                "no other `runners` may be installed on the nodes"
+            )
+        return offered
+
+
+def join(slots: Sequence[RaySlot]) -> RaySlot:
+    """One slot with as many GPUs on one node as there are slots, which have none meanwhile."""
+    first = slots[0]
+    return RaySlot(first.bridge, first.kind, first.version, strict=first.strict, instead_of=slots)
+
+
+async def _end(harness: RemoteHarness) -> None:
+    """End a harness; an unreachable one ends itself when it is idle."""
+    try:
+        await harness.stop()
+    except RunnerError:
+        return
+
+
+def _read(kind: type[W], text: str) -> W:
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        raise RunnerError(f"the node broke the contract: {error}") from error
+
+
+def _evaluation(news: protocol.CallUpdate) -> Evaluation:
+    match news.fault:
+        case None if news.evaluation is not None:
+            return news.evaluation
+        case protocol.DriverFault.UNREACHED:
+            raise UnreachedError(news.words)
+        case protocol.DriverFault.UNFIT:
+            raise UnfitError(news.words)
+        case protocol.DriverFault.LOST | protocol.DriverFault.AWAY:
+            raise RunnerLostError(news.words)
+        case _:
+            raise RunnerError(news.words)
 
 
 class RayRunner(SlotRunner[RaySlot]):
@@ -89,15 +291,16 @@ class RayRunner(SlotRunner[RaySlot]):
         await super().aclose()
         await self._bridge.aclose()
 
-    async def _resources(self) -> Resources:
-        text = await self._bridge.ask(Command(deed=DriverOperation.RESOURCES))
-        return Resources.model_validate_json(text)
+    async def _resources(self) -> protocol.Resources:
+        text = await self._bridge.ask(protocol.Command(deed=protocol.DriverOperation.RESOURCES))
+        return protocol.Resources.model_validate_json(text)
 
     async def _there(self) -> list[RemoteHarness]:
         """Every slot on the cluster, including those of other and of killed workers."""
-        text = await self._bridge.ask(Command(deed=DriverOperation.SLOTS))
+        text = await self._bridge.ask(protocol.Command(deed=protocol.DriverOperation.SLOTS))
         return [
-            RemoteHarness(self._bridge, name) for name in SlotNames.model_validate_json(text).names
+            RemoteHarness(self._bridge, name)
+            for name in protocol.SlotNames.model_validate_json(text).names
         ]
 
     @override
@@ -127,7 +330,7 @@ class RayRunner(SlotRunner[RaySlot]):
             await asyncio.shield(harness.stop())
 
 
-def _require(there: Resources, kind: str, gpus: int) -> None:
+def _require(there: protocol.Resources, kind: str, gpus: int) -> None:
     most = there.most(kind)
     if most == 0:
         named = ", ".join(there.kinds()) or "none"

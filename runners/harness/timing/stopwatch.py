@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from runners.contract.evaluation import Measurement, StopReason
-from runners.contract.peaks import floor_ns
+from runners.contract.gpus import floor_ns
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline, TimeBudget

@@ -13,8 +13,7 @@ from bot.domain.errors import UserError
 from bot.domain.submission import Submission
 from bot.web.compat.kernelbot.boards import arguments
 from bot.web.compat.kernelbot.http import Json
-from runners.contract.evaluation import CPU
-from runners.contract.profile import KernelNameBase, ProfileOptions
+from runners.contract.evaluation import CPU, KernelNameBase, ProfileOptions
 from runners.contract.task import TaskDefinition
 
 _NO_NVIDIA = re.compile(rf"{CPU}|MI\d.*", re.IGNORECASE)

@@ -33,7 +33,7 @@ from bot.web.compat.kernelbot.profiling import options_of, require_ncu
 from bot.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds
 from bot.web.compat.kernelbot.wording import standing_of
 from bot.web.context import WebContext, context_of
-from runners.contract.profile import ProfileOptions
+from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode
 
 router = APIRouter(route_class=Route)

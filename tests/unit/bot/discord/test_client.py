@@ -4,7 +4,7 @@ import pytest
 
 from bot.discord.client import connected
 from bot.discord.context import DiscordContext, DiscordSettings
-from bot.discord.errors import SupersededError
+from bot.discord.responses import SupersededError
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.limits import Rates
 from tests.doubles.discord.server import LocalDiscord

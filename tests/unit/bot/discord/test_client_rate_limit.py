@@ -6,7 +6,7 @@ import pytest
 
 from bot.discord import client
 from bot.discord.client import PER_S, RequestSpacer
-from bot.discord.errors import is_passing
+from bot.discord.responses import is_passing
 from tests.doubles.discord.limits import CHANNEL
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord_room import room

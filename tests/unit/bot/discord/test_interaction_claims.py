@@ -11,8 +11,8 @@ import structlog
 
 from bot.discord import interaction_claims as module
 from bot.discord.context import DiscordContext
-from bot.discord.errors import ALREADY_ANSWERED, UNKNOWN_INTERACTION, SupersededError
 from bot.discord.interaction_claims import AWAY, CLAIMED, keeping, name_of
+from bot.discord.responses import ALREADY_ANSWERED, UNKNOWN_INTERACTION, SupersededError
 from bot.domain.errors import StoreError, UserError
 from bot.domain.records import InteractionRequest
 from tests.doubles.clock import ManualClock

@@ -3,8 +3,7 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.errors import ALREADY_ANSWERED, SupersededError
-from bot.discord.responses import as_files, replying, straight
+from bot.discord.responses import ALREADY_ANSWERED, SupersededError, as_files, replying, straight
 from bot.domain.errors import UserError
 from bot.reports.blocks import Attachment, Report, Text
 

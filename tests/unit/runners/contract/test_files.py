@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.domain.api.workers import EVALUATION_MAX
-from runners.backends.modal_app.protocol import ANSWER_MAX
+from runners.backends.modal_app.container import ANSWER_MAX
 from runners.backends.ray_cluster.protocol import LINES_MAX
 from runners.contract import files
 from runners.contract.files import EvaluationFile, fit

@@ -273,8 +273,8 @@ def test_a_template_under_the_submissions_name_is_stored_under_its_language() ->
         (
             RANKS + "multi_gpu: true\n",
             (
-                "multi_gpu needs its own evaluation program and grader 'popcorn' "
-                "(or add an eval.py to the task)",
+                "multi_gpu needs its own evaluation program and grader 'popcorn' (or",
+                "popcorn' (or add an eval.py to the task)",
             ),
         ),
         (BASE + "flops: 2*m\n", (f":{KERNELBOT_LINES + 1}:", "flops: 'm' is no argument")),

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from runners.backends.modal_app import container
-from runners.backends.modal_app.protocol import ContainerRequest, ContainerResponse
+from runners.backends.modal_app.container import ContainerRequest, ContainerResponse
 from runners.contract.verdict import Verdict
 from tests.doubles.evaluating import ENDLESS, RIGHT, make_request
 

@@ -11,8 +11,7 @@ from modal_proto import api_pb2
 
 from runners.backends import modal_app
 from runners.backends.modal_app import runner
-from runners.backends.modal_app.app import APP, FUNCTION
-from runners.backends.modal_app.protocol import NotDeployedError, NoTokenError
+from runners.backends.modal_app.app import APP, FUNCTION, NotDeployedError, NoTokenError
 from runners.backends.modal_app.transport import output
 from runners.contract.evaluation import CPU, Progress
 from runners.contract.runner import CallId, RunnerError, RunnerLostError

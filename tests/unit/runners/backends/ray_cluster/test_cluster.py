@@ -13,8 +13,7 @@ import pytest
 from runners.backends import ray_cluster
 from runners.backends.ray_cluster import runner as ray_runner
 from runners.backends.ray_cluster.bridge import Bridge, environment
-from runners.backends.ray_cluster.runner import RayRunner
-from runners.backends.ray_cluster.slot import RaySlot
+from runners.backends.ray_cluster.runner import RayRunner, RaySlot
 from runners.contract.evaluation import CPU, EvaluationRequest, Progress
 from runners.contract.runner import RunnerError, UnknownCallError
 from runners.contract.task import Workload

@@ -13,12 +13,9 @@ runners.contract.evaluation
 runners.contract.files
 runners.contract.formula
 runners.contract.gpus
-runners.contract.heading
 runners.contract.io_contract
 runners.contract.launch
 runners.contract.parameters
-runners.contract.peaks
-runners.contract.profile
 runners.contract.runner
 runners.contract.task
 runners.contract.verdict

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.contract.profile import KernelNameBase, ProfileOptions
+from runners.contract.evaluation import KernelNameBase, ProfileOptions
 from runners.harness.sandbox import view
 from runners.harness.toolchains import ncu
 

@@ -14,9 +14,8 @@ from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.submissions import RerunRequest, rerun
 from bot.web.compat.kernelbot import events as event_stream
-from runners.contract.evaluation import CaseKind
+from runners.contract.evaluation import CaseKind, KernelNameBase, ProfileOptions
 from runners.contract.files import EvaluationFile
-from runners.contract.profile import KernelNameBase, ProfileOptions
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.factories import make_case, make_task

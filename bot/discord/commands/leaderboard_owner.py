@@ -1,0 +1,200 @@
+"""`/leaderboard invite|uninvite|delete`: what only the owner of a board or an admin may do."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import discord
+from discord import app_commands
+from typing_extensions import override
+
+from bot.discord import options, roles
+from bot.discord.context import Interaction, Tree, add_commands, context_of
+from bot.discord.draw import FILE_BYTES, MessageDraft
+from bot.discord.escaping import MOST, line
+from bot.discord.responses import InteractionReply, as_files, replying, straight
+from bot.domain.board import Board, Viewer, Visibility
+from bot.domain.errors import UserError
+from bot.ports import Store
+from bot.reports.blocks import Attachment, Report, Text, Tone
+from bot.services import boards
+from bot.services.lookup import own_board, visible_boards
+
+
+async def setup(tree: Tree) -> None:
+    """Add this file's commands."""
+    add_commands(tree, "leaderboard", invite, uninvite, delete)
+
+
+Guest: TypeAlias = discord.Member | discord.User | discord.Role
+
+_GUESTS = {
+    "who": "A person or a role",
+    "who2": "Another person or role",
+    "who3": "Another person or role",
+    "who4": "Another person or role",
+    "who5": "Another person or role",
+}
+
+
+@app_commands.command(description="Invite people and roles to a private board")
+@app_commands.describe(leaderboard_name="The board", **_GUESTS)
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def invite(  # noqa: PLR0913  an argument for each option
+    interaction: Interaction,
+    *,
+    leaderboard_name: str,
+    who: Guest,
+    who2: Guest | None = None,
+    who3: Guest | None = None,
+    who4: Guest | None = None,
+    who5: Guest | None = None,
+) -> None:
+    """Add to the people who are already invited."""
+    await _change(interaction, boards.invite, leaderboard_name, (who, who2, who3, who4, who5))
+
+
+@app_commands.command(description="Remove people and roles from a private board")
+@app_commands.describe(leaderboard_name="The board", **_GUESTS)
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def uninvite(  # noqa: PLR0913  an argument for each option
+    interaction: Interaction,
+    *,
+    leaderboard_name: str,
+    who: Guest,
+    who2: Guest | None = None,
+    who3: Guest | None = None,
+    who4: Guest | None = None,
+    who5: Guest | None = None,
+) -> None:
+    """Their submissions remain theirs."""
+    await _change(interaction, boards.uninvite, leaderboard_name, (who, who2, who3, who4, who5))
+
+
+async def _change(
+    interaction: Interaction,
+    change: Callable[[Store, Viewer, boards.Invitation], Awaitable[Board]],
+    board: str,
+    guests: Iterable[Guest | None],
+) -> None:
+    async with replying(interaction) as answer:
+        viewer = await roles.viewer_of(interaction)
+        invitation = boards.Invitation(board, _named(guests))
+        await _show(answer, await change(context_of(interaction).store, viewer, invitation))
+
+
+def _named(guests: Iterable[Guest | None]) -> frozenset[str]:
+    return frozenset(
+        roles.role(each.id) if isinstance(each, discord.Role) else roles.person(each.id)
+        for each in guests
+        if each is not None
+    )
+
+
+async def _show(answer: InteractionReply, board: Board) -> None:
+    words = f"Leaderboard {line(board.name)} is for {_mentions(board.access.guests) or 'nobody'}"
+    words += ", its creator and the admins."
+    if board.access.visibility is Visibility.PUBLIC:
+        words += " It is currently public; `/leaderboard update` makes it private."
+    await answer.say(words if len(words) <= MOST else f"{len(board.access.guests)} are invited.")
+
+
+def _mentions(guests: Iterable[str]) -> str:
+    """Return the guests as clickable mentions that notify no one."""
+    return ", ".join(roles.mention(each) for each in sorted(guests))
+
+
+@app_commands.command(description="Delete a board and everything that was submitted to it")
+@app_commands.describe(leaderboard_name="Board; leave empty to choose from a menu")
+@app_commands.autocomplete(leaderboard_name=options.boards)
+async def delete(interaction: Interaction, leaderboard_name: str | None = None) -> None:
+    """Ask for the exact name before anything is deleted."""
+    async with straight(interaction):
+        if leaderboard_name is None:
+            await _ask_which(interaction)
+        else:
+            await _confirm(interaction, leaderboard_name)
+
+
+async def _confirm(interaction: Interaction, name: str) -> None:
+    viewer = await roles.viewer_of(interaction)
+    board = await own_board(context_of(interaction).store, viewer, name)
+    await interaction.response.send_modal(Confirmation(board.name))
+
+
+async def _ask_which(interaction: Interaction) -> None:
+    viewer = await roles.viewer_of(interaction)
+    found = await visible_boards(context_of(interaction).store, viewer)
+    names = [each.name for each in found if each.belongs_to(viewer)]
+    if not names:
+        raise UserError("no-board", "there is no board that you may delete")
+    words = "Which board?"
+    if len(names) > options.MOST_CHOICES:
+        words += f" ({len(names) - options.MOST_CHOICES} more; name them in the command)"
+    view = discord.ui.View(timeout=options.MENU_S)
+    view.add_item(_Which(names[: options.MOST_CHOICES]))
+    await interaction.response.send_message(words, view=view, ephemeral=True)
+
+
+class _Which(discord.ui.Select[Any]):
+    """A menu of the boards that a person may delete."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        found = [discord.SelectOption(label=name[:100], value=name) for name in names]
+        super().__init__(placeholder="A board", options=found)
+
+    @override
+    async def callback(self, interaction: Interaction) -> None:
+        async with straight(interaction):
+            await _confirm(interaction, self.values[0])
+
+
+class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
+    """A form that asks for the exact name again."""
+
+    typed: discord.ui.TextInput[Any] = discord.ui.TextInput(label="The board's exact name")
+    reason: discord.ui.TextInput[Any] = discord.ui.TextInput(
+        label="Why", required=False, max_length=300
+    )
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    @override
+    async def on_submit(self, interaction: Interaction) -> None:
+        async with replying(interaction) as answer:
+            viewer = await roles.viewer_of(interaction)
+            deletion = boards.Deletion(self.name, self.typed.value, self.reason.value)
+            store = context_of(interaction).store
+            kept = await boards.board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
+            where = await _hand_out(answer, _sheets(self.name, kept))
+            await boards.delete_board(store, viewer, deletion, kept)
+            gone = Text(
+                f"The board is deleted. Its task and all sources are in {where}.", Tone.GOOD
+            )
+            await answer.show(Report(f"Leaderboard {self.name}", (gone,)))
+
+
+def _sheets(name: str, kept: boards.BoardArchive) -> list[MessageDraft]:
+    """Return one message per zip: a message with all of them could be too large."""
+    about = f"Leaderboard {line(name)}: its task and all sources"
+    whole = len(kept.zips) == 1
+    return [
+        MessageDraft(
+            about if whole else f"{about}, part {number} of {len(kept.zips)}",
+            (Attachment(f"{name}.zip" if whole else f"{name}-{number}.zip", data),),
+        )
+        for number, data in enumerate(kept.zips, start=1)
+    ]
+
+
+async def _hand_out(answer: InteractionReply, found: Sequence[MessageDraft]) -> str:
+    """Send the zips before anything is deleted; return words for where they are."""
+    try:
+        conversation = await answer.interaction.user.create_dm()
+        for sheet in found:
+            await conversation.send(sheet.content, files=as_files(sheet.files))
+    except discord.Forbidden:
+        await answer.show_all(found)
+        return "the message above; save it now, because Discord deletes it later"
+    return "our direct messages"

@@ -1,0 +1,285 @@
+"""Shows a publication: a live message during its check, then its outcome and announcement.
+
+Each sent message is recorded at once and has a nonce, so that a process that resumes after a kill
+sends nothing twice.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+
+import aiohttp
+import discord
+import structlog
+from pydantic import BaseModel, ConfigDict
+
+from bot.discord import channels
+from bot.discord.buttons import board_buttons
+from bot.discord.context import DOOR, DiscordContext, Interaction
+from bot.discord.draw import sheets
+from bot.discord.escaping import MOST, line
+from bot.discord.notifications import announcement, season
+from bot.discord.responses import as_files, is_passing
+from bot.discord.roles import of_room
+from bot.domain.board import Board
+from bot.domain.errors import StoreError
+from bot.domain.ids import BoardId
+from bot.domain.publication import PublishChange
+from bot.domain.tasks.lint import CheckStep, Level
+from bot.reports.blocks import Report, Text, Tone
+from bot.reports.tasks import step_line, task_check_report
+from bot.services.publishing.engine import PublicationEngine
+from bot.services.publishing.state import HeldPublication, PublicationOutcome, PublicationState
+from bot.services.submissions import best_of
+
+_log = structlog.get_logger(__name__)
+
+EVERY_S = 1.5
+"""Seconds between two edits of the live message: a channel accepts five in five seconds."""
+_MOST_WAIT_S = 60.0
+_ROOM = 40
+"""Characters reserved for the line that counts the runs not shown."""
+
+
+class PublicationThread(BaseModel):
+    """The channel that a publication came from, and what was sent so far."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    channel: int
+    user: int
+    thread: int | None = None
+    """The id of the private thread, or of the direct messages."""
+    direct: bool = False
+    """Whether `thread` is direct messages."""
+    live: int | None = None
+    """The live message of the check."""
+    told: int = 0
+    """How many messages of the outcome were sent."""
+    announced: bool = False
+
+    @classmethod
+    def here(cls, interaction: Interaction) -> "PublicationThread":
+        """Return a state in an interaction's channel, or in that channel's parent."""
+        channel = interaction.channel
+        parent = channel.parent_id if isinstance(channel, discord.Thread) else None
+        return cls(channel=parent or interaction.channel_id or 0, user=interaction.user.id)
+
+
+def publishing(client: discord.Client, door: DiscordContext) -> AbstractAsyncContextManager[None]:
+    """Check and publish tasks submitted here, until the block ends, once Discord is connected."""
+
+    def observe(held: HeldPublication) -> PublicationPoster:
+        return PublicationPoster.of(client, door, held)
+
+    return PublicationEngine(
+        door.store, door.clock, door.runners, DOOR, door.lease, observe, client.wait_until_ready
+    ).running()
+
+
+@dataclass(slots=True)
+class PublicationPoster:
+    """Shows one publication in a private thread of its submitter."""
+
+    client: discord.Client
+    door: DiscordContext
+    held: HeldPublication
+    thread: PublicationThread
+
+    @classmethod
+    def of(
+        cls, client: discord.Client, door: DiscordContext, held: HeldPublication
+    ) -> "PublicationPoster":
+        """Return the poster of a publication, with what was sent so far."""
+        return cls(client, door, held, PublicationThread.model_validate_json(held.release.place))
+
+    async def changed(self, state: PublicationState) -> None:
+        """Send the live message, or edit it."""
+        await self._until_it_works(lambda: self._draw(state))
+        await asyncio.sleep(EVERY_S)
+
+    async def finished(self, state: PublicationState) -> None:
+        """Send what was not sent yet of the outcome, then announce the board."""
+        outcome = state.outcome
+        if outcome is not None:
+            await self._until_it_works(lambda: self._tell(state, outcome))
+            await self._until_it_works(lambda: self._announce(outcome))
+
+    @property
+    def _name(self) -> str:
+        return self.held.request.name or ""
+
+    @property
+    def _nonce(self) -> str:
+        return f"release-{self.held.release.id}"
+
+    async def _note(self, **changes: object) -> None:
+        self.thread = self.thread.model_copy(update=changes)
+        await self.held.save_place(self.thread.model_dump_json())
+
+    async def _until_it_works(self, action: Callable[[], Awaitable[None]]) -> None:
+        """Repeat while Discord or the store is unavailable; give up what Discord refuses."""
+        wait_s = 1.0
+        while True:
+            try:
+                return await action()
+            except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
+                passing = isinstance(error, StoreError) or is_passing(error)
+                _log.warning("a release is not told", action="release_untold", error=repr(error))
+                if not passing:
+                    return None
+            await asyncio.sleep(wait_s)
+            wait_s = min(_MOST_WAIT_S, 2 * wait_s)
+
+    async def _draw(self, state: PublicationState) -> None:
+        room = await self._room()
+        text = live_text(self._name, state.steps, self.held.release.tries)
+        if self.thread.live is None:
+            message = await room.send(text, nonce=f"{self._nonce}-live")
+            await self._note(live=message.id)
+            return
+        with suppress(discord.NotFound):  # somebody has deleted it on purpose
+            await room.get_partial_message(self.thread.live).edit(content=text)
+
+    async def _room(self) -> discord.PartialMessageable:
+        """Return a private thread for the person, or direct messages if none can be created."""
+        if self.thread.thread is None:
+            thread = await self._thread()
+            if thread is None:
+                await self._move_on()
+            else:
+                await thread.add_user(discord.Object(self.thread.user))
+                await self._note(thread=thread.id)
+        return self.client.get_partial_messageable(self.thread.thread or 0)
+
+    async def _move_on(self) -> None:
+        """Switch to direct messages, and send again there what was sent so far."""
+        conversation = await self.client.create_dm(discord.Object(self.thread.user))
+        await self._note(thread=conversation.id, direct=True, live=None, told=0)
+
+    async def _thread(self) -> discord.Thread | None:
+        channel = await channels.channel_of(self.client, self.thread.channel)
+        if channel is None or not channels.takes_threads(channels.may_here(channel)):
+            return None
+        name = f"Check {self.held.release.id}: {self._name}"
+        return await channels.own_thread(self.client, channel, name) or await channels.new_thread(
+            channel, name
+        )
+
+    async def _tell(self, state: PublicationState, outcome: PublicationOutcome) -> None:
+        """Send the outcome only to the person, whose thread may be deleted by now."""
+        try:
+            await self._tell_here(state, outcome)
+        except discord.HTTPException as error:
+            if self.thread.direct or not channels.is_lost(error):
+                raise
+            await self._move_on()
+            await self._tell_here(state, outcome)
+
+    async def _tell_here(self, state: PublicationState, outcome: PublicationOutcome) -> None:
+        found = sheets(outcome_report(outcome))
+        if self.thread.live is None or (state.steps and not self.thread.told):
+            await self._draw(state)
+        for number, sheet in enumerate(found, start=1):
+            if number > self.thread.told:
+                room = await self._room()
+                nonce = f"{self._nonce}-{number}"
+                await room.send(sheet.content, files=as_files(sheet.files), nonce=nonce)
+                await self._note(told=number)
+
+    async def _announce(self, outcome: PublicationOutcome) -> None:
+        """Announce a new board in the channel, or ask about an existing one's standings, once."""
+        if outcome.board is not None and not self.thread.announced:
+            await self._announce_board(outcome, outcome.board)
+            await self._note(announced=True)
+
+    async def _announce_board(self, outcome: PublicationOutcome, number: BoardId) -> None:
+        board = await self.door.store.boards.get(number)
+        if board is None:
+            return  # deleted meanwhile
+        match outcome.change:
+            case PublishChange.NEW_VERSION:
+                await self._ask_to_rejudge(board, outcome.before)
+            case PublishChange.CREATED:
+                await self._announce_new(board)
+            case PublishChange.CONFIGURED | PublishChange.UNCHANGED:
+                pass
+
+    async def _ask_to_rejudge(self, board: Board, before: int) -> None:
+        versions = await self.door.store.boards.versions(board.id)
+        earlier = next((each.id for each in versions if each.number == before), None)
+        standing = () if earlier is None else await best_of(self.door.store, board, earlier)
+        room = await self._room()
+        words, view = "No ranked submissions yet.", None
+        if standing:
+            words = f"Judge everyone's best submission ({len(standing)}) with the new version too?"
+            view = board_buttons(board, before, rejudge=True)
+        await room.send(
+            f"{season(board.deadline)} {words}",
+            view=discord.utils.MISSING if view is None else view,
+            nonce=f"{self._nonce}-news",
+        )
+
+    async def _announce_new(self, board: Board) -> None:
+        nonce = f"{self._nonce}-news"
+        room = await self._room()
+        version = await self.door.store.boards.version(board.task_version)
+        if version is None:
+            return
+        if not board.access.admits(of_room(self.client, self.thread.channel)):
+            words = f"Not everyone in <#{self.thread.channel}> may see this board, so nobody"
+            await room.send(f"{words} was told of it. {season(board.deadline)}", nonce=nonce)
+            return
+        channel = await channels.channel_of(self.client, self.thread.channel)
+        if channel is None or not channels.may_here(channel).send_messages:
+            words = f"I cannot write in <#{self.thread.channel}>, so nobody was told of the board."
+            await room.send(f"{words} {season(board.deadline)}", nonce=nonce)
+            return
+        view = board_buttons(board, 1, rejudge=False)
+        await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
+
+
+def outcome_report(outcome: PublicationOutcome) -> Report:
+    """Return the result for the board, or every finding of a failed check."""
+    if outcome.report is not None:
+        blocks = task_check_report(outcome.report).blocks
+        words = "Nothing was published. Fix the task and run the command again."
+        return Report(outcome.title, (*blocks, Text(words, Tone.BAD)))
+    tone = Tone.BAD if outcome.board is None else Tone.GOOD
+    lines = [Text(outcome.message, tone)]
+    lines += [Text(f"not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
+    return Report(outcome.title, tuple(lines))
+
+
+def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:
+    """Return how many runs have ended, and one line per run, as many as fit."""
+    ended = sum(each.finding is not None for each in steps)
+    count = f"{ended} of {len(steps)} runs have ended" if steps else "it is read"
+    head = f"**Checking the task of {line(name)}**: {count}"
+    if tries > 1:
+        head += "\n-# started again, because the bot was restarted"
+    several = len({each.gpu for each in steps}) > 1
+    lines = [
+        f"> {_mark(each)} {line(step_line(each, with_gpu=several), 160)}"
+        for each in sorted(steps, key=_interest)
+    ]
+    text = head
+    for number, each in enumerate(lines):
+        if len(text) + len(each) > MOST - _ROOM:
+            return f"{text}\n> and {len(lines) - number} more"
+        text += f"\n{each}"
+    return text
+
+
+def _interest(step: CheckStep) -> int:
+    """Sort failed runs first, then running, ended and waiting ones."""
+    if step.finding is not None:
+        return 0 if step.finding.level is Level.ERROR else 2
+    return 3 if step.stage is None else 1
+
+
+def _mark(step: CheckStep) -> str:
+    if step.finding is None:
+        return "▫️" if step.stage is None else "▶️"
+    return "🔴" if step.finding.level is Level.ERROR else "🟢"

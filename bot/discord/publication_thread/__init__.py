@@ -1,1 +1,0 @@
-"""Shows a publication on Discord: its thread, its outcome, its announcement."""

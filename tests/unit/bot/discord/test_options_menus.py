@@ -1,0 +1,60 @@
+"""Any number of GPU types can be chosen of, and a question goes on once."""
+
+from unittest.mock import AsyncMock, Mock
+
+import discord
+import pytest
+
+from bot.discord.options import GpuMenus, Question
+from bot.discord.responses import InteractionReply
+from bot.domain.errors import UserError
+
+
+async def nothing(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
+    raise AssertionError
+
+
+def kinds(count: int) -> list[str]:
+    return [f"G{number:03}" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("count", "menus", "left_out"), [(1, 1, 0), (25, 1, 0), (26, 2, 0), (60, 3, 0), (130, 4, 30)]
+)
+async def test_gpu_types_are_spread_over_menus(count: int, menus: int, left_out: int) -> None:
+    view = GpuMenus(kinds(count), nothing)
+    assert len(view.menus) == menus
+    assert all(len(menu.options) <= 25 for menu in view.menus)
+    assert len(view.left_out) == left_out
+    assert len(view.to_components()) == menus + 1
+    assert ("with the option `gpus`" in view.asking("Which?")) == bool(left_out)
+
+
+async def test_what_is_chosen_in_all_menus_counts() -> None:
+    view = GpuMenus(kinds(60), nothing)
+    view.menus[0]._values = ["G001"]  # as a click leaves it; the library has no setter
+    view.menus[2]._values = ["G055", "G059"]
+    assert view.chosen() == ("G001", "G055", "G059")
+
+
+async def test_nothing_chosen_is_refused() -> None:
+    with pytest.raises(UserError, match="choose at least one"):
+        GpuMenus(kinds(3), nothing).chosen()
+
+
+async def test_a_question_goes_on_once() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def note(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
+        asked.append(chosen)
+
+    view = Question(note, "Yes")
+    said = []
+    for _ in range(2):
+        interaction = Mock(spec=discord.Interaction)
+        interaction.response.defer = AsyncMock()
+        interaction.followup.send = AsyncMock()
+        await view.go_on(interaction)
+        said += [call.args[0] for call in interaction.followup.send.await_args_list]
+    assert asked == [()]
+    assert said == ["this was already answered; run the command again"]

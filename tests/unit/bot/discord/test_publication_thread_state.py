@@ -1,0 +1,102 @@
+"""What is shown of a check: every run while it moves, every finding at its end, within limits."""
+
+from unittest.mock import Mock
+
+import discord
+
+from bot.discord.escaping import MOST
+from bot.discord.publication_thread import PublicationThread, live_text, outcome_report
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.domain.publication import PublishChange, Published, Released, UnsoundTaskError
+from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport
+from bot.reports.blocks import Report, Text, Tone
+from bot.services.publishing.state import outcome_of, outcome_of_error
+from tests.doubles.place import Place
+
+GOOD = Finding(Level.INFO, "a.py", "passed, as expected")
+BAD = Finding(Level.ERROR, "b.py", "got passed, expected crashed")
+
+
+def lines(report: Report) -> list[tuple[str, Tone]]:
+    return [(each.text, each.tone) for each in report.blocks if isinstance(each, Text)]
+
+
+def test_a_thread_survives_being_stored() -> None:
+    thread = PublicationThread(channel=1, user=2, thread=3, direct=True, live=4, told=1)
+    assert PublicationThread.model_validate_json(thread.model_dump_json()) == thread
+
+
+def test_it_starts_in_the_channel_or_in_the_parent_of_a_thread() -> None:
+    interaction = Mock(spec=discord.Interaction, channel_id=5)
+    interaction.user.id = 9
+    interaction.channel = Mock(spec=discord.TextChannel)
+    assert PublicationThread.here(interaction) == PublicationThread(channel=5, user=9)
+    interaction.channel = Mock(spec=discord.Thread, parent_id=4)
+    assert PublicationThread.here(interaction) == PublicationThread(channel=4, user=9)
+
+
+def test_the_live_message_has_a_line_for_each_run_and_what_is_wrong_first() -> None:
+    steps = (
+        CheckStep("CPU", "w.py"),
+        CheckStep("CPU", "a.py", finding=GOOD),
+        CheckStep("CPU", "fast.py", "test", 3, 5),
+        CheckStep("CPU", "b.py", finding=BAD),
+    )
+    assert live_text("adding", steps, tries=1).splitlines() == [
+        "**Checking the task of adding**: 2 of 4 runs have ended",
+        "> 🔴 b.py: got passed, expected crashed",
+        "> ▶️ fast.py: test 3/5",
+        "> 🟢 a.py: passed, as expected",
+        "> ▫️ w.py: waiting",
+    ]
+
+
+def test_gpu_types_are_named_when_there_are_several() -> None:
+    steps = (CheckStep("CPU", "a.py"), CheckStep("H100", "a.py"))
+    assert "> ▫️ H100: a.py: waiting" in live_text("adding", steps, tries=1)
+
+
+def test_before_the_first_run_and_after_a_restart_it_says_so() -> None:
+    assert live_text("adding", (), tries=1) == "**Checking the task of adding**: it is read"
+    assert "started again" in live_text("adding", (), tries=2)
+
+
+def test_hundreds_of_runs_fit_into_one_message() -> None:
+    steps = tuple(CheckStep("CPU", f"solutions/wrong/{'_' * 90}{n}.py") for n in range(300))
+    text = live_text("a" * 64, steps, tries=2)
+    assert len(text) <= MOST
+    shown = text.count("▫️")
+    assert text.endswith(f"> and {300 - shown} more")
+
+
+def test_an_unsound_task_is_told_with_every_finding() -> None:
+    error = UnsoundTaskError(TaskReport("add", "CPU", (GOOD, BAD)), "short")
+    outcome = outcome_of_error("add", error)
+    words = [text for text, _ in lines(outcome_report(outcome))]
+    assert words[0].endswith("a.py: passed, as expected")
+    assert words[1].endswith("b.py: got passed, expected crashed")
+    assert "Nothing was published" in words[2]
+    assert outcome.board is None
+
+
+async def test_a_published_board_is_told_with_where_it_was_not_run(place: Place) -> None:
+    report = TaskReport("add", "H100", (), "missing GPU type H100")
+    outcome = outcome_of(
+        Released(Published(place.board, 1, PublishChange.CREATED), (report,)), before=0
+    )
+    name, told = place.board.name, lines(outcome_report(outcome))
+    assert told[0] == (f"{name} on {_kinds(place.board)} is published.", Tone.GOOD)
+    assert told[1] == ("not run on H100: missing GPU type H100", Tone.QUIET)
+    again = outcome_of(Released(Published(place.board, 3, PublishChange.NEW_VERSION), ()), before=2)
+    assert (again.before, again.board) == (2, place.board.id)
+    assert lines(outcome_report(again))[0][0].endswith("now has task version 3.")
+
+
+def _kinds(board: Board) -> str:
+    return ", ".join(board.gpus)
+
+
+def test_a_refusal_is_one_line() -> None:
+    outcome = outcome_of_error("add", UserError("bad-gpu", "no"))
+    assert lines(outcome_report(outcome)) == [("no", Tone.BAD)]

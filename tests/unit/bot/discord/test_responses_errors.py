@@ -1,0 +1,65 @@
+from unittest.mock import Mock
+
+import aiohttp
+import discord
+import pytest
+from discord import app_commands
+
+from bot.discord.responses import SupersededError, gives_way, is_passing, words_for
+from bot.domain.errors import StoreError, UserError
+from runners.contract.runner import RunnerError
+
+
+def refusal(status: int, code: int = 0) -> discord.HTTPException:
+    response = Mock(status=status, reason="because")
+    return discord.HTTPException(response, {"code": code, "message": "no"})
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (UserError("closed", "it is *closed*"), r"it is \*closed\*"),
+        (app_commands.CheckFailure("not you"), "not you"),
+        (StoreError("away"), "Internal error"),
+        (RunnerError("away"), "Internal error"),
+        (refusal(500), "Discord rejected"),
+        (aiohttp.ClientError(), "Discord rejected"),
+        (KeyError("x"), "bug in Podium"),
+        (ExceptionGroup("several", [UserError("a", "inner")]), "inner"),
+    ],
+)
+def test_every_family_has_its_words(error: Exception, words: str) -> None:
+    found = words_for(error)
+    assert found is not None
+    assert words in found
+
+
+def test_who_gave_way_says_nothing() -> None:
+    assert words_for(SupersededError()) is None
+
+
+def test_an_incident_has_an_id_and_no_detail() -> None:
+    found = words_for(ValueError("password=hunter2"))
+    assert found is not None
+    assert "incident" in found
+    assert "hunter2" not in found
+
+
+@pytest.mark.parametrize(("code", "gave"), [(40060, True), (10062, True), (50013, False)])
+def test_an_answered_or_unknown_interaction_is_given_way(code: int, gave: bool) -> None:  # noqa: FBT001
+    assert gives_way(refusal(400, code)) is gave
+
+
+@pytest.mark.parametrize(
+    ("error", "passing"),
+    [
+        (refusal(500), True),
+        (refusal(429), True),
+        (refusal(403), False),
+        (TimeoutError(), True),
+        (aiohttp.ClientError(), True),
+        (ValueError(), False),
+    ],
+)
+def test_what_passes_by_itself_is_told_from_what_does_not(error: Exception, passing: bool) -> None:  # noqa: FBT001
+    assert is_passing(error) is passing
