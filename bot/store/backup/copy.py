@@ -25,7 +25,7 @@ from bot.store.backup.archive import (
 from bot.store.errors import DRIVER_FAILURES, reaching, reported, where
 from bot.store.migrate import RECORD as RECORD_TABLE
 from bot.store.migrate import Migration, alone, apply, migrations_folder, read_migrations
-from bot.store.queries import query
+from bot.store.postgres.database import query
 
 CONNECT_S = 10.0
 STATEMENT_S = 3600.0

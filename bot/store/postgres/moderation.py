@@ -1,7 +1,6 @@
 """Moderation and the audit log in Postgres."""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from asyncpg import Record
 
@@ -10,12 +9,8 @@ from bot.domain.moderation import Exclusion, ExclusionKind, RateLimit, banned
 from bot.domain.records import AuditEntry
 from bot.domain.submission import NewSubmission
 from bot.ports import Clock
-from bot.store.postgres.database import Database
-from bot.store.queries import query
+from bot.store.postgres.database import Connection, Database, query
 from runners.contract.task import Mode
-
-if TYPE_CHECKING:
-    from bot.store.postgres.database import Connection
 
 
 class PostgresModeration:
@@ -118,7 +113,7 @@ class PostgresModeration:
             return await _limited_by(connection, (person, board, mode, now))
 
 
-async def admit(connection: "Connection", new: NewSubmission, now: datetime) -> None:
+async def admit(connection: Connection, new: NewSubmission, now: datetime) -> None:
     """Raise UserError for a ban or a limit; the person's lock lasts for the transaction.
 
     The count is a separate statement, so that it sees what the previous lock holder committed.
@@ -134,7 +129,7 @@ async def admit(connection: "Connection", new: NewSubmission, now: datetime) -> 
 
 
 async def _limited_by(
-    connection: "Connection", wish: tuple[PersonId, BoardId, Mode, datetime]
+    connection: Connection, wish: tuple[PersonId, BoardId, Mode, datetime]
 ) -> tuple[RateLimit, datetime] | None:
     """Return the reached limit that lifts last, and the oldest submission it counts."""
     person, board, mode, now = wish

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.ports import Clock
 from bot.store.postgres.accounts import PostgresPeople, PostgresRights, PostgresTokens
-from bot.store.postgres.boards import PostgresBoards
+from bot.store.postgres.boards import PostgresBoards, PostgresReleases
 from bot.store.postgres.database import Database, open_pool
 from bot.store.postgres.delivery import (
     PostgresDisplays,
@@ -16,7 +16,6 @@ from bot.store.postgres.delivery import (
 )
 from bot.store.postgres.events import Subscriptions, listening
 from bot.store.postgres.moderation import PostgresAudit, PostgresModeration
-from bot.store.postgres.publications import PostgresReleases
 from bot.store.postgres.queue import PostgresJobs, PostgresWorkers
 from bot.store.postgres.results import PostgresReferences, PostgresResults
 from bot.store.postgres.statistics import PostgresOperations, PostgresStatistics

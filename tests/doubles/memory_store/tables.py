@@ -26,8 +26,8 @@ from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import IdempotencyKey, Submission
 from bot.ports import Clock
+from bot.store.postgres.database import storable
 from bot.store.postgres.events import Subscriptions
-from bot.store.text import storable
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 
