@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from bot.cli.context import CommandLine
-from bot.cli.draw import STYLES, draw
+from bot.cli.draw import STYLES
 from bot.cli.errors import ExitCode
-from bot.cli.json_output import dumps, status_json
+from bot.cli.json_output import status_json
 from bot.domain.errors import SetupError, StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState, Notice, Topic
@@ -237,11 +237,11 @@ def print_result(
 ) -> ExitCode:
     """Print the result, or that it is queued; return the exit code."""
     if as_json:
-        line.out.out(dumps(status_json(ended)), highlight=False)
+        line.write_json(status_json(ended))
     elif wait:
-        draw(status_report(ended), line.out)
+        line.draw(status_report(ended))
     else:
-        line.out.out(f"submission #{ended.submission.id} is queued", highlight=False)
+        line.write(f"submission #{ended.submission.id} is queued")
     return exit_code(ended) if wait else ExitCode.PASSED
 
 
