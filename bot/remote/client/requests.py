@@ -229,6 +229,20 @@ class Outage:
         self._since: float | None = None
         self._wait_s = _FIRST_WAIT_S
 
+    @asynccontextmanager
+    async def endured(self) -> AsyncIterator[None]:
+        """Wait after the block if the server was unavailable or busy in it."""
+        try:
+            yield
+        except StoreError as error:
+            await self.wait(error)
+        except UserError as error:
+            if error.code != BUSY:
+                raise
+            await self.wait(StoreError(error.message))
+        else:
+            self.over()
+
     def over(self) -> None:
         """Note that the server answers."""
         if self._since is not None:
