@@ -13,17 +13,10 @@ from urllib.parse import quote
 import httpx
 
 from bot.domain import acceptance
+from bot.domain.api import boards as api
 from bot.domain.api.accounts import Me
 from bot.domain.api.admin import RunnersAnswer
 from bot.domain.api.base import MOST_ON_A_PAGE
-from bot.domain.api.boards import (
-    PIECE,
-    BoardAnswer,
-    BoardsAnswer,
-    ExportEnd,
-    ExportPiece,
-    LeaderboardsAnswer,
-)
 from bot.domain.api.publishing import CheckAnswer, CheckProblem, CheckState, PublishedAnswer
 from bot.domain.api.submissions import Cancelled, HistoryAnswer, ProfileFiles, SubmissionAnswer
 from bot.domain.board import Board
@@ -128,7 +121,7 @@ class RemoteClient:
         query: dict[str, str | int] = {"limit": MOST_ON_A_PAGE}
         found: list[Board] = []
         while True:
-            page = await self.requests.get("leaderboards", BoardsAnswer, query)
+            page = await self.requests.get("leaderboards", api.BoardsAnswer, query)
             found += map(decode.board_of, page.boards)
             if page.next is None or not page.boards:
                 return tuple(found)
@@ -141,7 +134,7 @@ class RemoteClient:
         if version is not None:
             query["version"] = version
         path = f"leaderboards/{quote(board, safe='')}/standings"
-        found = await self.requests.get(path, LeaderboardsAnswer, query)
+        found = await self.requests.get(path, api.LeaderboardsAnswer, query)
         with self.requests.understood():
             return decode.leaderboards_of(found)
 
@@ -177,7 +170,7 @@ class RemoteClient:
             raise
         return done
 
-    def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
+    def export(self, board: str) -> AsyncGenerator[api.ExportPiece, None]:
         return exported(self.requests, board)
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
@@ -215,15 +208,15 @@ async def entering(
         yield RemoteClient(requests, say, suffix)
 
 
-async def exported(requests: ApiClient, board: str) -> AsyncGenerator[ExportPiece, None]:
+async def exported(requests: ApiClient, board: str) -> AsyncGenerator[api.ExportPiece, None]:
     """Yield the pieces of an export up to its end; SetupError when it is incomplete."""
     path = f"leaderboards/{quote(board, safe='')}/export"
     async with aclosing(requests.lines(path, within_s=PIECE_S)) as lines:
         async for line in lines:
             with requests.understood():
-                piece = PIECE.validate_json(line)
+                piece = api.PIECE.validate_json(line)
             yield piece
-            if isinstance(piece, ExportEnd):
+            if isinstance(piece, api.ExportEnd):
                 return
     raise SetupError(f"{requests.url}: the export broke off; give the command again")
 
@@ -260,7 +253,7 @@ async def _upload(requests: ApiClient, draft: Draft) -> CheckAnswer:
     file = "task_zip", f"{bundle.name or bundle.root or draft.task.name}.zip", data
     board = f"leaderboards/{quote(draft.board_name, safe='')}"
     try:
-        await requests.get(board, BoardAnswer)
+        await requests.get(board, api.BoardAnswer)
     except UserError as error:
         if error.code != "unknown-board":
             raise

@@ -15,9 +15,9 @@ from bot.domain.records import RequestCount, RequestRun
 from bot.domain.submission import KEPT, IdempotencyKey, NewSubmission, Submission, reused
 from bot.ports import Clock
 from bot.store.postgres import rows
+from bot.store.postgres.admin import admit
 from bot.store.postgres.boards import OF_SUBMISSIONS
 from bot.store.postgres.database import Connection, Database, query, storable
-from bot.store.postgres.moderation import admit
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 
