@@ -236,12 +236,8 @@ def print_result(
     line: CommandLine, ended: SubmissionStatus, *, wait: bool, as_json: bool
 ) -> ExitCode:
     """Print the result, or that it is queued; return the exit code."""
-    if as_json:
-        line.write_json(status_json(ended))
-    elif wait:
-        line.draw(status_report(ended))
-    else:
-        line.write(f"submission #{ended.submission.id} is queued")
+    words = status_report(ended) if wait else f"submission #{ended.submission.id} is queued"
+    line.answer(words, status_json(ended), as_json=as_json)
     return exit_code(ended) if wait else ExitCode.PASSED
 
 
