@@ -13,7 +13,7 @@ from bot.app.context import Requirement
 from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import SetupError, UserError
 from bot.settings import Settings
-from bot.store.embedded.binaries import packaged
+from bot.store.embedded.programs import packaged
 from bot.store.errors import where
 from bot.store.locks import is_served
 from bot.store.postgres import reach

@@ -6,14 +6,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bot.app.context import Hurry, OpenPodium, RemoteServer, SystemClock
 from bot.app.logs import log_to
 from bot.app.runners import grace_s, harness_version, require_available
 from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import SetupError, StoreError
-from bot.remote.http import server
+from bot.remote.http import ServerConnection, connected, server
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.dispatcher import Dispatcher
 from bot.services.dispatch.worker_queue import StoreQueue
@@ -22,9 +21,6 @@ from bot.services.notify import run_notifications
 from bot.settings import Settings
 from bot.store.locks import judging, judging_in_turn
 from runners.contract.runner import Runner
-
-if TYPE_CHECKING:
-    from bot.remote.http import ServerConnection
 
 POLL_S = 5.0
 """Seconds between two claims without a notice: a notice may be lost."""
@@ -168,9 +164,7 @@ async def _dispatching(
 @asynccontextmanager
 async def _greeted(
     elsewhere: RemoteServer, settings: Settings
-) -> AsyncIterator[tuple["ServerConnection", WorkerConfig]]:
-    from bot.remote.http import connected  # noqa: PLC0415 - see above
-
+) -> AsyncIterator[tuple[ServerConnection, WorkerConfig]]:
     token = settings.worker_token
     there = server(
         elsewhere.url or settings.worker_server or "",

@@ -4,10 +4,11 @@ Functions import what only a running command needs, so that `--help` does not wa
 """
 
 import getpass
+import json
 import shutil
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     from bot.app.installation import Installation
     from bot.cli.client import Client
     from bot.domain.accounts import Person
-
-_READ_AT_MOST = 32 << 20
-"""Enough to report how much too large a file is, without filling the memory."""
+    from bot.reports.blocks import Report
 
 DataFolder = Annotated[
     Path | None,
@@ -36,9 +35,6 @@ DataFolder = Annotated[
     ),
 ]
 _LONGEST_NAME = 64
-
-STREAM = Path("-")
-"""Stands for stdin or stdout."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout")]
 LogToStderr = Annotated[
@@ -81,6 +77,111 @@ class CommandLine:
         """Print a line for people, separate from the results."""
         self.err.out(clean(words), highlight=False)
 
+    def write(self, words: str) -> None:
+        """Print a line of the result."""
+        self.out.out(words, highlight=False)
+
+    def write_json(self, shape: object) -> None:
+        """Print JSON as the result."""
+        self.write(dumps(shape))
+
+    def draw(self, *reports: "Report") -> None:
+        """Print reports as the result, with an empty line between two."""
+        from bot.cli.draw import draw  # noqa: PLC0415 - see the top
+
+        for number, report in enumerate(reports):
+            if number > 0:
+                self.write("")
+            draw(report, self.out)
+
+    def answer(
+        self, result: "str | Report | Sequence[Report]", shape: object, *, as_json: bool
+    ) -> None:
+        """Print a result for people or, with `--json`, its shape for programs."""
+        if as_json:
+            self.write_json(shape)
+        elif isinstance(result, str):
+            self.write(result)
+        else:
+            self.draw(*(result if isinstance(result, Sequence) else [result]))
+
+    @asynccontextmanager
+    async def open_as_person(
+        self, data: Path | None, actor: str | None, *, enters: bool = True
+    ) -> AsyncIterator[tuple["OpenPodium", "Person"]]:
+        """Open Podium, and yield it with the person who acts on it.
+
+        With `enters` a new name gets an account; without it, a name given by `--as` must have one,
+        so that a typo is an error and creates no account.
+        """
+        name = actor_name(actor)
+        async with self.installation.at(data).open() as podium:
+            people, identity = podium.store.people, f"local:{name}"
+            if actor is not None and not enters and await people.find(identity) is None:
+                raise UserError(
+                    "unknown-person",
+                    f"{name!r} has not submitted or published anything here; "
+                    "check the name of --as",
+                )
+            yield podium, await people.ensure(identity, name)
+
+    @asynccontextmanager
+    async def client_for_person(
+        self, where: Where, *, enters: bool = True
+    ) -> AsyncIterator["Client"]:
+        """Yield the client of the Podium that a command uses, for the person who acts there."""
+        from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
+
+        there = self._client_of_server(where)
+        if there is not None:
+            async with there as client:
+                yield client
+            return
+        async with self.open_as_person(where.data, where.actor, enters=enters) as (podium, person):
+            here = self.installation.at(where.data)
+            yield LocalClient(here, podium, viewer_here(person.id), person.name)
+
+    @asynccontextmanager
+    async def client_for_viewer(self, where: Where) -> AsyncIterator["Client"]:
+        """Yield the client of the Podium that a command uses, for a reader without an account."""
+        from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
+
+        there = self._client_of_server(where)
+        if there is not None:
+            async with there as client:
+                yield client
+            return
+        here = self.installation.at(where.data)
+        async with here.open() as podium:
+            yield LocalClient(here, podium, viewer_here())
+
+    def _client_of_server(self, where: Where) -> "AbstractAsyncContextManager[Client] | None":
+        """Open a server's client; None for this machine. UserError when options contradict."""
+        from bot.app.servers import LOCAL  # noqa: PLC0415 - see the top
+
+        if where.data is not None:
+            if where.server not in {None, LOCAL}:
+                raise UserError(
+                    "usage", "--data and --server cannot be combined; leave one of them out"
+                )
+            return None
+        servers, named = self.installation.servers, where.server is not None
+        url = servers.chosen(where.server)
+        if url is None:
+            return None
+        if where.actor is not None:
+            raise UserError(
+                "usage",
+                f"--as works only on this machine; at {url} your token says who you are; leave "
+                f"--as out, or use --server {LOCAL}",
+            )
+        return servers.client_of(url, self.say, named=named)
+
+
+def dumps(value: object) -> str:
+    """Return JSON as ASCII, so that it cannot contain terminal escapes."""
+    return json.dumps(value, allow_nan=False)
+
 
 def command_line(ctx: typer.Context) -> CommandLine:
     """Return the context of a running command; the environment provides missing settings."""
@@ -97,82 +198,6 @@ def _installation() -> "Installation":
 
     log_to_stderr()
     return Installation(read_settings())
-
-
-@asynccontextmanager
-async def open_as_person(
-    line: CommandLine, data: Path | None, actor: str | None, *, enters: bool = True
-) -> AsyncIterator[tuple["OpenPodium", "Person"]]:
-    """Open Podium, and yield it with the person who acts on it.
-
-    With `enters` a new name gets an account; without it, a name given by `--as` must have one, so
-    that a typo is an error and creates no account.
-    """
-    name = actor_name(actor)
-    async with line.installation.at(data).open() as podium:
-        people, identity = podium.store.people, f"local:{name}"
-        if actor is not None and not enters and await people.find(identity) is None:
-            raise UserError(
-                "unknown-person",
-                f"{name!r} has not submitted or published anything here; check the name of --as",
-            )
-        yield podium, await people.ensure(identity, name)
-
-
-@asynccontextmanager
-async def client_for_person(
-    line: CommandLine, where: Where, *, enters: bool = True
-) -> AsyncIterator["Client"]:
-    """Yield the client of the Podium that a command uses, for the person who acts there."""
-    from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
-
-    url = _server(line, where)
-    if url is not None:
-        async with line.installation.servers.client_of(
-            url, line.say, named=where.server is not None
-        ) as client:
-            yield client
-        return
-    async with open_as_person(line, where.data, where.actor, enters=enters) as (podium, person):
-        here = line.installation.at(where.data)
-        yield LocalClient(here, podium, viewer_here(person.id), person.name)
-
-
-@asynccontextmanager
-async def client_for_viewer(line: CommandLine, where: Where) -> AsyncIterator["Client"]:
-    """Yield the client of the Podium that a command uses, for a reader without an account."""
-    from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
-
-    url = _server(line, where)
-    if url is not None:
-        async with line.installation.servers.client_of(
-            url, line.say, named=where.server is not None
-        ) as client:
-            yield client
-        return
-    here = line.installation.at(where.data)
-    async with here.open() as podium:
-        yield LocalClient(here, podium, viewer_here())
-
-
-def _server(line: CommandLine, where: Where) -> str | None:
-    """Return the server's address; None for this machine. UserError when options contradict."""
-    from bot.app.servers import LOCAL  # noqa: PLC0415 - see the top
-
-    if where.data is not None:
-        if where.server not in {None, LOCAL}:
-            raise UserError(
-                "usage", "--data and --server cannot be combined; leave one of them out"
-            )
-        return None
-    url = line.installation.servers.chosen(where.server)
-    if url is not None and where.actor is not None:
-        raise UserError(
-            "usage",
-            f"--as works only on this machine; at {url} your token says who you are; leave "
-            f"--as out, or use --server {LOCAL}",
-        )
-    return url
 
 
 def program() -> str:
@@ -203,16 +228,3 @@ def _user_name() -> str:
         raise UserError(
             "bad-name", "your user has no name on this machine; choose one with --as NAME"
         ) from error
-
-
-def read_submission(path: Path) -> bytes:
-    """Return a submission's bytes, up to a generous limit; UserError when it is unreadable."""
-    if path == STREAM:
-        return sys.stdin.buffer.read(_READ_AT_MOST)
-    try:
-        with path.open("rb") as file:
-            return file.read(_READ_AT_MOST)
-    except FileNotFoundError:
-        raise UserError("no-such-file", f"{path}: there is no such file; check its path") from None
-    except OSError as error:
-        raise UserError("no-such-file", f"{path}: cannot be read ({error.strerror})") from error

@@ -1,5 +1,6 @@
-"""Files on a command line: tasks, KernelBench problems, and the files of an evaluation."""
+"""Files on a command line: submissions, tasks, KernelBench problems, and files to save."""
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +27,27 @@ Root = Annotated[
         "competition YAML, or the parent of the task folder)",
     ),
 ]
+STREAM = Path("-")
+"""Stands for stdin or stdout."""
+_READ_AT_MOST = 32 << 20
+"""Enough to report how much too large a file is, without filling the memory."""
 _SETS = frozenset({".yaml", ".yml"})
 
 _DEPTHS = ("", "*/", "*/*/")
 """The folder of a level, the folder of all levels, and the checkout that contains it."""
+
+
+def read_submission(path: Path) -> bytes:
+    """Return a submission's bytes, up to a generous limit; UserError when it is unreadable."""
+    if path == STREAM:
+        return sys.stdin.buffer.read(_READ_AT_MOST)
+    try:
+        with path.open("rb") as file:
+            return file.read(_READ_AT_MOST)
+    except FileNotFoundError:
+        raise UserError("no-such-file", f"{path}: there is no such file; check its path") from None
+    except OSError as error:
+        raise UserError("no-such-file", f"{path}: cannot be read ({error.strerror})") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +142,7 @@ def _text(file: Path) -> str:
         raise UserError("bad-problem", f"{file}: cannot be read ({error.strerror})") from error
 
 
-def save(files: Iterable[tuple[str, EvaluationFile]], folder: Path) -> tuple[Path, ...]:
+def save_files(files: Iterable[tuple[str, EvaluationFile]], folder: Path) -> tuple[Path, ...]:
     """Write the files to the folder, created if new; UserError when that fails.
 
     An existing file of the same name is replaced.

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from bot.cli.context import CommandLine
-from bot.cli.draw import STYLES, draw
+from bot.cli.draw import STYLES
 from bot.cli.errors import ExitCode
-from bot.cli.json_output import dumps, status_json
+from bot.cli.json_output import status_json
 from bot.domain.errors import SetupError, StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState, Notice, Topic
@@ -236,12 +236,8 @@ def print_result(
     line: CommandLine, ended: SubmissionStatus, *, wait: bool, as_json: bool
 ) -> ExitCode:
     """Print the result, or that it is queued; return the exit code."""
-    if as_json:
-        line.out.out(dumps(status_json(ended)), highlight=False)
-    elif wait:
-        draw(status_report(ended), line.out)
-    else:
-        line.out.out(f"submission #{ended.submission.id} is queued", highlight=False)
+    words = status_report(ended) if wait else f"submission #{ended.submission.id} is queued"
+    line.answer(words, status_json(ended), as_json=as_json)
     return exit_code(ended) if wait else ExitCode.PASSED
 
 

@@ -1,7 +1,5 @@
 """The JSON that commands print with `--json`; its keys are stable."""
 
-import json
-
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import Released
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
@@ -13,11 +11,6 @@ from runners.contract.evaluation import CaseResult, Evaluation, Timing
 from runners.contract.task import Mode, TaskDefinition
 
 Json = dict[str, object]
-
-
-def dumps(value: object) -> str:
-    """Return JSON as ASCII, so that it cannot contain terminal escapes."""
-    return json.dumps(value, allow_nan=False)
 
 
 def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:

@@ -6,19 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, S
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from datetime import timedelta
 
-from bot.domain.api.workers import (
-    NOTICES_S,
-    Beats,
-    Claimed,
-    FreeSlots,
-    GivenUp,
-    Held,
-    HeldJob,
-    JobNotices,
-    LogLines,
-    RunnerCall,
-    WorkerOffers,
-)
+from bot.domain.api import workers as api
 from bot.domain.errors import StoreError
 from bot.domain.ids import JobId
 from bot.domain.job import GiveUpReason, Heartbeat, LeasedJob, Notice, Topic
@@ -50,7 +38,9 @@ class RemoteQueue:
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
         known = None if offers is None else dict(offers)
         self._gpus = list(in_service((known or {}).values()))
-        await self._connection.send("announce", WorkerOffers(offers=known), within_s=self._sign_s)
+        await self._connection.send(
+            "announce", api.WorkerOffers(offers=known), within_s=self._sign_s
+        )
 
     async def leave(self) -> None:
         await self._connection.send("leave")
@@ -74,15 +64,15 @@ class RemoteQueue:
 
     async def _heard(self, gpus: list[str]) -> AsyncGenerator[Notice, None]:
         """Yield the notices of one request; earlier ones may be missed, so make the caller poll."""
-        query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": NOTICES_S}
+        query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": api.NOTICES_S}
         text = b""
-        within_s = NOTICES_S + ANSWER_S
+        within_s = api.NOTICES_S + ANSWER_S
         async with aclosing(self._connection.listen("notices", query, within_s=within_s)) as pieces:
             async for piece in pieces:
                 if not text:
                     yield Notice(Topic.READY, gpus[0])
                 text += piece
-        for each in parsed(text, JobNotices).notices:
+        for each in parsed(text, api.JobNotices).notices:
             if each.topic in set(Topic):
                 yield Notice(Topic(each.topic), each.payload)
 
@@ -91,8 +81,8 @@ class RemoteQueue:
     ) -> tuple[LeasedJob, ...]:
         # The server infers a single runner; an older server does not accept this field.
         several = {gpu: dict(each) for gpu, each in runners.items() if len(each) > 1}
-        wanted = FreeSlots(slots=dict(slots), runners=several or None)
-        claimed = await self._connection.ask("claim", wanted, Claimed)
+        wanted = api.FreeSlots(slots=dict(slots), runners=several or None)
+        claimed = await self._connection.ask("claim", wanted, api.Claimed)
         return tuple(job.leased for job in claimed.jobs)
 
     async def request(self, job: LeasedJob) -> EvaluationRequest | None:
@@ -104,12 +94,14 @@ class RemoteQueue:
             return None
 
     async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
-        jobs = tuple(HeldJob(id=job.id, fence=job.fence) for job in held)
-        beats = await self._connection.ask("beat", Held(jobs=jobs), Beats, within_s=self._sign_s)
+        jobs = tuple(api.HeldJob(id=job.id, fence=job.fence) for job in held)
+        beats = await self._connection.ask(
+            "beat", api.Held(jobs=jobs), api.Beats, within_s=self._sign_s
+        )
         return tuple(Heartbeat(JobId(each.id), each.cancel_requested) for each in beats.jobs)
 
     async def attach(self, job: LeasedJob, call: str) -> bool:
-        return await _held(self._connection.send(_at(job, "attach"), RunnerCall(call=call)))
+        return await _held(self._connection.send(_at(job, "attach"), api.RunnerCall(call=call)))
 
     async def tell(self, job: LeasedJob, progress: Progress) -> bool:
         return await _held(self._connection.send(_at(job, "progress"), progress))
@@ -122,7 +114,7 @@ class RemoteQueue:
         return await _held(deed)
 
     async def give_up(self, job: LeasedJob, why: GiveUpReason, error: str = "") -> bool:
-        body = GivenUp(why=why, error=error[:_LONGEST_ERROR])
+        body = api.GivenUp(why=why, error=error[:_LONGEST_ERROR])
         return await _held(self._connection.send(_at(job, "give-up"), body))
 
 
@@ -174,7 +166,9 @@ class LogUpload:
         while self._lines or self._lost:
             lines = [self._lines.popleft() for _ in range(min(MOST_AT_ONCE, len(self._lines)))]
             try:
-                await self._connection.send("log", LogLines(lines=tuple(lines), lost=self._lost))
+                await self._connection.send(
+                    "log", api.LogLines(lines=tuple(lines), lost=self._lost)
+                )
             except RefusedError:
                 self._lost += len(lines)
                 return

@@ -10,7 +10,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.scoring import ScoreValue, rank_entrants, records
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.store.postgres import PostgresStore
-from bot.store.queries import query
+from bot.store.postgres.database import query
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock

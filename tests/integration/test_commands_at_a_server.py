@@ -21,7 +21,6 @@ from bot.domain.accounts import MACHINE, Person, Rights
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.scaffold import scaffold
 from bot.remote.client import client as remote_client
-from bot.remote.client import publish as publishing
 from bot.remote.client import watch
 from bot.services.publishing import engine
 from bot.services.publishing.publish import publish
@@ -43,7 +42,7 @@ def podium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Visiting:
     log_to(tmp_path / "podium.log")  # the server's words are none of the command's
     monkeypatch.setattr(watch, "POLL_S", 0.02)
     monkeypatch.setattr(watch, "BREATH_S", 0.001)
-    monkeypatch.setattr(publishing, "LOOK_S", 0.01)
+    monkeypatch.setattr(remote_client, "CHECK_LOOK_S", 0.01)
     monkeypatch.setattr(engine, "POLL_S", 0.01)
     visiting = Visiting()
     visiting.token = asyncio.run(_opened(visiting))

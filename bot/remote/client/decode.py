@@ -3,22 +3,9 @@
 ValueError when a response has a value that this version does not know.
 """
 
+from bot.domain.api import boards, submissions
 from bot.domain.api.admin import RunnerAnswer
 from bot.domain.api.base import Time
-from bot.domain.api.boards import (
-    Absent,
-    BoardLine,
-    LeaderboardsAnswer,
-    StandingBody,
-    StandingsAnswer,
-)
-from bot.domain.api.submissions import (
-    JobAnswer,
-    PastSubmission,
-    ProfileFile,
-    QueuePositionBody,
-    SubmissionAnswer,
-)
 from bot.domain.board import NOBODY, Access, Board
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import PRIORITIES, Job, Worker
@@ -33,7 +20,7 @@ from runners.contract.task import GPU_NAME
 from runners.contract.verdict import Verdict
 
 
-def board_of(answer: BoardLine) -> Board:
+def board_of(answer: boards.BoardLine) -> Board:
     """Return a board; its guild and guests are not sent."""
     return Board(
         id=BoardId(answer.id),
@@ -48,14 +35,16 @@ def board_of(answer: BoardLine) -> Board:
     )
 
 
-def leaderboards_of(answer: LeaderboardsAnswer) -> tuple[BoardStandings, ...]:
+def leaderboards_of(answer: boards.LeaderboardsAnswer) -> tuple[BoardStandings, ...]:
     """Return every leaderboard of a response."""
     board = board_of(answer.board)
     version = TaskVersionId(answer.board.task_version_id)
     return tuple(_standings(board, version, each) for each in answer.leaderboards)
 
 
-def _standings(board: Board, version: TaskVersionId, answer: StandingsAnswer) -> BoardStandings:
+def _standings(
+    board: Board, version: TaskVersionId, answer: boards.StandingsAnswer
+) -> BoardStandings:
     return BoardStandings(
         board=board,
         version=answer.task_version,
@@ -70,7 +59,9 @@ def _standings(board: Board, version: TaskVersionId, answer: StandingsAnswer) ->
     )
 
 
-def _standing(board: Board, version: TaskVersionId, gpu: str, answer: StandingBody) -> Standing:
+def _standing(
+    board: Board, version: TaskVersionId, gpu: str, answer: boards.StandingBody
+) -> Standing:
     score = Score(
         submission=SubmissionId(answer.submission),
         person=PersonId(answer.person_id),
@@ -85,7 +76,7 @@ def _standing(board: Board, version: TaskVersionId, gpu: str, answer: StandingBo
     return Standing(answer.rank, score, answer.attempts)
 
 
-def _refusal(gpu: str, answer: Absent) -> FailedRun:
+def _refusal(gpu: str, answer: boards.Absent) -> FailedRun:
     return FailedRun(
         submission=SubmissionId(answer.submission),
         person=PersonId(answer.person_id),
@@ -102,7 +93,7 @@ def _value(answer: Time) -> ScoreValue:
     return ScoreValue(answer.time_ns, answer.half_width_ns)
 
 
-def status_of(answer: SubmissionAnswer) -> SubmissionStatus:
+def status_of(answer: submissions.SubmissionAnswer) -> SubmissionStatus:
     """Return the status of a submission."""
     board = board_of(answer.board)
     submission = Submission(
@@ -124,7 +115,7 @@ def status_of(answer: SubmissionAnswer) -> SubmissionStatus:
     return SubmissionStatus(submission, board, jobs, exclusion)
 
 
-def _job_status(submission: Submission, answer: JobAnswer) -> JobStatus:
+def _job_status(submission: Submission, answer: submissions.JobAnswer) -> JobStatus:
     place = answer.place
     return JobStatus(
         job=_job(submission, answer),
@@ -138,11 +129,11 @@ def _job_status(submission: Submission, answer: JobAnswer) -> JobStatus:
     )
 
 
-def _place(answer: QueuePositionBody) -> QueuePosition:
+def _place(answer: submissions.QueuePositionBody) -> QueuePosition:
     return QueuePosition(answer.position, answer.estimate_s, answer.paused, answer.running)
 
 
-def _job(submission: Submission, answer: JobAnswer) -> Job:
+def _job(submission: Submission, answer: submissions.JobAnswer) -> Job:
     """Return a job; fence and call are only sent to its worker, so they are empty."""
     return Job(
         id=JobId(answer.id),
@@ -168,7 +159,7 @@ def _job(submission: Submission, answer: JobAnswer) -> Job:
     )
 
 
-def entry_of(answer: PastSubmission) -> HistoryEntry:
+def entry_of(answer: submissions.PastSubmission) -> HistoryEntry:
     """Return one line of the person's own history, which omits the person."""
     number = SubmissionId(answer.id)
     submission = Submission(
@@ -195,7 +186,7 @@ def worker_of(answer: RunnerAnswer) -> Worker:
     return Worker(answer.name, answer.gpus, answer.offers, answer.seen_at, answer.running)
 
 
-def file_of(answer: ProfileFile, content: bytes) -> StoredFile:
+def file_of(answer: submissions.ProfileFile, content: bytes) -> StoredFile:
     """Return a file with its bytes, under names without path separators."""
     if not GPU_NAME.fullmatch(answer.gpu):
         raise ValueError(f"{answer.gpu!r} is no GPU type")

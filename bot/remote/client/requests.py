@@ -13,15 +13,7 @@ import httpx
 from bot.domain.api.base import PATH, ResponseBody
 from bot.domain.api.submissions import SubmissionAnswer
 from bot.domain.errors import SetupError, StoreError, UserError
-from bot.remote.http import (
-    ANSWER_MAX,
-    ANSWER_S,
-    CONNECT_S,
-    LONG_S,
-    Refusal,
-    Server,
-    ServerConnection,
-)
+from bot.remote import http
 
 _UNKNOWN_PATHS = frozenset({"not-found", "method-not-allowed"})
 """Error codes of a Podium that does not have a path."""
@@ -49,7 +41,7 @@ class ApiClient:
     and for a server that is too old or no Podium.
     """
 
-    connection: ServerConnection
+    connection: http.ServerConnection
 
     @property
     def url(self) -> str:
@@ -60,7 +52,7 @@ class ApiClient:
         self, path: str, kind: type[Kind], query: Mapping[str, str | int] | None = None
     ) -> Kind:
         """Return the response at a path."""
-        return self.read(await self._asked("GET", path, LONG_S, params=query), kind)
+        return self.read(await self._asked("GET", path, http.LONG_S, params=query), kind)
 
     async def post(
         self,
@@ -68,7 +60,7 @@ class ApiClient:
         kind: type[Kind],
         body: object = None,
         *,
-        within_s: float = ANSWER_S,
+        within_s: float = http.ANSWER_S,
         headers: Mapping[str, str] | None = None,
     ) -> Kind:
         """Return the response to an action; OutcomeUnknownError if it may have been executed."""
@@ -87,15 +79,15 @@ class ApiClient:
         """Return the response to a form with a file: its field, its name and its bytes."""
         field, name, data = file
         options: dict[str, Any] = {"files": {field: (name, data)}, "data": dict(fields)}
-        return self.read(await self._asked("POST", path, LONG_S, **options), kind)
+        return self.read(await self._asked("POST", path, http.LONG_S, **options), kind)
 
     async def do(self, path: str, body: object) -> None:
         """Perform an action without a response body."""
-        await self._asked("POST", path, ANSWER_S, json=body)
+        await self._asked("POST", path, http.ANSWER_S, json=body)
 
     async def fetch(self, path: str, query: Mapping[str, str | int] | None = None) -> bytes:
         """Return the bytes of a file."""
-        return await self._asked("GET", path, LONG_S, params=query)
+        return await self._asked("GET", path, http.LONG_S, params=query)
 
     async def lines(self, path: str, *, within_s: float) -> AsyncGenerator[bytes, None]:
         """Yield a long response line by line; each piece must arrive within that time.
@@ -150,13 +142,13 @@ class ApiClient:
 
 
 def _require_bounded(line: bytes) -> None:
-    if len(line) > ANSWER_MAX:
-        raise StoreError(f"a line of the answer is longer than {ANSWER_MAX} bytes")
+    if len(line) > http.ANSWER_MAX:
+        raise StoreError(f"a line of the answer is longer than {http.ANSWER_MAX} bytes")
 
 
 @asynccontextmanager
 async def asking(
-    server: Server, transport: httpx.AsyncBaseTransport | None = None
+    server: http.Server, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[ApiClient]:
     """Yield a person's connection to the server; without a token, an anonymous one.
 
@@ -166,20 +158,20 @@ async def asking(
     client = httpx.AsyncClient(
         base_url=f"{server.url}{PATH}/",
         headers={"Authorization": f"Bearer {server.token}"} if signed else {},
-        timeout=httpx.Timeout(LONG_S, connect=CONNECT_S),
+        timeout=httpx.Timeout(http.LONG_S, connect=http.CONNECT_S),
         follow_redirects=False,  # the token is only for this server
         verify=ssl.create_default_context(),
         transport=transport,
     )
 
-    def refused(refusal: Refusal) -> Exception:
+    def refused(refusal: http.Refusal) -> Exception:
         return refuses_person(refusal, signed=signed)
 
     async with client:
-        yield ApiClient(ServerConnection(client, server.url, refused))
+        yield ApiClient(http.ServerConnection(client, server.url, refused))
 
 
-def refuses_person(refusal: Refusal, *, signed: bool) -> Exception:
+def refuses_person(refusal: http.Refusal, *, signed: bool) -> Exception:
     """Return the error of a refusal for somebody with or without a token."""
     if refusal.status == 503 and refusal.code:
         return OutcomeUnknownError(f"{refusal.url}: {refusal.words}")
@@ -190,7 +182,7 @@ def refuses_person(refusal: Refusal, *, signed: bool) -> Exception:
     return refusal.family() or _for_person(refusal, signed=signed)
 
 
-def _for_person(refusal: Refusal, *, signed: bool) -> UserError:
+def _for_person(refusal: http.Refusal, *, signed: bool) -> UserError:
     if refusal.status == 401 and not signed:
         words = f"{refusal.url} wants to know who you are; sign in: podium login {refusal.url}"
         return UserError("no-token", words)
@@ -228,6 +220,20 @@ class Outage:
         self._patience_s = patience_s
         self._since: float | None = None
         self._wait_s = _FIRST_WAIT_S
+
+    @asynccontextmanager
+    async def endured(self) -> AsyncIterator[None]:
+        """Wait after the block if the server was unavailable or busy in it."""
+        try:
+            yield
+        except StoreError as error:
+            await self.wait(error)
+        except UserError as error:
+            if error.code != BUSY:
+                raise
+            await self.wait(StoreError(error.message))
+        else:
+            self.over()
 
     def over(self) -> None:
         """Note that the server answers."""

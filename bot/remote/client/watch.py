@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from bot.domain.errors import StoreError, UserError
+from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus
-from bot.remote.client.requests import BUSY, PATIENCE_S, ApiClient, Outage, Say
+from bot.remote.client.requests import PATIENCE_S, ApiClient, Outage, Say
 
 EVENT_MAX = 1 << 20
 """The most bytes of an event, so that an unfinished one stays bounded."""
@@ -105,21 +105,14 @@ async def watch(
     line = _Line(requests, number)
     outage = Outage(requests.url, say, patience_s)
     while last is None or not last.is_final:
-        try:
-            async with aclosing(_readings(line, read)) as readings:
-                async for reading in readings:
-                    outage.over()
-                    if reading != last:
-                        last = reading
-                        yield reading
+        async with outage.endured(), aclosing(_readings(line, read)) as readings:
+            async for reading in readings:
+                outage.over()
+                if reading != last:
+                    last = reading
+                    yield reading
             if last is None or not last.is_final:
                 await asyncio.sleep(BREATH_S)
-        except StoreError as error:
-            await outage.wait(error)
-        except UserError as error:
-            if error.code != BUSY:
-                raise
-            await outage.wait(StoreError(error.message))
 
 
 async def _readings(line: "_Line", read: Read) -> AsyncGenerator[SubmissionStatus, None]:

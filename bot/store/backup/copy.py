@@ -12,20 +12,11 @@ import asyncpg
 
 from bot.domain.errors import SetupError, UserError
 from bot.domain.records import BackupContents
-from bot.store.backup.archive import (
-    AppliedMigration,
-    Manifest,
-    Reading,
-    TableDump,
-    Writing,
-    created,
-    opened,
-    streamed,
-)
+from bot.store.backup import archive
 from bot.store.errors import DRIVER_FAILURES, reaching, reported, where
 from bot.store.migrate import RECORD as RECORD_TABLE
 from bot.store.migrate import Migration, alone, apply, migrations_folder, read_migrations
-from bot.store.queries import query
+from bot.store.postgres.database import query
 
 CONNECT_S = 10.0
 STATEMENT_S = 3600.0
@@ -66,7 +57,7 @@ async def dump(dsn: str, target: Path | IO[bytes], podium: str) -> BackupContent
     UserError when the file exists or there is nothing to back up, SetupError when the database
     fails.
     """
-    with created(target) if isinstance(target, Path) else streamed(target) as file:
+    with archive.created(target) if isinstance(target, Path) else archive.streamed(target) as file:
         async with (
             connected(dsn, "backing up") as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
@@ -76,7 +67,7 @@ async def dump(dsn: str, target: Path | IO[bytes], podium: str) -> BackupContent
     return manifest.contents
 
 
-async def _written(connection: Connection, file: Writing, podium: str) -> Manifest:
+async def _written(connection: Connection, file: archive.Writing, podium: str) -> archive.Manifest:
     columns = await tables(connection)
     if RECORD not in columns:
         raise UserError("empty", "there is nothing to back up: the database has no Podium in it")
@@ -84,10 +75,10 @@ async def _written(connection: Connection, file: Writing, podium: str) -> Manife
     await connection.execute(await connection.fetchval(query("backup.lock")))
     migrations = await connection.fetch(query("backup.migrations"))
     names = sorted(columns.keys() - {RECORD})
-    return Manifest(
+    return archive.Manifest(
         made_at=datetime.now(UTC),
         podium=podium,
-        migrations=tuple(AppliedMigration(**dict(row)) for row in migrations),
+        migrations=tuple(archive.AppliedMigration(**dict(row)) for row in migrations),
         tables=tuple([await _table(connection, file, name, columns[name]) for name in names]),
         sequences={
             row["name"]: row["value"] for row in await connection.fetch(query("backup.sequences"))
@@ -102,8 +93,8 @@ async def tables(connection: Connection) -> dict[str, tuple[str, ...]]:
 
 
 async def _table(
-    connection: Connection, file: Writing, name: str, columns: tuple[str, ...]
-) -> TableDump:
+    connection: Connection, file: archive.Writing, name: str, columns: tuple[str, ...]
+) -> archive.TableDump:
     with file.table(name) as text:
         if name in EMPTIED:
             status = "COPY 0"
@@ -111,7 +102,7 @@ async def _table(
             status = await connection.copy_from_table(
                 name, columns=columns, output=text.put, format="text", timeout=STATEMENT_S
             )
-    return TableDump(name=name, columns=columns, rows=rows_in(status), sha256=text.sha256)
+    return archive.TableDump(name=name, columns=columns, rows=rows_in(status), sha256=text.sha256)
 
 
 def rows_in(status: str) -> int:
@@ -132,7 +123,7 @@ async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> Ba
     any time, nothing has changed.
     """
     known = read_migrations(migrations_folder())
-    with opened(source) as backup:
+    with archive.opened(source) as backup:
         had = _of_its_time(backup.manifest, known)
         async with (
             connected(dsn, "restoring") as connection,
@@ -150,7 +141,7 @@ async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> Ba
         return backup.manifest.contents
 
 
-def _of_its_time(manifest: Manifest, known: Sequence[Migration]) -> int:
+def _of_its_time(manifest: archive.Manifest, known: Sequence[Migration]) -> int:
     """Return how many migrations the backup has; UserError unless they are the first known ones."""
     ours = [(each.number, each.sha256) for each in known]
     theirs = [(each.number, each.sha256) for each in manifest.migrations]
@@ -208,7 +199,7 @@ def _ours() -> dict[str, frozenset[str]]:
     }
 
 
-async def _fill(connection: Connection, backup: Reading) -> None:
+async def _fill(connection: Connection, backup: archive.Reading) -> None:
     """Copy the rows in; foreign keys are checked once all are there."""
     manifest = backup.manifest
     there = await tables(connection)
@@ -228,7 +219,7 @@ async def _fill(connection: Connection, backup: Reading) -> None:
         await connection.execute(key["again"])
 
 
-async def _copy(connection: Connection, backup: Reading, table: TableDump) -> None:
+async def _copy(connection: Connection, backup: archive.Reading, table: archive.TableDump) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         for piece in backup.pieces(table.name):
             yield piece

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,8 +14,7 @@ import asyncpg
 import structlog
 
 from bot.domain.errors import SetupError
-from bot.store.embedded import processes
-from bot.store.embedded.binaries import Account
+from bot.store.embedded.programs import ENDINGS, Account, evict, recovers, run, start
 from bot.store.errors import DRIVER_FAILURES, writing
 
 USER = "podium"
@@ -36,6 +34,14 @@ SETTINGS = {
     "timezone": "UTC",
     "log_min_messages": "warning",
 }
+FIRST_RESTART_S = 0.1
+LAST_RESTART_S = 5.0
+LOOK_S = 2.0
+ANSWER_LIMIT_S = 2.0
+HANGING_LOOKS = 4
+"""So many checks take longer than the five seconds that Postgres gives its processes to end."""
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Cluster:
                 partial.mkdir(mode=0o700)
                 self.account.own(partial)
                 password_file = stack.enter_context(self._password_file())
-            status, printed = await processes.run(
+            status, printed = await run(
                 self.account, self._initdb(partial, password_file), INITDB_LIMIT_S
             )
         if status != 0:
@@ -90,7 +96,7 @@ class Cluster:
 
     async def start(self) -> asyncio.subprocess.Process:
         """Start the server and wait until it accepts connections."""
-        await processes.evict(self.data)
+        await evict(self.data)
         pid_file = self.data / "postmaster.pid"
         # No server runs in the folder: a process with this id now is another program.
         pid_file.unlink(missing_ok=True)
@@ -101,7 +107,7 @@ class Cluster:
         with writing(self.log):
             log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
-            process = await processes.start(self.account, command, log)
+            process = await start(self.account, command, log)
         finally:
             os.close(log)
         try:
@@ -153,7 +159,7 @@ def _status(pid_file: Path) -> str:
 
 async def stop(process: asyncio.subprocess.Process) -> None:
     """Stop the server: open transactions are rolled back, everything committed is kept."""
-    for sign, limit_s in processes.ENDINGS:
+    for sign, limit_s in ENDINGS:
         if process.returncode is not None:
             return
         process.send_signal(sign)
@@ -174,21 +180,6 @@ def socket_folder(home: Path, account: Account) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="podium-"))
     account.own(folder)
     return folder
-
-
-def new_password() -> str:
-    """Return a random password."""
-    return secrets.token_urlsafe(24)
-
-
-FIRST_RESTART_S = 0.1
-LAST_RESTART_S = 5.0
-LOOK_S = 2.0
-ANSWER_LIMIT_S = 2.0
-HANGING_LOOKS = 4
-"""So many checks take longer than the five seconds that Postgres gives its processes to end."""
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -236,7 +227,7 @@ class ServerSupervisor:
             connection = await asyncpg.connect(self.cluster.dsn, timeout=ANSWER_LIMIT_S)
             await connection.close(timeout=ANSWER_LIMIT_S)
         except asyncpg.CannotConnectNowError:
-            return not await processes.recovers(self.cluster.data)
+            return not await recovers(self.cluster.data)
         except DRIVER_FAILURES:
             return False
         return False

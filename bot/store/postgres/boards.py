@@ -1,25 +1,19 @@
-"""Boards and task versions in Postgres."""
+"""Boards and task versions in Postgres, and the task zips that are being checked for them."""
 
 import json
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 import asyncpg
 
 from bot.domain.board import Access, Board, NewBoard, Pins, TaskVersion
 from bot.domain.errors import StoreError, board_moved
-from bot.domain.ids import BoardId, TaskVersionId
+from bot.domain.ids import BoardId, PersonId, ReleaseId, TaskVersionId
+from bot.domain.publication import NewRelease, Publication, PublicationSummary
 from bot.ports import Clock
 from bot.store.errors import board_exists, require_number
 from bot.store.postgres import rows
-from bot.store.postgres.database import Database
-from bot.store.queries import query
-from bot.store.text import storable
+from bot.store.postgres.database import Connection, Database, query, storable
 from runners.contract.task import TaskDefinition
-
-if TYPE_CHECKING:
-    from bot.store.postgres.database import Connection
-
 
 _OF_VERSIONS = ("boards.drop_entrants", "boards.drop_leaderboards", "boards.drop_references")
 OF_SUBMISSIONS = (
@@ -152,7 +146,7 @@ class PostgresBoards:
         return tuple(rows.task_version(row) for row in found)
 
     async def _use(
-        self, connection: "Connection", board: BoardId, task: TaskDefinition, digest: str
+        self, connection: Connection, board: BoardId, task: TaskDefinition, digest: str
     ) -> tuple[asyncpg.Record, asyncpg.Record]:
         """Make the task the board's current version; return the rows of both."""
         now = self._clock.now()
@@ -179,3 +173,90 @@ def _pools(pins: Pins) -> str:
 
 def _unknown(board: BoardId) -> StoreError:
     return StoreError(f"there is no board with id {board}")
+
+
+class PostgresReleases:
+    """Publications by number; each is held under a lease."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, release: NewRelease) -> ReleaseId:
+        row = await self._database.row(
+            "releases.add",
+            release.door,
+            release.person,
+            release.zip,
+            release.wish,
+            release.place,
+        )
+        if row is None:
+            raise StoreError("the release could not be stored")
+        return ReleaseId(row["id"])
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1
+    ) -> tuple[Publication, ...]:
+        now = self._clock.now()
+        found = await self._database.rows("releases.claim", door, owner, now, now + lease, limit)
+        return tuple(sorted(map(_release, found), key=lambda one: one.id))
+
+    async def keep(self, owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+        now = self._clock.now()
+        kept = await self._database.rows("releases.keep", owner, now, now + lease)
+        return tuple(sorted(ReleaseId(row["id"]) for row in kept))
+
+    async def note(
+        self,
+        release: ReleaseId,
+        owner: str,
+        *,
+        state: str | None = None,
+        place: str | None = None,
+    ) -> bool:
+        row = await self._database.row("releases.note", release, owner, state, place)
+        return row is not None
+
+    async def finish(self, release: ReleaseId, owner: str) -> bool:
+        return await self._database.row("releases.finish", release, owner) is not None
+
+    async def end(self, release: ReleaseId, owner: str) -> bool:
+        now = self._clock.now()
+        return await self._database.row("releases.end", release, owner, now) is not None
+
+    async def told(self, door: str, release: ReleaseId) -> PublicationSummary | None:
+        row = await self._database.row("releases.told", release, door)
+        return None if row is None else _note(row)
+
+    async def told_to(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
+        return tuple(map(_note, await self._database.rows("releases.told_to", person, door)))
+
+    async def forget(self, ended_before: datetime) -> int:
+        return len(await self._database.rows("releases.forget", ended_before))
+
+    async def let_go(self, owner: str) -> int:
+        return len(await self._database.rows("releases.let_go", owner))
+
+
+def _release(row: asyncpg.Record) -> Publication:
+    return Publication(
+        id=ReleaseId(row["id"]),
+        person=PersonId(row["person"]),
+        zip=bytes(row["zip"]),
+        wish=row["wish"],
+        place=row["place"],
+        tries=row["tries"],
+        state=row["state"],
+    )
+
+
+def _note(row: asyncpg.Record) -> PublicationSummary:
+    return PublicationSummary(
+        id=ReleaseId(row["id"]),
+        person=PersonId(row["person"]),
+        wish=row["wish"],
+        state=row["state"],
+        tries=row["tries"],
+        ended_at=row["ended_at"],
+    )

@@ -1,22 +1,26 @@
-"""The connection pool: every wait has a deadline, every failure is a StoreError."""
+"""Runs named queries over a pool: every wait has a deadline, every failure is a StoreError.
+
+`query("jobs.claim")` is `claim` in `queries/jobs.sql`.
+"""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
 
 import asyncpg
 
 from bot.store.errors import reaching, translated
-from bot.store.queries import query
-from bot.store.text import storable
 
-if TYPE_CHECKING:
-    from asyncpg.pool import PoolConnectionProxy
+Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
-    Connection: TypeAlias = PoolConnectionProxy[asyncpg.Record]
-
+FOLDER = Path(__file__).parents[1] / "queries"
+HEADING = re.compile(r"^-- name: ([a-z_]+)$", re.MULTILINE)
+_REFUSED = re.compile("[\x00\ud800-\udfff]")
 MOST_CONNECTIONS = 10
 CONNECT_S = 10.0
 ACQUIRE_S = 10.0
@@ -52,7 +56,7 @@ class Database:
             return await connection.fetchrow(query(name), *values)
 
     @asynccontextmanager
-    async def connection(self) -> "AsyncIterator[Connection]":
+    async def connection(self) -> AsyncIterator[Connection]:
         """Yield a connection: each query is its own transaction, or joins the bound one."""
         with translated():
             if self.bound is not None:
@@ -62,7 +66,7 @@ class Database:
                 yield connection
 
     @asynccontextmanager
-    async def transaction(self) -> "AsyncIterator[Connection]":
+    async def transaction(self) -> AsyncIterator[Connection]:
         """Yield a connection within one transaction; within a bound one, a savepoint."""
         async with self.connection() as connection, connection.transaction():
             yield connection
@@ -116,3 +120,22 @@ async def _send_storable_text(connection: "asyncpg.Connection[asyncpg.Record]") 
     await connection.set_type_codec(
         "text", schema="pg_catalog", encoder=storable, decoder=str, format="text"
     )
+
+
+@cache
+def query(name: str) -> str:
+    """Return the text of a query; KeyError for an unknown name."""
+    file, _, wanted = name.partition(".")
+    return _read(file)[wanted]
+
+
+@cache
+def _read(file: str) -> dict[str, str]:
+    """Return a file's queries by name; text before the first heading is a comment."""
+    words = HEADING.split((FOLDER / f"{file}.sql").read_text("utf-8"))[1:]
+    return {name: text.strip() for name, text in zip(words[::2], words[1::2], strict=True)}
+
+
+def storable(text: str) -> str:
+    """Return the text with each NUL as U+2400 and each lone surrogate as U+FFFD."""
+    return _REFUSED.sub(lambda found: "\u2400" if found[0] == "\0" else "\ufffd", text)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from asyncpg import Record
 
@@ -12,12 +11,7 @@ from bot.domain.records import KEPT, TOKEN_LIVES, InteractionRequest, Unannounce
 from bot.domain.submission import Display
 from bot.ports import Clock
 from bot.store.postgres import rows
-from bot.store.postgres.database import Database
-from bot.store.queries import query
-from bot.store.text import storable
-
-if TYPE_CHECKING:
-    from bot.store.postgres.database import Connection
+from bot.store.postgres.database import Connection, Database, query, storable
 
 
 class PostgresListeners:
@@ -71,7 +65,7 @@ class PostgresOutbox:
         async with self._database.connection() as connection:
             return await self._put(connection, news)
 
-    async def _put(self, connection: "Connection", news: Sequence[Notification]) -> int:
+    async def _put(self, connection: Connection, news: Sequence[Notification]) -> int:
         if not news:
             return 0
         kept = await connection.fetch(

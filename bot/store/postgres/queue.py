@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import structlog
 from asyncpg import Record
@@ -29,15 +28,9 @@ from bot.domain.scoring import ScoreValue
 from bot.ports import Clock
 from bot.ports.queue import EMPTY
 from bot.store.postgres import rows
-from bot.store.postgres.database import Database
-from bot.store.queries import query
-from bot.store.text import storable
+from bot.store.postgres.database import Connection, Database, query, storable
 from runners.contract.evaluation import Evaluation
 from runners.contract.runner import Capabilities
-
-if TYPE_CHECKING:
-    from bot.store.postgres.database import Connection
-
 
 REAPED_AT_ONCE = 500
 FORGOTTEN_AT_ONCE = 10_000
@@ -223,7 +216,7 @@ class PostgresJobs:
         return counts
 
 
-async def _room(connection: "Connection", gpu: str, wanted: int) -> int:
+async def _room(connection: Connection, gpu: str, wanted: int) -> int:
     """Return how many more jobs the GPU type may run; its row is locked until the claim ends."""
     pool = await connection.fetchrow(query("jobs.lock_pool"), gpu)
     if pool is None or pool["paused"]:
@@ -233,7 +226,7 @@ async def _room(connection: "Connection", gpu: str, wanted: int) -> int:
     return int(pool["max_running"]) - int(await connection.fetchval(query("jobs.running"), gpu))
 
 
-async def _move(connection: "Connection", jobs: Sequence[Job], now: datetime) -> None:
+async def _move(connection: Connection, jobs: Sequence[Job], now: datetime) -> None:
     """Store jobs that this transaction has locked, in one statement."""
     if not jobs:
         return

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 
 import asyncpg
-from asyncpg import Record
 
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
@@ -14,10 +13,9 @@ from bot.domain.reference_times import FAILED, Reference, Untimed, failure, fail
 from bot.domain.scoring import Entrant, Score, ScoreValue, in_order, pool_of
 from bot.domain.submission import NewSubmission
 from bot.ports import Clock
-from bot.store.postgres.database import Database
+from bot.store.postgres.database import Database, query
+from bot.store.postgres.rows import without_worker
 from bot.store.postgres.submissions import source_bytes, source_hash
-from bot.store.queries import query
-from bot.store.text import without_worker
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile
 from runners.contract.verdict import Verdict
@@ -169,7 +167,7 @@ class PostgresResults:
         }
 
 
-def _score(row: Record) -> Score:
+def _score(row: asyncpg.Record) -> Score:
     return Score(
         submission=SubmissionId(row["submission"]),
         person=PersonId(row["person"]),

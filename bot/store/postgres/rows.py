@@ -1,6 +1,7 @@
 """Converts rows of the database to domain types."""
 
 import json
+import re
 
 from asyncpg import Record
 
@@ -9,9 +10,10 @@ from bot.domain.board import Access, Board, SourceVisibility, TaskVersion, Visib
 from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import Job, JobEvent, JobState, submission_state
 from bot.domain.submission import Display, Submission
-from bot.store.text import without_worker
 from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
+
+_NAMED_WORKER = re.compile(r"\Aworker \S+ vanished")
 
 
 def person(row: Record) -> Person:
@@ -115,3 +117,8 @@ def event(row: Record) -> JobEvent:
         body=json.loads(row["body"]),
         at=row["at"],
     )
+
+
+def without_worker(error: str | None) -> str | None:
+    """Return a job's stored error without the worker's name that older versions included."""
+    return None if error is None else _NAMED_WORKER.sub("the worker vanished", error)

@@ -5,22 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from bot.ports import Clock
-from bot.store.postgres.accounts import PostgresPeople, PostgresRights, PostgresTokens
-from bot.store.postgres.boards import PostgresBoards
+from bot.store.postgres import accounts, admin, boards, delivery, queue, results, submissions
 from bot.store.postgres.database import Database, open_pool
-from bot.store.postgres.delivery import (
-    PostgresDisplays,
-    PostgresInteractions,
-    PostgresListeners,
-    PostgresOutbox,
-)
 from bot.store.postgres.events import Subscriptions, listening
-from bot.store.postgres.moderation import PostgresAudit, PostgresModeration
-from bot.store.postgres.publications import PostgresReleases
-from bot.store.postgres.queue import PostgresJobs, PostgresWorkers
-from bot.store.postgres.results import PostgresReferences, PostgresResults
-from bot.store.postgres.statistics import PostgresOperations, PostgresStatistics
-from bot.store.postgres.submissions import PostgresRequests, PostgresSubmissions
 
 
 class PostgresStore:
@@ -29,25 +16,25 @@ class PostgresStore:
     def __init__(self, database: Database, events: Subscriptions, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self.people = PostgresPeople(database, clock)
-        self.boards = PostgresBoards(database, clock)
-        self.submissions = PostgresSubmissions(database, clock)
-        self.jobs = PostgresJobs(database, clock)
-        self.workers = PostgresWorkers(database, clock)
-        self.results = PostgresResults(database)
-        self.references = PostgresReferences(database, clock)
-        self.requests = PostgresRequests(database, clock, self.submissions)
-        self.moderation = PostgresModeration(database, clock)
-        self.tokens = PostgresTokens(database, clock)
-        self.rights = PostgresRights(database, clock)
-        self.displays = PostgresDisplays(database, clock)
-        self.releases = PostgresReleases(database, clock)
-        self.interactions = PostgresInteractions(database, clock)
-        self.statistics = PostgresStatistics(database)
-        self.operations = PostgresOperations(database, clock)
-        self.listeners = PostgresListeners(database)
-        self.outbox = PostgresOutbox(database, clock)
-        self.audit = PostgresAudit(database, clock)
+        self.people = accounts.PostgresPeople(database, clock)
+        self.boards = boards.PostgresBoards(database, clock)
+        self.submissions = submissions.PostgresSubmissions(database, clock)
+        self.jobs = queue.PostgresJobs(database, clock)
+        self.workers = queue.PostgresWorkers(database, clock)
+        self.results = results.PostgresResults(database)
+        self.references = results.PostgresReferences(database, clock)
+        self.requests = submissions.PostgresRequests(database, clock, self.submissions)
+        self.moderation = admin.PostgresModeration(database, clock)
+        self.tokens = accounts.PostgresTokens(database, clock)
+        self.rights = accounts.PostgresRights(database, clock)
+        self.displays = delivery.PostgresDisplays(database, clock)
+        self.releases = boards.PostgresReleases(database, clock)
+        self.interactions = delivery.PostgresInteractions(database, clock)
+        self.statistics = admin.PostgresStatistics(database)
+        self.operations = admin.PostgresOperations(database, clock)
+        self.listeners = delivery.PostgresListeners(database)
+        self.outbox = delivery.PostgresOutbox(database, clock)
+        self.audit = admin.PostgresAudit(database, clock)
         self.events = events
 
     @asynccontextmanager

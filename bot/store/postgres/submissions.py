@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from asyncpg import Record
 
@@ -16,18 +15,11 @@ from bot.domain.records import RequestCount, RequestRun
 from bot.domain.submission import KEPT, IdempotencyKey, NewSubmission, Submission, reused
 from bot.ports import Clock
 from bot.store.postgres import rows
+from bot.store.postgres.admin import admit
 from bot.store.postgres.boards import OF_SUBMISSIONS
-from bot.store.postgres.database import Database
-from bot.store.postgres.moderation import admit
-from bot.store.queries import query
-from bot.store.text import storable
+from bot.store.postgres.database import Connection, Database, query, storable
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Stage, Verdict
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from bot.store.postgres.database import Connection
 
 
 def source_bytes(source: str) -> bytes:
@@ -56,7 +48,7 @@ class PostgresSubmissions:
         async with self._database.transaction() as connection:
             return await self.add_within(connection, submission)
 
-    async def add_within(self, connection: "Connection", submission: NewSubmission) -> Submission:
+    async def add_within(self, connection: Connection, submission: NewSubmission) -> Submission:
         """Store it in this transaction."""
         now, once = self._clock.now(), submission.once
         if once is not None:

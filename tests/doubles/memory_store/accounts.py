@@ -8,7 +8,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.records import RightsGrant
 from bot.ports import Clock
-from bot.store.text import storable
+from bot.store.postgres.database import storable
 from tests.doubles.memory_store.tables import Tables
 
 _OF_BROWSERS = frozenset({TokenScope.SESSION, TokenScope.ADMIN_SESSION})

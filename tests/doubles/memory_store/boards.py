@@ -8,7 +8,7 @@ from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
 from bot.domain.job import FINAL_STATES
 from bot.store.errors import board_exists, require_number
-from bot.store.text import storable
+from bot.store.postgres.database import storable
 from runners.contract.task import TaskDefinition
 from tests.doubles.memory_store.tables import Tables
 

@@ -11,7 +11,7 @@ from bot.domain.publication import NewRelease, Publication, PublicationSummary
 from bot.domain.records import UnannouncedScore
 from bot.domain.submission import Display
 from bot.ports import Clock
-from bot.store.text import storable
+from bot.store.postgres.database import storable
 from tests.doubles.memory_store.tables import Posted, Shown, Tables
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from bot.domain.records import KEPT, TOKEN_LIVES, InteractionRequest, Unfinished
 from bot.ports import Clock
-from bot.store.text import storable
+from bot.store.postgres.database import storable
 
 _MOST = 10
 """That one process takes at once."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
 from bot.domain.records import AuditEntry
 from bot.domain.submission import Exclusion, RateLimit
-from bot.store.text import storable
+from bot.store.postgres.database import storable
 from runners.contract.task import Mode
 from tests.doubles.memory_store.tables import Pool, Tables
 

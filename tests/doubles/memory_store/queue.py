@@ -24,7 +24,7 @@ from bot.domain.records import StoredEvaluation
 from bot.domain.reference_times import machine_of
 from bot.domain.scoring import ScoreValue
 from bot.ports.queue import EMPTY
-from bot.store.text import storable
+from bot.store.postgres.database import storable
 from runners.contract.evaluation import Evaluation
 from runners.contract.runner import Capabilities
 from tests.doubles.memory_store.tables import Pool, Tables

@@ -10,7 +10,7 @@ from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluat
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.scoring import Entrant, Score, entrants, in_time, pool_of, records
 from bot.domain.submission import NewSubmission
-from bot.store.text import storable
+from bot.store.postgres.database import storable
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from tests.doubles.memory_store.submissions import MemorySubmissions

@@ -25,8 +25,8 @@ from bot.domain.submission import (
     banned,
     reused,
 )
+from bot.store.postgres.database import storable
 from bot.store.postgres.submissions import source_hash
-from bot.store.text import storable
 from runners.contract.task import TaskDefinition
 from tests.doubles.memory_store.tables import Keyed, Pool, Shown, Tables
 

@@ -25,8 +25,8 @@ from bot.domain.records import AuditEntry, StoredEvaluation
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Exclusion, IdempotencyKey, RateLimit, Submission
 from bot.ports import Clock
+from bot.store.postgres.database import storable
 from bot.store.postgres.events import Subscriptions
-from bot.store.text import storable
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 

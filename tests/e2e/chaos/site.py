@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from bot.store.embedded.folder import open_folder
+from bot.store.embedded.database import open_folder
 from tests.architecture.tree import ROOT
 from tests.e2e.chaos.crowd import ALPHA, BETA
 from tests.e2e.chaos.schedule import Victim

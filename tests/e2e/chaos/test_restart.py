@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bot.store.embedded.binaries import server_account
+from bot.store.embedded.programs import server_account
 from bot.store.embedded.server import Cluster, socket_folder, stop
 from tests.e2e.command import Podium, running, terminate
 

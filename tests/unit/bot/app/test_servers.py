@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.app.servers import ServerDirectory
+from bot.app.servers import Credentials, Login, ServerDirectory
 from bot.domain.errors import SetupError, UserError
-from bot.remote.client.credentials import Credentials, Login
 from bot.settings import Settings
 
 HERE, THERE = "https://here.test", "https://there.test"

@@ -84,7 +84,7 @@ def hello(name: Annotated[str, typer.Argument(help="whom to greet")]) -> int:
     ("arguments", "imported"),
     [
         (["--help"], set()),
-        (["migrate", "--help"], {"bot.cli.commands.database"}),
+        (["migrate", "--help"], {"bot.cli.commands.installation"}),
         (["task", "new", "--help"], {"bot.cli.commands.task"}),
     ],
 )

@@ -17,16 +17,8 @@ from bot.app.context import OpenPodium, SystemClock
 from bot.app.installation import Installation
 from bot.app.servers import Say
 from bot.cli.app import build
-from bot.cli.context import (
-    CommandLine,
-    Where,
-    actor_name,
-    client_for_person,
-    client_for_viewer,
-    command_line,
-    open_as_person,
-    read_submission,
-)
+from bot.cli.context import CommandLine, Where, actor_name, command_line
+from bot.cli.files import read_submission
 from bot.domain.errors import SetupError, UserError
 from bot.settings import Settings
 from tests.doubles.memory_store import MemoryStore
@@ -53,18 +45,18 @@ async def test_a_misspelled_person_is_refused_and_not_made() -> None:
     store = MemoryStore(SystemClock())
     line = _line_on(store)
     with pytest.raises(UserError, match="'typo' has not submitted") as refusal:
-        async with open_as_person(line, None, "typo", enters=False):
+        async with line.open_as_person(None, "typo", enters=False):
             pass
     assert refusal.value.code == "unknown-person"
     assert await store.people.find("local:typo") is None
-    async with open_as_person(line, None, "ada") as (_, ada):
+    async with line.open_as_person(None, "ada") as (_, ada):
         assert ada.identity == "local:ada"
-    async with open_as_person(line, None, "ada", enters=False) as (_, again):
+    async with line.open_as_person(None, "ada", enters=False) as (_, again):
         assert again == ada
 
 
 async def test_without_a_name_one_has_an_account_from_the_first_command_on() -> None:
-    async with open_as_person(_line_on(MemoryStore(SystemClock())), None, None, enters=False) as (
+    async with _line_on(MemoryStore(SystemClock())).open_as_person(None, None, enters=False) as (
         _,
         who,
     ):
@@ -81,7 +73,7 @@ async def test_without_a_name_one_has_an_account_from_the_first_command_on() -> 
 )
 async def test_options_that_contradict_each_other_are_refused(where: Where, words: str) -> None:
     line = _line_on(MemoryStore(SystemClock()), "https://login.test")
-    for opening in (client_for_person, client_for_viewer):
+    for opening in (CommandLine.client_for_person, CommandLine.client_for_viewer):
         with pytest.raises(UserError, match=words):
             async with opening(line, where):
                 pass
@@ -89,7 +81,7 @@ async def test_options_that_contradict_each_other_are_refused(where: Where, word
 
 async def test_a_command_goes_to_its_server_or_stays_here() -> None:
     line = _line_on(MemoryStore(SystemClock()), "https://login.test")
-    for opening in (client_for_person, client_for_viewer):
+    for opening in (CommandLine.client_for_person, CommandLine.client_for_viewer):
         async with opening(line, Where()) as client:
             assert client.keeper() == "stays at https://login.test, not named"
         async with opening(line, Where(server="https://x.test")) as client:

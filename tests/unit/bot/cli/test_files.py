@@ -8,7 +8,7 @@ from rich.console import Console
 
 from bot.app.installation import Installation
 from bot.cli.context import CommandLine
-from bot.cli.files import read_places, read_problems, save, saved_line
+from bot.cli.files import read_places, read_problems, save_files, saved_line
 from bot.domain.errors import UserError
 from bot.domain.tasks.scaffold import scaffold
 from bot.settings import Settings
@@ -134,19 +134,19 @@ FILE = EvaluationFile.of("case-1.ncu-rep", b"NVR")
 
 
 def test_files_lie_in_the_folder_under_their_names(tmp_path: Path) -> None:
-    saved = save([("7-H100-case-1.ncu-rep", FILE)], tmp_path / "new" / "folder")
+    saved = save_files([("7-H100-case-1.ncu-rep", FILE)], tmp_path / "new" / "folder")
     assert [path.read_bytes() for path in saved] == [b"NVR"]
     assert saved_line(saved) == f"saved {tmp_path}/new/folder/7-H100-case-1.ncu-rep"
-    assert saved_line(save([], tmp_path)) == "there are no files to save"
+    assert saved_line(save_files([], tmp_path)) == "there are no files to save"
 
 
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=f"cannot be saved in {tmp_path}/file"):
-        save([("a", FILE)], tmp_path / "file")
+        save_files([("a", FILE)], tmp_path / "file")
 
 
 def test_a_file_that_cannot_be_unpacked_is_named(tmp_path: Path) -> None:
     broken = EvaluationFile.of_zipped("broken", b"nothing that zlib made")
     with pytest.raises(UserError, match="the file broken"):
-        save([("a", broken)], tmp_path)
+        save_files([("a", broken)], tmp_path)

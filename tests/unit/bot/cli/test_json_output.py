@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.cli.json_output import case_json, dumps, evaluation_json, standings_json
+from bot.cli.context import dumps
+from bot.cli.json_output import case_json, evaluation_json, standings_json
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from bot.domain.api.boards import ExportEnd, ExportPiece, ExportRows
 from bot.domain.errors import SetupError, UserError
-from bot.remote.client import requests as person
+from bot.remote import http
 from bot.remote.client.client import exported
 from bot.remote.client.requests import asking
 from bot.remote.http import Server
@@ -59,7 +59,7 @@ async def test_an_export_without_its_end_has_broken_off(sent: tuple[bytes, ...])
 async def test_a_line_that_breaks_or_never_ends_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError, match="reset; check the address"):
         await fetched(HEAD, httpx.ReadError("reset"))
-    monkeypatch.setattr(person, "ANSWER_MAX", 100)
+    monkeypatch.setattr(http, "ANSWER_MAX", 100)
     with pytest.raises(SetupError, match="longer than 100 bytes"):
         await fetched(HEAD, bytes(101))
 

@@ -9,7 +9,7 @@ from bot.domain.board import NOBODY
 from bot.domain.errors import SetupError, UserError
 from bot.domain.publication import Draft, PublishChange, PublishRequest, Released
 from bot.domain.tasks.bundle import TaskBundle
-from bot.remote.client import publish
+from bot.remote.client import client as publish
 from bot.remote.client import requests as outage
 from bot.remote.client.requests import asking
 from bot.remote.http import Server
@@ -33,7 +33,7 @@ BOARD = {
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(publish, "LOOK_S", 0.001)
+    monkeypatch.setattr(publish, "CHECK_LOOK_S", 0.001)
 
 
 async def published(*looks: dict[str, Any] | Exception) -> tuple[Released, list[str]]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.app.servers import Credentials, Login
 from bot.domain.errors import SetupError, UserError
-from bot.remote.client.credentials import Credentials, Login
 
 HERE, THERE = "https://here.test", "https://there.test"
 SECRET, OTHER = "podium_hunter2", "podium_other"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.store.queries import FOLDER, HEADING, query
+from bot.store.postgres.database import FOLDER, HEADING, query
 
 NAMES = [
     f"{file.stem}.{name}"

@@ -1,4 +1,8 @@
-"""`podium up`: everything in one process, until Ctrl-C."""
+"""`podium up`, `worker` and `runners`: the processes that judge.
+
+`up` runs everything in one process, `worker` only judges the queue of a database or of a remote
+server, both until Ctrl-C. `runners` lists the live workers, what they offer, and how busy they are.
+"""
 
 import asyncio
 import gc
@@ -11,18 +15,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.app.context import RemoteServer
 from bot.cli.context import (
     AsJson,
     CommandLine,
     DataFolder,
     LogToStderr,
+    ServerUrl,
+    Where,
     actor_name,
     command_line,
     program,
 )
 from bot.cli.follow import stop_signals
-from bot.cli.json_output import dumps
 from bot.domain.errors import UserError
+from bot.domain.job import Worker
+from bot.reports.admin import workers_report
 from runners.contract.runner import Capabilities
 
 if TYPE_CHECKING:
@@ -71,11 +79,9 @@ async def _serve(
                 doors,
             )
             _keep_what_is_here()
-            words = [dumps(found.shape())] if as_json else found.greeting(_way_in(line, doors))
-            for each in words:
-                line.out.out(each, highlight=False)
-            await stop.wait()
-            line.say("stopping: running jobs finish, queued jobs stay queued")
+            way_in = [] if as_json else _way_in(line, doors)
+            line.answer("\n".join(found.greeting(way_in)), found.shape(), as_json=as_json)
+            await _until(stop, line)
     line.say("stopped")
 
 
@@ -149,3 +155,125 @@ def _slots(offer: Capabilities) -> str:
     slots = ", ".join(f"{count} x {gpu}" for gpu, count in sorted(offer.gpus.items()))
     missing = ", ".join(offer.isolation.missing)
     return f"{slots}; sandbox {offer.isolation.outer}" + (f", without {missing}" if missing else "")
+
+
+if TYPE_CHECKING:
+    from bot.app.installation import Installation
+
+
+def worker(
+    ctx: typer.Context,
+    *,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            help="Server to judge for, over HTTPS (default: PODIUM_SERVER)",
+            metavar="URL",
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            help="Worker token; safer in PODIUM_WORKER_TOKEN, because `ps` shows options",
+            metavar="T",
+        ),
+    ] = None,
+    plain_http: Annotated[
+        bool,
+        typer.Option(
+            "--plain-http",
+            help="Allow unencrypted http:// to another machine; the token can be intercepted",
+        ),
+    ] = False,
+    log_to_stderr: LogToStderr = False,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge queued jobs of a server, of DATABASE_URL, or of the data folder."""
+    line = command_line(ctx)
+    installation = line.installation.at(data)
+    if installation.judges_elsewhere(server):
+        elsewhere = RemoteServer(server, token, plain_http)
+        work = _work_for(line, installation, elsewhere, log=log_to_stderr, as_json=as_json)
+    elif token is not None:
+        raise UserError("no-server", "a token needs a server; set --server URL or PODIUM_SERVER")
+    else:
+        work = _work(line, installation, log=log_to_stderr, as_json=as_json)
+    asyncio.run(work)
+
+
+async def _work(
+    line: CommandLine, installation: "Installation", *, log: bool, as_json: bool
+) -> None:
+    with stop_signals() as stop:
+        async with (
+            installation.open(log_to_stderr=log) as podium,
+            installation.runners() as runners,
+            installation.working(podium, runners),
+            installation.ready(runners),
+        ):
+            words = f"working on {podium.database}; Ctrl-C stops"
+            line.answer(words, {"database": podium.database}, as_json=as_json)
+            await _until(stop, line)
+    line.say("stopped")
+
+
+async def _work_for(
+    line: CommandLine,
+    installation: "Installation",
+    elsewhere: RemoteServer,
+    *,
+    log: bool,
+    as_json: bool,
+) -> None:
+    with stop_signals() as stop:
+        async with (
+            installation.runners() as runners,
+            installation.working_for(elsewhere, runners, log_to_stderr=log) as name,
+            installation.ready(runners),
+        ):
+            words = f"working as {name}; Ctrl-C stops"
+            line.answer(words, {"worker": name}, as_json=as_json)
+            await _until(stop, line)
+    line.say("stopped")
+
+
+async def _until(stop: asyncio.Event, line: CommandLine) -> None:
+    await stop.wait()
+    line.say("stopping: running jobs finish, queued jobs stay queued")
+
+
+def runners(
+    ctx: typer.Context,
+    *,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List connected workers and their GPUs."""
+    asyncio.run(_runners(command_line(ctx), Where(data, server), as_json=as_json))
+
+
+async def _runners(line: CommandLine, where: Where, *, as_json: bool) -> None:
+    async with line.client_for_viewer(where) as client:
+        found, now = await client.workers()
+    shape = [_worker_json(each) for each in found]
+    line.answer(workers_report(found, now), shape, as_json=as_json)
+
+
+def _worker_json(worker: Worker) -> dict[str, object]:
+    return {
+        "name": worker.name,
+        "running": worker.running,
+        "seen_at": None if worker.seen_at is None else worker.seen_at.isoformat(),
+        "gpus": worker.gpus,
+        "runners": {
+            name: {
+                "slots": offer.gpus,
+                "harness_version": offer.harness_version,
+                "out_of_service": [each.model_dump(mode="json") for each in offer.out_of_service],
+                "isolation": offer.isolation.model_dump(mode="json"),
+            }
+            for name, offer in worker.offers.items()
+        },
+    }

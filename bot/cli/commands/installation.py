@@ -7,9 +7,42 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.context import STREAM, AsJson, DataFolder, command_line
-from bot.cli.json_output import backup_json, dumps
+from bot.app.context import Requirement
+from bot.cli.context import AsJson, DataFolder, command_line
+from bot.cli.errors import ExitCode
+from bot.cli.files import STREAM
+from bot.cli.json_output import backup_json
 from bot.domain.errors import UserError
+from bot.reports.blocks import Report, Text, Tone
+
+
+def doctor(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = False) -> int:
+    """Check requirements and show how to fix problems; exit code 3 if Podium cannot run."""
+    line = command_line(ctx)
+    found = asyncio.run(line.installation.at(data).requirements())
+    shape = [
+        {
+            "name": each.name,
+            "found": each.found,
+            "optional": each.optional,
+            "detail": each.detail,
+            "remedy": each.remedy,
+        }
+        for each in found
+    ]
+    report = Report("this machine", tuple(_line(each) for each in found))
+    line.answer(report, shape, as_json=as_json)
+    needed = [each for each in found if not each.found and not each.optional]
+    return ExitCode.OURS if needed else ExitCode.PASSED
+
+
+def _line(requirement: Requirement) -> Text:
+    if requirement.found:
+        return Text(f"ok       {requirement.name}: {requirement.detail}", Tone.GOOD)
+    mark = "optional" if requirement.optional else "MISSING "
+    tone = Tone.QUIET if requirement.optional else Tone.BAD
+    remedy = f"; {requirement.remedy}" if requirement.remedy else ""
+    return Text(f"{mark} {requirement.name}: {requirement.detail}{remedy}", tone)
 
 
 def backup(
@@ -29,15 +62,12 @@ def backup(
         raise UserError("usage", "`backup -` writes the backup to stdout; redirect it to a file")
     target = sys.stdout.buffer if streamed else file
     made = asyncio.run(line.installation.at(data).backup(target))
-    if as_json:
-        line.out.out(dumps(backup_json(made)), highlight=False)
-        return
     rows = sum(made.rows.values())
     words = f"{file}: {rows} rows of {len(made.rows)} tables; keep it as secret as the database"
     if streamed:
         line.say(words)
     else:
-        line.out.out(words, highlight=False)
+        line.answer(words, backup_json(made), as_json=as_json)
 
 
 def restore(
@@ -54,22 +84,16 @@ def restore(
     line = command_line(ctx)
     source = sys.stdin.buffer if file == STREAM else file
     made = asyncio.run(line.installation.at(data).restore(source, force=force))
-    if as_json:
-        line.out.out(dumps(backup_json(made)), highlight=False)
-        return
     rows = sum(made.rows.values())
     when = made.made_at.strftime("%Y-%m-%d %H:%M UTC")
-    line.out.out(f"restored {rows} rows as they were at {when}", highlight=False)
+    words = f"restored {rows} rows as they were at {when}"
+    line.answer(words, backup_json(made), as_json=as_json)
 
 
 def migrate(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = False) -> None:
     """Apply pending database migrations."""
     line = command_line(ctx)
     applied = asyncio.run(line.installation.at(data).migrate())
-    if as_json:
-        line.out.out(dumps({"applied": list(applied)}), highlight=False)
-    else:
-        numbers = ", ".join(str(number) for number in applied)
-        line.out.out(
-            f"applied: {numbers or 'nothing, the database is up to date'}", highlight=False
-        )
+    numbers = ", ".join(str(number) for number in applied)
+    words = f"applied: {numbers or 'nothing, the database is up to date'}"
+    line.answer(words, {"applied": list(applied)}, as_json=as_json)

@@ -1,0 +1,233 @@
+"""`podium show`, `template` and `export`: what people read of the boards.
+
+`show` prints a board's standings, a submission's report, or the list of boards. `export` writes a
+board with its sources and every measurement, for researchers.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.context import AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
+from bot.cli.datasets import DataFormat, made_whole, require, written
+from bot.cli.files import save_files, saved_line
+from bot.cli.json_output import Json, standings_json, status_json
+from bot.domain.api.boards import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
+from bot.domain.errors import UserError
+from bot.domain.ids import SubmissionId
+from bot.domain.records import StoredFile
+from bot.domain.times import show_deadline
+from bot.reports import export as dataset
+from bot.reports.blocks import Column, Report, Table, Text, Tone
+from bot.reports.standings import standings_report
+from bot.reports.submission import status_report
+from runners.contract.files import EvaluationFile
+
+if TYPE_CHECKING:
+    from bot.cli.client import Client
+
+_BOARD_COLUMNS = (Column("board"), Column("GPU types"), Column("deadline"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    target: str | None
+    gpus: tuple[str, ...]
+    version: int | None
+    save: Path | None
+
+
+def show(
+    ctx: typer.Context,
+    target: Annotated[str | None, typer.Argument(help="Board name or submission number")] = None,
+    *,
+    gpu: Annotated[
+        list[str] | None, typer.Option(help="Show only this GPU type; can be repeated")
+    ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option("--task-version", min=1, help="Task version (default: the current one)"),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Save a profiled submission's reports to this folder")
+    ] = None,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a board's standings, a submission's result, or the list of boards."""
+    line = command_line(ctx)
+    gpus = tuple(dict.fromkeys(name for each in gpu or () for name in each.split(",") if name))
+    reports, shape = asyncio.run(
+        _show(line, Where(data, server), _Wish(target, gpus, version, save))
+    )
+    line.answer(reports, shape, as_json=as_json)
+
+
+async def _show(
+    line: CommandLine, where: Where, wish: _Wish
+) -> tuple[list[Report], list[Json] | Json]:
+    async with line.client_for_viewer(where) as client:
+        number = (wish.target or "").removeprefix("#")
+        if number.isascii() and number.isdecimal() and len(number) < 19:
+            return await _submission(line, client, SubmissionId(int(number)), wish.save)
+        if wish.save is not None:
+            raise UserError(
+                "nothing-to-save",
+                "--save needs a submission number, as in `podium show 17 --save DIR`",
+            )
+        if wish.target is not None:
+            leaderboards = [
+                each
+                for gpu in wish.gpus or (None,)
+                for each in await client.standings(wish.target, gpu, wish.version)
+            ]
+            shapes = [standings_json(each) for each in leaderboards]
+            return [standings_report(each) for each in leaderboards], shapes
+        return await _boards(client)
+
+
+async def _submission(
+    line: CommandLine, client: "Client", number: SubmissionId, save: Path | None
+) -> tuple[list[Report], Json]:
+    found = await client.status(number)
+    if save is not None:
+        files = await client.files(number)
+        line.say(saved_line(save_files(_named(number, files), save)))
+    return [status_report(found)], status_json(found)
+
+
+def _named(
+    submission: SubmissionId, files: Sequence[StoredFile]
+) -> Iterator[tuple[str, EvaluationFile]]:
+    for each in files:
+        yield f"{submission}-{each.gpu}-{each.file.name}", each.file
+
+
+async def _boards(client: "Client") -> tuple[list[Report], list[Json]]:
+    boards = await client.boards()
+    if not boards:
+        words = "none yet: publish one with `podium task publish DIR`"
+        return [Report("leaderboards", (Text(words, Tone.QUIET),))], []
+    until = [None if each.deadline is None else show_deadline(each.deadline) for each in boards]
+    rows = tuple(
+        (board.name, ", ".join(board.gpus), deadline or "none")
+        for board, deadline in zip(boards, until, strict=True)
+    )
+    shapes: list[Json] = [
+        {
+            "board": board.name,
+            "gpus": list(board.gpus),
+            "deadline": None if board.deadline is None else board.deadline.isoformat(),
+        }
+        for board in boards
+    ]
+    return [Report("leaderboards", (Table("boards", _BOARD_COLUMNS, rows),))], shapes
+
+
+@dataclass(frozen=True, slots=True)
+class _Starter:
+    board: str
+    lang: str | None
+    file: Path
+
+
+def template(
+    ctx: typer.Context,
+    board: Annotated[str, typer.Argument(help="Board name")],
+    file: Annotated[Path, typer.Argument(help="Output file; must not exist")],
+    *,
+    lang: Annotated[str | None, typer.Option(help="Language of the template")] = None,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a board's starter file, including the header that names the board."""
+    line = command_line(ctx)
+    suffix = asyncio.run(_template(line, Where(data, server), _Starter(board, lang, file)))
+    words = f"{file}: next: podium submit {file}{suffix}"
+    line.answer(words, {"board": board, "file": str(file)}, as_json=as_json)
+
+
+async def _template(line: CommandLine, where: Where, wish: _Starter) -> str:
+    """Write the file; return the options that a further command needs for the same server."""
+    async with line.client_for_viewer(where) as client:
+        _create(wish.file, await client.template(wish.board, wish.lang))
+        return client.suffix
+
+
+def _create(file: Path, content: bytes) -> None:
+    """Create the file; UserError when it exists, as it may be somebody's work."""
+    try:
+        with file.open("xb") as made:
+            made.write(content)
+    except FileExistsError:
+        raise UserError("file-exists", f"{file} already exists; choose another name") from None
+    except OSError as error:
+        raise UserError(
+            "cannot-write", f"{file}: cannot be written ({error.strerror}); choose another name"
+        ) from error
+
+
+_SOURCES = "Each source is stored once in `sources/`, under the SHA-256 of its content."
+
+
+def export(
+    ctx: typer.Context,
+    board: Annotated[str, typer.Argument(help="Board name")],
+    out: Annotated[
+        Path, typer.Option("--out", help="Output folder; must not exist", metavar="DIR")
+    ],
+    *,
+    form: Annotated[DataFormat, typer.Option("--format")] = DataFormat.PARQUET,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Export a board to a folder: submissions, results, raw samples and sources."""
+    line = command_line(ctx)
+    require(form)
+    submissions = asyncio.run(_export(line, Where(data, server), board, (out, form)))
+    words = f"{out}: {submissions} submissions; README.md says what each column means"
+    line.answer(words, {"folder": str(out), "submissions": submissions}, as_json=as_json)
+
+
+async def _export(
+    line: CommandLine, where: Where, board: str, wish: tuple[Path, DataFormat]
+) -> int:
+    out, form = wish
+    async with line.client_for_person(where) as client, aclosing(client.export(board)) as pieces:
+        head = await anext(pieces)  # a wrong name leaves no folder behind
+        if not isinstance(head, ExportHead):
+            raise TypeError(f"an export began with {head.kind}")
+        with made_whole(out) as folder:
+            words = dataset.codebook(head.board, head.submissions, _SOURCES)
+            (folder / "README.md").write_text(words, "utf-8")
+            await _write_pieces(pieces, folder, form)
+        return head.submissions
+
+
+async def _write_pieces(pieces: AsyncIterator[ExportPiece], folder: Path, form: DataFormat) -> None:
+    """Write every piece to its file; unknown tables of a newer server are ignored."""
+    (folder / "sources").mkdir()
+    with ExitStack() as stack:
+        tables = {
+            each.name: (each, stack.enter_context(written(folder, each, form)))
+            for each in dataset.TABLES
+        }
+        async for piece in pieces:
+            match piece:
+                case ExportRows() if piece.table in tables:
+                    table, file = tables[piece.table]
+                    names = [field.name for field in table.fields]
+                    file.put({name: row.get(name) for name in names} for row in piece.rows)
+                case ExportSource():
+                    data = piece.text.encode("utf-8", "surrogatepass")
+                    (folder / "sources" / piece.sha256).write_bytes(data)
+                case ExportHead() | ExportRows() | ExportEnd():
+                    pass
