@@ -19,9 +19,8 @@ from bot.services.notify import set_notifications
 from bot.services.sessions import sessions_of, sign_out, sign_out_elsewhere
 from bot.services.tokens import create_token_for_caller, revoke_token
 from bot.web.context import context_of
-from bot.web.forms import Act, number_in
 from bot.web.routes.actions.page import SignedIn, go, show
-from bot.web.sessions import Browser
+from bot.web.sessions import Act, Browser, number_in
 
 router = APIRouter(prefix="/me")
 

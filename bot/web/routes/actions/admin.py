@@ -20,9 +20,8 @@ from bot.services.moderation import Decision, submission_rules
 from bot.services.operations import stats
 from bot.services.rejudge import rejudge_submission
 from bot.web.context import context_of
-from bot.web.forms import Act, Fields, number_in
 from bot.web.routes.actions.page import SignedIn, go, show
-from bot.web.sessions import Browser
+from bot.web.sessions import Act, Browser, Fields, number_in
 from runners.contract.task import Mode
 
 router = APIRouter(prefix="/admin")

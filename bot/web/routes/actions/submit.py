@@ -24,17 +24,14 @@ from bot.services.standings import placements
 from bot.services.status import awaited, submission_status
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from bot.web.context import WebContext, context_of
-from bot.web.forms import ROOM, Act, Fields, Posted, posted
-from bot.web.rendering import draw
+from bot.web.rendering import Part, draw, live
 from bot.web.routes.actions.page import SignedIn, go, part, show
-from bot.web.sessions import Browser, still_signed_in
-from bot.web.sse import Part, live
-from bot.web.submission_buttons import deeds_of
+from bot.web.sessions import ROOM, Act, Browser, Fields, Posted, deeds_of, posted, still_signed_in
 from runners.contract.gpus import spelled
 from runners.contract.task import Mode
 from runners.languages import spec_of
 
-_submit = APIRouter()
+router = APIRouter(prefix="/submit")
 
 MODES = (
     (Mode.RANKED, "tests, then times that count, on inputs from secret seeds"),
@@ -62,7 +59,7 @@ class _Draft:
     mode: Mode = Mode.RANKED
 
 
-@_submit.get("/submit")
+@router.get("")
 async def form(
     request: Request,
     browser: SignedIn,
@@ -74,14 +71,14 @@ async def form(
     return await show(request, browser, "acting/submit.html", values)
 
 
-@_submit.post("/submit/look")
+@router.post("/look")
 async def look(request: Request, act: _Upload) -> Response:
     """Show what the file's header says, and the remaining choices."""
     draft = await _draft(act.fields)
     return part("acting/choice.html", await _values(context_of(request), act.caller, draft))
 
 
-@_submit.post("/submit")
+@router.post("")
 async def take_in(request: Request, act: _Upload) -> Response:
     """Store the submission and redirect to its progress; or show the form again with the error."""
     require_acting(act.caller)
@@ -181,13 +178,11 @@ def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:
     return frozenset(each for each in found if each is not None)
 
 
-_deeds = APIRouter(prefix="/submit/{number}")
-
 Number = Annotated[int, Path(ge=1, le=2**53)]
 _LONGEST_REASON = 300
 
 
-@_deeds.get("")
+@router.get("/{number}")
 async def progress(request: Request, browser: SignedIn, number: Number) -> Response:
     """Show its progress up to the verdict; updates itself."""
     door = context_of(request)
@@ -201,7 +196,7 @@ async def progress(request: Request, browser: SignedIn, number: Number) -> Respo
     return await show(request, browser, "acting/progress.html", values)
 
 
-@_deeds.get("/events")
+@router.get("/{number}/events")
 async def events(request: Request, browser: SignedIn, number: Number) -> Response:
     """Stream the changing part of that page."""
     door = context_of(request)
@@ -231,13 +226,13 @@ async def _drawn(door: WebContext, browser: Browser, found: SubmissionStatus) ->
     return draw("acting/live.html", values)
 
 
-@_deeds.post("/again")
+@router.post("/{number}/again")
 async def run_again(request: Request, act: Act, number: Number) -> Response:
     """Submit the same source again."""
     return await _rerun(request, act, number, None)
 
 
-@_deeds.post("/ranked")
+@router.post("/{number}/ranked")
 async def rank_it(request: Request, act: Act, number: Number) -> Response:
     """Submit the same source as ranked."""
     return await _rerun(request, act, number, Mode.RANKED)
@@ -251,7 +246,7 @@ async def _rerun(request: Request, act: Act, number: int, mode: Mode | None) -> 
     return go(f"/submit/{again.id}")
 
 
-@_deeds.post("/cancel", status_code=HTTPStatus.SEE_OTHER)
+@router.post("/{number}/cancel", status_code=HTTPStatus.SEE_OTHER)
 async def stop(request: Request, act: Act, number: Number) -> Response:
     """Stop it: queued jobs end at once, running ones within seconds."""
     require_acting(act.caller)
@@ -260,15 +255,10 @@ async def stop(request: Request, act: Act, number: Number) -> Response:
     return go(f"/submit/{number}")
 
 
-@_deeds.post("/withdraw")
+@router.post("/{number}/withdraw")
 async def take_back(request: Request, act: Act, number: Number) -> Response:
     """Take it off its board permanently; its result stays."""
     require_acting(act.caller)
     reason = act.fields.text("reason")[:_LONGEST_REASON]
     await withdraw(context_of(request).store, act.caller, reason, SubmissionId(number))
     return go(f"/submit/{number}")
-
-
-router = APIRouter()
-router.include_router(_submit)
-router.include_router(_deeds)

@@ -10,19 +10,8 @@ from fastapi import Request
 from starlette.datastructures import FormData, UploadFile
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
+from bot.domain.api import submissions as api
 from bot.domain.api.base import PATH
-from bot.domain.api.submissions import (
-    Event,
-    ExclusionAnswer,
-    HistoryAnswer,
-    JobAnswer,
-    JobResultBody,
-    OrderFields,
-    PastSubmission,
-    QueuePositionBody,
-    SubmissionAnswer,
-    SubmissionOrder,
-)
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
@@ -32,8 +21,7 @@ from bot.domain.records import HistoryEntry
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.domain.submission import SubmissionRequest
 from bot.web.bodies import form_of, parsed, require_simple, whole
-from bot.web.routes.api.board_bodies import board_line, time_answer
-from bot.web.routes.api.openapi import schema_of
+from bot.web.routes.api.openapi import board_line, schema_of, time_answer
 from runners.contract.task import GPU_NAME
 
 
@@ -52,10 +40,10 @@ def address_of(submission: SubmissionId) -> str:
     return f"{PATH}/submissions/{submission}"
 
 
-def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnswer:
+def submission_answer(found: SubmissionStatus, around: Around) -> api.SubmissionAnswer:
     """Return a submission's status."""
     submission = found.submission
-    return SubmissionAnswer(
+    return api.SubmissionAnswer(
         id=submission.id,
         url=address_of(submission.id),
         board=board_line(found.board, around.now),
@@ -76,9 +64,9 @@ def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnsw
     )
 
 
-def _job(status: JobStatus) -> JobAnswer:
+def _job(status: JobStatus) -> api.JobAnswer:
     job, evaluation = status.job, status.evaluation
-    return JobAnswer(
+    return api.JobAnswer(
         id=job.id,
         gpu=job.gpu,
         state=job.state,
@@ -99,10 +87,10 @@ def _job(status: JobStatus) -> JobAnswer:
     )
 
 
-def _place(place: QueuePosition | None) -> QueuePositionBody | None:
+def _place(place: QueuePosition | None) -> api.QueuePositionBody | None:
     if place is None:
         return None
-    return QueuePositionBody(
+    return api.QueuePositionBody(
         position=place.position,
         estimate_s=place.estimate_s,
         paused=place.paused,
@@ -110,34 +98,34 @@ def _place(place: QueuePosition | None) -> QueuePositionBody | None:
     )
 
 
-def _exclusion(exclusion: Exclusion | None) -> ExclusionAnswer | None:
+def _exclusion(exclusion: Exclusion | None) -> api.ExclusionAnswer | None:
     if exclusion is None:
         return None
-    return ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason)
+    return api.ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason)
 
 
-def event_answer(event: JobEvent) -> Event:
+def event_answer(event: JobEvent) -> api.Event:
     """One step of a job."""
-    return Event(id=event.id, job=event.job, kind=event.kind, body=event.body, at=event.at)
+    return api.Event(id=event.id, job=event.job, kind=event.kind, body=event.body, at=event.at)
 
 
-def history_answer(entries: Sequence[HistoryEntry], limit: int) -> HistoryAnswer:
+def history_answer(entries: Sequence[HistoryEntry], limit: int) -> api.HistoryAnswer:
     """Return a page of at most `limit`; an extra entry means that there is a next page."""
     shown = entries[:limit]
     more = len(entries) > limit
-    return HistoryAnswer(
+    return api.HistoryAnswer(
         submissions=tuple(_past(each) for each in shown),
         next=str(shown[-1].submission.id) if more else None,
     )
 
 
-def _past(entry: HistoryEntry) -> PastSubmission:
+def _past(entry: HistoryEntry) -> api.PastSubmission:
     submission = entry.submission
     results = (
-        JobResultBody(gpu=each.gpu, verdict=each.verdict, time=time_answer(each.score))
+        api.JobResultBody(gpu=each.gpu, verdict=each.verdict, time=time_answer(each.score))
         for each in entry.results
     )
-    return PastSubmission(
+    return api.PastSubmission(
         id=submission.id,
         board=entry.board_name,
         board_id=submission.board,
@@ -161,7 +149,7 @@ ORDER_BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
         "content": {
-            "application/json": {"schema": schema_of(SubmissionOrder)},
+            "application/json": {"schema": schema_of(api.SubmissionOrder)},
             _FORM: {
                 "schema": {
                     "type": "object",
@@ -189,7 +177,7 @@ async def order_of(request: Request, viewer: Viewer) -> SubmissionRequest:
             return await _of_form(form, viewer)
     text = await whole(request, MOST)
     require_simple(text)
-    order = parsed(SubmissionOrder, text)
+    order = parsed(api.SubmissionOrder, text)
     content = order.source.encode(errors="surrogatepass")
     return SubmissionRequest(
         viewer, order.file_name, content, order.mode, order.board or None, order.gpus
@@ -204,7 +192,7 @@ async def _of_form(form: FormData, viewer: Viewer) -> SubmissionRequest:
     words = [word for each in form.getlist("gpus") for word in str(each).split(",")]
     gpus = [word.strip() for word in words if word.strip()]
     body = json.dumps({**fields, "gpus": gpus}).encode()
-    order = parsed(OrderFields, body, must="besides `file`, the form must have")
+    order = parsed(api.OrderFields, body, must="besides `file`, the form must have")
     return SubmissionRequest(
         viewer, file.filename or "", await file.read(), order.mode, order.board or None, order.gpus
     )

@@ -25,10 +25,9 @@ from bot.services.standings import placements
 from bot.web.auth import AnyViewer, still_looks
 from bot.web.context import WebContext, context_of
 from bot.web.figures import Histogram, histogram
-from bot.web.rendering import draw, highlighted, page
-from bot.web.sessions import browser_of
-from bot.web.sse import TICK_S, Part, live
-from bot.web.submission_buttons import deeds_of
+from bot.web.marks import highlighted
+from bot.web.rendering import TICK_S, Part, draw, live, page
+from bot.web.sessions import browser_of, deeds_of
 from runners.contract.evaluation import CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
