@@ -54,11 +54,6 @@ def _check_harness(version: str, door: WebContext) -> None:
     )
 
 
-__all__ = [
-    "AnyViewer", "FromPerson", "MayAdminister", "MayCreate", "MaySubmit",
-    "administrator", "caller_by", "creator", "person_of", "still_looks", "submitter", "viewer_of",
-]  # fmt: skip
-
 _READING = frozenset({"GET", "HEAD"})
 TOKEN = "token"  # noqa: S105 - a scheme's name
 _TOKEN = Depends(

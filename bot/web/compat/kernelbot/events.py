@@ -21,9 +21,8 @@ from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.reports.submission import status_report
-from bot.services.sources import profile_files
+from bot.services import sources, submissions
 from bot.services.status import watch
-from bot.services.submissions import cancel
 from bot.web.compat.kernelbot import translate
 from bot.web.compat.kernelbot.boards import arguments
 from bot.web.compat.kernelbot.http import Json
@@ -62,7 +61,7 @@ async def told(
 async def _give_up(door: WebContext, caller: Caller, submission: Submission) -> None:
     _log.info("who followed hung up", action="popcorn-hung-up", submission=submission.id)
     try:
-        await cancel(door.store, caller, submission.id)
+        await submissions.cancel(door.store, caller, submission.id)
     except (StoreError, UserError) as error:
         _log.warning("not cancelled", action="popcorn-not-cancelled", error=str(error))
 
@@ -163,7 +162,7 @@ class _Told:
 async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = False) -> LastEvent:
     """The final event of a submission; with `by_ncu`, an error if `ncu` gave no report."""
     submission = status.submission
-    files = await profile_files(store, submission)
+    files = await sources.profile_files(store, submission)
     version = await store.boards.version(submission.task_version)
     profiled = submission.mode is Mode.PROFILE and version is not None
     metadata = metadata_of(submission, version.definition) if profiled and version else None

@@ -17,12 +17,7 @@ from bot.domain.scoring import ScoreValue
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.ports import Store
-from bot.services.history import submission_history
-from bot.services.lookup import own_submission, task_of
-from bot.services.moderation import withdraw
-from bot.services.sources import source
-from bot.services.status import submission_status
-from bot.services.submissions import cancel, submit
+from bot.services import history, lookup, moderation, sources, status, submissions
 from bot.web.compat.kernelbot import http
 from bot.web.compat.kernelbot.boards import queue_where_known
 from bot.web.compat.kernelbot.events import told
@@ -54,7 +49,7 @@ async def own(
         raise UserError("bad-page", words)
     name = None if leaderboard is None else leaderboard.lower()
     store = context_of(request).store
-    found = await submission_history(store, person, name, limit=offset + limit)
+    found = await history.submission_history(store, person, name, limit=offset + limit)
     return http.answered([_summary(each) for each in found[offset:]])
 
 
@@ -62,8 +57,8 @@ async def own(
 async def one(request: Request, person: http.FromPerson, number: Number) -> Response:
     """The state of one of the caller's submissions; popcorn-cli polls every 5 s."""
     door = context_of(request)
-    submission = await own_submission(door.store, person, SubmissionId(number))
-    reading = await submission_status(door.store, submission.id)
+    submission = await lookup.own_submission(door.store, person, SubmissionId(number))
+    reading = await status.submission_status(door.store, submission.id)
     return http.answered(await details(door, person, reading))
 
 
@@ -71,9 +66,9 @@ async def one(request: Request, person: http.FromPerson, number: Number) -> Resp
 async def take_back(request: Request, person: http.FromSubmitter, number: Number) -> Response:
     """Cancel its unfinished jobs and withdraw it from its board; the submission is kept."""
     store, submission = context_of(request).store, SubmissionId(number)
-    await cancel(store, person, submission)
+    await submissions.cancel(store, person, submission)
     try:
-        await withdraw(store, person, "", submission)
+        await moderation.withdraw(store, person, "", submission)
     except UserError as error:
         if error.code != "off-board":  # repeating it is not an error
             raise
@@ -104,7 +99,7 @@ async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -
 async def _code(door: WebContext, caller: Caller, submission: SubmissionId) -> str:
     """The source; empty if it is another person's and the board does not show sources."""
     try:
-        return (await source(door.store, door.clock, caller, submission)).text
+        return (await sources.source(door.store, door.clock, caller, submission)).text
     except UserError as error:
         if error.code != "hidden-source":
             raise
@@ -152,7 +147,7 @@ async def profile(
     request: Request, person: http.FromSubmitter, board: str, *, gpu: str
 ) -> StreamingResponse:
     """Submit a file and stream Nsight Compute's results; disconnecting cancels it."""
-    _, task = await task_of(context_of(request).store, person, board.lower())
+    _, task = await lookup.task_of(context_of(request).store, person, board.lower())
     require_ncu(task, gpu)
     upload = await http.upload_of(request)
     asked = options_of(upload.fields)
@@ -240,7 +235,7 @@ async def _submitted(  # noqa: PLR0913 - what the path, the form and the token s
     profile: ProfileOptions | None = None,
 ) -> Submission:
     door = context_of(request)
-    return await submit(
+    return await submissions.submit(
         door.store,
         door.clock,
         SubmissionRequest(

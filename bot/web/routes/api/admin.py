@@ -13,13 +13,9 @@ from bot.domain.errors import UserError
 from bot.domain.ids import AuditId, BoardId
 from bot.domain.moderation import RateLimit
 from bot.domain.prices import cost
-from bot.domain.records import NamedAuditEntry, NamedLimit
 from bot.ports import Store
-from bot.services import moderation
+from bot.services import lookup, moderation, operations
 from bot.services.audit import audit_rows
-from bot.services.lookup import find_board
-from bot.services.moderation import submission_rules
-from bot.services.operations import stats as counts
 from bot.services.rejudge import rejudge_submission as judge_again
 from bot.web.auth import MayAdminister, administrator
 from bot.web.bodies import read, read_optional
@@ -35,7 +31,7 @@ router = APIRouter(
 async def stats(request: Request) -> api.StatsAnswer:
     """What goes on: people, submissions a day, verdicts, the queue, and use of the GPUs."""
     door = context_of(request)
-    found = await counts(door.store, door.clock, door.prices)
+    found = await operations.stats(door.store, door.clock, door.prices)
     days = (
         api.DayAnswer(day=each.day, submissions=each.submissions, people=each.people)
         for each in found.days
@@ -71,7 +67,16 @@ async def audit(
     found = await audit_rows(store, limit + 1, None if before is None else AuditId(before))
     more = len(found) > limit
     return api.AuditAnswer(
-        decisions=tuple(_decision(each) for each in found[:limit]),
+        decisions=tuple(
+            api.DecisionAnswer(
+                actor=each.actor_name,
+                action=each.row.action,
+                subject=each.row.subject,
+                reason=each.row.reason,
+                at=each.row.at,
+            )
+            for each in found[:limit]
+        ),
         next=str(found[limit - 1].row.id) if more else None,
     )
 
@@ -79,9 +84,17 @@ async def audit(
 @router.get("/rules")
 async def rules(request: Request) -> api.RulesAnswer:
     """Limits, pauses and bans as they are now."""
-    found = await submission_rules(context_of(request).store)
+    found = await moderation.submission_rules(context_of(request).store)
     return api.RulesAnswer(
-        limits=tuple(_limit(each) for each in found.limits),
+        limits=tuple(
+            api.LimitAnswer(
+                board=each.board,
+                mode=each.limit.mode,
+                most=each.limit.most,
+                window_s=each.limit.window.total_seconds(),
+            )
+            for each in found.limits
+        ),
         pause=found.pause,
         boards=found.boards,
         gpus=found.gpus,
@@ -89,27 +102,6 @@ async def rules(request: Request) -> api.RulesAnswer:
             api.BanAnswer(identity=person.identity, name=person.name, reason=why)
             for person, why in found.bans
         ),
-    )
-
-
-def _decision(decision: NamedAuditEntry) -> api.DecisionAnswer:
-    row = decision.row
-    return api.DecisionAnswer(
-        actor=decision.actor_name,
-        action=row.action,
-        subject=row.subject,
-        reason=row.reason,
-        at=row.at,
-    )
-
-
-def _limit(named: NamedLimit) -> api.LimitAnswer:
-    limit = named.limit
-    return api.LimitAnswer(
-        board=named.board,
-        mode=limit.mode,
-        most=limit.most,
-        window_s=limit.window.total_seconds(),
     )
 
 
@@ -223,8 +215,8 @@ def _deed(viewer: Caller, body: api.DecisionBody) -> moderation.Decision:
 async def _named(store: Store, viewer: Caller, body: api.PauseDeed) -> Board | str | None:
     if body.board is not None and body.gpu is not None:
         raise UserError("two-things", "name a board or a GPU type, not both")
-    return body.gpu if body.board is None else await find_board(store, viewer, body.board)
+    return body.gpu if body.board is None else await lookup.find_board(store, viewer, body.board)
 
 
 async def _board(store: Store, viewer: Caller, name: str | None) -> BoardId | None:
-    return None if name is None else (await find_board(store, viewer, name)).id
+    return None if name is None else (await lookup.find_board(store, viewer, name)).id

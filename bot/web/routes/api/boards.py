@@ -24,7 +24,7 @@ from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.tasks.template import shown_files, template_of
 from bot.reports.standings import standings_csv
 from bot.services import boards as service
-from bot.services.lookup import find_task
+from bot.services import lookup
 from bot.services.standings import board_standings
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
@@ -70,7 +70,7 @@ _TEXT: Final[dict[int | str, dict[str, Any]]] = {
 @_boards.get("/{name}/task")
 async def task(request: Request, name: openapi.BoardName, viewer: AnyViewer) -> api.TaskAnswer:
     """The task by which new submissions are judged."""
-    return task_answer(*await find_task(context_of(request).store, viewer, name))
+    return task_answer(*await lookup.find_task(context_of(request).store, viewer, name))
 
 
 @_boards.get("/{name}/task/files/{file}", response_class=Response, responses=_TEXT)
@@ -81,7 +81,7 @@ async def file(
     viewer: AnyViewer,
 ) -> Response:
     """A file of the task, as text."""
-    board, version = await find_task(context_of(request).store, viewer, name)
+    board, version = await lookup.find_task(context_of(request).store, viewer, name)
     files = shown_files(version.definition, board.name)
     if file not in files:
         raise unknown_name("file", file, files)
@@ -96,7 +96,7 @@ async def template(
     lang: Annotated[str | None, Query(max_length=100, description="A language of the task")] = None,
 ) -> Response:
     """A file to begin with, whose heading names the board."""
-    board, version = await find_task(context_of(request).store, viewer, name)
+    board, version = await lookup.find_task(context_of(request).store, viewer, name)
     found = template_of(version.definition, board.name, lang)
     return _text(found.text, found.name)
 

@@ -17,9 +17,8 @@ from bot.domain.api.publishing import GuestsAnswer, GuestsOrder, RejudgeOrder, R
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.reports.export import pieces
-from bot.services import boards
+from bot.services import boards, lookup
 from bot.services import export as exporting
-from bot.services.lookup import own_board
 from bot.services.rejudge import rejudge_from
 from bot.web.auth import MayCreate, still_looks
 from bot.web.bodies import read
@@ -39,7 +38,7 @@ _ZIP: Final[dict[int | str, dict[str, Any]]] = {
 @_owning.get("/{name}/guests")
 async def guests(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
     """Who may see your board while it is private."""
-    return _guests(await own_board(context_of(request).store, viewer, name))
+    return _guests(await lookup.own_board(context_of(request).store, viewer, name))
 
 
 @_owning.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
@@ -64,7 +63,7 @@ async def let_out(request: Request, name: BoardName, viewer: MayCreate) -> Guest
 async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejudging:
     """Judge everyone's best submission to an earlier task version by the present one."""
     store, body = context_of(request).store, await read(request, RejudgeOrder, BODY_MAX)
-    board = await own_board(store, viewer, name)
+    board = await lookup.own_board(store, viewer, name)
     count, version = await rejudge_from(store, viewer, board, body.version)
     return Rejudging(submissions=count, version=version)
 
@@ -103,7 +102,7 @@ async def delete(
 ) -> None:
     """Delete your board with everything of it, once you have its keepsake."""
     store = context_of(request).store
-    board = await own_board(store, viewer, name)
+    board = await lookup.own_board(store, viewer, name)
     count = len(await store.submissions.to(board.id))
     if if_match is None:
         raise UserError("no-match", "fetch the board's keepsake, and send its ETag as If-Match")
@@ -154,7 +153,7 @@ async def export(request: Request, name: BoardName, viewer: MayCreate) -> Stream
     `end`, without which it has broken off. `podium export` makes files of it.
     """
     door = context_of(request)
-    board = await own_board(door.store, viewer, name)
+    board = await lookup.own_board(door.store, viewer, name)
     if door.exports.locked():
         raise UserError("too-many-exports", "other boards are being exported; try again later")
     lines = _lines(request, viewer, board.name)

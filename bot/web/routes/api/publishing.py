@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import PurePath
 from typing import Annotated, Any, Final, TypeVar
 
@@ -13,19 +12,17 @@ from bot.domain.accounts import Caller
 from bot.domain.api import publishing as api
 from bot.domain.api.base import BODY_MAX, PATH
 from bot.domain.api.boards import BoardAnswer
-from bot.domain.board import Access, Board
+from bot.domain.board import Access
 from bot.domain.errors import UserError
-from bot.domain.ids import BoardId, ReleaseId
+from bot.domain.ids import ReleaseId
 from bot.domain.pins import parse_pins
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.archive import MAX_PACKED
-from bot.ports import Store
 from bot.reports.blocks import Tone
 from bot.services import boards as service
 from bot.services.lookup import find_board, own_board, task_of
 from bot.services.publishing.publish import publish, validate_publish
 from bot.services.publishing.request import NO_BOARD, read_upload, with_gpus
-from bot.services.publishing.state import PublicationOutcome
 from bot.web.auth import FromPerson, MayCreate
 from bot.web.bodies import form_of, parsed, read
 from bot.web.context import DOOR, WebContext, context_of
@@ -179,7 +176,7 @@ async def _taken(
     door: WebContext, viewer: Caller, number: ReleaseId, response: Response
 ) -> api.CheckAnswer:
     response.headers["Location"] = f"{PATH}/checks/{number}"
-    return await check_answer(door.store, await own_check(door, viewer, number), door.clock.now())
+    return await _answer(door, await own_check(door, viewer, number))
 
 
 @router.get("/checks")
@@ -187,9 +184,7 @@ async def own(request: Request, viewer: FromPerson) -> api.ChecksAnswer:
     """Your own checks of the last month, newest first."""
     door = context_of(request)
     told = await door.store.releases.told_to(DOOR, viewer.person)
-    now = door.clock.now()
-    found = [await check_answer(door.store, Check.of(each), now) for each in told]
-    return api.ChecksAnswer(checks=tuple(found))
+    return api.ChecksAnswer(checks=tuple([await _answer(door, Check.of(each)) for each in told]))
 
 
 @router.get("/checks/{number}")
@@ -198,7 +193,7 @@ async def check(
 ) -> api.CheckAnswer:
     """How far a check of yours is: each run of its solutions, and what became of the board."""
     door = context_of(request)
-    return await check_answer(door.store, await own_check(door, viewer, number), door.clock.now())
+    return await _answer(door, await own_check(door, viewer, number))
 
 
 async def prove(door: WebContext, found: TaskZip, request: PublishRequest) -> ReleaseId:
@@ -212,9 +207,8 @@ async def prove(door: WebContext, found: TaskZip, request: PublishRequest) -> Re
     return await hand_in(door, request, found.data)
 
 
-async def check_answer(store: Store, check: Check, now: datetime) -> api.CheckAnswer:
+async def _answer(door: WebContext, check: Check) -> api.CheckAnswer:
     """Return a check's progress and outcome."""
-    outcome = check.outcome
     return api.CheckAnswer(
         id=check.id,
         name=check.name,
@@ -225,8 +219,8 @@ async def check_answer(store: Store, check: Check, now: datetime) -> api.CheckAn
             for each in check.steps
         ),
         remarks=tuple(words for words, _ in check.remarks),
-        problem=None if outcome is None else _problem(outcome),
-        published=await _published(store, outcome, now),
+        problem=_problem(check),
+        published=await _published(door, check),
     )
 
 
@@ -237,20 +231,20 @@ def _state(check: Check) -> api.CheckState:
     return api.CheckState.REFUSED if outcome.board is None else api.CheckState.PUBLISHED
 
 
-def _problem(outcome: PublicationOutcome) -> api.CheckProblem | None:
-    if outcome.board is not None:
+def _problem(check: Check) -> api.CheckProblem | None:
+    outcome = check.outcome
+    if outcome is None or outcome.board is not None:
         return None
     return api.CheckProblem(code=outcome.code, detail=outcome.reason)
 
 
-async def _published(
-    store: Store, outcome: PublicationOutcome | None, now: datetime
-) -> api.PublishedAnswer | None:
+async def _published(door: WebContext, check: Check) -> api.PublishedAnswer | None:
+    outcome = check.outcome
     if outcome is None or outcome.board is None:
         return None
-    board: Board | None = await store.boards.get(BoardId(outcome.board))
+    board = await door.store.boards.get(outcome.board)
     return api.PublishedAnswer(
-        board=None if board is None else board_line(board, now),
+        board=None if board is None else board_line(board, door.clock.now()),
         task_version=outcome.version,
         version_note=outcome.note,
         change=outcome.change,

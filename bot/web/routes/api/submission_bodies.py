@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from fastapi import Request
@@ -16,23 +14,16 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobEvent
-from bot.domain.moderation import Exclusion
+from bot.domain.prices import with_costs
 from bot.domain.records import HistoryEntry
-from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
+from bot.domain.status import JobStatus, QueuePosition
 from bot.domain.submission import SubmissionRequest
+from bot.services.sources import read_submission
+from bot.services.status import unserved
 from bot.web.bodies import form_of, parsed, require_simple, whole
+from bot.web.context import WebContext
 from bot.web.routes.api.openapi import board_line, schema_of, time_answer
 from runners.contract.task import GPU_NAME
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What a response contains besides a submission's status."""
-
-    person: str
-    task_version: int
-    unserved: tuple[str, ...]
-    now: datetime
 
 
 def address_of(submission: SubmissionId) -> str:
@@ -40,16 +31,21 @@ def address_of(submission: SubmissionId) -> str:
     return f"{PATH}/submissions/{submission}"
 
 
-def submission_answer(found: SubmissionStatus, around: Around) -> api.SubmissionAnswer:
-    """Return a submission's status."""
-    submission = found.submission
+async def submission_answer(
+    door: WebContext, viewer: Viewer, number: SubmissionId
+) -> api.SubmissionAnswer:
+    """Return a submission's status; UserError when the viewer may not see it."""
+    found = with_costs(await read_submission(door.store, door.clock, viewer, number), door.prices)
+    submission, exclusion = found.submission, found.exclusion
+    person = await door.store.people.get(submission.person)
+    version = await door.store.boards.version(submission.task_version)
     return api.SubmissionAnswer(
         id=submission.id,
         url=address_of(submission.id),
-        board=board_line(found.board, around.now),
+        board=board_line(found.board, door.clock.now()),
         person_id=submission.person,
-        person=around.person,
-        task_version=around.task_version,
+        person="" if person is None else person.name,
+        task_version=0 if version is None else version.number,
         task_version_id=submission.task_version,
         file_name=submission.file_name,
         source_hash=submission.source_hash,
@@ -58,9 +54,11 @@ def submission_answer(found: SubmissionStatus, around: Around) -> api.Submission
         state=found.state,
         created_at=submission.created_at,
         jobs=tuple(_job(each) for each in found.jobs),
-        exclusion=_exclusion(found.exclusion),
+        exclusion=None
+        if exclusion is None
+        else api.ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason),
         warning=submission.warning,
-        unserved=around.unserved,
+        unserved=await unserved(door.store, number),
     )
 
 
@@ -96,12 +94,6 @@ def _place(place: QueuePosition | None) -> api.QueuePositionBody | None:
         paused=place.paused,
         running=place.running,
     )
-
-
-def _exclusion(exclusion: Exclusion | None) -> api.ExclusionAnswer | None:
-    if exclusion is None:
-        return None
-    return api.ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason)
 
 
 def event_answer(event: JobEvent) -> api.Event:

@@ -15,12 +15,8 @@ from bot.domain.api.base import BODY_MAX
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import EventId, SubmissionId
 from bot.domain.job import FINAL_STATES, Topic
-from bot.domain.prices import with_costs
-from bot.services import moderation, sources
+from bot.services import history, lookup, moderation, sources
 from bot.services import submissions as service
-from bot.services.history import submission_history
-from bot.services.lookup import visible_submission
-from bot.services.status import unserved
 from bot.web.auth import AnyViewer, FromPerson, MaySubmit, still_looks
 from bot.web.bodies import read_optional
 from bot.web.context import WebContext, context_of
@@ -74,7 +70,7 @@ async def own(
 ) -> api.HistoryAnswer:
     """Your own submissions, newest first."""
     before = openapi.number_of(cursor)
-    entries = await submission_history(
+    entries = await history.submission_history(
         context_of(request).store,
         viewer,
         board,
@@ -89,7 +85,7 @@ async def show(
     request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
 ) -> api.SubmissionAnswer:
     """Where a submission stands, and how it ended; others see no log while its source is hidden."""
-    return await _read(context_of(request), viewer, number)
+    return await bodies.submission_answer(context_of(request), viewer, number)
 
 
 @_submissions.get("/{number}/source")
@@ -171,29 +167,14 @@ async def withdraw(
     """Take your submission off its board for good; its result stays."""
     door, body = context_of(request), await read_optional(request, api.Withdrawal, BODY_MAX)
     await moderation.withdraw(door.store, viewer, body.reason, number)
-    return await _read(door, viewer, number)
+    return await bodies.submission_answer(door, viewer, number)
 
 
 async def _made(
     door: WebContext, viewer: Caller, number: SubmissionId, response: Response
 ) -> api.SubmissionAnswer:
     response.headers["Location"] = bodies.address_of(number)
-    return await _read(door, viewer, number)
-
-
-async def _read(door: WebContext, viewer: Caller, number: SubmissionId) -> api.SubmissionAnswer:
-    found = with_costs(
-        await sources.read_submission(door.store, door.clock, viewer, number), door.prices
-    )
-    person = await door.store.people.get(found.submission.person)
-    version = await door.store.boards.version(found.submission.task_version)
-    around = bodies.Around(
-        person="" if person is None else person.name,
-        task_version=0 if version is None else version.number,
-        unserved=await unserved(door.store, number),
-        now=door.clock.now(),
-    )
-    return bodies.submission_answer(found, around)
+    return await bodies.submission_answer(door, viewer, number)
 
 
 _events = APIRouter(prefix="/submissions/{number}", tags=["submissions"])
@@ -213,7 +194,7 @@ async def watched(
     request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
 ) -> SubmissionId:
     """Return a submission that the viewer may see, before the stream begins."""
-    return (await visible_submission(context_of(request).store, viewer, number)).id
+    return (await lookup.visible_submission(context_of(request).store, viewer, number)).id
 
 
 @_events.get("/events", response_class=EventSourceResponse)
@@ -231,7 +212,7 @@ async def events(
     door = context_of(request)
 
     async def still() -> bool:
-        await visible_submission(door.store, viewer, submission)
+        await lookup.visible_submission(door.store, viewer, submission)
         return await still_looks(request, viewer)
 
     with suppress(TimeoutError, StoreError, UserError):  # the client reconnects: nothing is lost

@@ -19,8 +19,8 @@ from bot.reports.blocks import Attachment, Chart, Table, Text
 from bot.reports.charts import as_table, in_words, scaling_report, season_chart
 from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.reports.tasks import task_report
+from bot.services import lookup
 from bot.services.boards import list_boards as service
-from bot.services.lookup import find_board, task_of
 from bot.services.standings import board_standings, leaderboard, scaling, season
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of, is_here
@@ -127,7 +127,7 @@ async def board(
 
 
 async def _values(door: WebContext, viewer: Viewer, name: str, wanted: Wanted) -> dict[str, Any]:
-    found = await find_board(door.store, viewer, name)
+    found = await lookup.find_board(door.store, viewer, name)
     gpu = wanted.gpu or found.gpus[0]
     (leaderboard,) = await board_standings(door.store, viewer, name, gpu, version=wanted.version)
     return {
@@ -148,7 +148,7 @@ async def season_page(
 ) -> Response:
     """Show the season as a table, for readers without the plot."""
     door = context_of(request)
-    found = await find_board(door.store, viewer, name)
+    found = await lookup.find_board(door.store, viewer, name)
     plot = await _season(door, viewer, found, gpu)
     chart = plot.chart
     values = {
@@ -167,7 +167,7 @@ async def season_data(
 ) -> Response:
     """Return the data of the season's plot, without any series while there are no ranks."""
     door = context_of(request)
-    found = await find_board(door.store, viewer, name)
+    found = await lookup.find_board(door.store, viewer, name)
     body = (await _season(door, viewer, found, gpu)).data
     headers = {
         "Cache-Control": "private, max-age=5",
@@ -237,7 +237,7 @@ _FILE_HEADERS = {
 async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
     """Show the description, the templates and every file."""
     door = context_of(request)
-    board, definition = await task_of(door.store, viewer, name)
+    board, definition = await lookup.task_of(door.store, viewer, name)
     report = task_report(board, definition)
     values = {
         "title": report.title,
@@ -253,7 +253,7 @@ async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
 @router.get("/boards/{name}/task/{file}")
 async def task_file(request: Request, name: str, file: str, viewer: AnyViewer) -> Response:
     """Show one of the task's files."""
-    board, definition = await task_of(context_of(request).store, viewer, name)
+    board, definition = await lookup.task_of(context_of(request).store, viewer, name)
     for each in task_report(board, definition).blocks:
         if isinstance(each, Attachment) and each.name == file:
             return Response(each.data, media_type="text/plain", headers=_FILE_HEADERS)
@@ -268,7 +268,7 @@ async def template(
     lang: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
     """Return a template with its header."""
-    board, definition = await task_of(context_of(request).store, viewer, name)
+    board, definition = await lookup.task_of(context_of(request).store, viewer, name)
     found = template_of(definition, board.name, lang)
     headers = _FILE_HEADERS | {"Content-Disposition": f'attachment; filename="{found.name}"'}
     return Response(found.content, media_type="text/plain", headers=headers)
@@ -278,7 +278,7 @@ async def template(
 async def gpus(request: Request, name: str, viewer: AnyViewer) -> Response:
     """Show everyone's best on each GPU type."""
     door = context_of(request)
-    board = await find_board(door.store, viewer, name)
+    board = await lookup.find_board(door.store, viewer, name)
     report = scaling_report(await scaling(door.store, viewer, name))
     charts = [each for each in report.blocks if isinstance(each, Chart)]
     values = {
