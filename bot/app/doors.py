@@ -86,10 +86,9 @@ async def _web(
     lines: tuple[ServiceConnection, ...],
 ) -> AsyncIterator[OpenDoor]:
     """Yield the HTTP front end; it creates sign-in links only if it is local."""
-    from bot.web.app import is_local, serving  # noqa: PLC0415 - see the top
+    from bot.web.app import is_local, maintaining, serving  # noqa: PLC0415 - see the top
     from bot.web.context import WebContext  # noqa: PLC0415 - see the top
     from bot.web.publications import checking  # noqa: PLC0415 - see the top
-    from bot.web.slices import maintaining  # noqa: PLC0415 - see the top
 
     door = WebContext(
         podium.store,

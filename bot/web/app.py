@@ -1,4 +1,9 @@
-"""The web application, and the server that runs it."""
+"""The web application with all its routes and slices, and the server that runs it.
+
+A slice is the API of another system: a folder of `compat` that no other module imports. It has a
+module `routes` with its `router`. That module may have a function `upkeep`, which takes the store
+and is called once an hour.
+"""
 
 import asyncio
 import errno
@@ -9,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from ipaddress import ip_network
+from types import ModuleType
 from urllib.parse import urlsplit
 
 import structlog
@@ -18,17 +24,17 @@ from starlette.types import ASGIApp
 from typing_extensions import override
 
 from bot.domain.accounts import Token
-from bot.domain.errors import SetupError
-from bot.web import routes
+from bot.domain.errors import SetupError, StoreError
+from bot.ports import Store
+from bot.web import compat, routes
 from bot.web.connections import IDLE_S, ClientConnection, ClientConnections, Proxies
 from bot.web.context import HttpSettings, WebContext, is_loopback
 from bot.web.errors import handle_failures
 from bot.web.limits import Limiter, RateLimits
-from bot.web.middleware import HeadRequests, OwnCookies, RelativeRedirects
-from bot.web.request_ids import RequestIds
-from bot.web.security_headers import Sealing
-from bot.web.slices import slices
+from bot.web.middleware import HeadRequests, OwnCookies, RelativeRedirects, RequestIds, Sealing
 from runners import plugins
+
+_log = structlog.get_logger(__name__)
 
 
 class _Application(FastAPI):
@@ -62,7 +68,37 @@ def build(door: WebContext) -> FastAPI:
     return app
 
 
-_log = structlog.get_logger(__name__)
+UPKEEP_EVERY_S = 3600.0
+
+
+def slices() -> tuple[ModuleType, ...]:
+    """Return the `routes` of every slice, by the slice's name."""
+    return tuple(
+        plugins.load(plugins.load(compat, name), "routes") for name in plugins.names(compat)
+    )
+
+
+@asynccontextmanager
+async def maintaining(store: Store, *, every_s: float = UPKEEP_EVERY_S) -> AsyncIterator[None]:
+    """Run the upkeep of every slice now and every `every_s` seconds, until left."""
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(_maintain(store, every_s), name="slices")
+        try:
+            yield
+        finally:
+            running.cancel()
+
+
+async def _maintain(store: Store, every_s: float) -> None:
+    tasks = [each.upkeep for each in slices() if hasattr(each, "upkeep")]
+    while True:
+        for upkeep in tasks:
+            try:
+                await upkeep(store)
+            except StoreError as error:
+                _log.warning("nothing forgotten", action="forget-failed", error=str(error))
+        await asyncio.sleep(every_s)
+
 
 STARTS_S = 10.0
 CLOSES_S = 5

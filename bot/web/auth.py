@@ -10,15 +10,7 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 from fastapi.security import HTTPBearer
 
-from bot.domain.accounts import (
-    ANYBODY,
-    Caller,
-    needs_token,
-    require_acting,
-    require_admin,
-    require_creator,
-    require_person,
-)
+from bot.domain import accounts
 from bot.domain.api.workers import HARNESS_HEADER, SESSION
 from bot.domain.errors import UserError
 from bot.services.dispatch.worker_queue import RemoteWorker, admitted_worker
@@ -46,7 +38,7 @@ def bearer(request: Request) -> str:
     """Return the token of a request; UserError when it has none."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not 1 <= len(token.strip()) <= _LONGEST_TOKEN:
-        raise needs_token()
+        raise accounts.needs_token()
     return token.strip()
 
 
@@ -61,11 +53,6 @@ def _check_harness(version: str, door: WebContext) -> None:
         f"`pip install --upgrade '{wanted}'`, then start it again",
     )
 
-
-__all__ = [
-    "AnyViewer", "FromPerson", "MayAdminister", "MayCreate", "MaySubmit",
-    "administrator", "caller_by", "creator", "person_of", "still_looks", "submitter", "viewer_of",
-]  # fmt: skip
 
 _READING = frozenset({"GET", "HEAD"})
 TOKEN = "token"  # noqa: S105 - a scheme's name
@@ -83,25 +70,25 @@ NEEDED = "needed"
 Needed = Annotated[object, Depends(HTTPBearer(auto_error=False, scheme_name=NEEDED))]
 
 
-async def viewer_of(request: Request) -> Caller:
+async def viewer_of(request: Request) -> accounts.Caller:
     """Return the viewer: the token's person, or a reader without an account.
 
-    A browser's cookie permits only reading; actions need a form (`forms.py`). UserError `bad-token`
-    when a token is given that is not a person's.
+    A browser's cookie permits only reading; actions need a form (`sessions.py`). UserError
+    `bad-token` when a token is given that is not a person's.
     """
     if "Authorization" not in request.headers:
         browser = await browser_of(request) if request.scope.get("method") in _READING else None
-        return ANYBODY if browser is None else browser.session.caller
+        return accounts.ANYBODY if browser is None else browser.session.caller
     return await caller_by(request, bearer(request))
 
 
-async def caller_by(request: Request, secret: str) -> Caller:
+async def caller_by(request: Request, secret: str) -> accounts.Caller:
     """Return the caller with this token, however sent; UserError `bad-token` if it is unknown."""
     door = context_of(request)
     return await caller_for_token(door.store, door.clock, secret)
 
 
-async def still_looks(request: Request, viewer: Caller) -> bool:
+async def still_looks(request: Request, viewer: accounts.Caller) -> bool:
     """Return whether the request would still have the same viewer; asked during a long response.
 
     Meanwhile a token may be revoked or expire, a browser sign out, or a right be withdrawn.
@@ -112,44 +99,44 @@ async def still_looks(request: Request, viewer: Caller) -> bool:
         return False
 
 
-async def described(_: Annotated[object, _TOKEN], request: Request) -> Caller:
+async def described(_: Annotated[object, _TOKEN], request: Request) -> accounts.Caller:
     """Return `viewer_of`, and describe in the API where the token goes."""
     return await viewer_of(request)
 
 
-AnyViewer = Annotated[Caller, Depends(described)]
+AnyViewer = Annotated[accounts.Caller, Depends(described)]
 """The caller."""
 
 
-async def person_of(viewer: AnyViewer, _: Needed = None) -> Caller:
+async def person_of(viewer: AnyViewer, _: Needed = None) -> accounts.Caller:
     """Return the person who calls; UserError `bad-token` without an account."""
-    require_person(viewer)
+    accounts.require_person(viewer)
     return viewer
 
 
-async def submitter(viewer: AnyViewer, _: Needed = None) -> Caller:
+async def submitter(viewer: AnyViewer, _: Needed = None) -> accounts.Caller:
     """Return a caller who may act, such as submit; UserError `narrow-token` for a read token."""
-    require_acting(viewer)
+    accounts.require_acting(viewer)
     return viewer
 
 
-async def creator(viewer: AnyViewer, _: Needed = None) -> Caller:
+async def creator(viewer: AnyViewer, _: Needed = None) -> accounts.Caller:
     """Return a caller who may create boards; UserError `not-allowed` for others."""
-    require_creator(viewer)
+    accounts.require_creator(viewer)
     return viewer
 
 
-async def administrator(viewer: AnyViewer, _: Needed = None) -> Caller:
+async def administrator(viewer: AnyViewer, _: Needed = None) -> accounts.Caller:
     """Return an admin calling with an admin's token; UserError `not-allowed` for others."""
-    require_admin(viewer)
+    accounts.require_admin(viewer)
     return viewer
 
 
-FromPerson = Annotated[Caller, Depends(person_of)]
+FromPerson = Annotated[accounts.Caller, Depends(person_of)]
 """Someone with an account, who reads."""
-MaySubmit = Annotated[Caller, Depends(submitter)]
+MaySubmit = Annotated[accounts.Caller, Depends(submitter)]
 """Someone who may act for their person."""
-MayCreate = Annotated[Caller, Depends(creator)]
+MayCreate = Annotated[accounts.Caller, Depends(creator)]
 """Someone who may create boards."""
-MayAdminister = Annotated[Caller, Depends(administrator)]
+MayAdminister = Annotated[accounts.Caller, Depends(administrator)]
 """An admin."""

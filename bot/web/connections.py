@@ -21,8 +21,7 @@ from typing_extensions import override
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 
-from bot.web.request_ids import HEADER
-from bot.web.security_headers import NOSNIFF, SealedProtocol
+from bot.web.middleware import NOSNIFF, REQUEST_ID, SealedProtocol
 
 IDLE_S = 75
 """Seconds between two requests: popcorn-cli polls every 5 s, proxies keep connections a minute."""
@@ -282,7 +281,7 @@ class Proxies:
         if self._is_known(scope):
             await self._told(scope, receive, send)  # type: ignore[arg-type]
             return
-        name = HEADER.lower().encode()
+        name = REQUEST_ID.lower().encode()
         headers = [each for each in scope.get("headers", ()) if each[0].lower() != name]
         await self._app({**scope, "headers": headers}, receive, send)
 

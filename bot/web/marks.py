@@ -1,16 +1,24 @@
-"""A task's description as HTML: supports a small part of Markdown, and escapes the rest.
+"""Turns untrusted text into HTML: descriptions of tasks, and highlighted sources.
 
-Every line is parsed once, in linear time. The lines of a paragraph flow; tables, lists and indented
-formulas stay plain text, line by line.
+A description may have a small part of Markdown; the rest is escaped. Every line is parsed once, in
+linear time. The lines of a paragraph flow; tables, lists and indented formulas stay plain text,
+line by line.
 """
 
 import re
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Final
 
 from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
 
 from bot.reports.escaping import clean
+from bot.services.apart import Apart, BusyError, TooHardError
+from bot.services.cache import SharedCache, always
+from runners.languages import spec_by_suffix
 
 _HEADING = re.compile(r"#{1,6} (?P<words>.*)")
 _FENCE = re.compile(r" {0,3}(?:```|~~~).*")
@@ -70,3 +78,50 @@ def _span(found: re.Match[str]) -> str:
     """Return one span of already escaped text as HTML."""
     code, strong = found["code"], found["strong"]
     return f"<strong>{strong}</strong>" if code is None else f"<code>{code}</code>"
+
+
+MOST = 50_000
+"""Characters up to which a source is highlighted; each takes ten on the page."""
+_OTHERS = {"triton": "python"} | dict.fromkeys(("cc", "c", "h", "hpp"), "cpp")
+"""The lexers of files that are no submissions, by suffix."""
+COLOURS: Final = Apart(2.0, patience_s=4.0)
+"""Highlights sources: a lexer takes minutes for some, such as 49,000 empty lines of C++."""
+_COLOURED: Final = SharedCache[Markup](64)
+
+
+async def highlighted(text: str, file_name: str) -> Markup:
+    """Return the text by lines, numbered by the style sheet, highlighted by its file name."""
+    cleaned, lexer = clean(text), _lexer(file_name.rpartition(".")[2].lower())
+    if lexer is None or len(cleaned) > MOST:
+        return plain(cleaned)
+
+    async def make() -> Markup:
+        try:
+            return Markup(await COLOURS.do(coloured, cleaned, lexer))  # noqa: S704 - Pygments escapes
+        except TooHardError:
+            return plain(cleaned)
+
+    try:
+        return await _COLOURED.get((cleaned, lexer), make, current=always, lag_s=0.0)
+    except BusyError:
+        return plain(cleaned)
+
+
+def plain(text: str) -> Markup:
+    """Return the text by lines, without highlighting."""
+    lines = "".join(
+        f'<span id="line-{number}">{escape(line)}\n</span>'
+        for number, line in enumerate(text.split("\n"), start=1)
+    )
+    return Markup(f'<pre class="lines">{lines}</pre>')  # noqa: S704 - escaped above
+
+
+def coloured(text: str, lexer: str) -> str:
+    """Return the text highlighted by this lexer of Pygments; only called in its own process."""
+    formatter = HtmlFormatter(cssclass="lines", linespans="line", linenos=False)
+    return str(highlight(text, get_lexer_by_name(lexer, stripnl=False), formatter))
+
+
+def _lexer(suffix: str) -> str | None:
+    language = spec_by_suffix(f".{suffix}")
+    return _OTHERS.get(suffix) if language is None else language.lexer

@@ -1,12 +1,25 @@
-"""Small layers around every request: cookies, redirects and HEAD."""
+"""The layers around every request, and the headers that every response has.
+
+They drop foreign cookies, make redirects relative, answer HEAD, and give each request an id, which
+is in its response and in its log events. Browsers must not sniff content types or leave HTTPS.
+"""
 
 import re
+import secrets
+import time
+from http import HTTPStatus
 from urllib.parse import quote
 
-from starlette.datastructures import URL, MutableHeaders
+import h11
+import structlog
+from starlette.datastructures import URL, Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing_extensions import override
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-_HEADER = "Location"
+from bot.domain.api.workers import PATH
+
 _KEPT = ":/%#?=@[]!$&'()*+,;"
 """Characters that Starlette does not escape in a redirect's address."""
 
@@ -27,9 +40,9 @@ class RelativeRedirects:
         async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                there = headers.get(_HEADER)
+                there = headers.get("Location")
                 if there is not None:
-                    headers[_HEADER] = _path_of(there, ours)
+                    headers["Location"] = _path_of(there, ours)
             await send(message)
 
         await self._app(scope, receive, send_on)
@@ -104,3 +117,125 @@ class OwnCookies:
 def _ours(header: bytes) -> bytes:
     found = (each.strip() for each in header.split(b";"))
     return b"; ".join(each for each in found if _OURS.fullmatch(each))
+
+
+REQUEST_ID = "X-Request-Id"
+SLOW_S = 1.0
+"""A successful read request faster than this is not logged."""
+_OFFERED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+"""The ids accepted from a proxy or client; others could forge or flood log lines."""
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_LONGEST_PATH = 200
+
+_log = structlog.get_logger(__name__)
+
+
+class RequestIds:
+    """The outermost layer, so that a response to a bug has its id as well."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, and log it after its response."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = _id_of(scope)
+        answered: list[int] = []
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[REQUEST_ID] = request
+                answered.append(message["status"])
+            await send(message)
+
+        began = time.perf_counter()
+        with structlog.contextvars.bound_contextvars(request=request):
+            try:
+                await self._app(scope, receive, send_with_id)
+            finally:
+                status = answered[0] if answered else None
+                _tell(scope, status, time.perf_counter() - began)
+
+
+def _id_of(scope: Scope) -> str:
+    offered = Headers(scope=scope).get(REQUEST_ID, "")
+    return offered if _OFFERED.fullmatch(offered) else secrets.token_hex(8)
+
+
+def _tell(scope: Scope, status: int | None, seconds: float) -> None:
+    """Log changes, failures and slow requests; never the query, which may contain a secret."""
+    method, path = scope["method"], scope["path"]
+    well = status is not None and status < 500
+    reading = method in _READING or path.startswith(f"{PATH}/")
+    if well and reading and (seconds < SLOW_S or _is_open_ended(scope)):
+        return
+    _log.info(
+        "answered",
+        action="request",
+        method=method,
+        path=path[:_LONGEST_PATH],
+        status=status,
+        seconds=round(seconds, 4),
+    )
+
+
+def _is_open_ended(scope: Scope) -> bool:
+    """Return whether the request waits for news, so that a long duration means nothing."""
+    accepted = Headers(scope=scope).get("accept", "")
+    return "text/event-stream" in accepted or scope["path"].startswith(f"{PATH}/")
+
+
+NOSNIFF = ("X-Content-Type-Options", "nosniff")
+_HSTS = ("Strict-Transport-Security", "max-age=31536000")
+"""HTTPS only, for a year; not for subdomains, which may belong to others."""
+_BUSY = PlainTextResponse(
+    "Podium answers as many requests as it can just now; try again in some seconds\n",
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    {"Retry-After": "5", "Connection": "close"},
+)
+
+
+class Sealing:
+    """The application with these headers; the HTTPS one only if its public address has HTTPS.
+
+    Requests beyond `most` concurrent ones are asked to retry: uvicorn's own response
+    (`limit_concurrency`) would lack the headers.
+    """
+
+    def __init__(self, app: ASGIApp, public_url: str | None, most: int) -> None:
+        self._app, self._most, self._answering = app, most, 0
+        https = (public_url or "").startswith("https:")
+        self._headers = dict((NOSNIFF, _HSTS) if https else (NOSNIFF,))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(self._headers)
+            await send(message)
+
+        if self._answering >= self._most:
+            await _BUSY(scope, receive, sealed)
+            return
+        self._answering += 1
+        try:
+            await self._app(scope, receive, sealed)
+        finally:
+            self._answering -= 1
+
+
+class SealedProtocol(H11Protocol):
+    """uvicorn's HTTP protocol, with the headers also in its response to invalid requests."""
+
+    @override
+    def send_400_response(self, msg: str) -> None:
+        status = HTTPStatus.BAD_REQUEST
+        told = {"content-type": "text/plain; charset=utf-8", "connection": "close"}
+        headers = [*told.items(), NOSNIFF]
+        answer = h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())
+        for event in (answer, h11.Data(data=msg.encode()), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()

@@ -5,13 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client import CollectorRegistry, ProcessCollector, core, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from typing_extensions import override
@@ -40,33 +34,37 @@ class _Collected(Collector):
         self._lines = lines
 
     @override
-    def collect(self) -> Iterator[Metric]:
+    def collect(self) -> Iterator[core.Metric]:
         there = 0 if self._measures is None else 1
-        yield GaugeMetricFamily("podium_database_up", "Whether the database answers", value=there)
+        yield core.GaugeMetricFamily(
+            "podium_database_up", "Whether the database answers", value=there
+        )
         yield from _of_lines(self._lines)
         if self._measures is not None:
             yield from _of_pools(self._measures.pools)
             yield from _of_tallies(self._measures.tallies)
             yield _lost(self._measures)
             words = "Workers that give signs of life, over all processes and machines"
-            yield GaugeMetricFamily("podium_workers", words, value=self._measures.workers)
+            yield core.GaugeMetricFamily("podium_workers", words, value=self._measures.workers)
             words = "Whether an admin has the installation take no submissions"
-            yield GaugeMetricFamily("podium_paused", words, value=int(self._measures.paused))
+            yield core.GaugeMetricFamily("podium_paused", words, value=int(self._measures.paused))
 
 
-def _of_lines(lines: Sequence[ServiceConnection]) -> Iterator[Metric]:
+def _of_lines(lines: Sequence[ServiceConnection]) -> Iterator[core.Metric]:
     """Yield this process's connections; other processes report their own."""
     for line in lines:
         latency_s, name = line.latency_s, f"podium_{line.name}"
         words = f"Whether this process is connected to {line.name.capitalize()}"
-        yield GaugeMetricFamily(f"{name}_connected", words, value=int(latency_s is not None))
+        yield core.GaugeMetricFamily(f"{name}_connected", words, value=int(latency_s is not None))
         if latency_s is not None and math.isfinite(latency_s):
             words = f"How long {line.name.capitalize()} takes to answer a heartbeat"
-            yield GaugeMetricFamily(f"{name}_latency_seconds", words, value=latency_s)
+            yield core.GaugeMetricFamily(f"{name}_latency_seconds", words, value=latency_s)
 
 
-def _of_pools(pools: Iterable[GpuMetrics]) -> Iterator[Metric]:
-    jobs = GaugeMetricFamily("podium_jobs", "Jobs that have not ended", labels=("gpu", "state"))
+def _of_pools(pools: Iterable[GpuMetrics]) -> Iterator[core.Metric]:
+    jobs = core.GaugeMetricFamily(
+        "podium_jobs", "Jobs that have not ended", labels=("gpu", "state")
+    )
     waits = _by_gpu("podium_queue_wait_seconds", "For how long the oldest due job has been queued")
     slots = _by_gpu("podium_slots", "Evaluations that may run at once")
     lost = _by_gpu("podium_cards_out_of_service", "Cards that nothing is run on until they are fit")
@@ -81,8 +79,8 @@ def _of_pools(pools: Iterable[GpuMetrics]) -> Iterator[Metric]:
     yield from (jobs, waits, slots, lost, paused)
 
 
-def _by_gpu(name: str, words: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, words, labels=("gpu",))
+def _by_gpu(name: str, words: str) -> core.GaugeMetricFamily:
+    return core.GaugeMetricFamily(name, words, labels=("gpu",))
 
 
 def _bounded(pools: Iterable[GpuMetrics]) -> Iterator[tuple[str, list[GpuMetrics]]]:
@@ -94,17 +92,17 @@ def _bounded(pools: Iterable[GpuMetrics]) -> Iterator[tuple[str, list[GpuMetrics
     yield from sorted(found.items())
 
 
-def _of_tallies(tallies: Sequence[Tally]) -> Iterator[Metric]:
+def _of_tallies(tallies: Sequence[Tally]) -> Iterator[core.Metric]:
     labels = _labels(tallies)
-    evaluations = CounterMetricFamily(
+    evaluations = core.CounterMetricFamily(
         "podium_evaluations", "Evaluations by verdict", labels=("gpu", "mode", "verdict")
     )
     for (gpu, mode, verdict), count in sorted(_evaluations(tallies, labels).items()):
         evaluations.add_metric((gpu, mode, verdict), count)
-    judged = HistogramMetricFamily(
+    judged = core.HistogramMetricFamily(
         "podium_evaluation_seconds", "How long evaluations took", labels=("gpu",)
     )
-    waited = HistogramMetricFamily(
+    waited = core.HistogramMetricFamily(
         "podium_job_wait_seconds", "How long jobs were queued before they began", labels=("gpu",)
     )
     for gpu in sorted(set(labels.values())):
@@ -142,14 +140,14 @@ def _buckets(counts: Iterable[Sequence[int]]) -> list[tuple[str, float]]:
     return list(zip(_EDGES, map(float, accumulate(together)), strict=True))
 
 
-def _lost(measures: Measures) -> Metric:
+def _lost(measures: Measures) -> core.Metric:
     """Include pools without lost leases: a rate does not show the step from nothing to one."""
     leases = {**dict.fromkeys((each.gpu for each in measures.pools), 0), **measures.lost_leases}
     counts = Counter[str]()
     for place, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):
         counts[gpu if place < MOST_GPUS else OTHER] += jobs
     words = "Leases that ran out since their worker gave no sign of life"
-    lost = CounterMetricFamily("podium_lost_leases", words, labels=("gpu",))
+    lost = core.CounterMetricFamily("podium_lost_leases", words, labels=("gpu",))
     for gpu, jobs in sorted(counts.items()):
         lost.add_metric((gpu,), jobs)
     return lost

@@ -1,35 +1,32 @@
-"""Draws pages: templates, assets, error texts, highlighted sources."""
+"""Draws pages from templates: their assets, errors as pages, and parts that update themselves."""
 
+import asyncio
 import gzip
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Any, Final, Self
+from typing import Any, Self
 from urllib.parse import urlencode
 
 from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
+from markupsafe import Markup
 
 from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
+from bot.domain.errors import StoreError, UserError
 from bot.domain.times import show_time
 from bot.reports.blocks import Block
 from bot.reports.escaping import clean
-from bot.services.apart import Apart, BusyError, TooHardError
-from bot.services.cache import SharedCache, always
-from bot.web.context import context_of
+from bot.web.context import WebContext, context_of
 from bot.web.marks import marked
-from runners.languages import spec_by_suffix
 
 _DAY_S = 86_400
 _HOUR_S = 3_600
@@ -270,48 +267,77 @@ def for_people(request: Request, problem: Response, me: Person | None = None) ->
     return shown
 
 
-MOST = 50_000
-"""Characters up to which a source is highlighted; each takes ten on the page."""
-_OTHERS = {"triton": "python"} | dict.fromkeys(("cc", "c", "h", "hpp"), "cpp")
-"""The lexers of files that are no submissions, by suffix."""
-COLOURS: Final = Apart(2.0, patience_s=4.0)
-"""Highlights sources: a lexer takes minutes for some, such as 49,000 empty lines of C++."""
-_COLOURED: Final = SharedCache[Markup](64)
+TICK_S = 1.0
+_QUIET_S = 20.0
+"""After this silence a comment is sent, to detect disconnected clients."""
+LONGEST_S = 3_600.0
+"""How long one response lasts; then the browser reconnects."""
+
+Part = tuple[str, bool]
+"""The text, and whether it is the last."""
+Still = Callable[[], Awaitable[bool]]
+"""Whether the watcher may still watch: see `auth.still_looks`."""
 
 
-async def highlighted(text: str, file_name: str) -> Markup:
-    """Return the text by lines, numbered by the style sheet, highlighted by its file name."""
-    cleaned, lexer = clean(text), _lexer(file_name.rpartition(".")[2].lower())
-    if lexer is None or len(cleaned) > MOST:
-        return plain(cleaned)
+async def anybody() -> bool:
+    """Return True, for parts that everyone may see."""
+    return True
 
-    async def make() -> Markup:
-        try:
-            return Markup(await COLOURS.do(coloured, cleaned, lexer))  # noqa: S704 - Pygments escapes
-        except TooHardError:
-            return plain(cleaned)
 
+def live(
+    door: WebContext, part: Callable[[], Awaitable[Part]], still: Still = anybody
+) -> StreamingResponse:
+    """Send the part now and after each change, until the last one or until the server closes.
+
+    `still` is checked before each event: nothing is sent to a client that may no longer watch.
+    """
+    told = _telling(door, part, still)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(told, media_type="text/event-stream", headers=headers)
+
+
+async def _telling(
+    door: WebContext, part: Callable[[], Awaitable[Part]], still: Still
+) -> AsyncIterator[str]:
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + LONGEST_S
+    told, told_at = "", loop.time()
+    yield "retry: 3000\n\n"
+    while not door.closing.begun and loop.time() < ends:
+        text, last = await _read(part, told)
+        due = text != told or last or loop.time() - told_at > _QUIET_S
+        if due and not await _is_let(still):
+            return
+        if text != told:
+            yield event("part", text)
+        elif due and not last:
+            yield ": still here\n\n"
+        told, told_at = text, loop.time() if due else told_at
+        if last:
+            yield event("done", "")
+            return
+        await asyncio.sleep(TICK_S)
+
+
+async def _read(part: Callable[[], Awaitable[Part]], told: str) -> Part:
+    """Return the part, or the previous one if the database is unavailable or the part is gone."""
     try:
-        return await _COLOURED.get((cleaned, lexer), make, current=always, lag_s=0.0)
-    except BusyError:
-        return plain(cleaned)
+        return await part()
+    except StoreError:
+        return told, False
+    except UserError:
+        return told, True
 
 
-def plain(text: str) -> Markup:
-    """Return the text by lines, without highlighting."""
-    lines = "".join(
-        f'<span id="line-{number}">{escape(line)}\n</span>'
-        for number, line in enumerate(text.split("\n"), start=1)
-    )
-    return Markup(f'<pre class="lines">{lines}</pre>')  # noqa: S704 - escaped above
+async def _is_let(still: Still) -> bool:
+    """Return whether the client may watch; if that is unknown, it is cut off and reconnects."""
+    try:
+        return await still()
+    except StoreError:
+        return False
 
 
-def coloured(text: str, lexer: str) -> str:
-    """Return the text highlighted by this lexer of Pygments; only called in its own process."""
-    formatter = HtmlFormatter(cssclass="lines", linespans="line", linenos=False)
-    return str(highlight(text, get_lexer_by_name(lexer, stripnl=False), formatter))
-
-
-def _lexer(suffix: str) -> str | None:
-    language = spec_by_suffix(f".{suffix}")
-    return _OTHERS.get(suffix) if language is None else language.lexer
+def event(name: str, text: str) -> str:
+    """Return one event in wire format; each line break in the text starts a new data line."""
+    lines = "".join(f"data: {line}\n" for line in text.splitlines() or [""])
+    return f"event: {name}\n{lines}\n"

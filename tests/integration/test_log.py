@@ -20,7 +20,7 @@ from bot.store.postgres import PostgresStore
 from bot.web.app import build
 from bot.web.auth import FromPerson
 from bot.web.context import context_of
-from bot.web.request_ids import HEADER
+from bot.web.middleware import REQUEST_ID
 from runners.backends import fake
 from tests.doubles.agents import HARNESS, make_door, make_token
 from tests.doubles.clock import ManualClock
@@ -62,7 +62,7 @@ async def test_a_submission_is_followed_by_its_ids_and_no_secret_is_on_the_way(
         dispatching(memory_store, clock, [fake.create(slots={"CPU": 1})]),
         httpx.AsyncClient(transport=way, base_url="http://podium.test") as client,
     ):
-        headers = {"Authorization": f"Bearer {token}", HEADER: "door-1"}
+        headers = {"Authorization": f"Bearer {token}", REQUEST_ID: "door-1"}
         answer = await client.post("/hand-in?token=in-a-query", content=SOURCE, headers=headers)
         number = SubmissionId(answer.json())
 
@@ -79,7 +79,7 @@ async def test_a_submission_is_followed_by_its_ids_and_no_secret_is_on_the_way(
     assert [each["action"] for each in story] == [
         "submitted", "job-claimed", "job-started", "job-accepted",
     ]  # fmt: skip
-    assert story[0]["request"] == answer.headers[HEADER] == "door-1"
+    assert story[0]["request"] == answer.headers[REQUEST_ID] == "door-1"
     [job] = await memory_store.jobs.of(number)
     for each in story[1:]:
         assert (each["job"], each["fence"], each["worker"]) == (job.id, job.fence, "w")

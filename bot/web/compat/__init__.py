@@ -1,1 +1,1 @@
-"""Slices: the APIs of other systems, one folder each. Only `bot/web/slices.py` loads them."""
+"""Slices: the APIs of other systems, one folder each. Only `bot/web/app.py` loads them."""

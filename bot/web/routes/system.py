@@ -13,7 +13,7 @@ from bot.web.context import context_of
 from bot.web.prometheus import CONTENT_TYPE, exposition
 from bot.web.rendering import PREFIX, assets, takes_gzip
 
-_system = APIRouter()
+router = APIRouter()
 _log = structlog.get_logger(__name__)
 
 READINESS_FOR_S = 1.0
@@ -21,13 +21,13 @@ READINESS_FOR_S = 1.0
 WITHIN_S = 5.0
 
 
-@_system.get("/healthz")
+@router.get("/healthz")
 async def healthz() -> dict[str, str]:
     """For supervisors that restart a process without a response."""
     return {"status": "ok"}
 
 
-@_system.get("/readyz")
+@router.get("/readyz")
 async def readyz(
     request: Request, exclude: Annotated[list[str] | None, Query(max_length=16)] = None
 ) -> JSONResponse:
@@ -65,13 +65,11 @@ async def _parts(request: Request) -> tuple[ComponentHealth, ...]:
         )
 
 
-_metrics = APIRouter()
-
 METRICS_FOR_S = 5.0
 """Seconds for which the metrics are cached for everyone, so that frequent requests cost little."""
 
 
-@_metrics.get("/metrics", include_in_schema=False)
+@router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
     """Return metrics, computed at most every few seconds for all callers."""
     door = context_of(request)
@@ -86,10 +84,7 @@ async def metrics(request: Request) -> Response:
     return Response(exposition(found, door.lines), media_type=CONTENT_TYPE, headers=headers)
 
 
-_static = APIRouter(include_in_schema=False)
-
-
-@_static.get(f"{PREFIX}/{{digest}}/{{name}}")
+@router.get(f"{PREFIX}/{{digest}}/{{name}}", include_in_schema=False)
 async def static(request: Request, digest: str, name: str) -> Response:
     """Return a file if its digest matches the address."""
     found = assets().get(name)
@@ -103,9 +98,3 @@ async def static(request: Request, digest: str, name: str) -> Response:
         return Response(found.data, media_type=found.media_type, headers=headers)
     headers["Content-Encoding"] = "gzip"
     return Response(found.zipped, media_type=found.media_type, headers=headers)
-
-
-router = APIRouter()
-router.include_router(_system)
-router.include_router(_metrics)
-router.include_router(_static)

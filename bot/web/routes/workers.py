@@ -14,28 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Base64Bytes
 
-from bot.domain.api.workers import (
-    BODY_MAX,
-    EVALUATION_MAX,
-    MOST_NOTICES_S,
-    NOTICES_S,
-    PATH,
-    Beats,
-    BigInt,
-    Claimed,
-    ClaimedJob,
-    FreeSlots,
-    GivenUp,
-    GpuName,
-    Held,
-    JobBeat,
-    JobNotice,
-    JobNotices,
-    LogLines,
-    RunnerCall,
-    WorkerConfig,
-    WorkerOffers,
-)
+from bot.domain.api import workers as api
 from bot.domain.ids import JobId
 from bot.domain.job import Notice, Topic
 from bot.services.apart import Apart
@@ -46,7 +25,7 @@ from runners.contract.evaluation import Evaluation, Progress
 
 _log = structlog.get_logger(__name__)
 
-router = APIRouter(prefix=PATH + "/{session}", include_in_schema=False)
+router = APIRouter(prefix=api.PATH + "/{session}", include_in_schema=False)
 
 _SHORT = 64 << 10
 """Up to this many bytes, an evaluation is validated quickly."""
@@ -61,13 +40,13 @@ async def hello(request: Request, agent: FromAgent) -> Response:
     """Return the name and lease of a remote worker that starts."""
     lease_s = context_of(request).lease.total_seconds()
     _log.info("an agent begins", action="agent-hello", worker=agent.worker)
-    return written(WorkerConfig(worker=agent.worker, lease_s=lease_s))
+    return written(api.WorkerConfig(worker=agent.worker, lease_s=lease_s))
 
 
 @router.post("/announce", status_code=_DONE)
 async def announce(request: Request, agent: FromAgent) -> None:
     """Register the remote worker as live."""
-    await agent.announce((await read(request, WorkerOffers, BODY_MAX)).offers)
+    await agent.announce((await read(request, api.WorkerOffers, api.BODY_MAX)).offers)
 
 
 @router.post("/leave", status_code=_DONE)
@@ -79,28 +58,28 @@ async def leave(agent: FromAgent) -> None:
 @router.post("/claim")
 async def claim(request: Request, agent: FromAgent) -> Response:
     """Claim jobs for free slots."""
-    wanted = await read(request, FreeSlots, BODY_MAX)
+    wanted = await read(request, api.FreeSlots, api.BODY_MAX)
     named = wanted.runners or {}
     jobs = await agent.claim(wanted.slots, named)
-    told = (ClaimedJob.of(job, with_pool=job.gpu in named) for job in jobs)
-    return written(Claimed(jobs=tuple(told)))
+    told = (api.ClaimedJob.of(job, with_pool=job.gpu in named) for job in jobs)
+    return written(api.Claimed(jobs=tuple(told)))
 
 
 @router.post("/beat")
 async def beat(request: Request, agent: FromAgent) -> Response:
     """Renew the leases of the worker's jobs; return the jobs it still holds."""
-    held = (await read(request, Held, BODY_MAX)).jobs
+    held = (await read(request, api.Held, api.BODY_MAX)).jobs
     beats = await agent.beat({JobId(job.id): job.fence for job in held})
-    found = (JobBeat(id=each.job, cancel_requested=each.cancel_requested) for each in beats)
-    return written(Beats(jobs=tuple(found)))
+    found = (api.JobBeat(id=each.job, cancel_requested=each.cancel_requested) for each in beats)
+    return written(api.Beats(jobs=tuple(found)))
 
 
 @router.get("/notices")
 async def notices(
     request: Request,
     agent: FromAgent,  # noqa: ARG001 - for its token
-    gpu: Annotated[list[GpuName], Query(max_length=64)],
-    wait_s: Annotated[float, Query(ge=0, le=MOST_NOTICES_S)] = NOTICES_S,
+    gpu: Annotated[list[api.GpuName], Query(max_length=64)],
+    wait_s: Annotated[float, Query(ge=0, le=api.MOST_NOTICES_S)] = api.NOTICES_S,
 ) -> StreamingResponse:
     """Return the next notice for one of these GPU types; none after the wait.
 
@@ -116,19 +95,19 @@ async def notices(
 async def _telling(door: WebContext, gpus: frozenset[str], wait_s: float) -> AsyncIterator[bytes]:
     async with door.store.events.subscribe(_TOPICS) as hints:
         yield b"\n"
-        found: tuple[JobNotice, ...] = ()
+        found: tuple[api.JobNotice, ...] = ()
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 found = await _next_notice(hints, gpus, door.closing)
-        yield JobNotices(notices=found).model_dump_json().encode()
+        yield api.JobNotices(notices=found).model_dump_json().encode()
 
 
 async def _next_notice(
     hints: AsyncIterator[Notice | None], gpus: frozenset[str], closing: Closing
-) -> tuple[JobNotice, ...]:
+) -> tuple[api.JobNotice, ...]:
     async for hint in hints:
         if hint is not None and _concerns(hint, gpus):
-            return (JobNotice(topic=hint.topic, payload=hint.payload),)
+            return (api.JobNotice(topic=hint.topic, payload=hint.payload),)
         if closing.begun:
             break
     return ()
@@ -139,28 +118,30 @@ def _concerns(hint: Notice, gpus: frozenset[str]) -> bool:
 
 
 @router.get("/jobs/{job}/{fence}/request")
-async def order(agent: FromAgent, job: BigInt, fence: BigInt) -> Response:
+async def order(agent: FromAgent, job: api.BigInt, fence: api.BigInt) -> Response:
     """Return the evaluation request of a claimed job."""
     return written(await agent.request(JobId(job), fence))
 
 
 @router.post("/jobs/{job}/{fence}/attach", status_code=_DONE)
-async def attach(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
+async def attach(request: Request, agent: FromAgent, job: api.BigInt, fence: api.BigInt) -> None:
     """Record the runner's call."""
-    body = await read(request, RunnerCall, BODY_MAX)
+    body = await read(request, api.RunnerCall, api.BODY_MAX)
     await agent.attach(JobId(job), fence, body.call)
 
 
 @router.post("/jobs/{job}/{fence}/progress", status_code=_DONE)
-async def progress(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
+async def progress(request: Request, agent: FromAgent, job: api.BigInt, fence: api.BigInt) -> None:
     """Record one progress update."""
-    await agent.tell(JobId(job), fence, await read(request, Progress, BODY_MAX))
+    await agent.tell(JobId(job), fence, await read(request, Progress, api.BODY_MAX))
 
 
 @router.post("/jobs/{job}/{fence}/evaluation", status_code=_DONE)
-async def evaluation(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
+async def evaluation(
+    request: Request, agent: FromAgent, job: api.BigInt, fence: api.BigInt
+) -> None:
     """Store the evaluation and end the job; repeating it is no error."""
-    text = await whole(request, EVALUATION_MAX)
+    text = await whole(request, api.EVALUATION_MAX)
     if len(text) > _SHORT:
         await EVALUATIONS.do(require_evaluation, text)
     await agent.accept(JobId(job), fence, parsed(Evaluation, text))
@@ -172,16 +153,16 @@ def require_evaluation(text: Base64Bytes) -> None:
 
 
 @router.post("/jobs/{job}/{fence}/give-up", status_code=_DONE)
-async def give_up(request: Request, agent: FromAgent, job: BigInt, fence: BigInt) -> None:
+async def give_up(request: Request, agent: FromAgent, job: api.BigInt, fence: api.BigInt) -> None:
     """End an attempt without an evaluation."""
-    body = await read(request, GivenUp, BODY_MAX)
+    body = await read(request, api.GivenUp, api.BODY_MAX)
     await agent.give_up(JobId(job), fence, body.why, body.error)
 
 
 @router.post("/log", status_code=_DONE)
 async def log(request: Request, agent: FromAgent) -> None:
     """Write the remote worker's log events to this server's log."""
-    body = await read(request, LogLines, 4 * BODY_MAX)
+    body = await read(request, api.LogLines, 4 * api.BODY_MAX)
     for line in body.lines:
         _log.info("an agent logged", action="agent-log", worker=agent.worker, line=line)
     if body.lost:

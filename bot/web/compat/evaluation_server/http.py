@@ -26,12 +26,7 @@ from bot.domain.errors import UserError
 from bot.domain.tasks.task_file import MAX_TASK
 from bot.web.auth import bearer, caller_by
 from bot.web.bodies import require_simple, whole
-from bot.web.compat.evaluation_server.requests import (
-    BadRequestError,
-    CompareRequest,
-    EvaluateRequest,
-    LegacyRequest,
-)
+from bot.web.compat.evaluation_server import requests
 from bot.web.context import context_of, is_loopback
 from bot.web.errors import answer_to
 
@@ -160,7 +155,7 @@ async def refused(request: Request, error: Exception) -> Response:
     if code == _UNKNOWN:
         body["status"] = "error"
     elif status < 500:
-        details = error.details if isinstance(error, BadRequestError) else {"code": code}
+        details = error.details if isinstance(error, requests.BadRequestError) else {"code": code}
         body["details"] = details
     kept = {name: value for name, value in problem.headers.items() if name not in _FOREIGN}
     return answer(status, body, kept)
@@ -206,9 +201,9 @@ def json_object(text: bytes) -> dict[str, Any]:
     return found
 
 
-def evaluation(found: dict[str, Any]) -> EvaluateRequest:
+def evaluation(found: dict[str, Any]) -> requests.EvaluateRequest:
     """Parse a request to judge one kernel."""
-    return parsed(EvaluateRequest, found)
+    return parsed(requests.EvaluateRequest, found)
 
 
 def parsed(kind: type[Model], found: object) -> Model:
@@ -219,8 +214,8 @@ def parsed(kind: type[Model], found: object) -> Model:
         raise FormError(error) from error
 
 
-def comparison(found: dict[str, Any]) -> CompareRequest:
+def comparison(found: dict[str, Any]) -> requests.CompareRequest:
     """Parse a comparison in the current or the older form."""
     if _LEGACY & found.keys():
-        return parsed(LegacyRequest, found).as_comparison
-    return parsed(CompareRequest, found)
+        return parsed(requests.LegacyRequest, found).as_comparison
+    return parsed(requests.CompareRequest, found)

@@ -11,16 +11,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.domain.submission import Submission
-from bot.web.compat.evaluation_server import requests
-from bot.web.compat.evaluation_server.jobs import (
-    ClosingError,
-    NoRunnerError,
-    Served,
-    accept,
-    margin_s,
-    served,
-    wait,
-)
+from bot.web.compat.evaluation_server import jobs, requests
 from bot.web.compat.evaluation_server.results import result_of
 from bot.web.context import WebContext, context_of
 from runners.contract.verdict import Stage
@@ -49,7 +40,7 @@ class EvaluationResponse:
     gpu_type: str | None = None
 
 
-def outcome(served: Served, address: str, *, in_time: bool = True) -> EvaluationResponse:
+def outcome(served: jobs.Served, address: str, *, in_time: bool = True) -> EvaluationResponse:
     """The result of a judged request, or why there is none.
 
     `in_time` is False if the caller's timeout has passed, so the job is stopped or about to be.
@@ -80,7 +71,7 @@ class ErrorDetail:
 
 
 def failure(
-    status: int, fault: ErrorDetail, address: str, served: Served | None = None
+    status: int, fault: ErrorDetail, address: str, served: jobs.Served | None = None
 ) -> EvaluationResponse:
     """The response without a result, with the reason and the job's number, if any."""
     body: dict[str, Any] = {
@@ -98,7 +89,7 @@ def failure(
     return EvaluationResponse(status, body)
 
 
-def job(served: Served, address: str) -> dict[str, Any]:
+def job(served: jobs.Served, address: str) -> dict[str, Any]:
     """The state of a request, with its result once there is one."""
     fault = fault_of(served)
     body: dict[str, Any] = {
@@ -113,7 +104,7 @@ def job(served: Served, address: str) -> dict[str, Any]:
     return body
 
 
-def fault_of(served: Served) -> ErrorDetail | None:
+def fault_of(served: jobs.Served) -> ErrorDetail | None:
     """Why an ended job has no result; None if it has one or has not ended."""
     match served.job.state:
         case JobState.FAILED:
@@ -128,14 +119,14 @@ def fault_of(served: Served) -> ErrorDetail | None:
             return None
 
 
-def _timed_out(served: Served) -> ErrorDetail:
+def _timed_out(served: jobs.Served) -> ErrorDetail:
     words = f"Job timed out after {served.request.timeout} seconds"
     if served.job.error:
         words += f"; its last attempt failed: {served.job.error}"
     return ErrorDetail("job_timed_out", words)
 
 
-def _status(served: Served) -> str:
+def _status(served: jobs.Served) -> str:
     match served.job.state:
         case JobState.QUEUED:
             return "submitted"
@@ -164,18 +155,18 @@ async def exchange(
     door, address = context_of(request), address_of(request)
     if door.device_metrics and "device_metrics" not in asked.model_fields_set:
         asked = asked.model_copy(update={"device_metrics": True})
-    until = begun + asked.timeout - margin_s(asked)
+    until = begun + asked.timeout - jobs.margin_s(asked)
     try:
         made = await _accepted(door, viewer, asked, until)
-    except NoRunnerError as error:
+    except jobs.NoRunnerError as error:
         return failure(500, ErrorDetail("no_runner", f"Job failed: {error}"), address)
     try:
-        in_time = await wait(door.store, made.id, until, lambda: door.closing.begun)
-    except ClosingError:
+        in_time = await jobs.wait(door.store, made.id, until, lambda: door.closing.begun)
+    except jobs.ClosingError:
         words = f"this server stops; the job goes on, ask /job/{made.id} for its result"
         stopped = ErrorDetail("server_stops", words)
-        return failure(503, stopped, address, await served(door.store, viewer, made.id))
-    found = await served(door.store, viewer, made.id)
+        return failure(503, stopped, address, await jobs.served(door.store, viewer, made.id))
+    found = await jobs.served(door.store, viewer, made.id)
     # A profiler's tables may take a while to read.
     return await asyncio.to_thread(outcome, found, address, in_time=in_time)
 
@@ -189,8 +180,8 @@ async def _accepted(
     loop = asyncio.get_running_loop()
     while True:
         try:
-            return await accept(door.store, door.clock, viewer.person, asked)
-        except NoRunnerError as error:
+            return await jobs.accept(door.store, door.clock, viewer.person, asked)
+        except jobs.NoRunnerError as error:
             if error.any_there or door.closing.begun or loop.time() + _AGAIN_S >= until:
                 raise
         await asyncio.sleep(_AGAIN_S)

@@ -6,14 +6,7 @@ from typing import Any, TypedDict
 
 from bot.web.compat.evaluation_server.device_metrics import device_metrics_of
 from bot.web.compat.evaluation_server.requests import CompareRequest, Request
-from runners.contract.evaluation import (
-    CPU,
-    CaseKind,
-    CaseResult,
-    CaseStatus,
-    Evaluation,
-    Measurement,
-)
+from runners.contract.evaluation import CPU, CaseKind, CaseStatus, Evaluation, Measurement
 from runners.contract.io_contract import DRAWN, KERNEL, REFERENCE_FAULT, UNCOUNTED, Side
 from runners.contract.task import Workload
 from runners.contract.verdict import Stage, Verdict
@@ -144,11 +137,8 @@ def _told(evaluation: Evaluation) -> str:
 
 def _measured(evaluation: Evaluation, side: Side) -> Measurement | None:
     spec = Workload(args={KERNEL: side.value}).spec
-    return next((case.measurement for case in _timed(evaluation) if case.spec == spec), None)
-
-
-def _timed(evaluation: Evaluation) -> list[CaseResult]:
-    return [case for case in evaluation.cases if case.measurement is not None]
+    own = (case.measurement for case in evaluation.cases if case.spec == spec)
+    return next((each for each in own if each is not None), None)
 
 
 def _speedup(own: Measurement | None, other: Measurement | None) -> float | None:

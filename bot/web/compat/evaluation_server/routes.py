@@ -14,9 +14,7 @@ from starlette.types import Receive, Scope, Send
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.web.compat.evaluation_server import http, metrics, responses
-from bot.web.compat.evaluation_server.http import answer, reader_of, submitter_of
 from bot.web.compat.evaluation_server.jobs import KEPT_LEAST, forget, served, upkeep
-from bot.web.compat.evaluation_server.responses import EvaluationResponse
 from bot.web.context import context_of
 
 __all__ = ["router", "upkeep"]
@@ -25,7 +23,7 @@ __all__ = ["router", "upkeep"]
 async def evaluate(request: Request) -> Response:
     """Whether a kernel runs, and how long it takes."""
     begun = asyncio.get_running_loop().time()
-    viewer = await submitter_of(request)
+    viewer = await http.submitter_of(request)
     asked = await http.asked(request, http.evaluation)
     return _drawn(await responses.exchange(request, viewer, asked, begun))
 
@@ -33,14 +31,14 @@ async def evaluate(request: Request) -> Response:
 async def compare(request: Request) -> Response:
     """Whether a kernel gives what its reference gives, and how long both take."""
     begun = asyncio.get_running_loop().time()
-    viewer = await submitter_of(request)
+    viewer = await http.submitter_of(request)
     asked = await http.asked(request, http.comparison)
     return _drawn(await responses.exchange(request, viewer, asked, begun))
 
 
-def _drawn(found: EvaluationResponse) -> Response:
+def _drawn(found: responses.EvaluationResponse) -> Response:
     headers = {} if found.gpu_type is None else {"X-GPU-Type": found.gpu_type}
-    return answer(found.status, found.body, headers)
+    return http.answer(found.status, found.body, headers)
 
 
 _LOADED = time.monotonic()
@@ -53,7 +51,7 @@ async def health(request: Request) -> Response:
     try:
         counted, there = await metrics.tallies(store), await metrics.slots(store)
     except StoreError:
-        return answer(500, {"status": "unhealthy", "error": "the database is away"})
+        return http.answer(500, {"status": "unhealthy", "error": "the database is away"})
     free = there.free
     body: dict[str, object] = {
         "status": "healthy",
@@ -64,27 +62,29 @@ async def health(request: Request) -> Response:
     }
     if not there.offered:
         error = "no runner is there: start one on a machine with a GPU"
-        return answer(500, {**body, "status": "unhealthy", "error": error})
-    return answer(200, body)
+        return http.answer(500, {**body, "status": "unhealthy", "error": error})
+    return http.answer(200, body)
 
 
 async def job(request: Request) -> Response:
     """One's own job, with its result once there is one."""
-    viewer = await reader_of(request)
+    viewer = await http.reader_of(request)
     number = str(request.path_params["job_id"])
     if not number.isascii() or not number.isdigit() or len(number) > _MOST_DIGITS:
         raise UserError("unknown-job", f"Job {number[:_MOST_DIGITS]} not found")
     found = await served(context_of(request).store, viewer, SubmissionId(int(number)))
-    return answer(200, await asyncio.to_thread(responses.job, found, responses.address_of(request)))
+    return http.answer(
+        200, await asyncio.to_thread(responses.job, found, responses.address_of(request))
+    )
 
 
 async def stats(request: Request) -> Response:
     """Counts over the requests that are kept."""
-    await reader_of(request)
+    await http.reader_of(request)
     door = context_of(request)
     now, uptime_s = door.clock.now(), time.monotonic() - _LOADED
     counted, runs = await metrics.tallies(door.store), await metrics.newest(door.store)
-    return answer(
+    return http.answer(
         200,
         {
             "job_stats": metrics.job_stats(counted),
@@ -99,10 +99,10 @@ async def stats(request: Request) -> Response:
 
 async def cleanup(request: Request) -> Response:
     """Remove one's own jobs that ended a while ago; an admin's token removes everybody's."""
-    viewer = await submitter_of(request)
+    viewer = await http.submitter_of(request)
     person = None if viewer.sees_all else viewer.person
     removed = await forget(context_of(request).store, KEPT_LEAST, person)
-    return answer(200, {"status": "cleanup_completed", "removed": removed})
+    return http.answer(200, {"status": "cleanup_completed", "removed": removed})
 
 
 PREFIX = "/eval"

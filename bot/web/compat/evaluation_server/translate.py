@@ -15,43 +15,10 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from bot.domain.tasks.task_file import ROUNDS
-from bot.web.compat.evaluation_server.io_contract import (
-    ArgSpec,
-    Dim,
-    IOContract,
-    LaunchConfig,
-    TensorInit,
-    TensorSpec,
-)
-from bot.web.compat.evaluation_server.requests import (
-    TOLERANCE,
-    CompareRequest,
-    EvaluateRequest,
-    KernelCode,
-    Request,
-    kernels_of,
-)
+from bot.web.compat.evaluation_server import io_contract as theirs
+from bot.web.compat.evaluation_server import requests
+from runners.contract import io_contract as ours
 from runners.contract.evaluation import CPU, EvaluationRequest, Limits, RoundPolicy
-from runners.contract.io_contract import (
-    CALL,
-    CONTRACT,
-    DEVICE_KINDS,
-    GIVEN_SEED,
-    KERNEL,
-    PYTHON_KINDS,
-    Argument,
-    Contract,
-    ContractScalar,
-    Extents,
-    Fill,
-    KernelCall,
-    KernelKind,
-    Literals,
-    ReferenceKernel,
-    Role,
-    Side,
-    TensorArgument,
-)
 from runners.contract.task import (
     PYTHON,
     Device,
@@ -101,22 +68,22 @@ class TranslatedRequest(NamedTuple):
         )
 
 
-def order_of(request: Request, *, seconds: int | None = None) -> TranslatedRequest:
+def order_of(request: requests.Request, *, seconds: int | None = None) -> TranslatedRequest:
     """Translate a request.
 
     `seconds` is the judge's time, by default the request's timeout. Faults of a kernel are found by
     the judge and raise no error here.
     """
     task = task_of(request, seconds)
-    source = kernels_of(request)[-1].source_code
+    source = requests.kernels_of(request)[-1].source_code
     return TranslatedRequest(task, source, rounds_of(request.num_trials))
 
 
-def task_of(request: Request, seconds: int | None = None) -> TaskDefinition:
+def task_of(request: requests.Request, seconds: int | None = None) -> TaskDefinition:
     """The task for a request; its submission is the judged kernel's source."""
     contract = contract_of(request)
     compared = contract.reference is not None
-    sides = (Side.REFERENCE, Side.CUSTOM) if compared else (Side.CUSTOM,)
+    sides = (ours.Side.REFERENCE, ours.Side.CUSTOM) if compared else (ours.Side.CUSTOM,)
     whole = max(2, (request.timeout if seconds is None else seconds) - _SPARE_S)
     checking = round(whole * BUILD_SHARE)
     return TaskDefinition(
@@ -125,13 +92,16 @@ def task_of(request: Request, seconds: int | None = None) -> TaskDefinition:
         format=TaskFormat.IO_CONTRACT,
         description="A kernel of the evaluation server's.",
         files={
-            CONTRACT: contract.model_dump_json(exclude_none=True),
-            CALL: contract.custom.bare().model_dump_json(exclude_none=True),
+            ours.CONTRACT: contract.model_dump_json(exclude_none=True),
+            ours.CALL: contract.custom.bare().model_dump_json(exclude_none=True),
         },
         submission_file=_file_name(contract.custom.kind),
-        shared_files=(CALL,),
-        tests=tuple(_case(Side.CUSTOM, seed) for seed in range(GIVEN_SEED, GIVEN_SEED + TESTS)),
-        benchmarks=tuple(Workload(args={KERNEL: side.value}) for side in sides),
+        shared_files=(ours.CALL,),
+        tests=tuple(
+            _case(ours.Side.CUSTOM, seed)
+            for seed in range(ours.GIVEN_SEED, ours.GIVEN_SEED + TESTS)
+        ),
+        benchmarks=tuple(Workload(args={ours.KERNEL: side.value}) for side in sides),
         test_timeout=checking,
         benchmark_timeout=whole,
         ranked_timeout=whole - checking,
@@ -153,67 +123,69 @@ def rounds_of(trials: int) -> RoundPolicy:
     return RoundPolicy(looks=(rounds,), samples=max(SAMPLES_LEAST, -(-trials // rounds)))
 
 
-def contract_of(request: Request) -> Contract:
+def contract_of(request: requests.Request) -> ours.Contract:
     """Both kernels and their calls; a kernel without arguments gets the other's."""
     match request:
-        case EvaluateRequest(kernel=kernel):
-            return Contract(custom=_call(kernel, kernel.io), counted=request.device_metrics)
-        case CompareRequest(ref_kernel=ref, custom_kernel=custom):
-            return Contract(
+        case requests.EvaluateRequest(kernel=kernel):
+            return ours.Contract(custom=_call(kernel, kernel.io), counted=request.device_metrics)
+        case requests.CompareRequest(ref_kernel=ref, custom_kernel=custom):
+            return ours.Contract(
                 custom=_call(custom, custom.io or ref.io),
-                reference=ReferenceKernel(
+                reference=ours.ReferenceKernel(
                     call=_call(ref, ref.io or custom.io),
                     source=ref.source_code,
-                    file_name=_file_name(KernelKind(ref.kernel_type)),
-                    atol=TOLERANCE if request.atol is None else request.atol,
-                    rtol=TOLERANCE if request.rtol is None else request.rtol,
+                    file_name=_file_name(ours.KernelKind(ref.kernel_type)),
+                    atol=requests.TOLERANCE if request.atol is None else request.atol,
+                    rtol=requests.TOLERANCE if request.rtol is None else request.rtol,
                 ),
                 drawn_by=_drawn_by(ref, custom),
                 counted=request.device_metrics,
             )
 
 
-def _case(side: Side, seed: int) -> Workload:
-    return Workload(args={KERNEL: side.value, "seed": seed})
+def _case(side: ours.Side, seed: int) -> Workload:
+    return Workload(args={ours.KERNEL: side.value, "seed": seed})
 
 
-def _device(contract: Contract) -> Device:
-    kinds = {contract.call_of(side).kind for side in Side}
-    return Device.CUDA if kinds & DEVICE_KINDS else Device.ANY
+def _device(contract: ours.Contract) -> Device:
+    kinds = {contract.call_of(side).kind for side in ours.Side}
+    return Device.CUDA if kinds & ours.DEVICE_KINDS else Device.ANY
 
 
-def _writes_unseen(call: KernelCall) -> bool:
+def _writes_unseen(call: ours.KernelCall) -> bool:
     """Whether it may write to an argument and return something else, as functions may."""
-    if call.kind in DEVICE_KINDS:
+    if call.kind in ours.DEVICE_KINDS:
         return False
     args = call.args or ()
-    return any(isinstance(arg, TensorArgument) and arg.role is not Role.INPUT for arg in args)
+    return any(
+        isinstance(arg, ours.TensorArgument) and arg.role is not ours.Role.INPUT for arg in args
+    )
 
 
-def _file_name(kind: KernelKind) -> str:
-    return "kernel.cu" if kind is KernelKind.CUDA else "kernel.py"
+def _file_name(kind: ours.KernelKind) -> str:
+    return "kernel.cu" if kind is ours.KernelKind.CUDA else "kernel.py"
 
 
-def _drawn_by(ref: KernelCode, custom: KernelCode) -> Side:
+def _drawn_by(ref: requests.KernelCode, custom: requests.KernelCode) -> ours.Side:
     """The side whose `get_inputs` is used: the reference, unless only the other one has it."""
     if _tells_inputs(custom) and not _tells_inputs(ref):
-        return Side.CUSTOM
-    return Side.REFERENCE
+        return ours.Side.CUSTOM
+    return ours.Side.REFERENCE
 
 
-def _tells_inputs(kernel: KernelCode) -> bool:
+def _tells_inputs(kernel: requests.KernelCode) -> bool:
     """Whether its text defines inputs; parsing a hostile source could block for half a minute."""
-    python = KernelKind(kernel.kernel_type) in PYTHON_KINDS
+    python = ours.KernelKind(kernel.kernel_type) in ours.PYTHON_KINDS
     return python and _GET_INPUTS.search(kernel.source_code) is not None
 
 
-def _call(kernel: KernelCode, io: IOContract | None) -> KernelCall:
-    launch = (io and io.launch) or LaunchConfig()
-    return KernelCall(
-        kind=KernelKind(kernel.kernel_type),
+def _call(kernel: requests.KernelCode, io: theirs.IOContract | None) -> ours.KernelCall:
+    launch = (io and io.launch) or theirs.LaunchConfig()
+    return ours.KernelCall(
+        kind=ours.KernelKind(kernel.kernel_type),
         args=None if io is None else tuple(_argument(arg) for arg in io.args),
-        grid=_extents(launch.grid or Dim()),
-        block=_extents(launch.block or Dim(x=256)),
+        grid=_extents(launch.grid or theirs.Dim()),
+        block=_extents(launch.block or theirs.Dim(x=256)),
         num_warps=launch.num_warps,
         num_stages=launch.num_stages,
         function_name=kernel.named("function_name"),
@@ -226,66 +198,68 @@ def _call(kernel: KernelCode, io: IOContract | None) -> KernelCall:
     )
 
 
-def _words(kernel: KernelCode, key: str) -> tuple[str, ...]:
+def _words(kernel: requests.KernelCode, key: str) -> tuple[str, ...]:
     metadata: Mapping[str, object] = kernel.metadata or {}
     found = metadata.get(key)
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def _extents(dim: Dim) -> Extents:
+def _extents(dim: theirs.Dim) -> ours.Extents:
     return dim.x, dim.y, dim.z
 
 
-def _argument(arg: ArgSpec) -> Argument:
+def _argument(arg: theirs.ArgSpec) -> ours.Argument:
     if arg.tensor_spec is not None and arg.type == "tensor":
         return _tensor(arg, arg.tensor_spec)
     value = float(arg.value or 0) if arg.type == "float" else arg.value
-    return ContractScalar(name=arg.name, value=0 if value is None else value, meta=arg.is_meta)
+    return ours.ContractScalar(name=arg.name, value=0 if value is None else value, meta=arg.is_meta)
 
 
-def _tensor(arg: ArgSpec, spec: TensorSpec) -> TensorArgument:
+def _tensor(arg: theirs.ArgSpec, spec: theirs.TensorSpec) -> ours.TensorArgument:
     """A tensor argument; literal values, with their dtype and shape, override a distribution."""
-    role = Role(arg.role)
+    role = ours.Role(arg.role)
     data = spec.data
     if data is not None:
-        literals = Literals(data=data.data_b64, zipped=data.compress == "zlib")
-        return TensorArgument(
+        literals = ours.Literals(data=data.data_b64, zipped=data.compress == "zlib")
+        return ours.TensorArgument(
             name=arg.name, role=role, dtype=data.dtype, shape=data.shape, literals=literals
         )
-    init = spec.init or (None if role is Role.OUTPUT else TensorInit())
+    init = spec.init or (None if role is ours.Role.OUTPUT else theirs.TensorInit())
     fill = None if init is None else _fill(init)
-    return TensorArgument(name=arg.name, role=role, dtype=spec.dtype, shape=spec.shape, fill=fill)
+    return ours.TensorArgument(
+        name=arg.name, role=role, dtype=spec.dtype, shape=spec.shape, fill=fill
+    )
 
 
-def _fill(init: TensorInit) -> Fill:
-    return Fill(value=init.fill_value, **init.model_dump(exclude={"fill_value"}))
+def _fill(init: theirs.TensorInit) -> ours.Fill:
+    return ours.Fill(value=init.fill_value, **init.model_dump(exclude={"fill_value"}))
 
 
 RECORD = "request.json"
 
-_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+_REQUEST: TypeAdapter[requests.Request] = TypeAdapter(requests.Request)
 
 
-def with_record(task: TaskDefinition, request: Request) -> TaskDefinition:
+def with_record(task: TaskDefinition, request: requests.Request) -> TaskDefinition:
     """The task with files for the request and its rounds, which no candidate can see."""
     kept = _without_kernels(request).model_dump_json(exclude_none=True)
     rounds = rounds_of(request.num_trials).model_dump_json()
     return task.model_copy(update={"files": {**task.files, RECORD: kept, ROUNDS: rounds}})
 
 
-def recorded(task: TaskDefinition) -> Request:
+def recorded(task: TaskDefinition) -> requests.Request:
     """The request from which a task was created, without its kernels."""
     return _REQUEST.validate_json(task.files[RECORD])
 
 
-def _without_kernels(request: Request) -> Request:
+def _without_kernels(request: requests.Request) -> requests.Request:
     match request:
-        case EvaluateRequest(kernel=kernel):
+        case requests.EvaluateRequest(kernel=kernel):
             return request.model_copy(update={"kernel": _bare(kernel)})
-        case CompareRequest(ref_kernel=ref, custom_kernel=custom):
+        case requests.CompareRequest(ref_kernel=ref, custom_kernel=custom):
             bare = {"ref_kernel": _bare(ref), "custom_kernel": _bare(custom)}
             return request.model_copy(update=bare)
 
 
-def _bare(kernel: KernelCode) -> KernelCode:
-    return KernelCode(source_code="", kernel_type=kernel.kernel_type)
+def _bare(kernel: requests.KernelCode) -> requests.KernelCode:
+    return requests.KernelCode(source_code="", kernel_type=kernel.kernel_type)

@@ -14,13 +14,9 @@ from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.scoring import Standing
-from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.reports.escaping import clean
-from bot.services.lookup import find_board, visible_boards
-from bot.services.operations import GpuQueue, pools
-from bot.services.standings import board_standings
+from bot.services import lookup, operations, standings
 from bot.web.compat.kernelbot.http import AnyReader, Json, Route, answered
 from bot.web.compat.kernelbot.translate import moment
 from bot.web.context import WebContext, context_of
@@ -33,11 +29,11 @@ RUNNER = "Podium"
 async def runner_queue(store: Store, gpu: str) -> Json:
     """The jobs of a GPU type, and the number of its workers."""
     gpu = gpu_type(gpu)
-    pool = next((each for each in await pools(store) if each.gpu == gpu), None)
+    pool = next((each for each in await operations.pools(store) if each.gpu == gpu), None)
     if pool is None:
         if not any(gpu in board.gpus for board in await store.boards.all()):
             return _unknown(gpu)
-        pool = GpuQueue(gpu, queued=0, running=0, workers=0, paused=None)
+        pool = operations.GpuQueue(gpu, queued=0, running=0, workers=0, paused=None)
     serves = bool(pool.workers) and pool.paused is None
     return {
         "runner": RUNNER,
@@ -79,7 +75,7 @@ async def leaderboards(request: Request, reader: AnyReader) -> Response:
     """Every board that the reader may see, by name."""
     store = context_of(request).store
     found = []
-    for board in await visible_boards(store, reader):
+    for board in await lookup.visible_boards(store, reader):
         version = await store.boards.version(board.task_version)
         if version is not None:  # otherwise it was just deleted
             found.append(_board(board, version.definition))
@@ -89,7 +85,7 @@ async def leaderboards(request: Request, reader: AnyReader) -> Response:
 @router.get("/gpus/{board}")
 async def gpus(request: Request, reader: AnyReader, board: str) -> Response:
     """The GPU types of a board."""
-    found = await find_board(context_of(request).store, reader, board.lower())
+    found = await lookup.find_board(context_of(request).store, reader, board.lower())
     return answered(list(found.gpus))
 
 
@@ -165,7 +161,22 @@ async def ranked(
     entries = found.entries[offset : None if limit is None else offset + limit]
     submitted = await door.store.submissions.several([each.score.submission for each in entries])
     by_id = {each.id: each for each in submitted}
-    return answered([_entry(each, by_id[each.score.submission], found) for each in entries])
+    return answered(
+        [
+            {
+                "submission_name": by_id[each.score.submission].file_name,
+                "submission_id": each.score.submission,
+                "user_id": each.score.person,
+                "submission_time": moment(each.score.submitted_at),
+                "submission_score": each.score.value.time_ns / 1e9,
+                "user_name": each.score.person_name,
+                "rank": each.rank,
+                "leaderboard_name": found.board.name,
+                "gpu_type": found.gpu,
+            }
+            for each in entries
+        ]
+    )
 
 
 @router.get("/submission_count/{board}/{gpu}")
@@ -182,20 +193,5 @@ async def count(
 
 
 async def _standings(door: WebContext, reader: Caller, board: str, gpu: str) -> BoardStandings:
-    (found,) = await board_standings(door.store, reader, board.lower(), gpu)
+    (found,) = await standings.board_standings(door.store, reader, board.lower(), gpu)
     return found
-
-
-def _entry(entry: Standing, submission: Submission, found: BoardStandings) -> Json:
-    score = entry.score
-    return {
-        "submission_name": submission.file_name,
-        "submission_id": score.submission,
-        "user_id": score.person,
-        "submission_time": moment(score.submitted_at),
-        "submission_score": score.value.time_ns / 1e9,
-        "user_name": score.person_name,
-        "rank": entry.rank,
-        "leaderboard_name": found.board.name,
-        "gpu_type": found.gpu,
-    }

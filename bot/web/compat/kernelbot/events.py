@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import hashlib
 import io
 import json
 import zipfile
@@ -20,23 +21,14 @@ from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.reports.submission import status_report
+from bot.services import submissions
 from bot.services.status import profile_files, watch
-from bot.services.submissions import cancel
+from bot.web.compat.kernelbot import translate
+from bot.web.compat.kernelbot.boards import arguments
 from bot.web.compat.kernelbot.http import Json
-from bot.web.compat.kernelbot.profiling import metadata_of
-from bot.web.compat.kernelbot.translate import (
-    WORDS,
-    KernelBotRun,
-    check,
-    compilation,
-    diagnostics,
-    moment,
-    phases,
-)
-from bot.web.compat.kernelbot.wording import markdown, progress_of, shortened, standing_of
 from bot.web.context import WebContext
-from runners.contract.evaluation import CaseKind, Environment, Evaluation
-from runners.contract.task import Mode
+from runners.contract.evaluation import CaseKind, Environment, Evaluation, ProfileOptions
+from runners.contract.task import Mode, TaskDefinition
 from runners.contract.verdict import Verdict
 
 _log = structlog.get_logger(__name__)
@@ -68,7 +60,7 @@ async def told(
 async def _give_up(door: WebContext, caller: Caller, submission: Submission) -> None:
     _log.info("who followed hung up", action="popcorn-hung-up", submission=submission.id)
     try:
-        await cancel(door.store, caller, submission.id)
+        await submissions.cancel(door.store, caller, submission.id)
     except (StoreError, UserError) as error:
         _log.warning("not cancelled", action="popcorn-not-cancelled", error=str(error))
 
@@ -82,7 +74,7 @@ async def _events(
     try:
         async with aclosing(_readings(door, submission)) as readings:
             async for last in readings:
-                words = "; ".join(progress_of(job) for job in last.jobs)
+                words = "; ".join(translate.progress_of(job) for job in last.jobs)
                 if not last.is_final and (words != said or clock() - said_at >= BEAT_S):
                     said, said_at = words, clock()
                     yield _status(words, clock() - begun)
@@ -181,10 +173,33 @@ async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = F
         if job.evaluation is not None
     ]
     if not results:
-        _, error = standing_of(status)
+        _, error = translate.standing_of(status)
         return LastEvent("error", {"status": "error", "detail": error or "it was not judged"})
-    reports = [markdown(status_report(status))]
+    reports = [translate.markdown(status_report(status))]
     return LastEvent("result", {"status": "success", "results": results, "reports": reports})
+
+
+def metadata_of(submission: Submission, task: TaskDefinition) -> Json:
+    """What was profiled, for the manifest that popcorn-cli writes."""
+    asked = submission.profile or ProfileOptions()
+    options = {
+        "benchmark_index": asked.benchmark,
+        "ncu_kernel_name": asked.kernel_name,
+        "ncu_kernel_name_base": asked.kernel_name_base,
+        "ncu_launch_count": asked.launch_count,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    config = {"task": task.model_dump(mode="json"), "profile_options": given}
+    text = json.dumps(config, sort_keys=True).encode()
+    return {
+        "capture_options": given,
+        "benchmark_specs": {
+            str(number): arguments(case)
+            for number, case in enumerate(task.benchmarks)
+            if asked.benchmark in {None, number}
+        },
+        "config_sha256": hashlib.sha256(text).hexdigest(),
+    }
 
 
 def _of(job: JobStatus, files: Sequence[StoredFile]) -> list[StoredFile]:
@@ -218,18 +233,18 @@ def _system(environment: Environment, gpus: int) -> Json:
 
 def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, Json]]:
     """Each public phase; the log goes with the last."""
-    public = [phase for phase in phases(evaluation) if not phase.secret]
+    public = [phase for phase in translate.phases(evaluation) if not phase.secret]
     for phase in public:
-        result: Json = {"check": check(passed=phase.passed), **(phase.result or {})}
-        log = shortened(evaluation.log) if phase is public[-1] else ""
-        yield WORDS[phase.mode], _eval(job, _run(evaluation, phase, result, stdout=log))
+        result: Json = {"check": translate.check(passed=phase.passed), **(phase.result or {})}
+        log = translate.shortened(evaluation.log) if phase is public[-1] else ""
+        yield translate.WORDS[phase.mode], _eval(job, _run(evaluation, phase, result, stdout=log))
 
 
 def _profiles(told: _Told) -> Iterator[tuple[str, Json]]:
     """One run for each case; the first one has the profiler's text about all of them."""
     job, evaluation, files = told.job, told.evaluation, told.files
     passed = evaluation.verdict is Verdict.PASSED
-    text = shortened(evaluation.log)
+    text = translate.shortened(evaluation.log)
     asked = told.submission.profile
     first = asked.benchmark if asked is not None and asked.benchmark is not None else 0
     cases = [case for case in evaluation.cases if case.kind is CaseKind.PROFILE]
@@ -238,15 +253,15 @@ def _profiles(told: _Told) -> Iterator[tuple[str, Json]]:
         result: Json = {"benchmark-count": 1, "benchmark.0.spec": case.spec}
         if number == 0:
             result["benchmark.0.report"] = _base64(text.encode())
-        phase = KernelBotRun(Mode.PROFILE, passed)
-        run = _run(evaluation, phase, {**result, "check": check(passed=passed)})
+        phase = translate.KernelBotRun(Mode.PROFILE, passed)
+        run = _run(evaluation, phase, {**result, "check": translate.check(passed=passed)})
         found = [each for each in files if each.file.name.startswith(f"case-{number + 1}.")]
         if told.by_ncu and not any(map(_is_report, found)):
             run |= _without_report(run, text)
         yield f"profile.{first + number}", _eval(job, run, _profile(text, found))
     if not cases:
-        phase = KernelBotRun(Mode.PROFILE, passed)
-        run = _run(evaluation, phase, {"check": check(passed=passed)}, stdout=text)
+        phase = translate.KernelBotRun(Mode.PROFILE, passed)
+        run = _run(evaluation, phase, {"check": translate.check(passed=passed)}, stdout=text)
         yield f"profile.{first}", _eval(job, run, _profile(text, ()))
 
 
@@ -281,16 +296,18 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     archive.writestr(zipfile.ZipInfo(name, _WHEN), data, zipfile.ZIP_DEFLATED)
 
 
-def _run(evaluation: Evaluation, phase: KernelBotRun, result: Json, *, stdout: str = "") -> Json:
-    ended = diagnostics(evaluation, phase, stdout=stdout)
+def _run(
+    evaluation: Evaluation, phase: translate.KernelBotRun, result: Json, *, stdout: str = ""
+) -> Json:
+    ended = translate.diagnostics(evaluation, phase, stdout=stdout)
     return {**ended, "passed": phase.passed, "command": "", "result": result}
 
 
 def _eval(job: JobStatus, run: Json, profile: Json | None = None) -> Json:
     return {
-        "start": moment(job.job.started_at),
-        "end": moment(job.job.finished_at),
-        "compilation": None if job.evaluation is None else compilation(job.evaluation),
+        "start": translate.moment(job.job.started_at),
+        "end": translate.moment(job.job.finished_at),
+        "compilation": None if job.evaluation is None else translate.compilation(job.evaluation),
         "run": run,
         "profile": profile,
     }

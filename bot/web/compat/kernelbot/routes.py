@@ -5,8 +5,7 @@ response is 501 with an explanation.
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
-from datetime import date
+from collections.abc import Sequence
 from http import HTTPMethod, HTTPStatus
 from itertools import groupby
 
@@ -17,14 +16,10 @@ from starlette.exceptions import HTTPException
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
-from bot.domain.records import InstallationStats, Usage
-from bot.services.moderation import Decision, disqualify, pause, resume
-from bot.services.operations import stats
-from bot.services.status import read_submission
+from bot.services import moderation, operations, status
 from bot.web.auth import MayAdminister
 from bot.web.compat.kernelbot import boards, submissions
 from bot.web.compat.kernelbot.http import HOW, FromSubmitter, Json, Route, answered, not_offered
-from bot.web.compat.kernelbot.submissions import Number, details
 from bot.web.context import context_of
 from bot.web.errors import MethodError
 from bot.web.limits import POPCORN
@@ -87,7 +82,9 @@ _ELSEWHERE = {
 async def start(request: Request, admin: MayAdminister) -> Response:
     """Resume taking submissions."""
     try:
-        await resume(context_of(request).store, Decision(admin.person, _REASON))
+        await moderation.resume(
+            context_of(request).store, moderation.Decision(admin.person, _REASON)
+        )
     except UserError as error:
         if error.code != "not-paused":  # repeating it is not an error
             raise
@@ -97,7 +94,9 @@ async def start(request: Request, admin: MayAdminister) -> Response:
 @administration.post("/stop")
 async def stop(request: Request, admin: MayAdminister) -> Response:
     """Stop taking submissions; stored ones are still judged."""
-    await pause(context_of(request).store, Decision(admin.person, "paused by an admin"))
+    await moderation.pause(
+        context_of(request).store, moderation.Decision(admin.person, "paused by an admin")
+    )
     return answered({"status": "ok", "accepts_jobs": False})
 
 
@@ -110,26 +109,40 @@ async def counts(
 ) -> Response:
     """Statistics of today, or of the last two weeks with GPU usage."""
     door = context_of(request)
-    found = await stats(door.store, door.clock)
+    found = await operations.stats(door.store, door.clock)
     today = door.clock.now().date() if last_day_only else None
-    return answered({"status": "ok", "stats": _stats(found, today)})
+    days = [each for each in found.days if today in {None, each.day}]
+    counted: Json = {
+        "num_submissions": sum(each.submissions for each in days),
+        "sub_waiting": sum(each.get(JobState.QUEUED, 0) for each in found.backlog.values()),
+        "num_users": found.people,
+    }
+    if today is None:
+        ordered = sorted(found.usage, key=lambda used: used.gpu)
+        for gpu, usage in groupby(ordered, key=lambda used: used.gpu):
+            of_gpu = list(usage)
+            counted[f"num_run.{gpu}"] = sum(used.evaluations for used in of_gpu)
+            counted[f"total_runtime.{gpu}"] = f"PT{sum(used.seconds for used in of_gpu):.1f}S"
+    return answered({"status": "ok", "stats": counted})
 
 
 @administration.get("/submissions/{number}")
-async def one(request: Request, admin: MayAdminister, number: Number) -> Response:
+async def one(request: Request, admin: MayAdminister, number: submissions.Number) -> Response:
     """Any person's submission; its source only if the board shows sources to others."""
     door = context_of(request)
-    reading = await read_submission(door.store, door.clock, admin, SubmissionId(number))
-    found = await details(door, admin, reading)
+    reading = await status.read_submission(door.store, door.clock, admin, SubmissionId(number))
+    found = await submissions.details(door, admin, reading)
     job = found.pop("job")
     return answered({"status": "ok", "submission": {"submission_id": number, **found, "job": job}})
 
 
 @administration.delete("/submissions/{number}")
-async def take_off(request: Request, admin: MayAdminister, number: Number) -> Response:
+async def take_off(request: Request, admin: MayAdminister, number: submissions.Number) -> Response:
     """Disqualify any person's submission; it is kept with its result."""
     store = context_of(request).store
-    await disqualify(store, Decision(admin.person, _REASON), SubmissionId(number))
+    await moderation.disqualify(
+        store, moderation.Decision(admin.person, _REASON), SubmissionId(number)
+    )
     return answered({"status": "ok", "submission_id": number})
 
 
@@ -138,25 +151,6 @@ async def other(admin: MayAdminister, deed: str) -> Response:  # noqa: ARG001 - 
     """Refuse all other actions, which are done elsewhere."""
     named = (words for part, words in _ELSEWHERE.items() if part in deed.split("/"))
     return not_offered(next(named, "Podium does not offer this here; see its README"))
-
-
-def _stats(found: InstallationStats, day: date | None) -> Json:
-    days = [each for each in found.days if day in {None, each.day}]
-    waiting = sum(states.get(JobState.QUEUED, 0) for states in found.backlog.values())
-    counted: Json = {
-        "num_submissions": sum(each.submissions for each in days),
-        "sub_waiting": waiting,
-        "num_users": found.people,
-    }
-    return counted if day is not None else {**counted, **dict(_usage(found.usage))}
-
-
-def _usage(usage: tuple[Usage, ...]) -> Iterator[tuple[str, object]]:
-    ordered = sorted(usage, key=lambda each: each.gpu)
-    for gpu, each in groupby(ordered, key=lambda used: used.gpu):
-        of_gpu = list(each)
-        yield f"num_run.{gpu}", sum(used.evaluations for used in of_gpu)
-        yield f"total_runtime.{gpu}", f"PT{sum(used.seconds for used in of_gpu):.1f}S"
 
 
 def _rest_of(others: Sequence[APIRouter]) -> APIRouter:

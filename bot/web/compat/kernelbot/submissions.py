@@ -1,9 +1,13 @@
 """Submitting a file; the caller's submissions: listing, showing and withdrawing them."""
 
+import re
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from bot.domain.accounts import Caller
 from bot.domain.errors import UserError
@@ -13,30 +17,16 @@ from bot.domain.scoring import ScoreValue
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.ports import Store
-from bot.services.history import submission_history
-from bot.services.lookup import own_submission, task_of
-from bot.services.moderation import withdraw
-from bot.services.status import source, submission_status
-from bot.services.submissions import cancel, submit
+from bot.services import history, lookup, moderation, status, submissions
+from bot.web.compat.kernelbot import http
 from bot.web.compat.kernelbot.boards import queue_where_known
 from bot.web.compat.kernelbot.events import told
-from bot.web.compat.kernelbot.http import (
-    FromPerson,
-    FromSubmitter,
-    Json,
-    Route,
-    UploadedFile,
-    answered,
-    upload_of,
-)
-from bot.web.compat.kernelbot.profiling import options_of, require_ncu
-from bot.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds
-from bot.web.compat.kernelbot.wording import standing_of
+from bot.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds, standing_of
 from bot.web.context import WebContext, context_of
-from runners.contract.evaluation import ProfileOptions
-from runners.contract.task import Mode
+from runners.contract.evaluation import CPU, KernelNameBase, ProfileOptions
+from runners.contract.task import Mode, TaskDefinition
 
-router = APIRouter(route_class=Route)
+router = APIRouter(route_class=http.Route)
 
 _PAGE, _FURTHEST = 100, 1_000
 _MOVING = {SubmissionState.QUEUED, SubmissionState.RUNNING}
@@ -46,7 +36,7 @@ Number = Annotated[int, Path(ge=1, lt=1 << 63)]
 @router.get("/user/submissions")
 async def own(
     request: Request,
-    person: FromPerson,
+    person: http.FromPerson,
     leaderboard: str | None = None,
     *,
     limit: int = 50,
@@ -58,33 +48,33 @@ async def own(
         raise UserError("bad-page", words)
     name = None if leaderboard is None else leaderboard.lower()
     store = context_of(request).store
-    found = await submission_history(store, person, name, limit=offset + limit)
-    return answered([_summary(each) for each in found[offset:]])
+    found = await history.submission_history(store, person, name, limit=offset + limit)
+    return http.answered([_summary(each) for each in found[offset:]])
 
 
 @router.get("/user/submissions/{number}")
-async def one(request: Request, person: FromPerson, number: Number) -> Response:
+async def one(request: Request, person: http.FromPerson, number: Number) -> Response:
     """The state of one of the caller's submissions; popcorn-cli polls every 5 s."""
     door = context_of(request)
-    submission = await own_submission(door.store, person, SubmissionId(number))
-    reading = await submission_status(door.store, submission.id)
-    return answered(await details(door, person, reading))
+    submission = await lookup.own_submission(door.store, person, SubmissionId(number))
+    reading = await status.submission_status(door.store, submission.id)
+    return http.answered(await details(door, person, reading))
 
 
 @router.delete("/user/submissions/{number}")
-async def take_back(request: Request, person: FromSubmitter, number: Number) -> Response:
+async def take_back(request: Request, person: http.FromSubmitter, number: Number) -> Response:
     """Cancel its unfinished jobs and withdraw it from its board; the submission is kept."""
     store, submission = context_of(request).store, SubmissionId(number)
-    await cancel(store, person, submission)
+    await submissions.cancel(store, person, submission)
     try:
-        await withdraw(store, person, "", submission)
+        await moderation.withdraw(store, person, "", submission)
     except UserError as error:
         if error.code != "off-board":  # repeating it is not an error
             raise
-    return answered({"status": "ok", "submission_id": number})
+    return http.answered({"status": "ok", "submission_id": number})
 
 
-async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -> Json:
+async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -> http.Json:
     """A submission with its source, its runs and its state."""
     submission, board = reading.submission, reading.board
     word, error = standing_of(reading)
@@ -108,7 +98,7 @@ async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -
 async def _code(door: WebContext, caller: Caller, submission: SubmissionId) -> str:
     """The source; empty if it is another person's and the board does not show sources."""
     try:
-        return (await source(door.store, door.clock, caller, submission)).text
+        return (await status.source(door.store, door.clock, caller, submission)).text
     except UserError as error:
         if error.code != "hidden-source":
             raise
@@ -120,7 +110,7 @@ async def _scores(store: Store, submission: SubmissionId) -> dict[str, ScoreValu
     return {each.gpu: each.score for each in outcomes if each.score is not None}
 
 
-def _summary(entry: HistoryEntry) -> Json:
+def _summary(entry: HistoryEntry) -> http.Json:
     submission = entry.submission
     return {
         "id": submission.id,
@@ -132,7 +122,7 @@ def _summary(entry: HistoryEntry) -> Json:
     }
 
 
-def _line(outcome: JobResult) -> Json:
+def _line(outcome: JobResult) -> http.Json:
     return {"gpu_type": outcome.gpu, "score": seconds(outcome.score)}
 
 
@@ -141,24 +131,24 @@ _ACCEPTED = 202
 
 @router.post("/submission/{board}/{gpu}/{mode}")
 async def begin(
-    request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
+    request: Request, person: http.FromSubmitter, board: str, *, gpu: str, mode: str
 ) -> Response:
     """Submit a file; its progress can be polled by the returned id."""
     stored = await _stored(request, person, board, gpu=gpu, mode=mode)
     # Its id is also the job's id, because one GPU type means one job.
     ids = {"id": stored.id, "job_status_id": stored.id}
     queue = await queue_where_known(context_of(request).store, stored.gpus[0])
-    return answered({"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED)
+    return http.answered({"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED)
 
 
 @router.post("/profile/{board}/{gpu}")
 async def profile(
-    request: Request, person: FromSubmitter, board: str, *, gpu: str
+    request: Request, person: http.FromSubmitter, board: str, *, gpu: str
 ) -> StreamingResponse:
     """Submit a file and stream Nsight Compute's results; disconnecting cancels it."""
-    _, task = await task_of(context_of(request).store, person, board.lower())
+    _, task = await lookup.task_of(context_of(request).store, person, board.lower())
     require_ncu(task, gpu)
-    upload = await upload_of(request)
+    upload = await http.upload_of(request)
     asked = options_of(upload.fields)
     stored = await _submitted(
         request, person, board, gpu=gpu, mode=Mode.PROFILE, upload=upload, profile=asked
@@ -166,9 +156,51 @@ async def profile(
     return _followed(request, person, stored, by_ncu=True)
 
 
+_NO_NVIDIA = re.compile(rf"{CPU}|MI\d.*", re.IGNORECASE)
+
+
+class _Asked(BaseModel):
+    """The fields of the form, with their own names."""
+
+    benchmark_index: Annotated[int, Field(ge=0)] | None = None
+    ncu_kernel_name: Annotated[str, StringConstraints(min_length=1, max_length=1024)] | None = None
+    ncu_kernel_name_base: KernelNameBase | None = None
+    ncu_launch_count: Annotated[int, Field(ge=1, le=10_000)] | None = None
+
+
+def options_of(fields: Mapping[str, str]) -> ProfileOptions:
+    """The options in a form; RequestValidationError if they are invalid."""
+    try:
+        asked = _Asked.model_validate(fields)
+        return ProfileOptions(
+            benchmark=asked.benchmark_index,
+            kernel_name=asked.ncu_kernel_name,
+            kernel_name_base=asked.ncu_kernel_name_base,
+            launch_count=asked.ncu_launch_count,
+        )
+    except ValidationError as error:
+        raise RequestValidationError(error.errors(include_url=False)) from error
+
+
+def require_ncu(task: TaskDefinition, gpu: str) -> None:
+    """UserError if Nsight Compute cannot profile the task on this GPU type."""
+    if _NO_NVIDIA.fullmatch(gpu):
+        words = (
+            f"Nsight Compute profiles NVIDIA's GPUs, and {gpu} is none; for torch's profiler "
+            "submit with `podium submit --mode profile`, or on Discord"
+        )
+    elif task.multi_gpu:
+        words = f"{task.name} runs on several GPUs; Nsight Compute is asked of one here"
+    elif not task.benchmarks:
+        words = f"{task.name} has no benchmark to be profiled"
+    else:
+        return
+    raise UserError("no-profile", words)
+
+
 @router.post("/{board}/{gpu}/{mode}")
 async def follow(
-    request: Request, person: FromSubmitter, board: str, *, gpu: str, mode: str
+    request: Request, person: http.FromSubmitter, board: str, *, gpu: str, mode: str
 ) -> StreamingResponse:
     """Submit a file and stream its progress; disconnecting cancels it."""
     stored = await _stored(request, person, board, gpu=gpu, mode=mode)
@@ -187,7 +219,7 @@ async def _stored(
     request: Request, person: Caller, board: str, *, gpu: str, mode: str
 ) -> Submission:
     wanted = mode_of(mode)
-    upload = await upload_of(request)
+    upload = await http.upload_of(request)
     return await _submitted(request, person, board, gpu=gpu, mode=wanted, upload=upload)
 
 
@@ -198,11 +230,11 @@ async def _submitted(  # noqa: PLR0913 - what the path, the form and the token s
     *,
     gpu: str,
     mode: Mode,
-    upload: UploadedFile,
+    upload: http.UploadedFile,
     profile: ProfileOptions | None = None,
 ) -> Submission:
     door = context_of(request)
-    return await submit(
+    return await submissions.submit(
         door.store,
         door.clock,
         SubmissionRequest(

@@ -1,4 +1,4 @@
-"""An evaluation in KernelBot's format: modes, phases, results, diagnostics and runs.
+"""Submissions and evaluations in KernelBot's format, and the texts that popcorn-cli shows.
 
 A ranked run checks every timed answer on secret inputs. So it corresponds to two of KernelBot's
 phases at once: the one with the public score, and the secret one that confirms it. For both, only
@@ -7,6 +7,9 @@ time and verdict are reported.
 Results are `key: value`, with times in nanoseconds. `err` is half of the 95 % interval. If a task's
 own evaluation timed the kernel, single samples are unknown, and `std`, `best` and `worst` are left
 out.
+
+popcorn-cli exits with an error at the states `failed`, `timed_out` and `hacked`, and shows the
+error message. It shows every other state unchanged until the submission is done.
 """
 
 import statistics
@@ -14,15 +17,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import assert_never
 
 from bot.domain.errors import UserError
-from bot.domain.job import Job
+from bot.domain.job import Job, JobState
 from bot.domain.scoring import ScoreValue
-from bot.domain.status import JobStatus
-from bot.reports.escaping import clean
-from bot.reports.submission import verdict_line
+from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.submission import Exclusion, ExclusionKind
+from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text
+from bot.reports.charts import as_table
+from bot.reports.escaping import clean, one_line, table_lines
+from bot.reports.submission import evaluation_report, job_line, verdict_line
 from bot.web.compat.kernelbot.http import Json
-from bot.web.compat.kernelbot.wording import shortened
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation, Measurement
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
@@ -213,3 +219,95 @@ def seconds(score: ScoreValue | None) -> str | None:
 def moment(at: datetime | None) -> str | None:
     """A time in KernelBot's format."""
     return None if at is None else at.isoformat()
+
+
+LONGEST_LOG = 16_384
+"""The most characters of a log; the other front ends show all of it."""
+
+
+def plain(report: Report) -> str:
+    """The report without its title, as lines."""
+    return "\n".join(filter(None, (_drawn(block, fence="") for block in report.blocks)))
+
+
+def markdown(report: Report) -> str:
+    """The report as Markdown; a submission's output cannot end its code fence."""
+    drawn = [f"## {one_line(report.title)}"]
+    drawn += [_drawn(block, fence="~~~~") for block in report.blocks]
+    return "\n\n".join(filter(None, drawn))
+
+
+def _drawn(block: Block, fence: str) -> str:
+    match block:
+        case Text(text):
+            return clean(text).strip()
+        case Table() | Chart():
+            table = as_table(block) if isinstance(block, Chart) else block
+            return _fenced(table.title, "\n".join(table_lines(table)), fence)
+        case Log(title, text):
+            return _fenced(title, shortened(text), fence)
+        case Link(text, url):
+            return f"{one_line(text)}: {url}"
+        case Attachment():
+            return ""
+        case _:
+            assert_never(block)
+
+
+def _fenced(title: str, text: str, fence: str) -> str:
+    if not fence:
+        return f"{title}:\n{text}"
+    inside = text.replace("~", "\N{TILDE OPERATOR}") if fence in text else text
+    return f"{title}\n{fence}\n{inside}\n{fence}"
+
+
+def shortened(text: str) -> str:
+    """A log without terminal control characters; only the last whole lines if it is long."""
+    text = clean(text).strip("\n")
+    if len(text) <= LONGEST_LOG:
+        return text
+    end = text[-LONGEST_LOG:].partition("\n")[2] or text[-LONGEST_LOG:]
+    return f"[...] {len(text) - len(end):,} characters before this are left out\n{end}"
+
+
+SUCCEEDED, FAILED, TIMED_OUT, HACKED = "succeeded", "failed", "timed_out", "hacked"
+
+
+def standing_of(status: SubmissionStatus) -> tuple[str, str | None]:
+    """The state, and the error if there is one."""
+    if status.exclusion is not None:
+        return _excluded(status.exclusion)
+    if not status.is_final:
+        return "; ".join(progress_of(job) for job in status.jobs), None
+    faults = [(job, fault) for job in status.jobs if (fault := _fault(job)) is not None]
+    if not faults:
+        return SUCCEEDED, None
+    every_late = all(_is_late(job) for job, _ in faults)
+    return TIMED_OUT if every_late else FAILED, "\n\n".join(fault for _, fault in faults)
+
+
+def progress_of(job: JobStatus) -> str:
+    """One job in a few words, such as `queued, place 3, about 2 min`."""
+    return job_line(job).text.removeprefix(f"{job.job.gpu}: ")
+
+
+def _excluded(exclusion: Exclusion) -> tuple[str, str]:
+    """The state and error of an excluded submission; only a disqualification is `hacked`."""
+    why = f": {exclusion.reason}" if exclusion.reason else ""
+    kind = exclusion.kind
+    word = HACKED if kind is ExclusionKind.DISQUALIFIED else kind.value
+    return word, f"{kind}, so it is not ranked{why}"
+
+
+def _fault(job: JobStatus) -> str | None:
+    if job.job.state is JobState.CANCELLED:
+        return "it was cancelled"
+    if job.evaluation is None:
+        return plain(Report("", (job_line(job),)))
+    if job.evaluation.verdict is Verdict.PASSED:
+        return None
+    return plain(evaluation_report(job.evaluation))
+
+
+def _is_late(job: JobStatus) -> bool:
+    return job.evaluation is not None and job.evaluation.verdict is Verdict.TIMED_OUT

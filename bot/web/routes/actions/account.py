@@ -12,21 +12,10 @@ from bot.domain.notifications import NewsKind
 from bot.domain.records import NamedLimit
 from bot.domain.submission import span
 from bot.reports.history import history_table
-from bot.services.history import submission_history
-from bot.services.lookup import visible_boards
-from bot.services.moderation import submission_rules
-from bot.services.notify import set_notifications
-from bot.services.tokens import (
-    create_token_for_caller,
-    revoke_token,
-    sessions_of,
-    sign_out,
-    sign_out_elsewhere,
-)
+from bot.services import history, lookup, moderation, notify, tokens
 from bot.web.context import context_of
-from bot.web.forms import Act, number_in
 from bot.web.routes.actions.page import SignedIn, go, show
-from bot.web.sessions import Browser
+from bot.web.sessions import Act, Browser, number_in
 
 router = APIRouter(prefix="/me")
 
@@ -55,7 +44,7 @@ async def make(request: Request, act: Act) -> Response:
     require_acting(act.caller)
     door, fields = context_of(request), act.fields
     try:
-        made = await create_token_for_caller(
+        made = await tokens.create_token_for_caller(
             door.store,
             door.clock,
             act.caller,
@@ -82,21 +71,21 @@ async def revoke(request: Request, act: Act, number: _Number) -> Response:
     own = {each.id for each in await context_of(request).store.tokens.of(act.caller.person)}
     if TokenId(number) not in own:
         raise UserError("unknown-token", f"you have no token {number}")
-    await revoke_token(context_of(request).store, act.caller.person, TokenId(number))
+    await tokens.revoke_token(context_of(request).store, act.caller.person, TokenId(number))
     return go("/me", "revoked")
 
 
 @router.post("/sessions/others/end")
 async def end_others(request: Request, act: Act) -> Response:
     """Sign out every browser but this one."""
-    await sign_out_elsewhere(context_of(request).store, act.browser.session)
+    await tokens.sign_out_elsewhere(context_of(request).store, act.browser.session)
     return go("/me", "ended")
 
 
 @router.post("/sessions/{number}/end")
 async def end(request: Request, act: Act, number: _Number) -> Response:
     """Sign out one browser."""
-    await sign_out(context_of(request).store, act.caller.person, TokenId(number))
+    await tokens.sign_out(context_of(request).store, act.caller.person, TokenId(number))
     return go("/me", "ended")
 
 
@@ -108,7 +97,7 @@ async def notices(request: Request, act: Act) -> Response:
     if not identity.startswith(_DELIVERED):
         raise UserError("no-way", "news goes out by Discord, and you have no account of Discord")
     ticked = set(act.fields.texts("news"))
-    await set_notifications(
+    await notify.set_notifications(
         context_of(request).store, identity, {each: each in ticked for each in NewsKind}
     )
     return go("/me", "notices")
@@ -124,15 +113,15 @@ async def _page(
 async def _values(request: Request, browser: Browser) -> dict[str, Any]:
     door, person = context_of(request), browser.session.person
     caller = browser.session.caller
-    past = await submission_history(door.store, caller, limit=_NEWEST)
-    rules = await submission_rules(door.store)
-    seen = await visible_boards(door.store, caller)
+    past = await history.submission_history(door.store, caller, limit=_NEWEST)
+    rules = await moderation.submission_rules(door.store)
+    seen = await lookup.visible_boards(door.store, caller)
     names = {None, *(each.name for each in seen)}
     return {
         "person": person,
         "is_creator": caller.is_creator,
         "tokens": await door.store.tokens.of(person.id),
-        "sessions": await sessions_of(door.store, door.clock, person.id),
+        "sessions": await tokens.sessions_of(door.store, door.clock, person.id),
         "this": browser.session.token.id,
         "news": _NEWS,
         "wanted": await door.store.listeners.kinds(person.identity),

@@ -13,16 +13,11 @@ from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.reports.admin import house_rules_report, stats_report, workers_report
-from bot.services import moderation
+from bot.services import lookup, moderation, operations, submissions
 from bot.services.audit import audit_page
-from bot.services.lookup import find_board
-from bot.services.moderation import Decision, submission_rules
-from bot.services.operations import stats
-from bot.services.submissions import rejudge_submission
 from bot.web.context import context_of
-from bot.web.forms import Act, Fields, number_in
 from bot.web.routes.actions.page import SignedIn, go, show
-from bot.web.sessions import Browser
+from bot.web.sessions import Act, Browser, Fields, number_in
 from runners.contract.task import Mode
 
 router = APIRouter(prefix="/admin")
@@ -50,34 +45,34 @@ async def audit(
     return await show(request, browser, "acting/audit.html", values)
 
 
-async def _ban(store: Store, deed: Decision, fields: Fields) -> str:
+async def _ban(store: Store, deed: moderation.Decision, fields: Fields) -> str:
     _require_reason(deed)
     await moderation.ban(store, deed, fields.text("who"))
     return "banned"
 
 
-async def _unban(store: Store, deed: Decision, fields: Fields) -> str:
+async def _unban(store: Store, deed: moderation.Decision, fields: Fields) -> str:
     await moderation.unban(store, deed, fields.text("who"))
     return "unbanned"
 
 
-async def _disqualify(store: Store, deed: Decision, fields: Fields) -> str:
+async def _disqualify(store: Store, deed: moderation.Decision, fields: Fields) -> str:
     _require_reason(deed)
     await moderation.disqualify(store, deed, _submission(fields))
     return "disqualified"
 
 
-async def _requalify(store: Store, deed: Decision, fields: Fields) -> str:
+async def _requalify(store: Store, deed: moderation.Decision, fields: Fields) -> str:
     await moderation.requalify(store, deed, _submission(fields))
     return "requalified"
 
 
-async def _rejudge(store: Store, deed: Decision, fields: Fields) -> str:
-    await rejudge_submission(store, deed, _submission(fields))
+async def _rejudge(store: Store, deed: moderation.Decision, fields: Fields) -> str:
+    await submissions.rejudge_submission(store, deed, _submission(fields))
     return "rejudging"
 
 
-async def _limit(store: Store, deed: Decision, fields: Fields) -> str:
+async def _limit(store: Store, deed: moderation.Decision, fields: Fields) -> str:
     most = _number(fields, "most", _MOST)
     window = timedelta(minutes=_number(fields, "minutes", _MOST_MINUTES))
     board, mode = await _scope(store, fields)
@@ -85,12 +80,12 @@ async def _limit(store: Store, deed: Decision, fields: Fields) -> str:
     return "limited"
 
 
-async def _unlimit(store: Store, deed: Decision, fields: Fields) -> str:
+async def _unlimit(store: Store, deed: moderation.Decision, fields: Fields) -> str:
     await moderation.drop_limit(store, deed, *await _scope(store, fields))
     return "unlimited"
 
 
-async def _pause(store: Store, deed: Decision, fields: Fields) -> str:
+async def _pause(store: Store, deed: moderation.Decision, fields: Fields) -> str:
     _require_reason(deed)
     match fields.text("what"), fields.text("which"):
         case "gpu", gpu:
@@ -102,7 +97,7 @@ async def _pause(store: Store, deed: Decision, fields: Fields) -> str:
     return "paused"
 
 
-async def _resume(store: Store, deed: Decision, fields: Fields) -> str:
+async def _resume(store: Store, deed: moderation.Decision, fields: Fields) -> str:
     match fields.text("what"), fields.text("which"):
         case "gpu", gpu:
             await moderation.resume_gpu(store, deed, gpu)
@@ -113,7 +108,7 @@ async def _resume(store: Store, deed: Decision, fields: Fields) -> str:
     return "resumed"
 
 
-DEEDS: dict[str, Callable[[Store, Decision, Fields], Awaitable[str]]] = {
+DEEDS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]]] = {
     "ban": _ban,
     "unban": _unban,
     "disqualify": _disqualify,
@@ -135,7 +130,7 @@ async def act_as_admin(request: Request, act: Act, deed: str) -> Response:
     reason = act.fields.text("reason")[:_LONGEST_REASON]
     try:
         done = await DEEDS[deed](
-            context_of(request).store, Decision(act.caller.person, reason), act.fields
+            context_of(request).store, moderation.Decision(act.caller.person, reason), act.fields
         )
     except UserError as error:
         return await _page(request, act.browser, fault=error)
@@ -148,9 +143,9 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
     boards = await door.store.boards.all()
     values = {
         "title": "Admin",
-        "rules": house_rules_report(await submission_rules(door.store)),
+        "rules": house_rules_report(await moderation.submission_rules(door.store)),
         "workers": workers_report(await door.store.workers.alive(), door.clock.now()),
-        "stats": stats_report(await stats(door.store, door.clock, door.prices)),
+        "stats": stats_report(await operations.stats(door.store, door.clock, door.prices)),
         "boards": boards,
         "gpus": sorted({gpu for board in boards for gpu in board.gpus}),
         "modes": tuple(Mode),
@@ -158,7 +153,7 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
     return await show(request, browser, "acting/admin.html", values, fault=fault)
 
 
-def _require_reason(deed: Decision) -> None:
+def _require_reason(deed: moderation.Decision) -> None:
     if not deed.reason:
         raise UserError("no-reason", "say why: whom it concerns reads the reason")
 
@@ -181,4 +176,4 @@ async def _scope(store: Store, fields: Fields) -> tuple[BoardId | None, Mode | N
 
 
 async def _board(store: Store, name: str) -> Board:
-    return await find_board(store, Viewer(NOBODY, sees_all=True), name)
+    return await lookup.find_board(store, Viewer(NOBODY, sees_all=True), name)

@@ -1,10 +1,8 @@
 """`/create`: a board from a task zip, whose own solutions are run before it opens."""
 
-from collections.abc import AsyncIterator
-from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from bot.domain.accounts import require_creator
 from bot.domain.board import Access, Board, SourceVisibility, Visibility
@@ -14,24 +12,10 @@ from bot.services.lookup import visible_board, visible_boards
 from bot.services.publishing.publish import NO_BOARD, possible_gpus, validate_publish
 from bot.services.submissions import best_of, rejudge_from
 from bot.web.context import DOOR, WebContext, context_of
-from bot.web.forms import Act, Fields, Posted, posted
 from bot.web.publications import Check, hand_in, own_check
-from bot.web.rendering import draw
-from bot.web.routes.actions.page import (
-    MOST,
-    ShownUpload,
-    SignedIn,
-    access_of,
-    deadline_of,
-    go,
-    gpus_of_form,
-    part,
-    pins_of,
-    show,
-    upload_of,
-)
-from bot.web.sessions import Browser, still_signed_in
-from bot.web.sse import Part, live
+from bot.web.rendering import Part, draw, live
+from bot.web.routes.actions import page
+from bot.web.sessions import Act, Browser, Fields, Posted, still_signed_in
 from runners.contract.gpus import gpu_types
 
 router = APIRouter(prefix="/create")
@@ -39,36 +23,25 @@ router = APIRouter(prefix="/create")
 _Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
-async def creators(request: Request) -> AsyncIterator[Posted]:
-    """Yield a form with a zip from a board creator; other people's zips are not read."""
-    async with aclosing(posted(MOST)(request)) as found:
-        async for act in found:
-            require_creator(act.caller)
-            yield act
-
-
-_Upload = Annotated[Posted, Depends(creators)]
-
-
 @router.get("")
-async def form(request: Request, browser: SignedIn) -> Response:
+async def form(request: Request, browser: page.SignedIn) -> Response:
     """Show the form of a new board, one's own boards, and the checks of the last month."""
     require_creator(browser.session.caller)
     return await _form(request, browser, {})
 
 
 @router.post("/look")
-async def look(request: Request, act: _Upload) -> Response:
+async def look(request: Request, act: page.FromCreator) -> Response:
     """Show the zip's contents or errors, and the GPU types for it."""
     try:
-        upload = await upload_of(act.fields, PublishRequest(act.caller.person))
+        upload = await page.upload_of(act.fields, PublishRequest(act.caller.person))
     except UserError as error:
-        return part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
-    return part("acting/found.html", await _seen(context_of(request), upload, act.fields))
+        return page.part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
+    return page.part("acting/found.html", await _seen(context_of(request), upload, act.fields))
 
 
 @router.post("")
-async def create(request: Request, act: _Upload) -> Response:
+async def create(request: Request, act: page.FromCreator) -> Response:
     """Submit the zip to be checked; show the form again if something is wrong with it."""
     door, fields = context_of(request), act.fields
     try:
@@ -76,10 +49,10 @@ async def create(request: Request, act: _Upload) -> Response:
         number = await hand_in(door, upload.request, upload.zip)
     except UserError as error:
         return await _form(request, act.browser, _written(fields), fault=error)
-    return go(f"/create/checks/{number}")
+    return page.go(f"/create/checks/{number}")
 
 
-async def _upload(door: WebContext, act: Posted) -> ShownUpload:
+async def _upload(door: WebContext, act: Posted) -> page.ShownUpload:
     fields = act.fields
     name = fields.text("name")
     if await door.store.boards.find(name) is not None:
@@ -87,13 +60,13 @@ async def _upload(door: WebContext, act: Posted) -> ShownUpload:
     request = PublishRequest(
         act.caller.person,
         name,
-        gpus_of_form(fields),
-        deadline_of(fields),
-        access=access_of(fields, Access()),
+        page.gpus_of_form(fields),
+        page.deadline_of(fields),
+        access=page.access_of(fields, Access()),
         onto=NO_BOARD,
-        pins=pins_of(fields),
+        pins=page.pins_of(fields),
     )
-    upload = await upload_of(fields, request)
+    upload = await page.upload_of(fields, request)
     if not (request.gpus or upload.task.gpus):
         offered = await possible_gpus(door.store, door.runners, upload.task)
         words = ", ".join(offered) or "start a worker, or write them, such as H100"
@@ -102,9 +75,9 @@ async def _upload(door: WebContext, act: Posted) -> ShownUpload:
     return upload
 
 
-async def _seen(door: WebContext, upload: ShownUpload, fields: Fields) -> dict[str, Any]:
+async def _seen(door: WebContext, upload: page.ShownUpload, fields: Fields) -> dict[str, Any]:
     gpus = await possible_gpus(door.store, door.runners, upload.task)
-    wanted = set(gpus_of_form(fields) or gpu_types(upload.task.gpus))
+    wanted = set(page.gpus_of_form(fields) or gpu_types(upload.task.gpus))
     if len(gpus) == 1:
         wanted |= set(gpus)
     return {
@@ -119,7 +92,7 @@ async def _seen(door: WebContext, upload: ShownUpload, fields: Fields) -> dict[s
 def _written(fields: Fields) -> dict[str, Any]:
     names = ("name", "deadline", "visibility", "sources", "other_gpus", "pools")
     written = {name: fields.text(name) for name in names if fields.text(name)}
-    ticked = " ".join(gpus_of_form(fields))
+    ticked = " ".join(page.gpus_of_form(fields))
     return written | ({"other_gpus": ticked} if ticked else {})
 
 
@@ -140,21 +113,21 @@ async def _form(
         "own": [each for each in await visible_boards(store, caller) if each.belongs_to(caller)],
         **written,
     }
-    return await show(request, browser, "acting/create.html", values, fault=fault)
+    return await page.show(request, browser, "acting/create.html", values, fault=fault)
 
 
 @router.get("/checks/{number}")
-async def check(request: Request, browser: SignedIn, number: _Number) -> Response:
+async def check(request: Request, browser: page.SignedIn, number: _Number) -> Response:
     """Show a check's progress and outcome; updates itself."""
     door = context_of(request)
     found = await own_check(door, browser.session.caller, number)
     drawn = await _drawn(door, browser, found)
     values = {"title": f"Check of {found.name}", "check": found, "part": drawn}
-    return await show(request, browser, "acting/check.html", values)
+    return await page.show(request, browser, "acting/check.html", values)
 
 
 @router.get("/checks/{number}/events")
-async def events(request: Request, browser: SignedIn, number: _Number) -> Response:
+async def events(request: Request, browser: page.SignedIn, number: _Number) -> Response:
     """Stream the changing part of that page."""
     door, caller = context_of(request), browser.session.caller
     await own_check(door, caller, number)
@@ -190,4 +163,4 @@ async def rejudge(request: Request, act: Act, number: _Number) -> Response:
         raise UserError("no-version", "nothing was published by this check")
     board = await visible_board(door.store, act.caller, outcome.board)
     await rejudge_from(door.store, act.caller, board, outcome.before)
-    return go(f"/edit/{board.name}", "rejudging")
+    return page.go(f"/edit/{board.name}", "rejudging")

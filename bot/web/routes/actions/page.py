@@ -1,7 +1,8 @@
 """What every page with a form has: who is signed in, the form's stamp, and what was done."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
@@ -13,6 +14,7 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
+from bot.domain.accounts import require_creator
 from bot.domain.board import (
     ALL,
     ANY,
@@ -32,9 +34,8 @@ from bot.reports.blocks import Report
 from bot.reports.tasks import found_report
 from bot.services.publishing.publish import TaskUpload, read_upload
 from bot.web.errors import status_of
-from bot.web.forms import ROOM, Fields
 from bot.web.rendering import SECURITY, draw, sheet
-from bot.web.sessions import Browser, browser_of
+from bot.web.sessions import ROOM, Browser, Fields, Posted, browser_of, posted
 from runners.contract.gpus import gpu_types
 
 DONE = {
@@ -113,6 +114,18 @@ def go(path: str, done: str = "") -> RedirectResponse:
 
 MOST = MAX_PACKED + ROOM
 """The most bytes of a form with a zip."""
+
+
+async def creators(request: Request) -> AsyncIterator[Posted]:
+    """Yield a form with a zip from a board creator; other people's zips are not read."""
+    async with aclosing(posted(MOST)(request)) as found:
+        async for act in found:
+            require_creator(act.caller)
+            yield act
+
+
+FromCreator = Annotated[Posted, Depends(creators)]
+"""A form with a zip."""
 
 
 @dataclass(frozen=True, slots=True)

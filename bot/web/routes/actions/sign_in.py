@@ -12,18 +12,9 @@ from fastapi.responses import RedirectResponse
 from bot.domain.errors import UserError
 from bot.ports import Identities
 from bot.services.tokens import NewToken, sign_in_as, sign_in_by_link, sign_in_by_token, sign_out
+from bot.web import sessions
 from bot.web.context import WebContext, context_of, is_here
-from bot.web.forms import Act, read_form
 from bot.web.routes.actions.page import go, show
-from bot.web.sessions import (
-    browser_of,
-    forget,
-    is_https,
-    new_state,
-    own_path,
-    remember,
-    require_same_origin,
-)
 
 router = APIRouter()
 
@@ -38,9 +29,9 @@ Next = Annotated[str | None, Query(alias="next", max_length=2000)]
 @router.get("/sign-in")
 async def ask(request: Request, there: Next = None) -> Response:
     """Show the ways to sign in; redirect someone who is signed in."""
-    if await browser_of(request) is not None:
-        return go(own_path(there))
-    return await _form(request, own_path(there))
+    if await sessions.browser_of(request) is not None:
+        return go(sessions.own_path(there))
+    return await _form(request, sessions.own_path(there))
 
 
 @router.get(_LINK)
@@ -57,9 +48,9 @@ async def ask_by_link(
 async def enter_by_link(request: Request) -> Response:
     """Sign in as the user of this machine, by a key that works once."""
     _require_local(request)
-    require_same_origin(request)
+    sessions.require_same_origin(request)
     door = context_of(request)
-    async with read_form(request) as fields:
+    async with sessions.read_form(request) as fields:
         key = fields.text("key")
     try:
         made = await sign_in_by_link(door.store, door.clock, door.links, key, label=_label(request))
@@ -71,10 +62,10 @@ async def enter_by_link(request: Request) -> Response:
 @router.post("/sign-in")
 async def enter(request: Request) -> Response:
     """Sign in by a personal token, with a new session for this browser."""
-    require_same_origin(request)
+    sessions.require_same_origin(request)
     door = context_of(request)
-    async with read_form(request) as fields:
-        there, secret = own_path(fields.text("next")), fields.text("token")
+    async with sessions.read_form(request) as fields:
+        there, secret = sessions.own_path(fields.text("next")), fields.text("token")
     try:
         _require_token(secret)
         made = await sign_in_by_token(door.store, door.clock, secret, _label(request))
@@ -87,16 +78,16 @@ async def enter(request: Request) -> Response:
 async def ask_discord(request: Request, there: Next = None) -> Response:
     """Redirect to Discord's page; a cookie stores what must come back."""
     identities, back = _discord(context_of(request))
-    state = new_state()
+    state = sessions.new_state()
     answer = RedirectResponse(identities.page(state, back), HTTPStatus.SEE_OTHER)
     answer.headers["Cache-Control"] = "no-store"
-    kept = json.dumps([state, own_path(there)]).encode()
+    kept = json.dumps([state, sessions.own_path(there)]).encode()
     answer.set_cookie(
         _UNDER_WAY,
         base64.urlsafe_b64encode(kept).decode(),
         max_age=_UNDER_WAY_S,
         path="/sign-in",
-        secure=is_https(request),
+        secure=sessions.is_https(request),
         httponly=True,
         samesite="lax",
     )
@@ -122,17 +113,19 @@ async def enter_by_discord(
     known = await identities.confirmed(code, back)
     made = await sign_in_as(door.store, door.clock, known, _label(request))
     answer = await _entered(request, made, there)
-    answer.delete_cookie(_UNDER_WAY, path="/sign-in", secure=is_https(request), httponly=True)
+    answer.delete_cookie(
+        _UNDER_WAY, path="/sign-in", secure=sessions.is_https(request), httponly=True
+    )
     return answer
 
 
 @router.post("/sign-out")
-async def leave(request: Request, act: Act) -> Response:
+async def leave(request: Request, act: sessions.Act) -> Response:
     """Sign out this browser."""
     session = act.browser.session
     await sign_out(context_of(request).store, session.person.id, session.token.id)
     answer = go("/")
-    forget(request, answer)
+    sessions.forget(request, answer)
     return answer
 
 
@@ -158,12 +151,12 @@ async def _form(request: Request, there: str, fault: UserError | None = None) ->
 
 async def _entered(request: Request, made: NewToken, there: str) -> Response:
     """Set the new session; the browser's previous one ends."""
-    earlier = await browser_of(request)
+    earlier = await sessions.browser_of(request)
     if earlier is not None:
         session = earlier.session
         await sign_out(context_of(request).store, session.person.id, session.token.id)
     answer = go(there)
-    remember(request, answer, made)
+    sessions.remember(request, answer, made)
     return answer
 
 
@@ -175,7 +168,7 @@ def _under_way(request: Request) -> tuple[str, str]:
         return "", "/"
     match kept:
         case [str(state), str(there)]:
-            return state, own_path(there)
+            return state, sessions.own_path(there)
         case _:
             return "", "/"
 

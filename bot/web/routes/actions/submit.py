@@ -13,28 +13,20 @@ from bot.domain.accounts import require_acting
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.leaderboard import Placement
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import SubmissionRequest
 from bot.reports.standings import placement_line
 from bot.reports.submission import job_line
-from bot.services.lookup import find_board, own_submission, task_of, visible_boards
-from bot.services.moderation import withdraw
-from bot.services.standings import placements
-from bot.services.status import awaited, submission_status
-from bot.services.submissions import RerunRequest, cancel, rerun, submit
+from bot.services import lookup, moderation, standings, status, submissions
 from bot.web.context import WebContext, context_of
-from bot.web.forms import ROOM, Act, Fields, Posted, posted
-from bot.web.rendering import draw
+from bot.web.rendering import Part, draw, live
 from bot.web.routes.actions.page import SignedIn, go, part, show
-from bot.web.sessions import Browser, still_signed_in
-from bot.web.sse import Part, live
-from bot.web.submission_buttons import deeds_of
+from bot.web.sessions import ROOM, Act, Browser, Fields, Posted, deeds_of, posted, still_signed_in
 from runners.contract.gpus import spelled
 from runners.contract.task import Mode
 from runners.languages import spec_of
 
-_submit = APIRouter()
+router = APIRouter(prefix="/submit")
 
 MODES = (
     (Mode.RANKED, "tests, then times that count, on inputs from secret seeds"),
@@ -62,7 +54,7 @@ class _Draft:
     mode: Mode = Mode.RANKED
 
 
-@_submit.get("/submit")
+@router.get("")
 async def form(
     request: Request,
     browser: SignedIn,
@@ -74,21 +66,21 @@ async def form(
     return await show(request, browser, "acting/submit.html", values)
 
 
-@_submit.post("/submit/look")
+@router.post("/look")
 async def look(request: Request, act: _Upload) -> Response:
     """Show what the file's header says, and the remaining choices."""
     draft = await _draft(act.fields)
     return part("acting/choice.html", await _values(context_of(request), act.caller, draft))
 
 
-@_submit.post("/submit")
+@router.post("")
 async def take_in(request: Request, act: _Upload) -> Response:
     """Store the submission and redirect to its progress; or show the form again with the error."""
     require_acting(act.caller)
     door, draft = context_of(request), await _draft(act.fields)
     try:
         draft = await _named(door, act.caller, draft)
-        stored = await submit(
+        stored = await submissions.submit(
             door.store,
             door.clock,
             SubmissionRequest(
@@ -128,7 +120,7 @@ async def _named(door: WebContext, viewer: Viewer, draft: _Draft) -> _Draft:
         return draft
     heading = parse_heading(acceptance.source_text(draft.content))
     name = acceptance.board_name(draft.board, heading)
-    _, task = await task_of(door.store, viewer, name)
+    _, task = await lookup.task_of(door.store, viewer, name)
     return replace(draft, file_name=f"kernel{spec_of(task.lang).suffixes[0]}")
 
 
@@ -136,12 +128,12 @@ async def _values(door: WebContext, viewer: Viewer, draft: _Draft) -> dict[str, 
     """Return the form's values: the current choices and the options."""
     heading, remark = _heading(draft)
     now = door.clock.now()
-    boards = [each for each in await visible_boards(door.store, viewer) if each.is_open(now)]
+    boards = [each for each in await lookup.visible_boards(door.store, viewer) if each.is_open(now)]
     name = draft.board or heading.leaderboard or draft.earlier_board
     board: Board | None = None
     if name is not None:
         try:
-            board = await find_board(door.store, viewer, name)
+            board = await lookup.find_board(door.store, viewer, name)
             acceptance.check_open(board, now)
         except UserError as error:
             remark = remark or error.message
@@ -181,18 +173,16 @@ def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:
     return frozenset(each for each in found if each is not None)
 
 
-_deeds = APIRouter(prefix="/submit/{number}")
-
 Number = Annotated[int, Path(ge=1, le=2**53)]
 _LONGEST_REASON = 300
 
 
-@_deeds.get("")
+@router.get("/{number}")
 async def progress(request: Request, browser: SignedIn, number: Number) -> Response:
     """Show its progress up to the verdict; updates itself."""
     door = context_of(request)
-    await own_submission(door.store, browser.session.caller, SubmissionId(number))
-    found = await submission_status(door.store, SubmissionId(number))
+    await lookup.own_submission(door.store, browser.session.caller, SubmissionId(number))
+    found = await status.submission_status(door.store, SubmissionId(number))
     values = {
         "title": f"Submission {number}",
         "status": found,
@@ -201,14 +191,14 @@ async def progress(request: Request, browser: SignedIn, number: Number) -> Respo
     return await show(request, browser, "acting/progress.html", values)
 
 
-@_deeds.get("/events")
+@router.get("/{number}/events")
 async def events(request: Request, browser: SignedIn, number: Number) -> Response:
     """Stream the changing part of that page."""
     door = context_of(request)
-    await own_submission(door.store, browser.session.caller, SubmissionId(number))
+    await lookup.own_submission(door.store, browser.session.caller, SubmissionId(number))
 
     async def part() -> Part:
-        found = await submission_status(door.store, SubmissionId(number))
+        found = await status.submission_status(door.store, SubmissionId(number))
         return await _drawn(door, browser, found), found.is_final
 
     return live(door, part, lambda: still_signed_in(request, browser))
@@ -216,28 +206,28 @@ async def events(request: Request, browser: SignedIn, number: Number) -> Respons
 
 async def _drawn(door: WebContext, browser: Browser, found: SubmissionStatus) -> str:
     number = found.submission.id
-    places: tuple[Placement, ...] = ()
-    if found.is_final and found.submission.mode is Mode.RANKED and found.exclusion is None:
-        places = await placements(door.store, number)
+    ranked = found.submission.mode is Mode.RANKED and found.exclusion is None
+    is_placed = found.is_final and ranked
+    places = await standings.placements(door.store, number) if is_placed else ()
     values = {
         "status": found,
         "lines": [(each, job_line(each)) for each in found.jobs],
         "places": [placement_line(each) for each in places],
         "best": any(each.is_best for each in places),
         "first": any(each.rank == 1 and each.is_best for each in places),
-        "unserved": () if found.is_final else await awaited(door.store, number),
+        "unserved": () if found.is_final else await status.awaited(door.store, number),
         "deeds": deeds_of(browser, found),
     }
     return draw("acting/live.html", values)
 
 
-@_deeds.post("/again")
+@router.post("/{number}/again")
 async def run_again(request: Request, act: Act, number: Number) -> Response:
     """Submit the same source again."""
     return await _rerun(request, act, number, None)
 
 
-@_deeds.post("/ranked")
+@router.post("/{number}/ranked")
 async def rank_it(request: Request, act: Act, number: Number) -> Response:
     """Submit the same source as ranked."""
     return await _rerun(request, act, number, Mode.RANKED)
@@ -246,29 +236,24 @@ async def rank_it(request: Request, act: Act, number: Number) -> Response:
 async def _rerun(request: Request, act: Act, number: int, mode: Mode | None) -> Response:
     require_acting(act.caller)
     door = context_of(request)
-    wanted = RerunRequest(act.caller, SubmissionId(number), mode)
-    again = await rerun(door.store, door.clock, wanted)
+    wanted = submissions.RerunRequest(act.caller, SubmissionId(number), mode)
+    again = await submissions.rerun(door.store, door.clock, wanted)
     return go(f"/submit/{again.id}")
 
 
-@_deeds.post("/cancel", status_code=HTTPStatus.SEE_OTHER)
+@router.post("/{number}/cancel", status_code=HTTPStatus.SEE_OTHER)
 async def stop(request: Request, act: Act, number: Number) -> Response:
     """Stop it: queued jobs end at once, running ones within seconds."""
     require_acting(act.caller)
-    if not await cancel(context_of(request).store, act.caller, SubmissionId(number)):
+    if not await submissions.cancel(context_of(request).store, act.caller, SubmissionId(number)):
         raise UserError("finished", f"submission {number} has ended already")
     return go(f"/submit/{number}")
 
 
-@_deeds.post("/withdraw")
+@router.post("/{number}/withdraw")
 async def take_back(request: Request, act: Act, number: Number) -> Response:
     """Take it off its board permanently; its result stays."""
     require_acting(act.caller)
     reason = act.fields.text("reason")[:_LONGEST_REASON]
-    await withdraw(context_of(request).store, act.caller, reason, SubmissionId(number))
+    await moderation.withdraw(context_of(request).store, act.caller, reason, SubmissionId(number))
     return go(f"/submit/{number}")
-
-
-router = APIRouter()
-router.include_router(_submit)
-router.include_router(_deeds)

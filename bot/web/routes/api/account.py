@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Path, Request
-from fastapi import status as http
 
 from bot.domain.accounts import Token, scope_of
 from bot.domain.api.accounts import Me, Scope, TokenAnswer, TokenMade, TokenOrder, TokensAnswer
@@ -43,7 +42,7 @@ async def tokens(request: Request, viewer: FromPerson) -> TokensAnswer:
     return TokensAnswer(tokens=tuple(_token(each) for each in found))
 
 
-@router.post("/tokens", status_code=http.HTTP_201_CREATED, openapi_extra=takes(TokenOrder))
+@router.post("/tokens", status_code=201, openapi_extra=takes(TokenOrder))
 async def create(request: Request, viewer: MaySubmit) -> TokenMade:
     """A new token, never for more than the one that asks; it is shown this once."""
     door, order = context_of(request), await read(request, TokenOrder, BODY_MAX)
@@ -58,7 +57,7 @@ async def create(request: Request, viewer: MaySubmit) -> TokenMade:
     return TokenMade(**dict(_token(made.token)), token=made.secret)
 
 
-@router.delete("/tokens/{number}", status_code=http.HTTP_204_NO_CONTENT)
+@router.delete("/tokens/{number}", status_code=204)
 async def revoke(
     request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: MaySubmit
 ) -> None:

@@ -3,61 +3,41 @@
 from datetime import timedelta
 
 from fastapi import APIRouter, Depends, Request
-from fastapi import status as http
 
 from bot.domain.accounts import Caller
-from bot.domain.api.admin import (
-    AuditAnswer,
-    BanAnswer,
-    DayAnswer,
-    DecisionAnswer,
-    DecisionBody,
-    LimitAnswer,
-    LimitKey,
-    LimitOrder,
-    PauseDeed,
-    PersonDeed,
-    RulesAnswer,
-    StatsAnswer,
-    Stopped,
-    UsageAnswer,
-)
+from bot.domain.api import admin as api
 from bot.domain.api.base import BODY_MAX
 from bot.domain.api.submissions import Numbered
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import AuditId, BoardId
-from bot.domain.records import NamedAuditEntry, NamedLimit
 from bot.domain.status import cost
 from bot.domain.submission import RateLimit
 from bot.ports import Store
-from bot.services import moderation
+from bot.services import lookup, moderation, operations
 from bot.services.audit import audit_rows
-from bot.services.lookup import find_board
-from bot.services.moderation import submission_rules
-from bot.services.operations import stats as counts
 from bot.services.submissions import rejudge_submission as judge_again
 from bot.web.auth import MayAdminister, administrator
 from bot.web.bodies import read, read_optional
 from bot.web.context import context_of
 from bot.web.routes.api.openapi import Cursor, PageLimit, SubmissionNumber, number_of, takes, unkept
 
-_admin = APIRouter(
+router = APIRouter(
     prefix="/admin", tags=["admin"], dependencies=[Depends(unkept), Depends(administrator)]
 )
 
 
-@_admin.get("/stats")
-async def stats(request: Request) -> StatsAnswer:
+@router.get("/stats")
+async def stats(request: Request) -> api.StatsAnswer:
     """What goes on: people, submissions a day, verdicts, the queue, and use of the GPUs."""
     door = context_of(request)
-    found = await counts(door.store, door.clock, door.prices)
+    found = await operations.stats(door.store, door.clock, door.prices)
     days = (
-        DayAnswer(day=each.day, submissions=each.submissions, people=each.people)
+        api.DayAnswer(day=each.day, submissions=each.submissions, people=each.people)
         for each in found.days
     )
     usage = (
-        UsageAnswer(
+        api.UsageAnswer(
             board=each.board,
             person=each.person,
             gpu=each.gpu,
@@ -67,7 +47,7 @@ async def stats(request: Request) -> StatsAnswer:
         )
         for each in found.usage
     )
-    return StatsAnswer(
+    return api.StatsAnswer(
         people=found.people,
         boards=found.boards,
         days=tuple(days),
@@ -77,113 +57,109 @@ async def stats(request: Request) -> StatsAnswer:
     )
 
 
-@_admin.get("/audit")
-async def audit(request: Request, *, limit: PageLimit = 50, cursor: Cursor = None) -> AuditAnswer:
+@router.get("/audit")
+async def audit(
+    request: Request, *, limit: PageLimit = 50, cursor: Cursor = None
+) -> api.AuditAnswer:
     """Who decided what, when and why, newest first."""
     before = number_of(cursor)
     store = context_of(request).store
     found = await audit_rows(store, limit + 1, None if before is None else AuditId(before))
     more = len(found) > limit
-    return AuditAnswer(
-        decisions=tuple(_decision(each) for each in found[:limit]),
+    return api.AuditAnswer(
+        decisions=tuple(
+            api.DecisionAnswer(
+                actor=each.actor_name,
+                action=each.row.action,
+                subject=each.row.subject,
+                reason=each.row.reason,
+                at=each.row.at,
+            )
+            for each in found[:limit]
+        ),
         next=str(found[limit - 1].row.id) if more else None,
     )
 
 
-@_admin.get("/rules")
-async def rules(request: Request) -> RulesAnswer:
+@router.get("/rules")
+async def rules(request: Request) -> api.RulesAnswer:
     """Limits, pauses and bans as they are now."""
-    found = await submission_rules(context_of(request).store)
-    return RulesAnswer(
-        limits=tuple(_limit(each) for each in found.limits),
+    found = await moderation.submission_rules(context_of(request).store)
+    return api.RulesAnswer(
+        limits=tuple(
+            api.LimitAnswer(
+                board=each.board,
+                mode=each.limit.mode,
+                most=each.limit.most,
+                window_s=each.limit.window.total_seconds(),
+            )
+            for each in found.limits
+        ),
         pause=found.pause,
         boards=found.boards,
         gpus=found.gpus,
         bans=tuple(
-            BanAnswer(identity=person.identity, name=person.name, reason=why)
+            api.BanAnswer(identity=person.identity, name=person.name, reason=why)
             for person, why in found.bans
         ),
     )
 
 
-def _decision(decision: NamedAuditEntry) -> DecisionAnswer:
-    row = decision.row
-    return DecisionAnswer(
-        actor=decision.actor_name,
-        action=row.action,
-        subject=row.subject,
-        reason=row.reason,
-        at=row.at,
-    )
+_DONE = 204
 
 
-def _limit(named: NamedLimit) -> LimitAnswer:
-    limit = named.limit
-    return LimitAnswer(
-        board=named.board,
-        mode=limit.mode,
-        most=limit.most,
-        window_s=limit.window.total_seconds(),
-    )
-
-
-_moderation = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(unkept)])
-
-_DONE = http.HTTP_204_NO_CONTENT
-
-
-@_moderation.post("/bans", openapi_extra=takes(PersonDeed))
-async def ban(request: Request, viewer: MayAdminister) -> Stopped:
+@router.post("/bans", openapi_extra=takes(api.PersonDeed))
+async def ban(request: Request, viewer: MayAdminister) -> api.Stopped:
     """Keep a person from submitting, and stop what is unfinished."""
-    body = await read(request, PersonDeed, BODY_MAX)
+    body = await read(request, api.PersonDeed, BODY_MAX)
     stopped = await moderation.ban(_store(request), _deed(viewer, body), body.identity)
-    return Stopped(stopped=stopped)
+    return api.Stopped(stopped=stopped)
 
 
-@_moderation.post("/bans/end", status_code=_DONE, openapi_extra=takes(PersonDeed))
+@router.post("/bans/end", status_code=_DONE, openapi_extra=takes(api.PersonDeed))
 async def unban(request: Request, viewer: MayAdminister) -> None:
     """Let a person submit again."""
-    body = await read(request, PersonDeed, BODY_MAX)
+    body = await read(request, api.PersonDeed, BODY_MAX)
     await moderation.unban(_store(request), _deed(viewer, body), body.identity)
 
 
-@_moderation.post(
+@router.post(
     "/submissions/{number}/disqualify",
     status_code=_DONE,
-    openapi_extra=takes(DecisionBody, needed=False),
+    openapi_extra=takes(api.DecisionBody, needed=False),
 )
 async def disqualify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
     """Take anybody's submission off its board; its result stays."""
-    body = await read_optional(request, DecisionBody, BODY_MAX)
+    body = await read_optional(request, api.DecisionBody, BODY_MAX)
     await moderation.disqualify(_store(request), _deed(viewer, body), number)
 
 
-@_moderation.post(
+@router.post(
     "/submissions/{number}/requalify",
     status_code=_DONE,
-    openapi_extra=takes(DecisionBody, needed=False),
+    openapi_extra=takes(api.DecisionBody, needed=False),
 )
 async def requalify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
     """Rank a submission again that was taken off its board."""
-    body = await read_optional(request, DecisionBody, BODY_MAX)
+    body = await read_optional(request, api.DecisionBody, BODY_MAX)
     await moderation.requalify(_store(request), _deed(viewer, body), number)
 
 
-@_moderation.post(
+@router.post(
     "/submissions/{number}/rejudge",
-    status_code=http.HTTP_201_CREATED,
-    openapi_extra=takes(DecisionBody, needed=False),
+    status_code=201,
+    openapi_extra=takes(api.DecisionBody, needed=False),
 )
 async def rejudge(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> Numbered:
     """Judge a submission once more by its board's present task; gives the new one."""
-    body = await read_optional(request, DecisionBody, BODY_MAX)
+    body = await read_optional(request, api.DecisionBody, BODY_MAX)
     return Numbered(id=(await judge_again(_store(request), _deed(viewer, body), number)).id)
 
 
-@_moderation.post("/pauses", status_code=_DONE, openapi_extra=takes(PauseDeed))
+@router.post("/pauses", status_code=_DONE, openapi_extra=takes(api.PauseDeed))
 async def pause(request: Request, viewer: MayAdminister) -> None:
     """Take no submissions, to one board or to any; or begin no jobs of a GPU type."""
-    body = await read(request, PauseDeed, BODY_MAX)
+    body = await read(request, api.PauseDeed, BODY_MAX)
     store, deed = _store(request), _deed(viewer, body)
     match await _named(store, viewer, body):
         case Board() as board:
@@ -194,10 +170,10 @@ async def pause(request: Request, viewer: MayAdminister) -> None:
             await moderation.pause(store, deed)
 
 
-@_moderation.post("/pauses/end", status_code=_DONE, openapi_extra=takes(PauseDeed))
+@router.post("/pauses/end", status_code=_DONE, openapi_extra=takes(api.PauseDeed))
 async def resume(request: Request, viewer: MayAdminister) -> None:
     """End just this pause; others stay."""
-    body = await read(request, PauseDeed, BODY_MAX)
+    body = await read(request, api.PauseDeed, BODY_MAX)
     store, deed = _store(request), _deed(viewer, body)
     match await _named(store, viewer, body):
         case Board() as board:
@@ -208,10 +184,10 @@ async def resume(request: Request, viewer: MayAdminister) -> None:
             await moderation.resume(store, deed)
 
 
-@_moderation.put("/limits", status_code=_DONE, openapi_extra=takes(LimitOrder))
+@router.put("/limits", status_code=_DONE, openapi_extra=takes(api.LimitOrder))
 async def limit(request: Request, viewer: MayAdminister) -> None:
     """Limit everyone's submissions of one board and mode, or of all."""
-    body = await read(request, LimitOrder, BODY_MAX)
+    body = await read(request, api.LimitOrder, BODY_MAX)
     store = _store(request)
     board = await _board(store, viewer, body.board)
     window = timedelta(seconds=body.window_s)
@@ -219,10 +195,10 @@ async def limit(request: Request, viewer: MayAdminister) -> None:
     await moderation.set_limit(store, _deed(viewer, body), found)
 
 
-@_moderation.post("/limits/end", status_code=_DONE, openapi_extra=takes(LimitKey))
+@router.post("/limits/end", status_code=_DONE, openapi_extra=takes(api.LimitKey))
 async def unlimit(request: Request, viewer: MayAdminister) -> None:
     """End the limit of just this board and mode."""
-    body = await read(request, LimitKey, BODY_MAX)
+    body = await read(request, api.LimitKey, BODY_MAX)
     store = _store(request)
     board = await _board(store, viewer, body.board)
     await moderation.drop_limit(store, _deed(viewer, body), board, body.mode)
@@ -232,20 +208,15 @@ def _store(request: Request) -> Store:
     return context_of(request).store
 
 
-def _deed(viewer: Caller, body: DecisionBody) -> moderation.Decision:
+def _deed(viewer: Caller, body: api.DecisionBody) -> moderation.Decision:
     return moderation.Decision(viewer.person, body.reason)
 
 
-async def _named(store: Store, viewer: Caller, body: PauseDeed) -> Board | str | None:
+async def _named(store: Store, viewer: Caller, body: api.PauseDeed) -> Board | str | None:
     if body.board is not None and body.gpu is not None:
         raise UserError("two-things", "name a board or a GPU type, not both")
-    return body.gpu if body.board is None else await find_board(store, viewer, body.board)
+    return body.gpu if body.board is None else await lookup.find_board(store, viewer, body.board)
 
 
 async def _board(store: Store, viewer: Caller, name: str | None) -> BoardId | None:
-    return None if name is None else (await find_board(store, viewer, name)).id
-
-
-router = APIRouter()
-router.include_router(_admin)
-router.include_router(_moderation)
+    return None if name is None else (await lookup.find_board(store, viewer, name)).id

@@ -1,21 +1,40 @@
-"""`/api/v1/leaderboards`: boards and their tasks."""
+"""`/api/v1/leaderboards`: boards, their tasks and their standings, as JSON or CSV.
 
-from typing import Annotated, Any, Final
+Standings that have not changed are not sent again.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import BaseModel, Field
 
+from bot.domain.api import boards as api
 from bot.domain.api.base import MOST_ON_A_PAGE
-from bot.domain.api.boards import BoardAnswer, BoardsAnswer, TaskAnswer
+from bot.domain.board import Board, TaskVersion
 from bot.domain.errors import unknown_name
+from bot.domain.leaderboard import BoardStandings
+from bot.domain.records import FailedRun
+from bot.domain.reference_times import speed_up
+from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.tasks.template import shown_files, template_of
+from bot.reports.standings import standings_csv
 from bot.services import boards as service
-from bot.services.lookup import find_task
+from bot.services import lookup
+from bot.services.standings import board_standings
 from bot.web.auth import AnyViewer
-from bot.web.context import context_of
-from bot.web.routes.api.board_bodies import board_answer, task_answer
-from bot.web.routes.api.openapi import NO_STORE, BoardName, NameCursor, PageLimit, unkept
+from bot.web.context import WebContext, context_of
+from bot.web.routes.api import openapi
+from runners.contract.evaluation import Timing
+from runners.contract.task import Workload
 
-_boards = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(unkept)])
+_boards = APIRouter(
+    prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(openapi.unkept)]
+)
 
 
 @_boards.get("")
@@ -23,62 +42,61 @@ async def leaderboards(
     request: Request,
     viewer: AnyViewer,
     *,
-    limit: PageLimit = MOST_ON_A_PAGE,
-    cursor: NameCursor = None,
-) -> BoardsAnswer:
+    limit: openapi.PageLimit = MOST_ON_A_PAGE,
+    cursor: openapi.NameCursor = None,
+) -> api.BoardsAnswer:
     """The boards that you may see, with their participants and best times."""
     door = context_of(request)
     found = await service.list_boards(door.store, viewer, after=cursor or "", limit=limit + 1)
     now = door.clock.now()
-    shown = tuple(board_answer(each, now) for each in found[:limit])
-    return BoardsAnswer(boards=shown, next=shown[-1].name if len(found) > limit else None)
+    shown = tuple(openapi.board_answer(each, now) for each in found[:limit])
+    return api.BoardsAnswer(boards=shown, next=shown[-1].name if len(found) > limit else None)
 
 
 @_boards.get("/{name}")
-async def leaderboard(request: Request, name: BoardName, viewer: AnyViewer) -> BoardAnswer:
+async def leaderboard(
+    request: Request, name: openapi.BoardName, viewer: AnyViewer
+) -> api.BoardAnswer:
     """One board."""
     door = context_of(request)
-    return board_answer(await service.board(door.store, viewer, name), door.clock.now())
+    return openapi.board_answer(await service.board(door.store, viewer, name), door.clock.now())
 
 
-_tasks = APIRouter(
-    prefix="/leaderboards/{name}", tags=["leaderboards"], dependencies=[Depends(unkept)]
-)
 _TEXT: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"text/plain": {"schema": {"type": "string"}}}}
 }
 
 
-@_tasks.get("/task")
-async def task(request: Request, name: BoardName, viewer: AnyViewer) -> TaskAnswer:
+@_boards.get("/{name}/task")
+async def task(request: Request, name: openapi.BoardName, viewer: AnyViewer) -> api.TaskAnswer:
     """The task by which new submissions are judged."""
-    return task_answer(*await find_task(context_of(request).store, viewer, name))
+    return task_answer(*await lookup.find_task(context_of(request).store, viewer, name))
 
 
-@_tasks.get("/task/files/{file}", response_class=Response, responses=_TEXT)
+@_boards.get("/{name}/task/files/{file}", response_class=Response, responses=_TEXT)
 async def file(
     request: Request,
-    name: BoardName,
+    name: openapi.BoardName,
     file: Annotated[str, Path(max_length=100, examples=["reference.py"])],
     viewer: AnyViewer,
 ) -> Response:
     """A file of the task, as text."""
-    board, version = await find_task(context_of(request).store, viewer, name)
+    board, version = await lookup.find_task(context_of(request).store, viewer, name)
     files = shown_files(version.definition, board.name)
     if file not in files:
         raise unknown_name("file", file, files)
     return _text(files[file], file)
 
 
-@_tasks.get("/template", response_class=Response, responses=_TEXT)
+@_boards.get("/{name}/template", response_class=Response, responses=_TEXT)
 async def template(
     request: Request,
-    name: BoardName,
+    name: openapi.BoardName,
     viewer: AnyViewer,
     lang: Annotated[str | None, Query(max_length=100, description="A language of the task")] = None,
 ) -> Response:
     """A file to begin with, whose heading names the board."""
-    board, version = await find_task(context_of(request).store, viewer, name)
+    board, version = await lookup.find_task(context_of(request).store, viewer, name)
     found = template_of(version.definition, board.name, lang)
     return _text(found.text, found.name)
 
@@ -86,12 +104,224 @@ async def template(
 def _text(text: str, name: str) -> Response:
     """Return text that browsers do not interpret as anything else."""
     headers = {
-        **NO_STORE,
+        **openapi.NO_STORE,
         "Content-Disposition": f'attachment; filename="{name}"',
     }
     return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
 
 
+_standings = APIRouter(prefix="/leaderboards/{name}", tags=["leaderboards"])
+
+_CSV = "text/csv"
+_LAG_S = 2.0
+"""How long an old response may be used while the next one is written."""
+_STANDINGS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {_CSV: {"schema": {"type": "string"}}}},
+    304: {"description": "Nothing has changed since the answer with the ETag of `If-None-Match`"},
+}
+_KNOWN_TAG: Final[dict[str, Any]] = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The ETag of the answer that you have",
+    "schema": {"type": "string"},
+}
+
+
+class Wish(BaseModel):
+    """Which leaderboards, and in which format."""
+
+    gpu: openapi.GpuQuery = None
+    version: openapi.VersionQuery = None
+    format: Annotated[
+        Literal["json", "csv"] | None, Field(description="Else what `Accept` prefers")
+    ] = None
+
+
+@_standings.get(
+    "/standings",
+    response_model=api.LeaderboardsAnswer,
+    responses=_STANDINGS,
+    openapi_extra={"parameters": [_KNOWN_TAG]},
+)
+async def standings(
+    request: Request, name: openapi.BoardName, viewer: AnyViewer, wish: Annotated[Wish, Query()]
+) -> Response:
+    """The leaderboards of a board: one for each GPU type, the fastest first."""
+    door, sent = context_of(request), request.headers
+    found = await board_standings(door.store, viewer, name, wish.gpu, version=wish.version)
+    as_csv = (wish.format or _preferred(sent.get("accept", ""))) == "csv"
+    answer = await _answer_of(door, found, as_csv=as_csv)
+    tags = {each.strip().removeprefix("W/") for each in sent.get("if-none-match", "").split(",")}
+    if tags & {answer.tag, "*"}:
+        return Response(status_code=304, headers=_standings_headers(answer.tag))
+    return Response(answer.body, headers=_standings_headers(answer.tag) | answer.about)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A standings response for any number of readers."""
+
+    body: bytes
+    tag: str
+    about: dict[str, str]
+    moves: tuple[int, ...]
+    """The change counters of its leaderboards."""
+
+
+async def _answer_of(door: WebContext, found: Sequence[BoardStandings], *, as_csv: bool) -> _Answer:
+    """Return a response written once for all who may see the same, until it changes."""
+    board, now = found[0].board, door.clock.now()
+
+    moves = tuple(each.moves for each in found)
+
+    async def make() -> _Answer:
+        # Not in a thread: next to a busy thread, the loop waits 5 ms for each turn.
+        body, about = await _written(found, now, as_csv=as_csv)
+        return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', about, moves)
+
+    asked = tuple((each.gpu, each.version, each.reference_failure, each.quotes) for each in found)
+    key = (as_csv, board, board.is_open(now), asked)
+    answer: _Answer = await door.written.get(
+        key, make, current=lambda it, _: it.moves == moves, lag_s=_LAG_S
+    )
+    return answer
+
+
+async def _written(
+    found: Sequence[BoardStandings], now: datetime, *, as_csv: bool
+) -> tuple[bytes, dict[str, str]]:
+    if as_csv:
+        text = standings_csv(found)
+        saved_as = f'attachment; filename="{found[0].board.name}.csv"'
+        about = {"Content-Type": f"{_CSV}; charset=utf-8", "Content-Disposition": saved_as}
+    else:
+        text = (await leaderboards_answer(found, now)).model_dump_json()
+        about = {"Content-Type": "application/json"}
+    return text.encode(), about
+
+
+def _standings_headers(tag: str) -> dict[str, str]:
+    return {
+        "ETag": tag,
+        "Cache-Control": "private, no-cache",
+        "Vary": "Accept, Authorization, Cookie",
+    }
+
+
+def _preferred(accept: str) -> str:
+    """Return CSV if the client names it and not JSON."""
+    return "csv" if _CSV in accept and "json" not in accept else "json"
+
+
+def task_answer(board: Board, version: TaskVersion) -> api.TaskAnswer:
+    """Return a task without the contents of its files."""
+    task = version.definition
+    return api.TaskAnswer(
+        board=board.name,
+        name=task.name,
+        version=version.number,
+        version_note=task.version_note,
+        created_at=version.created_at,
+        description=task.description,
+        language=task.lang,
+        format=task.format,
+        grader=task.grader,
+        device=task.device,
+        ranking_by=task.ranking_by,
+        gpus=board.gpus,
+        libraries=task.libraries,
+        multi_gpu=task.multi_gpu,
+        tests=_cases(task.tests),
+        benchmarks=_cases(task.benchmarks),
+        test_timeout_s=task.test_timeout,
+        benchmark_timeout_s=task.benchmark_timeout,
+        ranked_timeout_s=task.ranked_timeout,
+        submission_file=task.submission_file,
+        files=tuple(
+            api.TaskFileBody(name=name, size=len(text.encode(errors="surrogatepass")))
+            for name, text in shown_files(task, board.name).items()
+        ),
+        templates=tuple(task.templates),
+    )
+
+
+def _cases(workloads: Sequence[Workload]) -> tuple[api.WorkloadBody, ...]:
+    return tuple(api.WorkloadBody(spec=each.spec, workload=each) for each in workloads)
+
+
+async def leaderboards_answer(
+    found: Sequence[BoardStandings], now: datetime
+) -> api.LeaderboardsAnswer:
+    """Return a board's leaderboards; yields to other tasks when they are large."""
+    return api.LeaderboardsAnswer(
+        board=openapi.board_line(found[0].board, now),
+        leaderboards=tuple([await _standings_answer(each) for each in found]),
+    )
+
+
+async def _standings_answer(leaderboard: BoardStandings) -> api.StandingsAnswer:
+    return api.StandingsAnswer(
+        board=leaderboard.board.name,
+        gpu=leaderboard.gpu,
+        task_version=leaderboard.version,
+        version_note=leaderboard.note,
+        deadline=leaderboard.board.deadline,
+        speed_of_light_ns=leaderboard.speed_of_light_ns,
+        timing=Timing.IN_PROCESS if leaderboard.in_process else Timing.OUTSIDE,
+        reference=openapi.time_answer(leaderboard.reference),
+        reference_failure=leaderboard.reference_failure,
+        entries=tuple(
+            [_entry(each, leaderboard.reference) async for each in yielding(leaderboard.entries)]
+        ),
+        absent=tuple([_absence(each) async for each in yielding(leaderboard.refused)]),
+    )
+
+
+def _entry(entry: Standing, reference: ScoreValue | None) -> api.StandingBody:
+    score = entry.score
+    return api.StandingBody(
+        rank=entry.rank,
+        person=score.person_name,
+        person_id=score.person,
+        time_ns=score.value.time_ns,
+        half_width_ns=score.value.half_width_ns,
+        vs_reference=None if reference is None else speed_up(reference, score.value),
+        attempts=entry.attempts,
+        submission=score.submission,
+        submitted_at=score.submitted_at,
+        pool=score.pool,
+    )
+
+
+def _absence(refusal: FailedRun) -> api.Absent:
+    return api.Absent(
+        person=refusal.person_name,
+        person_id=refusal.person,
+        verdict=refusal.verdict,
+        stage=refusal.stage,
+        message=refusal.message,
+        submission=refusal.submission,
+        submitted_at=refusal.submitted_at,
+    )
+
+
+STEP_S = 0.001
+"""A request needs about ten turns of the event loop; each may wait for one such step."""
+
+Thing = TypeVar("Thing")
+
+
+async def yielding(things: Iterable[Thing], step_s: float = STEP_S) -> AsyncIterator[Thing]:
+    """Yield the same items, and let other tasks run after every `step_s` seconds."""
+    now = asyncio.get_running_loop().time
+    ends = now() + step_s
+    for each in things:
+        yield each
+        if now() >= ends:
+            await asyncio.sleep(0)
+            ends = now() + step_s
+
+
 router = APIRouter()
 router.include_router(_boards)
-router.include_router(_tasks)
+router.include_router(_standings)

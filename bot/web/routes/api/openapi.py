@@ -1,5 +1,6 @@
 """The OpenAPI description, and the parameters and bodies that routes share."""
 
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
@@ -8,9 +9,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from bot.domain.api import accounts, admin, publishing, submissions
-from bot.domain.api.base import MOST_ON_A_PAGE, PATH, ProblemDetails, RequestBody
+from bot.domain.api.base import MOST_ON_A_PAGE, PATH, ProblemDetails, RequestBody, Time
+from bot.domain.api.boards import BestTime, BoardAnswer, BoardLine
+from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.leaderboard import BoardOverview
+from bot.domain.scoring import ScoreValue
 from bot.domain.submission import KEPT, KEY_PATTERN, LONGEST_KEY, key_of
 from bot.web.auth import NEEDED, TOKEN
 from bot.web.routes.api.examples import EXAMPLES
@@ -196,3 +201,43 @@ def unkept(response: Response) -> None:
     Also forbid content sniffing, so that other sites cannot load it as a script.
     """
     response.headers.update(NO_STORE)
+
+
+def time_answer(value: ScoreValue | None) -> Time | None:
+    """Return a time, or None."""
+    if value is None:
+        return None
+    return Time(time_ns=value.time_ns, half_width_ns=value.half_width_ns)
+
+
+def board_line(board: Board, now: datetime) -> BoardLine:
+    """Return a board's public data, without its guests."""
+    return BoardLine(
+        name=board.name,
+        id=board.id,
+        gpus=board.gpus,
+        deadline=board.deadline,
+        is_open=board.is_open(now),
+        created_at=board.created_at,
+        creator_id=board.creator,
+        task_version_id=board.task_version,
+        visibility=board.access.visibility,
+        source_visibility=board.access.source,
+        pools=dict(board.pins),
+    )
+
+
+def board_answer(found: BoardOverview, now: datetime) -> BoardAnswer:
+    """Return a board with its activity."""
+    best = tuple(
+        BestTime(
+            gpu=score.gpu,
+            person=score.person_name,
+            submission=score.submission,
+            time_ns=score.value.time_ns,
+            half_width_ns=score.value.half_width_ns,
+        )
+        for score in found.best
+    )
+    line = dict(board_line(found.board, now))
+    return BoardAnswer(**line, participants=found.participants, best=best)

@@ -1,67 +1,121 @@
-"""`/api/v1/leaderboards`: creates, changes and deletes boards; `/checks`: their checks."""
+"""`/api/v1/leaderboards`: makes and changes boards by task zips; `/checks`: the checks of these."""
 
-from typing import Annotated, Any, Final
+import json
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from fastapi import status as http
+from fastapi import APIRouter, Depends, Path, Request, Response
+from starlette.datastructures import FormData, UploadFile
 
 from bot.domain.accounts import Caller
+from bot.domain.api import publishing as api
 from bot.domain.api.base import BODY_MAX, PATH
 from bot.domain.api.boards import BoardAnswer
-from bot.domain.api.publishing import (
-    BoardWish,
-    CheckAnswer,
-    ChecksAnswer,
-    GuestsAnswer,
-    GuestsOrder,
-    NewBoardWish,
-    RejudgeOrder,
-    Rejudging,
-    TaskWish,
-)
-from bot.domain.board import Access, Board, parse_pins
+from bot.domain.board import Access, parse_pins
 from bot.domain.errors import UserError
 from bot.domain.ids import ReleaseId
 from bot.domain.publication import PublishRequest
+from bot.domain.tasks.bundle import MAX_PACKED
+from bot.reports.blocks import Tone
 from bot.services import boards as service
-from bot.services.boards import (
-    BoardArchive,
-    Deletion,
-    Invitation,
-    board_archive,
-    delete_board,
-    invite,
-    uninvite,
-)
 from bot.services.lookup import find_board, own_board, task_of
-from bot.services.publishing.publish import NO_BOARD, publish
-from bot.services.submissions import rejudge_from
-from bot.web.auth import FromPerson, MayCreate
-from bot.web.bodies import read
-from bot.web.context import DOOR, WebContext, context_of
-from bot.web.publications import Check, own_check
-from bot.web.routes.api.board_bodies import board_answer
-from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, unkept
-from bot.web.routes.api.publishing_bodies import access_of, check_answer, prove, zip_body, zip_of
-
-_publishing = APIRouter(
-    prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(unkept)]
+from bot.services.publishing.publish import (
+    NO_BOARD,
+    publish,
+    read_upload,
+    validate_publish,
+    with_gpus,
 )
+from bot.web.auth import FromPerson, MayCreate
+from bot.web.bodies import form_of, parsed, read
+from bot.web.context import DOOR, WebContext, context_of
+from bot.web.publications import Check, hand_in, own_check
+from bot.web.routes.api.openapi import BoardName, board_answer, board_line, takes, unkept
+from bot.web.sessions import ROOM
 
-PART_BYTES = 64 << 20
-"""The largest zip of a board archive."""
-_TAKEN = http.HTTP_202_ACCEPTED
-_MATCH = "The `ETag` of the board's keepsake: what it lacks is not deleted unseen"
-_ZIP: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
-}
+router = APIRouter(tags=["leaderboards"], dependencies=[Depends(unkept)])
+
+_TAKEN = 202
+MOST = MAX_PACKED + ROOM
+"""The most bytes of a form with a zip."""
+_ZIP = "task_zip"
+_FLAGS = {"true": True, "false": False}
+_LISTS = frozenset({"gpus"})
+_POOLS = "pools"
+
+Fields = TypeVar("Fields", bound=api.BoardWish)
 
 
-@_publishing.post("", status_code=_TAKEN, openapi_extra=zip_body(NewBoardWish))
-async def create(request: Request, response: Response, viewer: MayCreate) -> CheckAnswer:
+@dataclass(frozen=True, slots=True)
+class TaskZip:
+    """The bytes of a zip, and its name without the suffix."""
+
+    data: bytes
+    name: str
+
+
+def zip_body(kind: type[api.BoardWish]) -> dict[str, Any]:
+    """Return `openapi_extra` for a route that reads this form."""
+    schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    fields = {name: _without_null(each) for name, each in schema["properties"].items()}
+    properties = {_ZIP: {"type": "string", "format": "binary"}, **fields}
+    schema |= {"properties": properties, "required": [_ZIP]}
+    content: Final = {"multipart/form-data": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Remove null from the schema: in a form, unset fields are left out."""
+    kinds = [each for each in schema.get("anyOf", []) if each != {"type": "null"}]
+    if len(kinds) != 1:
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
+    return {**kept, **kinds[0]}
+
+
+async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]:
+    """Return a form's zip and its fields; UserError when either is invalid."""
+    async with form_of(request, MOST, files=1) as form:
+        file = form.get(_ZIP)
+        if not isinstance(file, UploadFile):
+            raise UserError("bad-body", f"the form has no zip; send it as the file `{_ZIP}`")
+        body = json.dumps(_fields(form)).encode()
+        fields = parsed(kind, body, must="besides `task_zip`, the form must have")
+        name = PurePath((file.filename or "").replace("\\", "/")).stem[:100]
+        return TaskZip(await file.read(), name), fields
+
+
+def _fields(form: FormData) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in form.keys() - {_ZIP}:
+        words = [each for each in form.getlist(name) if isinstance(each, str)]
+        if len(words) < len(form.getlist(name)):
+            raise UserError("bad-body", f"the form's field `{name}` is a file; send it as text")
+        if name in _LISTS:
+            found[name] = [word for each in words for word in each.replace(",", " ").split()]
+        elif name == _POOLS:
+            found[name] = [word for word in words if word.strip()]
+        else:
+            found[name] = _FLAGS.get(words[-1], words[-1])
+    return found
+
+
+def access_of(fields: api.BoardWish, present: Access) -> Access:
+    """Return who may see the board and its sources; what is missing stays, and guild and guests."""
+    return replace(
+        present,
+        visibility=fields.visibility or present.visibility,
+        source=fields.source_visibility or present.source,
+    )
+
+
+@router.post("/leaderboards", status_code=_TAKEN, openapi_extra=zip_body(api.NewBoardWish))
+async def create(request: Request, response: Response, viewer: MayCreate) -> api.CheckAnswer:
     """Make a board of a task zip: its own solutions are run first; follow the check."""
     door = context_of(request)
-    found, fields = await zip_of(request, NewBoardWish)
+    found, fields = await zip_of(request, api.NewBoardWish)
     wanted = PublishRequest(
         viewer.person,
         fields.name or None,
@@ -76,14 +130,14 @@ async def create(request: Request, response: Response, viewer: MayCreate) -> Che
     return await _taken(door, viewer, await prove(door, found, wanted), response)
 
 
-@_publishing.post("/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(TaskWish))
+@router.post("/leaderboards/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(api.TaskWish))
 async def update(
     request: Request, response: Response, name: BoardName, viewer: MayCreate
-) -> CheckAnswer:
+) -> api.CheckAnswer:
     """Give a board its task's next version, once that is proven; old scores stay with theirs."""
     door = context_of(request)
     board = await find_board(door.store, viewer, name)
-    found, fields = await zip_of(request, TaskWish)
+    found, fields = await zip_of(request, api.TaskWish)
     wanted = PublishRequest(
         viewer.person,
         board.name,
@@ -99,12 +153,12 @@ async def update(
     return await _taken(door, viewer, await prove(door, found, wanted), response)
 
 
-@_publishing.patch("/{name}", openapi_extra=takes(BoardWish))
+@router.patch("/leaderboards/{name}", openapi_extra=takes(api.BoardWish))
 async def configure(request: Request, name: BoardName, viewer: MayCreate) -> BoardAnswer:
     """Change a board's deadline, its GPU types, or who may see it and its sources."""
     door = context_of(request)
     board = await own_board(door.store, viewer, name)
-    wanted = await read(request, BoardWish, BODY_MAX)
+    wanted = await read(request, api.BoardWish, BODY_MAX)
     _, task = await task_of(door.store, viewer, board.name)
     change = PublishRequest(
         viewer.person,
@@ -122,116 +176,81 @@ async def configure(request: Request, name: BoardName, viewer: MayCreate) -> Boa
     return board_answer(found, door.clock.now())
 
 
-@_publishing.get("/{name}/guests")
-async def guests(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
-    """Who may see your board while it is private."""
-    return _guests(await own_board(context_of(request).store, viewer, name))
-
-
-@_publishing.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
-async def let_in(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
-    """Let people and roles see your private board."""
-    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
-    return _guests(await invite(store, viewer, Invitation(name, frozenset(body.guests))))
-
-
-@_publishing.post("/{name}/guests/end", openapi_extra=takes(GuestsOrder))
-async def let_out(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
-    """For them the board is gone at once; their own submissions stay theirs."""
-    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
-    return _guests(await uninvite(store, viewer, Invitation(name, frozenset(body.guests))))
-
-
-@_publishing.post("/{name}/rejudge", status_code=_TAKEN, openapi_extra=takes(RejudgeOrder))
-async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejudging:
-    """Judge everyone's best submission to an earlier task version by the present one."""
-    store, body = context_of(request).store, await read(request, RejudgeOrder, BODY_MAX)
-    board = await own_board(store, viewer, name)
-    count, version = await rejudge_from(store, viewer, board, body.version)
-    return Rejudging(submissions=count, version=version)
-
-
-@_publishing.get("/{name}/keepsake", response_class=Response, responses=_ZIP)
-async def hand_out(
-    request: Request,
-    name: BoardName,
-    viewer: MayCreate,
-    part: Annotated[int, Query(ge=1, le=10_000)] = 1,
-) -> Response:
-    """Every task version and every source of your board as a zip; `Podium-Parts` has how many."""
-    store = context_of(request).store
-    kept = await board_archive(store, viewer, Deletion(name, name), zip_bytes=PART_BYTES)
-    if part > len(kept.zips):
-        raise UserError("unknown-part", f"the keepsake has {len(kept.zips)} parts")
-    headers = {
-        **NO_STORE,
-        "ETag": _state(kept.board, kept.submissions),
-        "Podium-Parts": str(len(kept.zips)),
-        "Content-Disposition": f'attachment; filename="{kept.board.name}-{part}.zip"',
-    }
-    return Response(kept.zips[part - 1], headers=headers, media_type="application/zip")
-
-
-@_publishing.delete("/{name}", status_code=http.HTTP_204_NO_CONTENT)
-async def delete(
-    request: Request,
-    name: BoardName,
-    viewer: MayCreate,
-    *,
-    if_match: Annotated[str | None, Header(max_length=100, description=_MATCH)] = None,
-    reason: Annotated[str, Query(max_length=300)] = "",
-) -> None:
-    """Delete your board with everything of it, once you have its keepsake."""
-    store = context_of(request).store
-    board = await own_board(store, viewer, name)
-    count = len(await store.submissions.to(board.id))
-    if if_match is None:
-        raise UserError("no-match", "fetch the board's keepsake, and send its ETag as If-Match")
-    if if_match.strip() != _state(board, count):
-        words = "the board has moved on since that keepsake was made; fetch it once more"
-        raise UserError("stale-match", words)
-    deletion = Deletion(board.name, board.name, reason)
-    await delete_board(store, viewer, deletion, BoardArchive(board, (), count))
-
-
-def _state(board: Board, submissions: int) -> str:
-    """Return a digest that changes when the board changes."""
-    return f'"{board.id}-{board.task_version}-{submissions}"'
-
-
-def _guests(board: Board) -> GuestsAnswer:
-    return GuestsAnswer(guests=tuple(sorted(board.access.guests)))
-
-
 async def _taken(
     door: WebContext, viewer: Caller, number: ReleaseId, response: Response
-) -> CheckAnswer:
+) -> api.CheckAnswer:
     response.headers["Location"] = f"{PATH}/checks/{number}"
-    return await check_answer(door.store, await own_check(door, viewer, number), door.clock.now())
+    return await _answer(door, await own_check(door, viewer, number))
 
 
-_checks = APIRouter(prefix="/checks", tags=["leaderboards"], dependencies=[Depends(unkept)])
-
-
-@_checks.get("")
-async def own(request: Request, viewer: FromPerson) -> ChecksAnswer:
+@router.get("/checks")
+async def own(request: Request, viewer: FromPerson) -> api.ChecksAnswer:
     """Your own checks of the last month, newest first."""
     door = context_of(request)
     told = await door.store.releases.told_to(DOOR, viewer.person)
-    now = door.clock.now()
-    found = [await check_answer(door.store, Check.of(each), now) for each in told]
-    return ChecksAnswer(checks=tuple(found))
+    return api.ChecksAnswer(checks=tuple([await _answer(door, Check.of(each)) for each in told]))
 
 
-@_checks.get("/{number}")
+@router.get("/checks/{number}")
 async def check(
     request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: FromPerson
-) -> CheckAnswer:
+) -> api.CheckAnswer:
     """How far a check of yours is: each run of its solutions, and what became of the board."""
     door = context_of(request)
-    return await check_answer(door.store, await own_check(door, viewer, number), door.clock.now())
+    return await _answer(door, await own_check(door, viewer, number))
 
 
-router = APIRouter()
-router.include_router(_publishing)
-router.include_router(_checks)
+async def prove(door: WebContext, found: TaskZip, request: PublishRequest) -> ReleaseId:
+    """Store a task to be checked and published; UserError for errors known already."""
+    request = replace(request, zip_name=found.name)
+    _, parsed_task = await read_upload(found.data, request)
+    task = parsed_task.task
+    request = replace(request, name=request.board_name(task))
+    request = await with_gpus(door.store, door.runners, request, task)
+    await validate_publish(door.store, door.clock, request, task)
+    return await hand_in(door, request, found.data)
+
+
+async def _answer(door: WebContext, check: Check) -> api.CheckAnswer:
+    """Return a check's progress and outcome."""
+    return api.CheckAnswer(
+        id=check.id,
+        name=check.name,
+        state=_state(check),
+        begun=check.state.begun,
+        runs=tuple(
+            api.CheckRun(words=each.words, ok=None if each.tone is None else each.tone is Tone.GOOD)
+            for each in check.steps
+        ),
+        remarks=tuple(words for words, _ in check.remarks),
+        problem=_problem(check),
+        published=await _published(door, check),
+    )
+
+
+def _state(check: Check) -> api.CheckState:
+    outcome = check.outcome
+    if outcome is None:
+        return api.CheckState.RUNNING if check.tries else api.CheckState.WAITING
+    return api.CheckState.REFUSED if outcome.board is None else api.CheckState.PUBLISHED
+
+
+def _problem(check: Check) -> api.CheckProblem | None:
+    outcome = check.outcome
+    if outcome is None or outcome.board is not None:
+        return None
+    return api.CheckProblem(code=outcome.code, detail=outcome.reason)
+
+
+async def _published(door: WebContext, check: Check) -> api.PublishedAnswer | None:
+    outcome = check.outcome
+    if outcome is None or outcome.board is None:
+        return None
+    board = await door.store.boards.get(outcome.board)
+    return api.PublishedAnswer(
+        board=None if board is None else board_line(board, door.clock.now()),
+        task_version=outcome.version,
+        version_note=outcome.note,
+        change=outcome.change,
+        checked=tuple(api.GpuCheck(gpu=gpu, obstacle=why) for gpu, why in outcome.checked),
+    )

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Depends, Request
 
 from bot.domain.api.admin import PoolAnswer, QueueAnswer, RunnerAnswer, RunnersAnswer
-from bot.services.operations import GpuQueue, pools, workers_for
+from bot.services.operations import pools, workers_for
 from bot.web.auth import AnyViewer, viewer_of
 from bot.web.context import context_of
 from bot.web.routes.api.openapi import unkept
@@ -35,15 +35,14 @@ async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
 async def queue(request: Request) -> QueueAnswer:
     """How many jobs wait and run, by GPU type."""
     store = context_of(request).store
-    found = tuple(_pool(each) for each in await pools(store))
-    return QueueAnswer(paused=await store.moderation.pause_notice(), pools=found)
-
-
-def _pool(pool: GpuQueue) -> PoolAnswer:
-    return PoolAnswer(
-        gpu=pool.gpu,
-        queued=pool.queued,
-        running=pool.running,
-        workers=pool.workers,
-        paused=pool.paused,
+    found = (
+        PoolAnswer(
+            gpu=each.gpu,
+            queued=each.queued,
+            running=each.running,
+            workers=each.workers,
+            paused=each.paused,
+        )
+        for each in await pools(store)
     )
+    return QueueAnswer(paused=await store.moderation.pause_notice(), pools=tuple(found))

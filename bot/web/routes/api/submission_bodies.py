@@ -2,48 +2,26 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from fastapi import Request
 from starlette.datastructures import FormData, UploadFile
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
+from bot.domain.api import submissions as api
 from bot.domain.api.base import PATH
-from bot.domain.api.submissions import (
-    Event,
-    ExclusionAnswer,
-    HistoryAnswer,
-    JobAnswer,
-    JobResultBody,
-    OrderFields,
-    PastSubmission,
-    QueuePositionBody,
-    SubmissionAnswer,
-    SubmissionOrder,
-)
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobEvent
 from bot.domain.records import HistoryEntry
-from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
-from bot.domain.submission import Exclusion, SubmissionRequest
+from bot.domain.status import JobStatus, QueuePosition, with_costs
+from bot.domain.submission import SubmissionRequest
+from bot.services.status import read_submission, unserved
 from bot.web.bodies import form_of, parsed, require_simple, whole
-from bot.web.routes.api.board_bodies import board_line, time_answer
-from bot.web.routes.api.openapi import schema_of
+from bot.web.context import WebContext
+from bot.web.routes.api.openapi import board_line, schema_of, time_answer
 from runners.contract.task import GPU_NAME
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What a response contains besides a submission's status."""
-
-    person: str
-    task_version: int
-    unserved: tuple[str, ...]
-    now: datetime
 
 
 def address_of(submission: SubmissionId) -> str:
@@ -51,16 +29,21 @@ def address_of(submission: SubmissionId) -> str:
     return f"{PATH}/submissions/{submission}"
 
 
-def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnswer:
-    """Return a submission's status."""
-    submission = found.submission
-    return SubmissionAnswer(
+async def submission_answer(
+    door: WebContext, viewer: Viewer, number: SubmissionId
+) -> api.SubmissionAnswer:
+    """Return a submission's status; UserError when the viewer may not see it."""
+    found = with_costs(await read_submission(door.store, door.clock, viewer, number), door.prices)
+    submission, exclusion = found.submission, found.exclusion
+    person = await door.store.people.get(submission.person)
+    version = await door.store.boards.version(submission.task_version)
+    return api.SubmissionAnswer(
         id=submission.id,
         url=address_of(submission.id),
-        board=board_line(found.board, around.now),
+        board=board_line(found.board, door.clock.now()),
         person_id=submission.person,
-        person=around.person,
-        task_version=around.task_version,
+        person="" if person is None else person.name,
+        task_version=0 if version is None else version.number,
         task_version_id=submission.task_version,
         file_name=submission.file_name,
         source_hash=submission.source_hash,
@@ -69,15 +52,17 @@ def submission_answer(found: SubmissionStatus, around: Around) -> SubmissionAnsw
         state=found.state,
         created_at=submission.created_at,
         jobs=tuple(_job(each) for each in found.jobs),
-        exclusion=_exclusion(found.exclusion),
+        exclusion=None
+        if exclusion is None
+        else api.ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason),
         warning=submission.warning,
-        unserved=around.unserved,
+        unserved=await unserved(door.store, number),
     )
 
 
-def _job(status: JobStatus) -> JobAnswer:
+def _job(status: JobStatus) -> api.JobAnswer:
     job, evaluation = status.job, status.evaluation
-    return JobAnswer(
+    return api.JobAnswer(
         id=job.id,
         gpu=job.gpu,
         state=job.state,
@@ -98,10 +83,10 @@ def _job(status: JobStatus) -> JobAnswer:
     )
 
 
-def _place(place: QueuePosition | None) -> QueuePositionBody | None:
+def _place(place: QueuePosition | None) -> api.QueuePositionBody | None:
     if place is None:
         return None
-    return QueuePositionBody(
+    return api.QueuePositionBody(
         position=place.position,
         estimate_s=place.estimate_s,
         paused=place.paused,
@@ -109,34 +94,28 @@ def _place(place: QueuePosition | None) -> QueuePositionBody | None:
     )
 
 
-def _exclusion(exclusion: Exclusion | None) -> ExclusionAnswer | None:
-    if exclusion is None:
-        return None
-    return ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason)
-
-
-def event_answer(event: JobEvent) -> Event:
+def event_answer(event: JobEvent) -> api.Event:
     """One step of a job."""
-    return Event(id=event.id, job=event.job, kind=event.kind, body=event.body, at=event.at)
+    return api.Event(id=event.id, job=event.job, kind=event.kind, body=event.body, at=event.at)
 
 
-def history_answer(entries: Sequence[HistoryEntry], limit: int) -> HistoryAnswer:
+def history_answer(entries: Sequence[HistoryEntry], limit: int) -> api.HistoryAnswer:
     """Return a page of at most `limit`; an extra entry means that there is a next page."""
     shown = entries[:limit]
     more = len(entries) > limit
-    return HistoryAnswer(
+    return api.HistoryAnswer(
         submissions=tuple(_past(each) for each in shown),
         next=str(shown[-1].submission.id) if more else None,
     )
 
 
-def _past(entry: HistoryEntry) -> PastSubmission:
+def _past(entry: HistoryEntry) -> api.PastSubmission:
     submission = entry.submission
     results = (
-        JobResultBody(gpu=each.gpu, verdict=each.verdict, time=time_answer(each.score))
+        api.JobResultBody(gpu=each.gpu, verdict=each.verdict, time=time_answer(each.score))
         for each in entry.results
     )
-    return PastSubmission(
+    return api.PastSubmission(
         id=submission.id,
         board=entry.board_name,
         board_id=submission.board,
@@ -160,7 +139,7 @@ ORDER_BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
         "content": {
-            "application/json": {"schema": schema_of(SubmissionOrder)},
+            "application/json": {"schema": schema_of(api.SubmissionOrder)},
             _FORM: {
                 "schema": {
                     "type": "object",
@@ -188,7 +167,7 @@ async def order_of(request: Request, viewer: Viewer) -> SubmissionRequest:
             return await _of_form(form, viewer)
     text = await whole(request, MOST)
     require_simple(text)
-    order = parsed(SubmissionOrder, text)
+    order = parsed(api.SubmissionOrder, text)
     content = order.source.encode(errors="surrogatepass")
     return SubmissionRequest(
         viewer, order.file_name, content, order.mode, order.board or None, order.gpus
@@ -203,7 +182,7 @@ async def _of_form(form: FormData, viewer: Viewer) -> SubmissionRequest:
     words = [word for each in form.getlist("gpus") for word in str(each).split(",")]
     gpus = [word.strip() for word in words if word.strip()]
     body = json.dumps({**fields, "gpus": gpus}).encode()
-    order = parsed(OrderFields, body, must="besides `file`, the form must have")
+    order = parsed(api.OrderFields, body, must="besides `file`, the form must have")
     return SubmissionRequest(
         viewer, file.filename or "", await file.read(), order.mode, order.board or None, order.gpus
     )

@@ -7,60 +7,24 @@ from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
-from fastapi import status as http
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from bot.domain.accounts import Caller
+from bot.domain.api import submissions as api
 from bot.domain.api.base import BODY_MAX
-from bot.domain.api.submissions import (
-    Again,
-    Cancelled,
-    HistoryAnswer,
-    ProfileFile,
-    ProfileFiles,
-    SourceAnswer,
-    SubmissionAnswer,
-    Withdrawal,
-)
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import EventId, SubmissionId
 from bot.domain.job import FINAL_STATES, Topic
-from bot.domain.status import with_costs
-from bot.services import moderation
-from bot.services import submissions as cancelling
-from bot.services import submissions as rerunning
-from bot.services.history import submission_history
-from bot.services.lookup import visible_submission
-from bot.services.status import read_files, read_submission, unserved
-from bot.services.status import source as source_of
-from bot.services.submissions import submit
+from bot.services import history, lookup, moderation, status
+from bot.services import submissions as service
 from bot.web.auth import AnyViewer, FromPerson, MaySubmit, still_looks
 from bot.web.bodies import read_optional
 from bot.web.context import WebContext, context_of
-from bot.web.routes.api.openapi import (
-    NO_STORE,
-    BoardQuery,
-    Cursor,
-    IdempotencyKey,
-    PageLimit,
-    SubmissionNumber,
-    key_in,
-    number_of,
-    takes,
-    unkept,
-)
-from bot.web.routes.api.submission_bodies import (
-    ORDER_BODY,
-    Around,
-    address_of,
-    event_answer,
-    history_answer,
-    order_of,
-    submission_answer,
-)
+from bot.web.routes.api import openapi
+from bot.web.routes.api import submission_bodies as bodies
 
 _submissions = APIRouter(
-    prefix="/submissions", tags=["submissions"], dependencies=[Depends(unkept)]
+    prefix="/submissions", tags=["submissions"], dependencies=[Depends(openapi.unkept)]
 )
 
 _BYTES: Final[dict[int | str, dict[str, Any]]] = {
@@ -69,7 +33,7 @@ _BYTES: Final[dict[int | str, dict[str, Any]]] = {
 
 
 _MADE: Final[dict[int | str, dict[str, Any]]] = {
-    http.HTTP_201_CREATED: {
+    201: {
         "headers": {
             "Location": {
                 "description": "The new submission's address, also the body's `url`",
@@ -81,14 +45,17 @@ _MADE: Final[dict[int | str, dict[str, Any]]] = {
 """What the responses with a new submission have besides it."""
 
 
-@_submissions.post("", status_code=http.HTTP_201_CREATED, responses=_MADE, openapi_extra=ORDER_BODY)
+@_submissions.post("", status_code=201, responses=_MADE, openapi_extra=bodies.ORDER_BODY)
 async def create(
-    request: Request, response: Response, viewer: MaySubmit, idempotency_key: IdempotencyKey = None
-) -> SubmissionAnswer:
+    request: Request,
+    response: Response,
+    viewer: MaySubmit,
+    idempotency_key: openapi.IdempotencyKey = None,
+) -> api.SubmissionAnswer:
     """Hand a file in, as JSON or as a form with the file in it; it waits in the queue then."""
-    door, key = context_of(request), key_in(idempotency_key)
-    order = replace(await order_of(request, viewer), key=key)
-    made = await submit(door.store, door.clock, order)
+    door, key = context_of(request), openapi.key_in(idempotency_key)
+    order = replace(await bodies.order_of(request, viewer), key=key)
+    made = await service.submit(door.store, door.clock, order)
     return await _made(door, viewer, made.id, response)
 
 
@@ -97,50 +64,56 @@ async def own(
     request: Request,
     viewer: FromPerson,
     *,
-    board: BoardQuery = None,
-    limit: PageLimit = 50,
-    cursor: Cursor = None,
-) -> HistoryAnswer:
+    board: openapi.BoardQuery = None,
+    limit: openapi.PageLimit = 50,
+    cursor: openapi.Cursor = None,
+) -> api.HistoryAnswer:
     """Your own submissions, newest first."""
-    before = number_of(cursor)
-    entries = await submission_history(
+    before = openapi.number_of(cursor)
+    entries = await history.submission_history(
         context_of(request).store,
         viewer,
         board,
         before=None if before is None else SubmissionId(before),
         limit=limit + 1,
     )
-    return history_answer(entries, limit)
+    return bodies.history_answer(entries, limit)
 
 
 @_submissions.get("/{number}")
-async def show(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SubmissionAnswer:
+async def show(
+    request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
+) -> api.SubmissionAnswer:
     """Where a submission stands, and how it ended; others see no log while its source is hidden."""
-    return await _read(context_of(request), viewer, number)
+    return await bodies.submission_answer(context_of(request), viewer, number)
 
 
 @_submissions.get("/{number}/source")
-async def source(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SourceAnswer:
+async def source(
+    request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
+) -> api.SourceAnswer:
     """Your own source at any time, somebody else's as its board has it."""
     door = context_of(request)
-    found = await source_of(door.store, door.clock, viewer, number)
-    return SourceAnswer(submission=number, file_name=found.file_name, text=found.text)
+    found = await status.source(door.store, door.clock, viewer, number)
+    return api.SourceAnswer(submission=number, file_name=found.file_name, text=found.text)
 
 
 @_submissions.get("/{number}/files")
-async def files(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> ProfileFiles:
+async def files(
+    request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
+) -> api.ProfileFiles:
     """The names of what a profile left."""
     door = context_of(request)
-    found = await read_files(door.store, door.clock, viewer, number)
-    return ProfileFiles(
-        files=tuple(ProfileFile(gpu=each.gpu, name=each.file.name) for each in found)
+    found = await status.read_files(door.store, door.clock, viewer, number)
+    return api.ProfileFiles(
+        files=tuple(api.ProfileFile(gpu=each.gpu, name=each.file.name) for each in found)
     )
 
 
 @_submissions.get("/{number}/files/{gpu}/{name}", response_class=Response, responses=_BYTES)
 async def file(
     request: Request,
-    number: SubmissionNumber,
+    number: openapi.SubmissionNumber,
     viewer: AnyViewer,
     *,
     gpu: Annotated[str, Path(max_length=32)],
@@ -148,9 +121,9 @@ async def file(
 ) -> Response:
     """One file that a profile left, such as an `.ncu-rep`."""
     door = context_of(request)
-    for each in await read_files(door.store, door.clock, viewer, number):
+    for each in await status.read_files(door.store, door.clock, viewer, number):
         if (each.gpu, each.file.name) == (gpu, name):
-            headers = {**NO_STORE, "Content-Disposition": f'attachment; filename="{name}"'}
+            headers = {**openapi.NO_STORE, "Content-Disposition": f'attachment; filename="{name}"'}
             media_type = "application/octet-stream"
             content = await asyncio.to_thread(each.file.content)
             return Response(content, media_type=media_type, headers=headers)
@@ -158,61 +131,50 @@ async def file(
 
 
 @_submissions.post("/{number}/cancel")
-async def cancel(request: Request, number: SubmissionNumber, viewer: MaySubmit) -> Cancelled:
+async def cancel(
+    request: Request, number: openapi.SubmissionNumber, viewer: MaySubmit
+) -> api.Cancelled:
     """Stop your submission: what is queued ends at once, what runs within seconds."""
-    return Cancelled(stopped=await cancelling.cancel(context_of(request).store, viewer, number))
+    return api.Cancelled(stopped=await service.cancel(context_of(request).store, viewer, number))
 
 
 @_submissions.post(
     "/{number}/rerun",
-    status_code=http.HTTP_201_CREATED,
+    status_code=201,
     responses=_MADE,
-    openapi_extra=takes(Again, needed=False),
+    openapi_extra=openapi.takes(api.Again, needed=False),
 )
 async def rerun(
     request: Request,
     response: Response,
-    number: SubmissionNumber,
+    number: openapi.SubmissionNumber,
     viewer: MaySubmit,
     *,
-    idempotency_key: IdempotencyKey = None,
-) -> SubmissionAnswer:
+    idempotency_key: openapi.IdempotencyKey = None,
+) -> api.SubmissionAnswer:
     """Hand your source in once more, perhaps in another mode."""
-    door, key = context_of(request), key_in(idempotency_key)
-    body = await read_optional(request, Again, BODY_MAX)
-    wish = rerunning.RerunRequest(viewer, number, body.mode, key=key)
-    made = await rerunning.rerun(door.store, door.clock, wish)
+    door, key = context_of(request), openapi.key_in(idempotency_key)
+    body = await read_optional(request, api.Again, BODY_MAX)
+    wish = service.RerunRequest(viewer, number, body.mode, key=key)
+    made = await service.rerun(door.store, door.clock, wish)
     return await _made(door, viewer, made.id, response)
 
 
-@_submissions.post("/{number}/withdraw", openapi_extra=takes(Withdrawal, needed=False))
+@_submissions.post("/{number}/withdraw", openapi_extra=openapi.takes(api.Withdrawal, needed=False))
 async def withdraw(
-    request: Request, number: SubmissionNumber, viewer: MaySubmit
-) -> SubmissionAnswer:
+    request: Request, number: openapi.SubmissionNumber, viewer: MaySubmit
+) -> api.SubmissionAnswer:
     """Take your submission off its board for good; its result stays."""
-    door, body = context_of(request), await read_optional(request, Withdrawal, BODY_MAX)
+    door, body = context_of(request), await read_optional(request, api.Withdrawal, BODY_MAX)
     await moderation.withdraw(door.store, viewer, body.reason, number)
-    return await _read(door, viewer, number)
+    return await bodies.submission_answer(door, viewer, number)
 
 
 async def _made(
     door: WebContext, viewer: Caller, number: SubmissionId, response: Response
-) -> SubmissionAnswer:
-    response.headers["Location"] = address_of(number)
-    return await _read(door, viewer, number)
-
-
-async def _read(door: WebContext, viewer: Caller, number: SubmissionId) -> SubmissionAnswer:
-    found = with_costs(await read_submission(door.store, door.clock, viewer, number), door.prices)
-    person = await door.store.people.get(found.submission.person)
-    version = await door.store.boards.version(found.submission.task_version)
-    around = Around(
-        person="" if person is None else person.name,
-        task_version=0 if version is None else version.number,
-        unserved=await unserved(door.store, number),
-        now=door.clock.now(),
-    )
-    return submission_answer(found, around)
+) -> api.SubmissionAnswer:
+    response.headers["Location"] = bodies.address_of(number)
+    return await bodies.submission_answer(door, viewer, number)
 
 
 _events = APIRouter(prefix="/submissions/{number}", tags=["submissions"])
@@ -228,9 +190,11 @@ LastEventId = Annotated[
 ]
 
 
-async def watched(request: Request, number: SubmissionNumber, viewer: AnyViewer) -> SubmissionId:
+async def watched(
+    request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
+) -> SubmissionId:
     """Return a submission that the viewer may see, before the stream begins."""
-    return (await visible_submission(context_of(request).store, viewer, number)).id
+    return (await lookup.visible_submission(context_of(request).store, viewer, number)).id
 
 
 @_events.get("/events", response_class=EventSourceResponse)
@@ -248,7 +212,7 @@ async def events(
     door = context_of(request)
 
     async def still() -> bool:
-        await visible_submission(door.store, viewer, submission)
+        await lookup.visible_submission(door.store, viewer, submission)
         return await still_looks(request, viewer)
 
     with suppress(TimeoutError, StoreError, UserError):  # the client reconnects: nothing is lost
@@ -271,7 +235,9 @@ async def _steps(
                 return
             for event in found:
                 after = event.id
-                yield ServerSentEvent(data=event_answer(event), event="job", id=str(event.id))
+                yield ServerSentEvent(
+                    data=bodies.event_answer(event), event="job", id=str(event.id)
+                )
             if ended:
                 yield ServerSentEvent(data={"submission": submission}, event=_END, id=str(after))
                 return

@@ -1,4 +1,4 @@
-"""The list of boards, and the page of each."""
+"""The list of boards, and the pages of each: standings, season, task, and how kernels scale."""
 
 import json
 import math
@@ -10,26 +10,29 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.domain.board import Board, Viewer
+from bot.domain.errors import UserError
 from bot.domain.leaderboard import BoardOverview, BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import Score, Standing
-from bot.reports.blocks import Chart
-from bot.reports.charts import as_table, in_words, season_chart
+from bot.domain.tasks.template import template_of
+from bot.reports.blocks import Attachment, Chart, Table, Text
+from bot.reports.charts import as_table, in_words, scaling_report, season_chart
 from bot.reports.standings import absent_table, standings_notes, standings_table
+from bot.reports.tasks import task_report
+from bot.services import lookup
 from bot.services.boards import list_boards as service
-from bot.services.lookup import find_board
-from bot.services.standings import board_standings, leaderboard, season
+from bot.services.standings import board_standings, leaderboard, scaling, season
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of, is_here
 from bot.web.figures import IntervalMark, as_data, spans
 from bot.web.rendering import RenderedPage, page, sent, sheet
 
-_boards = APIRouter()
+router = APIRouter()
 _FIRSTS = 2
 """Up to this many people who share the first rank are all named."""
 
 
-@_boards.get("/")
+@router.get("/")
 async def boards(request: Request, viewer: AnyViewer) -> Response:
     """Show the boards, those that close soonest first."""
     door = context_of(request)
@@ -70,7 +73,6 @@ def _closing(overview: BoardOverview) -> tuple[float, str]:
     return math.inf if deadline is None else deadline.timestamp(), overview.board.name
 
 
-_board = APIRouter()
 _ROWS = 100
 GpuQuery = Annotated[str | None, Query(max_length=64)]
 _TABLE_ROWS = 25
@@ -109,7 +111,7 @@ class Absence:
     cells: tuple[str, ...]
 
 
-@_board.get("/boards/{name}")
+@router.get("/boards/{name}")
 async def board(
     request: Request, name: str, viewer: AnyViewer, wanted: Annotated[Wanted, Query()]
 ) -> Response:
@@ -125,7 +127,7 @@ async def board(
 
 
 async def _values(door: WebContext, viewer: Viewer, name: str, wanted: Wanted) -> dict[str, Any]:
-    found = await find_board(door.store, viewer, name)
+    found = await lookup.find_board(door.store, viewer, name)
     gpu = wanted.gpu or found.gpus[0]
     (leaderboard,) = await board_standings(door.store, viewer, name, gpu, version=wanted.version)
     return {
@@ -140,13 +142,13 @@ async def _values(door: WebContext, viewer: Viewer, name: str, wanted: Wanted) -
     }
 
 
-@_board.get("/boards/{name}/season")
+@router.get("/boards/{name}/season")
 async def season_page(
     request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
 ) -> Response:
     """Show the season as a table, for readers without the plot."""
     door = context_of(request)
-    found = await find_board(door.store, viewer, name)
+    found = await lookup.find_board(door.store, viewer, name)
     plot = await _season(door, viewer, found, gpu)
     chart = plot.chart
     values = {
@@ -159,13 +161,13 @@ async def season_page(
     return await page(request, viewer, "season.html", values)
 
 
-@_board.get("/boards/{name}/season.json")
+@router.get("/boards/{name}/season.json")
 async def season_data(
     request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
 ) -> Response:
     """Return the data of the season's plot, without any series while there are no ranks."""
     door = context_of(request)
-    found = await find_board(door.store, viewer, name)
+    found = await lookup.find_board(door.store, viewer, name)
     body = (await _season(door, viewer, found, gpu)).data
     headers = {
         "Cache-Control": "private, max-age=5",
@@ -225,6 +227,65 @@ def _is_named(name: str, wanted: str) -> bool:
     return wanted.strip().casefold() in name.casefold()
 
 
-router = APIRouter()
-router.include_router(_boards)
-router.include_router(_board)
+_FILE_HEADERS = {
+    "Cache-Control": "private, no-store",
+    "Content-Disposition": "attachment",
+}
+
+
+@router.get("/boards/{name}/task")
+async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
+    """Show the description, the templates and every file."""
+    door = context_of(request)
+    board, definition = await lookup.task_of(door.store, viewer, name)
+    report = task_report(board, definition)
+    values = {
+        "title": report.title,
+        "board": board,
+        "task": definition,
+        "texts": [each for each in report.blocks if isinstance(each, Text)],
+        "files": [each for each in report.blocks if isinstance(each, Attachment)],
+        "now": door.clock.now(),
+    }
+    return await page(request, viewer, "task.html", values)
+
+
+@router.get("/boards/{name}/task/{file}")
+async def task_file(request: Request, name: str, file: str, viewer: AnyViewer) -> Response:
+    """Show one of the task's files."""
+    board, definition = await lookup.task_of(context_of(request).store, viewer, name)
+    for each in task_report(board, definition).blocks:
+        if isinstance(each, Attachment) and each.name == file:
+            return Response(each.data, media_type="text/plain", headers=_FILE_HEADERS)
+    raise UserError("unknown-file", "the task has no file of this name; its page lists them")
+
+
+@router.get("/boards/{name}/template")
+async def template(
+    request: Request,
+    name: str,
+    viewer: AnyViewer,
+    lang: Annotated[str | None, Query(max_length=100)] = None,
+) -> Response:
+    """Return a template with its header."""
+    board, definition = await lookup.task_of(context_of(request).store, viewer, name)
+    found = template_of(definition, board.name, lang)
+    headers = _FILE_HEADERS | {"Content-Disposition": f'attachment; filename="{found.name}"'}
+    return Response(found.content, media_type="text/plain", headers=headers)
+
+
+@router.get("/boards/{name}/gpus")
+async def gpus(request: Request, name: str, viewer: AnyViewer) -> Response:
+    """Show everyone's best on each GPU type."""
+    door = context_of(request)
+    board = await lookup.find_board(door.store, viewer, name)
+    report = scaling_report(await scaling(door.store, viewer, name))
+    charts = [each for each in report.blocks if isinstance(each, Chart)]
+    values = {
+        "title": report.title,
+        "board": board,
+        "texts": [each for each in report.blocks if isinstance(each, Text)],
+        "tables": [each for each in report.blocks if isinstance(each, Table)],
+        "charts": [(each.title, in_words(each), as_data(each)) for each in charts],
+    }
+    return await page(request, viewer, "gpus.html", values)

@@ -1,8 +1,16 @@
-"""`/submissions/N/compare?with=M`: two submissions side by side, their times and their sources."""
+"""`/submissions/N/compare?with=M`: two submissions side by side, their times and their sources.
+
+Changed words are marked, and long equal parts folded. Both sources are untrusted: no more is drawn
+than a browser can show, and omissions are stated.
+"""
 
 import asyncio
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import groupby, takewhile
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -14,18 +22,89 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.domain.submission import Submission, SubmissionState
+from bot.domain.text_diff import ALIKE, BoundedMatcher, StepBudget
 from bot.reports.comparison import likeness, names, times
+from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS
 from bot.services.comparison import compare
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
-from bot.web.diff_view import Difference, difference
 from bot.web.rendering import draw, page
 from runners.contract.verdict import Verdict
 
 router = APIRouter(prefix="/submissions")
 WAIT_S = 10.0
 """How long a comparison waits for earlier ones."""
+CONTEXT = 3
+"""How many unchanged lines are shown before and after each change."""
+_LEAST_FOLD = 2
+"""Fewer unchanged lines than this are shown, not folded."""
+LONGEST = 1_000
+"""The most characters of a line that are drawn."""
+MOST = 400_000
+"""The most characters drawn in total; each line counts some for its markup."""
+_PER_ROW = 60
+_WORD_STEPS = 200_000
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a line, and whether the other side lacks it."""
+
+    text: str
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line with its number; `beyond` counts the characters at its end that are not drawn."""
+
+    number: int
+    pieces: tuple[Piece, ...]
+    beyond: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A pair of lines side by side; if both exist, `same` says whether they are equal."""
+
+    old: DiffLine | None
+    new: DiffLine | None
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Consecutive rows; `folded` ones are unchanged, and without rows if they do not fit."""
+
+    rows: tuple[Row, ...]
+    count: int
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All sections in order, and how many lines with or near a change are omitted."""
+
+    sections: tuple[Section, ...]
+    removed: int
+    added: int
+    left_out: int = 0
+
+
+Beside = tuple[str, str, str]
+"""A line of the first, a mark, and a line of the second: see `bot.services.comparison`."""
+_NumberedPair = tuple[int, int, Beside]
+"""The same with both line numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A section before its rows are limited."""
+
+    lines: Sequence[_NumberedPair]
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +199,94 @@ def _numbered(text: str) -> SubmissionId:
     if not digits.isascii() or not digits.isdigit():
         raise UserError("bad-number", "name the other submission by its number, such as 17")
     return SubmissionId(int(digits))
+
+
+def difference(beside: Sequence[Beside]) -> Difference:
+    """Return how the lines are drawn."""
+    stretches = list(_stretches(_with_numbers(beside)))
+    fitting = _within(stretches)
+    steps = StepBudget(_WORD_STEPS)
+    sections = tuple(
+        Section(
+            tuple(_row(*line, steps) for line in lines),
+            len(each.lines) if each.folded else len(lines),
+            each.folded,
+        )
+        for each, lines in zip(stretches, fitting, strict=True)
+    )
+    marks = Counter(mark for _, mark, _ in beside)
+    changed = sum(len(each.lines) for each in stretches if not each.folded)
+    left_out = changed - sum(each.count for each in sections if not each.folded)
+    return Difference(sections, marks["|"] + marks["<"], marks["|"] + marks[">"], left_out)
+
+
+def _with_numbers(beside: Iterable[Beside]) -> Iterator[_NumberedPair]:
+    old = new = 0
+    for each in beside:
+        old += each[1] != ">"
+        new += each[1] != "<"
+        yield old, new, each
+
+
+def _stretches(lines: Iterable[_NumberedPair]) -> Iterator[_Stretch]:
+    """Yield changes with their context, and the folded stretches between them."""
+    runs = [(same, list(run)) for same, run in groupby(lines, key=lambda each: each[2][1] == " ")]
+    shown: list[_NumberedPair] = []
+    for number, (same, run) in enumerate(runs):
+        head = CONTEXT if number else 0
+        tail = CONTEXT if number < len(runs) - 1 else 0
+        if not same or len(run) - head - tail < _LEAST_FOLD:
+            shown += run
+            continue
+        end = len(run) - tail
+        shown += run[:head]
+        if shown:
+            yield _Stretch(shown)
+        yield _Stretch(run[head:end], folded=True)
+        shown = run[end:]
+    if shown:
+        yield _Stretch(shown)
+
+
+def _within(stretches: Sequence[_Stretch]) -> list[Sequence[_NumberedPair]]:
+    """Return the lines of each stretch that fit: changes first, then whole folded stretches."""
+    room = StepBudget(MOST)
+    kept: list[Sequence[_NumberedPair]] = [() for _ in stretches]
+    for number, each in enumerate(stretches):
+        if not each.folded:
+            kept[number] = list(takewhile(lambda line: room.take(_size(line)), each.lines))
+    for number, each in enumerate(stretches):
+        if each.folded and room.take(sum(map(_size, each.lines))):
+            kept[number] = each.lines
+    return kept
+
+
+def _size(line: _NumberedPair) -> int:
+    old, _, new = line[2]
+    return _PER_ROW + min(LONGEST, len(old)) + min(LONGEST, len(new))
+
+
+def _row(old_number: int, new_number: int, beside: Beside, steps: StepBudget) -> Row:
+    """Return a row with words marked, control characters removed and lines cut."""
+    mark = beside[1]
+    old = None if mark == ">" else _line(old_number, beside[0])
+    new = None if mark == "<" else _line(new_number, beside[2])
+    if mark != "|" or old is None or new is None:
+        return Row(old, new, same=mark == " ")
+    before, after = (_WORDS.findall(each.pieces[0].text) for each in (old, new))
+    matcher = BoundedMatcher(before, after, steps)
+    if matcher.ratio() < ALIKE:
+        return Row(old, new, same=False)
+    codes = matcher.get_opcodes()
+    left = _pieces((tag, before[i1:i2]) for tag, i1, i2, _, _ in codes)
+    right = _pieces((tag, after[j1:j2]) for tag, _, _, j1, j2 in codes)
+    return Row(replace(old, pieces=left), replace(new, pieces=right), same=False)
+
+
+def _line(number: int, text: str) -> DiffLine:
+    cleaned = clean(text)
+    return DiffLine(number, (Piece(cleaned[:LONGEST]),), max(0, len(cleaned) - LONGEST))
+
+
+def _pieces(parts: Iterable[tuple[str, Sequence[str]]]) -> tuple[Piece, ...]:
+    return tuple(Piece("".join(words), tag != "equal") for tag, words in parts if words)

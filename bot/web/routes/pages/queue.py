@@ -8,8 +8,7 @@ from bot.reports.blocks import Block, Table
 from bot.services.operations import NAMELESS, numbered, pools
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
-from bot.web.rendering import draw, page
-from bot.web.sse import TICK_S, Part, live
+from bot.web.rendering import TICK_S, Part, draw, live, page
 
 router = APIRouter()
 

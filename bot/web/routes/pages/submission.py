@@ -17,16 +17,13 @@ from bot.reports.blocks import Block
 from bot.reports.history import history_line
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import archives, evaluation_report, job_line
-from bot.services.comparison import comparable
-from bot.services.standings import placements
-from bot.services.status import Source, read_files, read_submission, source
+from bot.services import comparison, standings, status
 from bot.web.auth import AnyViewer, still_looks
 from bot.web.context import WebContext, context_of
 from bot.web.figures import Histogram, histogram
-from bot.web.rendering import draw, highlighted, page
-from bot.web.sessions import browser_of
-from bot.web.sse import TICK_S, Part, live
-from bot.web.submission_buttons import deeds_of
+from bot.web.marks import highlighted
+from bot.web.rendering import TICK_S, Part, draw, live, page
+from bot.web.sessions import browser_of, deeds_of
 from runners.contract.evaluation import CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
@@ -91,9 +88,11 @@ class Judged:
 async def submission(request: Request, number: Number, viewer: AnyViewer) -> Response:
     """Show the current report, a part of which updates itself while jobs run."""
     door, asked = context_of(request), SubmissionId(number)
-    found = with_costs(await read_submission(door.store, door.clock, viewer, asked), door.prices)
+    found = with_costs(
+        await status.read_submission(door.store, door.clock, viewer, asked), door.prices
+    )
     shown, hidden = await _source(door, viewer, asked)
-    files = await read_files(door.store, door.clock, viewer, asked)
+    files = await status.read_files(door.store, door.clock, viewer, asked)
     values = {
         "title": f"Submission #{number}",
         "status": found,
@@ -114,17 +113,17 @@ async def submission(request: Request, number: Number, viewer: AnyViewer) -> Res
 
 async def _source(
     door: WebContext, viewer: Viewer, number: SubmissionId
-) -> tuple[Source | None, str]:
+) -> tuple[status.Source | None, str]:
     """Return the source, or why this viewer may not see it."""
     try:
-        return await source(door.store, door.clock, viewer, number), ""
+        return await status.source(door.store, door.clock, viewer, number), ""
     except UserError as error:
         if error.code != "hidden-source":
             raise
         return None, error.message
 
 
-async def _coloured(shown: Source | None) -> Markup | None:
+async def _coloured(shown: status.Source | None) -> Markup | None:
     if shown is None:
         return None
     return await highlighted(shown.text, shown.file_name)
@@ -146,13 +145,13 @@ def _judged(found: SubmissionStatus) -> tuple[Judged, ...]:
 async def _places(door: WebContext, found: SubmissionStatus) -> list[str]:
     if not found.is_final:
         return []
-    won = await placements(door.store, found.submission.id)
+    won = await standings.placements(door.store, found.submission.id)
     return [placement_line(each).text for each in won]
 
 
 async def _choices(door: WebContext, viewer: Viewer, asked: SubmissionId) -> list[Choices]:
     """Return what it can be compared with, in non-empty groups."""
-    found = await comparable(door.store, door.clock, viewer, asked)
+    found = await comparison.comparable(door.store, door.clock, viewer, asked)
     groups = {
         "Other versions": [(each.submission.id, history_line(each)) for each in found.versions],
         "Your own": [(each.submission.id, history_line(each)) for each in found.own],
@@ -165,11 +164,11 @@ async def _choices(door: WebContext, viewer: Viewer, asked: SubmissionId) -> lis
 async def progress(request: Request, number: Number, viewer: AnyViewer) -> StreamingResponse:
     """Stream the lines of the jobs as they change, read once for all watchers."""
     door, submission_id = context_of(request), SubmissionId(number)
-    await read_submission(door.store, door.clock, viewer, submission_id)
+    await status.read_submission(door.store, door.clock, viewer, submission_id)
 
     async def part() -> Part:
         async def make() -> Part:
-            found = await read_submission(door.store, door.clock, viewer, submission_id)
+            found = await status.read_submission(door.store, door.clock, viewer, submission_id)
             values = {"lines": [job_line(each) for each in found.jobs]}
             return draw("parts/jobs.html", values), found.is_final
 
@@ -182,7 +181,7 @@ async def progress(request: Request, number: Number, viewer: AnyViewer) -> Strea
 async def download(request: Request, number: Number, viewer: AnyViewer) -> Response:
     """Download the file unchanged; the browser never displays it."""
     door = context_of(request)
-    found = await source(door.store, door.clock, viewer, SubmissionId(number))
+    found = await status.source(door.store, door.clock, viewer, SubmissionId(number))
     return _file(found.text.encode(), "text/plain; charset=utf-8")
 
 
@@ -190,7 +189,7 @@ async def download(request: Request, number: Number, viewer: AnyViewer) -> Respo
 async def file(request: Request, number: Number, name: str, viewer: AnyViewer) -> Response:
     """Return an archive of the profiler's reports."""
     door = context_of(request)
-    found = await read_files(door.store, door.clock, viewer, SubmissionId(number))
+    found = await status.read_files(door.store, door.clock, viewer, SubmissionId(number))
     made = await asyncio.to_thread(archives, SubmissionId(number), found)
     for each in made:
         if each.name == name:

@@ -9,7 +9,7 @@ from bot.app.context import OpenPodium, SystemClock
 from bot.app.doors import open_doors
 from bot.ports import Store
 from bot.settings import Settings
-from bot.web import slices
+from bot.web import app
 from tests.doubles.memory_store import MemoryStore
 
 
@@ -23,7 +23,7 @@ async def test_the_web_door_runs_the_upkeep_of_its_slices(
         seen.append(store)
         done.set()
 
-    upkept = [each for each in slices.slices() if hasattr(each, "upkeep")]
+    upkept = [each for each in app.slices() if hasattr(each, "upkeep")]
     assert upkept
     for each in upkept:
         monkeypatch.setattr(each, "upkeep", upkeep)

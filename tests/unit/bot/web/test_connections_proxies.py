@@ -5,7 +5,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from bot.web.connections import Proxies
-from bot.web.request_ids import HEADER, RequestIds
+from bot.web.middleware import REQUEST_ID, RequestIds
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -31,8 +31,8 @@ async def test_only_a_known_proxy_says_who_asks_and_gives_ids(
     believed: bool,  # noqa: FBT001
 ) -> None:
     way = httpx.ASGITransport(Proxies(RequestIds(application), proxies), client=(peer, 1))
-    sent = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https", HEADER: "abc-1"}
+    sent = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https", REQUEST_ID: "abc-1"}
     async with httpx.AsyncClient(transport=way, base_url="http://podium.test") as client:
         answer = await client.get("/", headers=sent)
-    assert (answer.headers[HEADER] == "abc-1") == believed
+    assert (answer.headers[REQUEST_ID] == "abc-1") == believed
     assert answer.json() == (["192.0.2.1", "https"] if believed else [peer, "http"])

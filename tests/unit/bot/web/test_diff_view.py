@@ -2,8 +2,16 @@
 
 import time
 
-from bot.web.diff_view import CONTEXT, LONGEST, MOST, Beside, Difference, Piece, difference
 from bot.web.rendering import draw
+from bot.web.routes.pages.comparison import (
+    CONTEXT,
+    LONGEST,
+    MOST,
+    Beside,
+    Difference,
+    Piece,
+    difference,
+)
 
 
 def same(count: int, text: str = "x") -> list[Beside]:

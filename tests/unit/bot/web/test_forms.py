@@ -5,7 +5,7 @@ from fastapi import Request
 from starlette.types import Message
 
 from bot.domain.errors import UserError
-from bot.web.forms import read_form
+from bot.web.sessions import read_form
 
 LIMIT = 1000
 FORM = "application/x-www-form-urlencoded"

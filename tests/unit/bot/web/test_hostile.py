@@ -5,7 +5,7 @@ import pytest
 from bot.domain.accounts import MACHINE, Rights
 from bot.web.compat.evaluation_server.jobs import requests_board
 from bot.web.context import WebContext
-from bot.web.forms import number_in
+from bot.web.sessions import number_in
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import signed_in
 from tests.doubles.clock import ManualClock

@@ -1,8 +1,8 @@
 import pytest
 
 from bot.services.apart import Apart, BusyError
-from bot.web import rendering
-from bot.web.rendering import MOST, highlighted
+from bot.web import marks
+from bot.web.marks import MOST, highlighted
 
 HOSTILE = "</pre><script>alert(1)</script>\u202e\x1b[31m"
 
@@ -28,7 +28,7 @@ async def test_python_is_coloured_by_classes_and_its_lines_are_numbered() -> Non
 async def test_what_a_lexer_needs_minutes_for_is_shown_plain(
     gap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "COLOURS", Apart(0.6, 60))
+    monkeypatch.setattr(marks, "COLOURS", Apart(0.6, 60))
     shown = await highlighted("int a;" + gap + "int b;", "kernel.cu")
     assert "int b;" in shown
     assert "<span class=" not in shown

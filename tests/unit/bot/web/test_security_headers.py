@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from bot.web.context import WebContext
-from bot.web.security_headers import Sealing
+from bot.web.middleware import Sealing
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore

@@ -7,8 +7,8 @@ import pytest
 
 from bot.domain.errors import StoreError
 from bot.ports import Store
-from bot.web import slices as slices_module
-from bot.web.slices import maintaining, slices
+from bot.web import app
+from bot.web.app import maintaining, slices
 from tests.doubles.memory_store import MemoryStore
 
 
@@ -35,7 +35,7 @@ async def test_an_upkeep_is_run_again_after_the_store_was_away(
         twice.set()
 
     of_one = (ModuleType("without_upkeep"), make_slice(upkeep))
-    monkeypatch.setattr(slices_module, "slices", lambda: of_one)
+    monkeypatch.setattr(app, "slices", lambda: of_one)
     async with maintaining(memory_store, every_s=0.01), asyncio.timeout(10):
         await twice.wait()
     assert set(map(id, runs)) == {id(memory_store)}

@@ -3,9 +3,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.domain.errors import StoreError, UserError
-from bot.web import sse
+from bot.web import rendering
 from bot.web.context import WebContext
-from bot.web.sse import Part, event, live
+from bot.web.rendering import Part, event, live
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -15,7 +15,7 @@ from tests.doubles.memory_store import MemoryStore
 def door(
     memory_store: MemoryStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> WebContext:
-    monkeypatch.setattr(sse, "TICK_S", 0)
+    monkeypatch.setattr(rendering, "TICK_S", 0)
     return make_door(memory_store, clock)
 
 

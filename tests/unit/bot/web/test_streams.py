@@ -10,7 +10,7 @@ from bot.domain.api.base import PATH
 from bot.domain.board import Access, Visibility
 from bot.domain.submission import Submission
 from bot.services.tokens import create_token, revoke_token, sessions_of, sign_out
-from bot.web import sse
+from bot.web import rendering
 from bot.web.context import WebContext
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.browsers import signed_in
@@ -23,7 +23,7 @@ from tests.doubles.place import Place, make_place
 async def place(
     memory_store: MemoryStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> Place:
-    monkeypatch.setattr(sse, "TICK_S", 0.01)
+    monkeypatch.setattr(rendering, "TICK_S", 0.01)
     return await make_place(memory_store, clock)
 
 

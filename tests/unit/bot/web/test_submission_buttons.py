@@ -7,8 +7,7 @@ import pytest
 from bot.services.status import submission_status
 from bot.services.tokens import create_token, session_of, sign_in_by_token
 from bot.web.compat.evaluation_server.jobs import requests_board
-from bot.web.sessions import Browser
-from bot.web.submission_buttons import SubmissionButtons, deeds_of
+from bot.web.sessions import Browser, SubmissionButtons, deeds_of
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore

@@ -12,7 +12,7 @@ from bot.domain.accounts import MACHINE, Rights, TokenScope
 from bot.domain.ids import SubmissionId
 from bot.services.tokens import revoke_access
 from bot.web.context import Closing
-from bot.web.routes.api import exports
+from bot.web.routes.api import own_boards
 from tests.doubles.api import Api
 
 PATH = "/leaderboards/vectoradd/export"
@@ -55,7 +55,7 @@ async def test_few_are_handed_out_at_once_and_none_while_the_door_closes(api: Ap
 async def test_a_token_that_is_revoked_meanwhile_is_handed_nothing_more(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exports, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(own_boards, "LOOK_EVERY_S", 0.0)
     read = api.place.store.submissions.source
 
     async def revoked_before(submission: SubmissionId) -> str:
@@ -73,7 +73,7 @@ async def test_a_token_that_is_revoked_meanwhile_is_handed_nothing_more(
 async def test_an_export_that_takes_too_long_ends_unfinished_and_gives_its_turn_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exports, "LONGEST_S", 0.02)
+    monkeypatch.setattr(own_boards, "LONGEST_S", 0.02)
     sent: list[Message] = []
 
     async def endless() -> AsyncIterator[bytes]:
@@ -87,7 +87,7 @@ async def test_an_export_that_takes_too_long_ends_unfinished_and_gives_its_turn_
     async def send(message: Message) -> None:
         sent.append(message)
 
-    answer = exports.Turned(endless())
+    answer = own_boards.Turned(endless())
     answer.turns = asyncio.Semaphore(1)
     await answer({"type": "http"}, receive, send)
     assert [each.get("body") for each in sent] == [None, b"a line"]

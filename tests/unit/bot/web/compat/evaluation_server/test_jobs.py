@@ -13,6 +13,7 @@ from bot.domain.submission import Submission
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.worker_queue import StoreQueue
 from bot.services.lookup import find_board, visible_boards, visible_submission
+from bot.web.app import maintaining
 from bot.web.compat.evaluation_server import jobs
 from bot.web.compat.evaluation_server.jobs import (
     BOARD,
@@ -27,7 +28,6 @@ from bot.web.compat.evaluation_server.jobs import (
 )
 from bot.web.compat.evaluation_server.requests import BadRequestError, EvaluateRequest
 from bot.web.compat.evaluation_server.translate import RECORD, rounds_of
-from bot.web.slices import maintaining
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode, TaskFormat
 from runners.contract.verdict import Stage

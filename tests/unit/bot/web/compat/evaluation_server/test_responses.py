@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain.submission import RateLimit
 from bot.domain.tasks.task_file import MAX_TASK
-from bot.web.compat.evaluation_server import responses
+from bot.web.compat.evaluation_server import jobs, responses
 from runners.backends import fake
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import dispatching
@@ -185,7 +185,7 @@ async def test_another_route_or_method_is_said_in_a_detail(
 async def test_who_waits_in_vain_is_told_before_hanging_up_and_the_job_is_killed(
     server: EvalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(responses, "margin_s", lambda asked: asked.timeout - 0.2)
+    monkeypatch.setattr(jobs, "margin_s", lambda asked: asked.timeout - 0.2)
     sent = evaluation("seconds=1000", timeout=5)
     async with asyncio.timeout(4):
         answer = await server.asked("POST", "/evaluate", json=sent)

@@ -1,7 +1,7 @@
 import asyncio
 import time
 
-from bot.web.routes.api.board_bodies import yielding
+from bot.web.routes.api.boards import yielding
 
 
 async def test_all_things_come_in_their_order() -> None:

@@ -1,0 +1,188 @@
+"""`/leaderboards/NAME` for its creator: guests, judging again, keepsake, deletion, export."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+from typing_extensions import override
+
+from bot.domain.accounts import Caller
+from bot.domain.api.base import BODY_MAX
+from bot.domain.api.boards import MEDIA_TYPE
+from bot.domain.api.publishing import GuestsAnswer, GuestsOrder, RejudgeOrder, Rejudging
+from bot.domain.board import Board
+from bot.domain.errors import UserError
+from bot.reports.export import pieces
+from bot.services import boards, lookup
+from bot.services.submissions import rejudge_from
+from bot.web.auth import MayCreate, still_looks
+from bot.web.bodies import read
+from bot.web.context import context_of
+from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, unkept
+
+_owning = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(unkept)])
+
+PART_BYTES = 64 << 20
+"""The largest zip of a board archive."""
+_MATCH = "The `ETag` of the board's keepsake: what it lacks is not deleted unseen"
+_ZIP: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
+}
+
+
+@_owning.get("/{name}/guests")
+async def guests(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+    """Who may see your board while it is private."""
+    return _guests(await lookup.own_board(context_of(request).store, viewer, name))
+
+
+@_owning.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
+async def let_in(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+    """Let people and roles see your private board."""
+    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+    return _guests(
+        await boards.invite(store, viewer, boards.Invitation(name, frozenset(body.guests)))
+    )
+
+
+@_owning.post("/{name}/guests/end", openapi_extra=takes(GuestsOrder))
+async def let_out(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+    """For them the board is gone at once; their own submissions stay theirs."""
+    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+    return _guests(
+        await boards.uninvite(store, viewer, boards.Invitation(name, frozenset(body.guests)))
+    )
+
+
+@_owning.post("/{name}/rejudge", status_code=202, openapi_extra=takes(RejudgeOrder))
+async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejudging:
+    """Judge everyone's best submission to an earlier task version by the present one."""
+    store, body = context_of(request).store, await read(request, RejudgeOrder, BODY_MAX)
+    board = await lookup.own_board(store, viewer, name)
+    count, version = await rejudge_from(store, viewer, board, body.version)
+    return Rejudging(submissions=count, version=version)
+
+
+@_owning.get("/{name}/keepsake", response_class=Response, responses=_ZIP)
+async def hand_out(
+    request: Request,
+    name: BoardName,
+    viewer: MayCreate,
+    part: Annotated[int, Query(ge=1, le=10_000)] = 1,
+) -> Response:
+    """Every task version and every source of your board as a zip; `Podium-Parts` has how many."""
+    store = context_of(request).store
+    kept = await boards.board_archive(
+        store, viewer, boards.Deletion(name, name), zip_bytes=PART_BYTES
+    )
+    if part > len(kept.zips):
+        raise UserError("unknown-part", f"the keepsake has {len(kept.zips)} parts")
+    headers = {
+        **NO_STORE,
+        "ETag": _state(kept.board, kept.submissions),
+        "Podium-Parts": str(len(kept.zips)),
+        "Content-Disposition": f'attachment; filename="{kept.board.name}-{part}.zip"',
+    }
+    return Response(kept.zips[part - 1], headers=headers, media_type="application/zip")
+
+
+@_owning.delete("/{name}", status_code=204)
+async def delete(
+    request: Request,
+    name: BoardName,
+    viewer: MayCreate,
+    *,
+    if_match: Annotated[str | None, Header(max_length=100, description=_MATCH)] = None,
+    reason: Annotated[str, Query(max_length=300)] = "",
+) -> None:
+    """Delete your board with everything of it, once you have its keepsake."""
+    store = context_of(request).store
+    board = await lookup.own_board(store, viewer, name)
+    count = len(await store.submissions.to(board.id))
+    if if_match is None:
+        raise UserError("no-match", "fetch the board's keepsake, and send its ETag as If-Match")
+    if if_match.strip() != _state(board, count):
+        words = "the board has moved on since that keepsake was made; fetch it once more"
+        raise UserError("stale-match", words)
+    deletion = boards.Deletion(board.name, board.name, reason)
+    await boards.delete_board(store, viewer, deletion, boards.BoardArchive(board, (), count))
+
+
+def _state(board: Board, submissions: int) -> str:
+    """Return a digest that changes when the board changes."""
+    return f'"{board.id}-{board.task_version}-{submissions}"'
+
+
+def _guests(board: Board) -> GuestsAnswer:
+    return GuestsAnswer(guests=tuple(sorted(board.access.guests)))
+
+
+_exports = APIRouter(prefix="/leaderboards", tags=["leaderboards"])
+
+LONGEST_S = 1800.0
+"""The longest duration of one export, including a slow reader."""
+LOOK_EVERY_S = 1.0
+"""Seconds between two checks of the token's rights during an export."""
+_LINES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
+}
+
+
+class Turned(StreamingResponse):
+    """A response that waits for its turn, and is cut off when it takes too long."""
+
+    turns: asyncio.Semaphore
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_S), self.turns:
+                await super().__call__(scope, receive, send)
+
+
+@_exports.get("/{name}/export", response_class=StreamingResponse, responses=_LINES)
+async def export(request: Request, name: BoardName, viewer: MayCreate) -> StreamingResponse:
+    """Everything of your board: submissions, results, cases with raw samples, and sources.
+
+    Each line is an object with a `kind`: `board`, then `rows` of a `table` and every `source`, then
+    `end`, without which it has broken off. `podium export` makes files of it.
+    """
+    door = context_of(request)
+    board = await lookup.own_board(door.store, viewer, name)
+    if door.exports.locked():
+        raise UserError("too-many-exports", "other boards are being exported; try again later")
+    lines = _lines(request, viewer, board.name)
+    answer = Turned(lines, media_type=MEDIA_TYPE, headers=NO_STORE)
+    answer.turns = door.exports
+    return answer
+
+
+async def _lines(request: Request, viewer: Caller, name: str) -> AsyncIterator[bytes]:
+    door, looked = context_of(request), _now()
+    found = await boards.export_board(door.store, viewer, name)
+    async with (
+        aclosing(boards.exported_evaluations(door.store, found)) as evaluations,
+        aclosing(boards.exported_sources(door.store, found)) as sources,
+        aclosing(pieces(found, evaluations, sources)) as whole,
+    ):
+        async for piece in whole:
+            if door.closing.begun:
+                return
+            if _now() - looked >= LOOK_EVERY_S:
+                looked = _now()
+                if not await still_looks(request, viewer):
+                    return
+            yield piece.model_dump_json().encode() + b"\n"
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+router = APIRouter()
+router.include_router(_owning)
+router.include_router(_exports)
