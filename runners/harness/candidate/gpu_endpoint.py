@@ -13,12 +13,12 @@ from runners.harness.gpu.memory import (
     DeviceBuffer,
     DriverError,
     HostBuffer,
+    OutputPool,
     await_word,
     broken_by,
     typed_view,
     write_word,
 )
-from runners.harness.gpu.output_pool import OutputPool
 from runners.harness.protocol.arena import reach, view
 from runners.harness.protocol.channel import (
     CandidateReply,

@@ -12,12 +12,11 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
 from runners.harness.build.launches import refuse_unfit
 from runners.harness.deadline import Deadline
-from runners.harness.gpu.buffers import Buffers, device_bytes, on_device, replan
+from runners.harness.gpu.buffers import Buffers, HostInput, device_bytes, on_device, replan
 from runners.harness.gpu.guards import Guards
 from runners.harness.gpu.handover import Handover, HandoverCall, WindowActions
-from runners.harness.gpu.host_input import HostInput
+from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.memory import HostBuffer, letting_go, typed_view
-from runners.harness.gpu.nvml import first_gpu
 from runners.harness.judge.answer import Answer
 from runners.harness.judge.host_candidate import HostCandidate, enlisted, host_arena, readable
 from runners.harness.judge.integrity import Changes, refuse_changed, spans

@@ -10,7 +10,7 @@ import torch
 
 from runners.contract.evaluation import CPU, Environment
 from runners.harness import HARNESS_VERSION
-from runners.harness.gpu.nvml import first_gpu
+from runners.harness.gpu.health import first_gpu
 
 
 @functools.cache

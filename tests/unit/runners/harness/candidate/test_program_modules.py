@@ -45,11 +45,11 @@ runners.harness.gpu.device_code
 runners.harness.gpu.guards
 runners.harness.gpu.handover
 runners.harness.gpu.health
-runners.harness.gpu.host_input
-runners.harness.gpu.keeper
+runners.harness.gpu.buffers
+runners.harness.gpu.warm
 runners.harness.gpu.memory
-runners.harness.gpu.nvml
-runners.harness.gpu.output_pool
+runners.harness.gpu.health
+runners.harness.gpu.memory
 runners.harness.gpu.warm
 runners.harness.graders
 runners.harness.graders.native

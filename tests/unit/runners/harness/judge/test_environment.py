@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from runners.harness import HARNESS_VERSION
-from runners.harness.gpu.nvml import Readings
+from runners.harness.gpu.health import Readings
 from runners.harness.judge import environment
 
 
