@@ -26,10 +26,9 @@ from runners.contract.task import Grader, LanguageName, TaskFormat
 from runners.contract.verdict import Verdict
 from runners.harness import HARNESS_VERSION, graders
 from runners.harness.build.kit import KIT
-from runners.harness.evaluate import evaluate
+from runners.harness.evaluate import evaluate, importable
 from runners.harness.gpu.health import Card, examine, first_look
 from runners.harness.gpu.warm import DriverKeepAlive, warm_up
-from runners.harness.judge.environment import importable
 from runners.harness.sandbox.process_limits import KILL_S, kill_others
 from runners.harness.sandbox.view import SHARED_JOB
 from runners.harness.supervision.determinism import spare_compiler

@@ -6,26 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.tasks.competition import parse_competition
 from bot.domain.heading import parse_heading
 from bot.domain.tasks.bundle import Solution, solutions
-from bot.domain.tasks.task_file import parse_task
+from bot.domain.tasks.competition import parse_competition
 from bot.domain.tasks.lint import lint
+from bot.domain.tasks.task_file import parse_task
 from bot.store.task_folders import read_folder, task_folders
 from runners.contract.task import Device, Grader, TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.harness.build.kit import KIT
-from runners.languages import BuildFailedError, InvalidSubmissionError, Recipe
+from runners.harness.judge.launches import launching_of
 from runners.harness.toolchains import nvrtc
-from runners.languages import cuda
-from runners.harness.build.launches import launching_of
 from runners.harness.verdicts import VerdictError
+from runners.languages import BuildFailedError, InvalidSubmissionError, Recipe, cuda
 
 TASKS = Path(__file__).parents[2] / "tasks"
 FOLDERS = task_folders(TASKS / "cuda")
-SHIPPED = [
-    (folder, each) for folder in FOLDERS for each in solutions(read_folder(folder))
-]
+SHIPPED = [(folder, each) for folder in FOLDERS for each in solutions(read_folder(folder))]
 CHECKED = """
 import torch
 import reference

@@ -9,12 +9,11 @@ from runners.contract.task import Mode, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.io_contract.reference import ContractTask, read_contract
-from runners.harness.judge.host_candidate import HostCandidate
+from runners.harness.judge.host_candidate import HostCandidate, verify
 from runners.harness.judge.kernelbench import KernelBenchTask
 from runners.harness.judge.pool import fresh_candidate
-from runners.harness.judge.session import EvaluationSession, TaskCode
-from runners.harness.judge.task_code import KernelTask, public_seed
-from runners.harness.judge.verify import verify
+from runners.harness.judge.session import EvaluationSession, TaskCode, public_seed
+from runners.harness.judge.task_code import KernelTask
 from runners.harness.profile.profiler import profile, profile_kernels
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.channel import Operation

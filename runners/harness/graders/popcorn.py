@@ -23,8 +23,7 @@ from runners.contract.evaluation import (
 from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.session import EvaluationSession, TaskCode
-from runners.harness.judge.workspace import candidate_files
+from runners.harness.judge.session import EvaluationSession, TaskCode, candidate_files
 from runners.harness.kernelbot import executable
 from runners.harness.kernelbot.executable import compiled
 from runners.harness.kernelbot.stream import (

@@ -18,8 +18,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.pool import fresh_candidate
-from runners.harness.judge.session import EvaluationSession, planned
-from runners.harness.judge.workspace import candidate_files
+from runners.harness.judge.session import EvaluationSession, candidate_files, planned
 from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.channel import Operation

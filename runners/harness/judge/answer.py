@@ -12,8 +12,7 @@ import torch
 from runners.contract.verdict import Verdict
 from runners.harness.gpu.buffers import Buffers, device_bytes, on_device
 from runners.harness.gpu.memory import typed_view
-from runners.harness.judge.difference import by_key, difference, like
-from runners.harness.judge.integrity import same
+from runners.harness.judge.checks import by_key, difference, like, same
 from runners.harness.protocol.values import (
     DTYPES,
     Fetch,

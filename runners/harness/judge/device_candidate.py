@@ -10,16 +10,15 @@ from typing_extensions import override
 
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
-from runners.harness.build.launches import refuse_unfit
 from runners.harness.deadline import Deadline
 from runners.harness.gpu.buffers import Buffers, HostInput, device_bytes, on_device, replan
-from runners.harness.gpu.guards import Guards
 from runners.harness.gpu.handover import Handover, HandoverCall, WindowActions
 from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.memory import HostBuffer, letting_go, typed_view
 from runners.harness.judge.answer import Answer
+from runners.harness.judge.checks import Changes, refuse_changed, spans
 from runners.harness.judge.host_candidate import HostCandidate, enlisted, host_arena, readable
-from runners.harness.judge.integrity import Changes, refuse_changed, spans
+from runners.harness.judge.launches import Guards, refuse_unfit
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol.arena import Plan, lay_out
 from runners.harness.protocol.channel import (

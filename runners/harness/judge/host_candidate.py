@@ -1,4 +1,4 @@
-"""The candidate driver for the CPU: sends requests and returns the judge's copies of outputs."""
+"""The candidate driver for the CPU: sends requests, copies outputs and verifies each call."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,8 +11,7 @@ from runners.contract.evaluation import Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.difference import difference, like
-from runners.harness.judge.integrity import changes_in, refuse_changed, spans
+from runners.harness.judge.checks import changes_in, difference, like, refuse_changed, spans
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol.arena import Arena, Plan
 from runners.harness.protocol.channel import (
@@ -216,3 +215,28 @@ def host_start(session: EvaluationSession, room: Plan) -> Iterator[Callable[[], 
     """Start a fresh candidate on the CPU; yield a function that waits until it is ready."""
     with host_arena(session, room) as arena, enlisted(session, arena, [], None) as handle:
         yield lambda: HostCandidate(session, handle, arena)
+
+
+def verify(
+    seat: HostCandidate,
+    data: object,
+    reply: CandidateReply,
+    expected: Node | None,
+    *,
+    deadline: Deadline,
+) -> None:
+    """Refuse a wrong output, or a changed input if the task does not allow that.
+
+    The comparison comes last, because it may change `data`. By then everything has been read from
+    the frozen candidate.
+    """
+    session = seat.session
+    with session.lasting("check"):
+        output = seat.fetch(reply, expected, deadline)
+        seat.refuse_overruns()
+        if not session.request.task.mutates_inputs:
+            seat.refuse_changes(data, reply)
+        seat.handle.verify_frozen(deadline)
+        wrong = session.code.mismatch(data, output, expected)
+        if wrong:
+            raise VerdictError(Verdict.WRONG_ANSWER, wrong)

@@ -1,5 +1,6 @@
-"""The state of one evaluation, and the interface of task code."""
+"""The state of one evaluation: its seeds, files and records, and the interface of task code."""
 
+import hashlib
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -11,10 +12,10 @@ from typing import Any
 from runners.contract.evaluation import Compiled, EvaluationRequest, Isolation, Progress, Timing
 from runners.contract.files import EvaluationFile
 from runners.contract.launch import LaunchNumbers
-from runners.contract.task import Workload
+from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Stage
-from runners.harness.build.launches import Launching
 from runners.harness.deadline import Deadline
+from runners.harness.judge.launches import Launching
 from runners.harness.protocol.arena import Plan, lay_out
 from runners.harness.protocol.builds import Builds
 from runners.harness.protocol.channel import CandidateReady
@@ -22,6 +23,8 @@ from runners.harness.protocol.values import Node
 from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import GradingResult, MachineError, as_task_error
 
+PUBLIC_NONCE = b"public"
+"""The key of public seeds, which can be computed without a secret."""
 SLOWED_MOST = 500
 """The most samples of an evaluation that one reason that slows the GPU may invalidate."""
 
@@ -99,6 +102,39 @@ class EvaluationSession:
 def planned(data: object) -> Plan:
     """Return the memory layout of an input; VerdictError if its type cannot be transferred."""
     return as_task_error("generate_input", lambda: lay_out(data))
+
+
+def candidate_files(task: TaskDefinition, source: str) -> dict[str, str]:
+    """Return the files that the candidate may see: the submission and the task's shared files."""
+    shared = {name: task.files[name] for name in task.shared_files}
+    return {**shared, task.submission_file: source}
+
+
+def public_nonce(task: TaskDefinition) -> bytes:
+    """Return the key of a task's public seeds, which depends on the task's `seed`."""
+    return PUBLIC_NONCE if task.seed is None else PUBLIC_NONCE + str(task.seed).encode()
+
+
+def public_seed(task: TaskDefinition, workload: Workload) -> int:
+    """Return the seed of a test: the one in the workload, otherwise a public hash.
+
+    If the workload and the task both have a `seed`, Cantor's pairing function combines them, as in
+    KernelBot.
+    """
+    own = workload.args.get("seed")
+    if not isinstance(own, int):
+        return seed_of(public_nonce(task), workload, 0)
+    if task.seed is None:
+        return own
+    both = own + task.seed
+    return (own + both * (both + 1) // 2) % (1 << 63)
+
+
+def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
+    """Return the seed of a workload's input with this index: a keyed hash of 31 bits."""
+    text = f"{workload.spec}#{index}".encode()
+    digest = hashlib.blake2b(text, key=nonce[:64], digest_size=8).digest()
+    return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
 
 class TaskCode(ABC):

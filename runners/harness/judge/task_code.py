@@ -1,6 +1,5 @@
 """Task code of format `kernel`: inputs, reference and comparison in the judge's process."""
 
-import hashlib
 import importlib.util
 import inspect
 import random
@@ -13,47 +12,16 @@ from typing import Any
 import torch
 from typing_extensions import override
 
-from runners.contract.task import TaskDefinition, Workload
+from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.judge.difference import difference
+from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode
 from runners.harness.protocol.arena import compact_description, lay_out
 from runners.harness.protocol.values import Node, clone
 from runners.harness.verdicts import VerdictError, as_task_error
 
-PUBLIC_NONCE = b"public"
-"""The key of public seeds, which can be computed without a secret."""
-
-
 _CHECK_ERRORS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
 """The exceptions that a correct check may raise for an unexpected output."""
-
-
-def public_nonce(task: TaskDefinition) -> bytes:
-    """Return the key of a task's public seeds, which depends on the task's `seed`."""
-    return PUBLIC_NONCE if task.seed is None else PUBLIC_NONCE + str(task.seed).encode()
-
-
-def public_seed(task: TaskDefinition, workload: Workload) -> int:
-    """Return the seed of a test: the one in the workload, otherwise a public hash.
-
-    If the workload and the task both have a `seed`, Cantor's pairing function combines them, as in
-    KernelBot.
-    """
-    own = workload.args.get("seed")
-    if not isinstance(own, int):
-        return seed_of(public_nonce(task), workload, 0)
-    if task.seed is None:
-        return own
-    both = own + task.seed
-    return (own + both * (both + 1) // 2) % (1 << 63)
-
-
-def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
-    """Return the seed of a workload's input with this index: a keyed hash of 31 bits."""
-    text = f"{workload.spec}#{index}".encode()
-    digest = hashlib.blake2b(text, key=nonce[:64], digest_size=8).digest()
-    return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
 
 class KernelTask(TaskCode):

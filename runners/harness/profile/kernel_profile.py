@@ -15,9 +15,7 @@ from runners.contract.files import FILE_MAX
 from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import threads_of
-from runners.harness.judge.session import EvaluationSession
-from runners.harness.judge.task_code import seed_of
-from runners.harness.judge.workspace import candidate_files
+from runners.harness.judge.session import EvaluationSession, candidate_files, seed_of
 from runners.harness.profile.tables import Kernel, Tables, kernels_of
 from runners.harness.protocol.arena import ALIGNMENT, Arena, Layout
 from runners.harness.protocol.channel import ProfiledCall

@@ -6,10 +6,9 @@ from contextlib import suppress
 from runners.contract.files import PACKED_MAX, EvaluationFile, fit
 from runners.contract.task import PROFILE_S, Workload
 from runners.harness.deadline import Deadline
+from runners.harness.judge.host_candidate import verify
 from runners.harness.judge.pool import fresh_candidate
-from runners.harness.judge.session import EvaluationSession, planned
-from runners.harness.judge.task_code import seed_of
-from runners.harness.judge.verify import verify
+from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
 from runners.harness.protocol.channel import Operation
 from runners.harness.sandbox.diagnostics import cut

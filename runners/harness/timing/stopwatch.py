@@ -15,12 +15,10 @@ from runners.contract.peaks import floor_ns
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline, TimeBudget
-from runners.harness.judge.host_candidate import CORES, HostCandidate
-from runners.harness.judge.integrity import refuse_new_processes
+from runners.harness.judge.checks import refuse_new_processes
+from runners.harness.judge.host_candidate import CORES, HostCandidate, verify
 from runners.harness.judge.pool import CandidatePool, fresh_candidate
-from runners.harness.judge.session import EvaluationSession, planned
-from runners.harness.judge.task_code import seed_of
-from runners.harness.judge.verify import verify
+from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.protocol.channel import Exchange, Operation
 from runners.harness.protocol.values import Node, on_host, tensors
 from runners.harness.timing.clocks import (

@@ -12,7 +12,7 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge import verify as verification
+from runners.harness.judge import host_candidate
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol.channel import Exchange, Operation
 from runners.harness.protocol.values import ScalarNode
@@ -305,7 +305,7 @@ class Rehearsing:
 
         def verify(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed on
             self.looked.append(args)
-            verification.verify(*args, **kwargs)
+            host_candidate.verify(*args, **kwargs)
 
         monkeypatch.setattr(timing, "verify", verify)
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from runners.contract.verdict import Verdict
-from runners.harness.gpu import guards
-from runners.harness.gpu.guards import GUARD, Band, GuardedRange, Guards, bands, spans
+from runners.harness.judge import launches
+from runners.harness.judge.launches import GUARD, Band, GuardedRange, Guards, bands, ranges_of
 from runners.harness.protocol.values import TensorNode
 from runners.harness.verdicts import VerdictError
 
@@ -37,7 +37,10 @@ def node(offset: int, size: int, **changes: object) -> TensorNode:
 
 def test_tensors_on_the_device_are_called_as_a_launch_calls_them() -> None:
     nodes = [node(0, 5), node(4096, 0), node(0, 7, device="cpu"), node(8192, 9)]
-    assert list(spans("in", nodes)) == [GuardedRange("in0", 0, 5), GuardedRange("in3", 8192, 8201)]
+    assert list(ranges_of("in", nodes)) == [
+        GuardedRange("in0", 0, 5),
+        GuardedRange("in3", 8192, 8201),
+    ]
 
 
 def test_all_bytes_between_near_tensors_are_watched() -> None:
@@ -47,7 +50,7 @@ def test_all_bytes_between_near_tensors_are_watched() -> None:
 
 
 def test_far_from_every_tensor_nothing_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guards, "BAND", 10)
+    monkeypatch.setattr(launches, "BAND", 10)
     assert bands((GuardedRange("in0", 500, 600), OUT), SIZE) == (
         Band(490, 500, None, GuardedRange("in0", 500, 600)),
         Band(600, 610, GuardedRange("in0", 500, 600), None),

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from runners.contract.verdict import Verdict
-from runners.harness.judge.integrity import (
+from runners.harness.judge.checks import (
     Changes,
     changes_in,
     refuse_changed,

@@ -6,7 +6,7 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument
 from runners.contract.task import Launch, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.build.launches import launching_of, refuse_unfit
+from runners.harness.judge.launches import launching_of, refuse_unfit
 from runners.harness.protocol.values import DictNode, Node, ScalarNode, SequenceNode, TensorNode
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import make_sort_task

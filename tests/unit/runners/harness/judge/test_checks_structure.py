@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from runners.harness.judge.difference import by_key, difference, like
+from runners.harness.judge.checks import by_key, difference, like
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import Node, clone
 

@@ -6,13 +6,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from runners.harness import HARNESS_VERSION
+from runners.harness import HARNESS_VERSION, evaluate
 from runners.harness.gpu.health import Readings
-from runners.harness.judge import environment
 
 
 def test_the_machine_is_recorded() -> None:
-    found = environment.host_environment()
+    found = evaluate.host_environment()
 
     assert found.torch == torch.__version__
     assert found.python == platform.python_version()
@@ -29,14 +28,14 @@ def test_a_processor_without_a_name_is_known_by_its_architecture(
 
     monkeypatch.setattr(Path, "read_text", refuse)
 
-    assert environment.cpu_model.__wrapped__() == platform.machine()
+    assert evaluate.cpu_model.__wrapped__() == platform.machine()
 
 
 def test_the_processor_is_known_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "processor : 0\nmodel name : Fast CPU: 2\n"
     monkeypatch.setattr(Path, "read_text", lambda path: text)
 
-    assert environment.cpu_model.__wrapped__() == "Fast CPU: 2"
+    assert evaluate.cpu_model.__wrapped__() == "Fast CPU: 2"
 
 
 def test_a_package_that_is_absent_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +44,7 @@ def test_a_package_that_is_absent_has_no_version(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(importlib.metadata, "version", refuse)
 
-    assert environment.host_environment().triton is None
+    assert evaluate.host_environment().triton is None
 
 
 @pytest.mark.parametrize(
@@ -62,9 +61,9 @@ def test_a_gpu_is_recorded_with_what_can_be_read_of_it(
     clocks: dict[str, float],
 ) -> None:
     seen = SimpleNamespace(handle="GPU-ab-12", read=lambda: read)
-    monkeypatch.setattr(environment, "first_gpu", lambda: seen)
+    monkeypatch.setattr(evaluate, "first_gpu", lambda: seen)
 
-    found = environment.gpu_environment("H100", "vmm")
+    found = evaluate.gpu_environment("H100", "vmm")
 
     assert (found.gpu, found.gpu_uuid, found.transport) == ("H100", "GPU-ab-12", "vmm")
     assert (found.driver, found.clocks) == (driver, clocks)

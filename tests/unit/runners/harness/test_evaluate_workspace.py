@@ -1,4 +1,5 @@
-from runners.harness.judge.workspace import candidate_files, workspace
+from runners.harness.evaluate import workspace
+from runners.harness.judge.session import candidate_files
 from tests.doubles.judging import SORT, make_sort_task
 
 TASK = make_sort_task(files={"reference.py": SORT, "task.py": "x = 1"}, shared_files=("task.py",))

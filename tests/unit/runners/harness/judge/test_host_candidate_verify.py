@@ -5,8 +5,8 @@ import torch
 
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
+from runners.harness.judge.host_candidate import verify
 from runners.harness.judge.pool import fresh_candidate
-from runners.harness.judge.verify import verify
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.channel import Operation
 from runners.harness.verdicts import VerdictError
