@@ -1,4 +1,4 @@
-"""The harness's `BuildKit` for languages, and `build`, which builds a submission."""
+"""Builds a submission by its language or its IOContract, and gives languages the `BuildKit`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,14 +8,24 @@ import torch
 from typing_extensions import override
 
 from runners import languages
+from runners.contract.io_contract import CALL, KernelCall, KernelKind
 from runners.contract.task import TaskFormat
-from runners.harness.build.io_contract import build as io_contract
+from runners.harness.build import cuda_kernel
 from runners.harness.build.loading import FUNCTION, ModelKernel, imported
+from runners.harness.build.python_kernels import TorchKernel, TritonKernel
 from runners.harness.gpu.device_code import DeviceCode
 from runners.harness.protocol import builds
 from runners.harness.toolchains import nvrtc
 from runners.harness.toolchains.nvrtc import parameter_sizes, remarks, resources
-from runners.languages import BuildKit, Built, CudaCompiler, DeviceBinary, Kernel, Recipe
+from runners.languages import (
+    BuildKit,
+    Built,
+    CudaCompiler,
+    DeviceBinary,
+    InvalidSubmissionError,
+    Kernel,
+    Recipe,
+)
 
 GPU = Path("/dev/nvidiactl")
 GPU_OF_WSL = Path("/dev/dxg")
@@ -24,7 +34,7 @@ GPU_OF_WSL = Path("/dev/dxg")
 def build(folder: Path, recipe: Recipe) -> Built:
     """Build the submission in `folder` by its IOContract, if it has one, or by its language."""
     if recipe.format is TaskFormat.IO_CONTRACT:
-        return io_contract.build(folder, recipe)
+        return build_by_contract(folder, recipe)
     built: Built = languages.language(recipe.language).build(folder, recipe, KIT)
     return built
 
@@ -99,3 +109,41 @@ class HarnessKit(BuildKit):
 
 
 KIT = HarnessKit()
+
+
+def call_in(folder: Path) -> KernelCall:
+    """The call of the kernel in a candidate's folder, from `call.json`."""
+    return KernelCall.model_validate_json((folder / CALL).read_bytes())
+
+
+def build_cuda(folder: Path, file_name: str, call: KernelCall) -> Built:
+    """Build a CUDA kernel; InvalidSubmissionError on a machine without a GPU."""
+    _require_gpu(call.kind)
+    return cuda_kernel.build(folder, file_name, call)
+
+
+def build_python(module: ModuleType, call: KernelCall) -> Built:
+    """Build the kernel that a Python module defines, by its kind."""
+    if call.kind is KernelKind.TRITON:
+        _require_gpu(call.kind)
+        return Built(TritonKernel(module, call))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return Built(TorchKernel(module, call, device))
+
+
+def _require_gpu(kind: KernelKind) -> None:
+    if not torch.cuda.is_available():
+        raise InvalidSubmissionError(f"a {kind.value} kernel needs a GPU, and there is none here")
+
+
+def build_by_contract(folder: Path, recipe: Recipe) -> Built:
+    """Build the source in `folder` for the call in the same folder's `call.json`.
+
+    A Python module has `torch` and `nn` predefined, because the evaluation server's examples rely
+    on that.
+    """
+    call = call_in(folder)
+    if call.kind is KernelKind.CUDA:
+        return build_cuda(folder, recipe.submission_file, call)
+    module = imported(folder, recipe.submission_file, torch=torch, nn=torch.nn)
+    return build_python(module, call)

@@ -28,8 +28,8 @@ from runners.contract.io_contract import (
 )
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.build.io_contract.outputs import NOTHING
-from runners.harness.build.io_contract.python_kernels import MODEL_SEED
+from runners.harness.build.kernel_calls import NOTHING
+from runners.harness.build.python_kernels import MODEL_SEED
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract.arguments import materialised, size_of
 from runners.harness.io_contract.metrics import count

@@ -25,15 +25,12 @@ runners.contract.verdict
 runners.contract.wire
 runners.harness
 runners.harness.build
-runners.harness.build.input_shapes
-runners.harness.build.io_contract
-runners.harness.build.io_contract.build
-runners.harness.build.io_contract.c_signature
-runners.harness.build.io_contract.cuda_kernel
-runners.harness.build.io_contract.outputs
-runners.harness.build.io_contract.python_kernels
+runners.harness.build.c_signature
+runners.harness.build.cuda_kernel
+runners.harness.build.kernel_calls
 runners.harness.build.kit
 runners.harness.build.loading
+runners.harness.build.python_kernels
 runners.harness.candidate
 runners.harness.candidate.gpu_endpoint
 runners.harness.deadline
@@ -75,7 +72,6 @@ runners.harness.protocol.arena
 runners.harness.protocol.builds
 runners.harness.protocol.channel
 runners.harness.protocol.values
-runners.harness.protocol.weights
 runners.harness.sandbox
 runners.harness.sandbox.bubblewrap
 runners.harness.sandbox.cgroup

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from runners.contract.io_contract import Argument, KernelCall, KernelKind, Role, TensorArgument
-from runners.harness.build.io_contract.outputs import NoOutputError
-from runners.harness.build.io_contract.python_kernels import MODEL_SEED, TorchKernel
+from runners.harness.build.kernel_calls import NoOutputError
+from runners.harness.build.python_kernels import MODEL_SEED, TorchKernel
 from runners.languages import InvalidSubmissionError
 
 X = TensorArgument(name="x", dtype="float32", shape=(2,))

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from runners.contract.io_contract import ContractScalar, Role, TensorArgument
-from runners.harness.build.io_contract.outputs import NoOutputError, returned, some, written
+from runners.harness.build.kernel_calls import NoOutputError, returned, some, written
 
 X = TensorArgument(name="x", dtype="float32")
 BLOCK = ContractScalar(name="BLOCK", value=64, meta=True)

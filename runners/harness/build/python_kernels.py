@@ -11,13 +11,16 @@ from typing import Any
 import torch
 
 from runners.contract.io_contract import Argument, KernelCall, KernelKind
-from runners.harness.build.input_shapes import Guess, fitting, guesses, tensors_taken
-from runners.harness.build.io_contract.outputs import (
+from runners.harness.build.kernel_calls import (
+    Guess,
     Match,
     Outputs,
+    fitting,
+    guesses,
     matched,
     returned,
     some,
+    tensors_taken,
     written,
 )
 from runners.harness.protocol.values import leaves

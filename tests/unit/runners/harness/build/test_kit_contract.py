@@ -6,7 +6,7 @@ import torch
 
 from runners.contract.io_contract import CALL, KernelCall, KernelKind, TensorArgument
 from runners.contract.task import TaskFormat
-from runners.harness.build.io_contract import build as io_contract
+from runners.harness.build import kit
 from runners.languages import InvalidSubmissionError, Recipe
 from tests.doubles.judging import make_sort_task
 
@@ -32,7 +32,7 @@ def lay(folder: Path, kind: KernelKind) -> None:
 def test_a_source_is_called_as_the_file_beside_it_says(tmp_path: Path) -> None:
     lay(tmp_path, KernelKind.TORCH)
     (tmp_path / "kernel.py").write_text("def f(x): return x + 1\n")
-    kernel = io_contract.build(tmp_path, recipe()).kernel
+    kernel = kit.build(tmp_path, recipe()).kernel
     assert kernel({"args": [torch.ones(2)]})[0].tolist() == [2, 2]
 
 
@@ -40,4 +40,4 @@ def test_a_source_in_cuda_is_not_imported(tmp_path: Path) -> None:
     lay(tmp_path, KernelKind.CUDA)
     (tmp_path / "kernel.cu").write_text("__global__ void f(float* x) {}\n")
     with pytest.raises(InvalidSubmissionError, match="needs a GPU"):
-        io_contract.build(tmp_path, recipe("kernel.cu"))
+        kit.build(tmp_path, recipe("kernel.cu"))

@@ -14,7 +14,7 @@ from runners.contract.io_contract import (
     Role,
     TensorArgument,
 )
-from runners.harness.build.io_contract.python_kernels import TritonKernel
+from runners.harness.build.python_kernels import TritonKernel
 from runners.languages import InvalidSubmissionError
 
 ARGS = (

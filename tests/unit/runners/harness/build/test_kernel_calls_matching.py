@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from runners.contract.io_contract import Argument, ContractScalar, Role, TensorArgument
-from runners.harness.build.io_contract.outputs import Match, matched
+from runners.harness.build.kernel_calls import Match, matched
 from runners.languages import InvalidSubmissionError
 
 X, Y = (TensorArgument(name=name, dtype="float32") for name in "xy")

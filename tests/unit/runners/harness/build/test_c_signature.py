@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from runners.harness.build.io_contract.c_signature import (
+from runners.harness.build.c_signature import (
     ArgumentError,
     Declared,
     Parameter,

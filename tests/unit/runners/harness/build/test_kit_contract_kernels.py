@@ -4,7 +4,7 @@ from types import ModuleType
 import pytest
 
 from runners.contract.io_contract import CALL, KernelCall, KernelKind
-from runners.harness.build.io_contract.build import build_cuda, build_python, call_in
+from runners.harness.build.kit import build_cuda, build_python, call_in
 from runners.languages import InvalidSubmissionError
 
 

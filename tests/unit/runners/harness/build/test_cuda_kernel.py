@@ -12,8 +12,8 @@ from runners.contract.io_contract import TensorArgument as Tensor
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument
 from runners.contract.parameters import LaunchScalar as Bytes
-from runners.harness.build.io_contract import cuda_kernel
-from runners.harness.build.io_contract.cuda_kernel import chosen, compiled, expression_of, options
+from runners.harness.build import cuda_kernel
+from runners.harness.build.cuda_kernel import chosen, compiled, expression_of, options
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.toolchains import nvrtc
 from runners.languages import BuildFailedError, InvalidSubmissionError

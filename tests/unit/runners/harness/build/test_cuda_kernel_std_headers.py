@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from runners.harness.build.io_contract.cuda_kernel import lay_out
+from runners.harness.build.cuda_kernel import lay_out
 
 
 def test_headers_of_habit_are_there_however_often_they_are_laid_out(tmp_path: Path) -> None:

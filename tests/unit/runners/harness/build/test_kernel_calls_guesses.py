@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from runners.harness.build.input_shapes import MOST_TRIED, Guess, fitting, guesses, tensors_taken
+from runners.harness.build.kernel_calls import MOST_TRIED, Guess, fitting, guesses, tensors_taken
 from runners.languages import InvalidSubmissionError
 
 
