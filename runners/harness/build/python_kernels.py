@@ -11,18 +11,7 @@ from typing import Any
 import torch
 
 from runners.contract.io_contract import Argument, KernelCall, KernelKind
-from runners.harness.build.kernel_calls import (
-    Guess,
-    Match,
-    Outputs,
-    fitting,
-    guesses,
-    matched,
-    returned,
-    some,
-    tensors_taken,
-    written,
-)
+from runners.harness.build import kernel_calls
 from runners.harness.protocol.values import leaves
 from runners.languages import InvalidSubmissionError
 
@@ -43,8 +32,8 @@ class TorchKernel:
         self.call = _without_missing_names(call, module)
         self.device = device
         self.function: Callable[..., Any] | None = None
-        self.match: Match | None = None
-        self.guess: Guess | None = None
+        self.match: kernel_calls.Match | None = None
+        self.guess: kernel_calls.Guess | None = None
         if call.kind is KernelKind.MULTI_KERNEL and call.args is None:
             raise InvalidSubmissionError("a multi_kernel needs io with the arguments of its call")
         self._named()  # raises if the function or class is missing
@@ -57,20 +46,20 @@ class TorchKernel:
             if self.function is None:
                 self.function = self._create_callable(data.get("init"))
             if self.call.args is None:
-                return some(leaves(self.function(*data["inputs"])))
+                return kernel_calls.some(leaves(self.function(*data["inputs"])))
             return self._by_contract(self.function, self.call.args, data["args"])
 
     def _by_contract(
         self, function: Callable[..., Any], arguments: Sequence[Argument], values: list[Any]
-    ) -> Outputs:
+    ) -> kernel_calls.Outputs:
         if self.call.kind is KernelKind.MULTI_KERNEL:
-            return returned(function(*values), arguments, values)
+            return kernel_calls.returned(function(*values), arguments, values)
         if self.match is None:
-            self.match = matched(function, arguments)
+            self.match = kernel_calls.matched(function, arguments)
         places, names = self.match
         by_name = {name: values[place] for name, place in names.items()}
         output = function(*(values[place] for place in places), **by_name)
-        return returned(output, arguments, values)
+        return kernel_calls.returned(output, arguments, values)
 
     def _named(self) -> Callable[..., Any]:
         """The function or class that the metadata names, or the kind's default."""
@@ -168,8 +157,8 @@ class TorchKernel:
         with self.device:
             if self.guess is None:
                 function = self._create_callable(init)
-                self.guess = fitting(
-                    guesses(function),
+                self.guess = kernel_calls.fitting(
+                    kernel_calls.guesses(function),
                     lambda guess: function(*(guess.drawn() for _ in range(count))),
                 )
             seed_all(seed)
@@ -179,8 +168,10 @@ class TorchKernel:
         """How many tensors a call takes."""
         named = self._named()
         if self._is_function():
-            return tensors_taken(named)
-        return tensors_taken(getattr(named, self.call.method_name or _FORWARD, named), own=1)
+            return kernel_calls.tensors_taken(named)
+        return kernel_calls.tensors_taken(
+            getattr(named, self.call.method_name or _FORWARD, named), own=1
+        )
 
 
 def _seeded_call(function: Callable[[], Any], seed: int) -> list[Any]:
@@ -226,11 +217,11 @@ class TritonKernel:
         said = {"num_warps": call.num_warps, "num_stages": call.num_stages}
         self.options = {key: value for key, value in said.items() if value is not None}
 
-    def __call__(self, data: dict[str, Any]) -> Outputs:
+    def __call__(self, data: dict[str, Any]) -> kernel_calls.Outputs:
         """Launch it and return the tensors that it writes."""
         values = data["args"]
         self.kernel[self.grid](*values, **self.options)
-        return written(self.args, values)
+        return kernel_calls.written(self.args, values)
 
 
 def _found(module: Any, name: str | None) -> Any:  # noqa: ANN401 - Triton's own type

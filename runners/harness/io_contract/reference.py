@@ -31,14 +31,9 @@ from runners.contract.verdict import Verdict
 from runners.harness.build.kernel_calls import NOTHING
 from runners.harness.build.python_kernels import MODEL_SEED
 from runners.harness.deadline import Deadline
+from runners.harness.io_contract import sources
 from runners.harness.io_contract.arguments import materialised, size_of
 from runners.harness.io_contract.metrics import count
-from runners.harness.io_contract.sources import (
-    SourceProcess,
-    attribute_to_reference,
-    input_bytes_limit,
-    own_session,
-)
 from runners.harness.judge.session import EvaluationSession, TaskCode
 from runners.harness.protocol.arena import Plan, compact_description
 from runners.harness.protocol.values import Node, leaves
@@ -119,7 +114,7 @@ class ContractTask(TaskCode):
         self.contract = contract
         self.device = torch.device("cuda" if on_gpu else "cpu")
         self.sessions: dict[Side, EvaluationSession] = {}
-        self.asked: dict[Side, SourceProcess] = {}
+        self.asked: dict[Side, sources.SourceProcess] = {}
         self.end = Deadline.after(0)
         """The deadline of the whole evaluation."""
         self._generated: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
@@ -134,14 +129,14 @@ class ContractTask(TaskCode):
         limit = session.request.task.limit_s(session.request.mode)
         self.end = Deadline.after(limit)
         with (
-            own_session(session, self.contract, Side.CUSTOM) as custom,
-            own_session(session, self.contract, Side.REFERENCE) as reference,
+            sources.own_session(session, self.contract, Side.CUSTOM) as custom,
+            sources.own_session(session, self.contract, Side.REFERENCE) as reference,
             session.beside,
         ):
             self.sessions = {Side.CUSTOM: session, Side.REFERENCE: reference}
             self.asked = {
-                Side.CUSTOM: SourceProcess(custom, Side.CUSTOM),
-                Side.REFERENCE: SourceProcess(reference, Side.REFERENCE),
+                Side.CUSTOM: sources.SourceProcess(custom, Side.CUSTOM),
+                Side.REFERENCE: sources.SourceProcess(reference, Side.REFERENCE),
             }
             try:
                 yield
@@ -172,12 +167,12 @@ class ContractTask(TaskCode):
     @override
     def first_plan(self, largest: Plan) -> Plan:
         """Return a layout with room for outputs that are much larger than the inputs."""
-        return replace(largest, device_size=max(largest.device_size, input_bytes_limit()))
+        return replace(largest, device_size=max(largest.device_size, sources.input_bytes_limit()))
 
     @override
     def attributing(self, workload: Workload) -> AbstractContextManager[None]:
         """Return a context that turns a verdict on the reference kernel into `task_error`."""
-        return attribute_to_reference(side_of(workload))
+        return sources.attribute_to_reference(side_of(workload))
 
     @override
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:

@@ -6,23 +6,13 @@ from dataclasses import dataclass
 import torch
 
 from runners.contract.verdict import Verdict
+from runners.harness.protocol import values
 from runners.harness.protocol.arena import Arena, lay_out, view
-from runners.harness.protocol.values import (
-    DictNode,
-    Node,
-    ScalarNode,
-    SequenceNode,
-    TensorNode,
-    bits,
-    key_order,
-    leaves,
-    tensors,
-)
 from runners.harness.verdicts import VerdictError
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
-    flat = bits(tensor).contiguous().reshape(-1)
+    flat = values.bits(tensor).contiguous().reshape(-1)
     # A single element may have any stride, but a view as bytes needs stride 1.
     return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 
@@ -35,7 +25,7 @@ def same(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _same_outside(
-    place: TensorNode, left: torch.Tensor, private: torch.Tensor, given: Sequence[range]
+    place: values.TensorNode, left: torch.Tensor, private: torch.Tensor, given: Sequence[range]
 ) -> bool:
     """Whether an input is unchanged outside of the byte ranges `given`, relative to the arena."""
     if same(left, private):
@@ -58,12 +48,12 @@ def _same_outside(
 class Changes:
     """Input tensors after a call, the judge's private copies, and their places."""
 
-    places: Sequence[TensorNode]
+    places: Sequence[values.TensorNode]
     left: Sequence[torch.Tensor]
     private: Sequence[torch.Tensor]
 
 
-def spans(nodes: Iterable[TensorNode], base: int) -> list[range]:
+def spans(nodes: Iterable[values.TensorNode], base: int) -> list[range]:
     """The byte ranges, relative to the address `base`, of those tensors that have no gaps."""
     whole = (node for node in nodes if node.numel == node.span)
     starts = ((node.address - base, node.reach) for node in whole)
@@ -85,7 +75,7 @@ def refuse_changed(changes: Changes, given: Sequence[range]) -> None:
 
 def changes_in(arena: Arena, data: object) -> Changes:
     """The host tensors of an arena and the private `data` that was written into it."""
-    rows = list(zip(tensors(lay_out(data).node), leaves(data), strict=True))
+    rows = list(zip(values.tensors(lay_out(data).node), values.leaves(data), strict=True))
     host = [(node, private) for node, private in rows if node.device == "cpu"]
     return Changes(
         places=[node for node, _ in host],
@@ -103,29 +93,31 @@ def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
         raise VerdictError(Verdict.DISALLOWED, f"the kernel left {what} running after its call")
 
 
-def difference(expected: Node, actual: Node, where: str = "the output") -> str | None:
+def difference(expected: values.Node, actual: values.Node, where: str = "the output") -> str | None:
     """Return the first difference of two structures in type, shape, dtype or device, as a text.
 
     None if there is no difference.
     """
     found: str | None = None
     match expected, actual:
-        case TensorNode(), TensorNode():
+        case values.TensorNode(), values.TensorNode():
             found = _tensor_difference(expected, actual, where)
-        case SequenceNode(), SequenceNode():
+        case values.SequenceNode(), values.SequenceNode():
             found = _sequence_difference(expected, actual, where)
-        case DictNode(), DictNode():
+        case values.DictNode(), values.DictNode():
             found = _dict_difference(expected, actual, where)
         case _ if _kind(expected) != _kind(actual):
             found = f"{where} is a {_kind(actual)}, a {_kind(expected)} is expected"
     return found
 
 
-def _kind(node: Node) -> str:
-    return type(node.value).__name__ if isinstance(node, ScalarNode) else node.kind
+def _kind(node: values.Node) -> str:
+    return type(node.value).__name__ if isinstance(node, values.ScalarNode) else node.kind
 
 
-def _sequence_difference(expected: SequenceNode, actual: SequenceNode, where: str) -> str | None:
+def _sequence_difference(
+    expected: values.SequenceNode, actual: values.SequenceNode, where: str
+) -> str | None:
     if len(expected.items) != len(actual.items):
         return f"{where} has {len(actual.items)} items, {len(expected.items)} are expected"
     pairs = zip(expected.items, actual.items, strict=True)
@@ -133,7 +125,9 @@ def _sequence_difference(expected: SequenceNode, actual: SequenceNode, where: st
     return next((text for text in found if text), None)
 
 
-def _tensor_difference(expected: TensorNode, actual: TensorNode, where: str) -> str | None:
+def _tensor_difference(
+    expected: values.TensorNode, actual: values.TensorNode, where: str
+) -> str | None:
     for name in ("shape", "dtype", "device"):
         want, got = getattr(expected, name), getattr(actual, name)
         if want != got:
@@ -142,7 +136,7 @@ def _tensor_difference(expected: TensorNode, actual: TensorNode, where: str) -> 
     return None
 
 
-def _dict_difference(expected: DictNode, actual: DictNode, where: str) -> str | None:
+def _dict_difference(expected: values.DictNode, actual: values.DictNode, where: str) -> str | None:
     want, got = dict(expected.items), dict(actual.items)
     if want.keys() != got.keys():
         return (
@@ -152,25 +146,27 @@ def _dict_difference(expected: DictNode, actual: DictNode, where: str) -> str | 
     return next((text for text in found if text), None)
 
 
-def by_key(node: Node) -> Node:
+def by_key(node: values.Node) -> values.Node:
     """Return the same structure with every dict sorted by key, numbers before texts."""
     match node:
-        case SequenceNode():
+        case values.SequenceNode():
             return node.model_copy(update={"items": tuple(by_key(item) for item in node.items)})
-        case DictNode():
-            pairs = tuple((key, by_key(item)) for key, item in sorted(node.items, key=key_order))
+        case values.DictNode():
+            pairs = tuple(
+                (key, by_key(item)) for key, item in sorted(node.items, key=values.key_order)
+            )
             return node.model_copy(update={"items": pairs})
         case _:
             return node
 
 
-def like(pattern: Node, node: Node) -> Node:
+def like(pattern: values.Node, node: values.Node) -> values.Node:
     """Return `node` with its dicts in the order of `pattern`; both must have the same structure."""
     match pattern, node:
-        case SequenceNode(), SequenceNode():
+        case values.SequenceNode(), values.SequenceNode():
             items = tuple(map(like, pattern.items, node.items))
             return node.model_copy(update={"items": items})
-        case DictNode(), DictNode():
+        case values.DictNode(), values.DictNode():
             found = dict(node.items)
             pairs = tuple((key, like(each, found[key])) for key, each in pattern.items)
             return node.model_copy(update={"items": pairs})

@@ -21,15 +21,7 @@ from runners.harness.judge.pool import CandidatePool, fresh_candidate
 from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.protocol.channel import Exchange, Operation
 from runners.harness.protocol.values import Node, on_host, tensors
-from runners.harness.timing.clocks import (
-    audit_of,
-    beneath,
-    claimed,
-    device_resolution,
-    interval_of,
-    measurement,
-    narrow,
-)
+from runners.harness.timing import clocks
 from runners.harness.timing.rounds import (
     BLAMED_MOST,
     LOOKS,
@@ -96,7 +88,7 @@ class WorkloadTimer:
             self.expected = self.lineup.expected = self._discover()
         with self.lineup:
             rounds, stop = self._rounds(report)
-        found = measurement(rounds, stop)
+        found = clocks.measurement(rounds, stop)
         if audit := self._audit(rounds):
             raise audit
         return found
@@ -181,11 +173,11 @@ class WorkloadTimer:
         return StopReason.TIME_CAP if self.share.remaining < MARGIN * spent else None
 
     def _precise(self, rounds: list[Round]) -> bool:
-        enough = narrow(rounds, self.policy.half_width)
-        if not enough or not claimed(rounds):
+        enough = clocks.narrow(rounds, self.policy.half_width)
+        if not enough or not clocks.claimed(rounds):
             return enough
         # A claim that is less than its resolution gets more rounds before it is accepted.
-        fine = device_resolution(rounds) <= interval_of(rounds).centre
+        fine = clocks.device_resolution(rounds) <= clocks.interval_of(rounds).centre
         return fine and self._audit(rounds) is None
 
     def _audit(self, rounds: list[Round]) -> VerdictError | None:
@@ -193,7 +185,7 @@ class WorkloadTimer:
         if request.mode is not Mode.RANKED:
             return None
         floor = floor_ns(request.task, self.workload, request.gpu)
-        return beneath(interval_of(rounds).centre, floor) or audit_of(rounds)
+        return clocks.beneath(clocks.interval_of(rounds).centre, floor) or clocks.audit_of(rounds)
 
     def _settle(self, seat: HostCandidate) -> None:
         for _ in range(SETTLING):
