@@ -31,10 +31,9 @@ from runners.harness.gpu.health import Card, examine, first_look
 from runners.harness.gpu.warm import DriverKeepAlive, warm_up
 from runners.harness.sandbox.process_limits import KILL_S, kill_others
 from runners.harness.sandbox.view import SHARED_JOB
-from runners.harness.supervision.determinism import spare_compiler
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import adopt_orphans, keep_freed_memory
-from runners.harness.supervision.template import TemplateProcess, fork_template
+from runners.harness.supervision.template import TemplateProcess, fork_template, spare_compiler
 from runners.harness.toolchains import nvcc
 from runners.harness.verdicts import MachineError, VerdictError
 from runners.plugins import load, names

@@ -33,8 +33,8 @@ from runners.harness.build.python_kernels import MODEL_SEED
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract import sources
 from runners.harness.io_contract.arguments import materialised, size_of
-from runners.harness.io_contract.metrics import count
 from runners.harness.judge.session import EvaluationSession, TaskCode
+from runners.harness.profile.profiler import collect_counters
 from runners.harness.protocol.arena import Plan, compact_description
 from runners.harness.protocol.values import Node, leaves
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
@@ -178,7 +178,7 @@ class ContractTask(TaskCode):
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:
         """Collect counters if requested; log the shapes of inputs that a source defined itself."""
         if self.contract.counted:
-            count(session, grade, self.end)
+            collect_counters(session, grade, self.end)
         if self._called_with:
             session.keep_log(f"\n{DRAWN}{self._called_with}\n".encode())
 

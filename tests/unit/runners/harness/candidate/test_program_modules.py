@@ -47,7 +47,6 @@ runners.harness.graders.native
 runners.harness.graders.popcorn
 runners.harness.io_contract
 runners.harness.io_contract.arguments
-runners.harness.io_contract.metrics
 runners.harness.io_contract.reference
 runners.harness.io_contract.sources
 runners.harness.judge
@@ -66,7 +65,6 @@ runners.harness.kernelbot.stream
 runners.harness.profile
 runners.harness.profile.kernel_profile
 runners.harness.profile.profiler
-runners.harness.profile.tables
 runners.harness.protocol
 runners.harness.protocol.arena
 runners.harness.protocol.builds
@@ -87,9 +85,7 @@ runners.harness.sandbox.syscalls
 runners.harness.sandbox.view
 runners.harness.server
 runners.harness.supervision
-runners.harness.supervision.determinism
 runners.harness.supervision.fork
-runners.harness.supervision.fork_server
 runners.harness.supervision.handle
 runners.harness.supervision.process
 runners.harness.supervision.renew
@@ -99,7 +95,6 @@ runners.harness.timing
 runners.harness.timing.clocks
 runners.harness.timing.rounds
 runners.harness.timing.samples
-runners.harness.timing.statistics
 runners.harness.timing.stopwatch
 runners.harness.toolchains
 runners.harness.toolchains.ncu

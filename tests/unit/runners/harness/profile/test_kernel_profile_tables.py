@@ -1,6 +1,6 @@
 """Tables of kernels are parsed as the profiler prints them, and shown as far as there is room."""
 
-from runners.harness.profile.tables import TABLES_MAX, Kernel, Tables, kernels_of
+from runners.harness.profile.kernel_profile import MEMORY_TABLES_MAX, Kernel, Tables, kernels_of
 from runners.harness.toolchains.ncu import KERNELS_MOST
 
 HEAD = "  add(float *, int) (16384, 1, 1)x(128, 1, 1), Context 1, Stream 7, Device 0, CC 9.0"
@@ -69,7 +69,9 @@ def test_where_room_is_short_the_details_go_first_and_then_the_last_kernels() ->
 
 def test_a_table_without_end_is_cut() -> None:
     endless = Kernel(HEAD, {"Memory Workload Analysis Tables": ["    a counter"] * 9999})
-    assert len(Tables((Kernel(HEAD),), (endless,)).text(1 << 20)) < TABLES_MAX + len(HEAD) + 9
+    assert (
+        len(Tables((Kernel(HEAD),), (endless,)).text(1 << 20)) < MEMORY_TABLES_MAX + len(HEAD) + 9
+    )
 
 
 def test_as_many_kernels_as_are_looked_at_may_not_be_all() -> None:

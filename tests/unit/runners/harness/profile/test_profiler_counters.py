@@ -8,10 +8,10 @@ from runners.contract.io_contract import Side
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.io_contract.metrics import count
 from runners.harness.io_contract.reference import ContractTask
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.profile.kernel_profile import KernelProfiler, NoProfileError
+from runners.harness.profile.profiler import collect_counters
 from runners.harness.toolchains import ncu
 from runners.harness.verdicts import GradingResult, VerdictError
 from tests.doubles.ioing import compare
@@ -53,7 +53,7 @@ def say(monkeypatch: pytest.MonkeyPatch, found: ncu.Ncu) -> Say:
 def test_each_kernel_has_a_file_of_its_counters(bench: Bench, say: Say) -> None:
     session, _ = bench
     say(f"==WARNING== beside the table\n{TABLE}")
-    count(session, GradingResult(), SOON)
+    collect_counters(session, GradingResult(), SOON)
     assert [each.name for each in session.files] == ["reference.csv", "custom.csv"]
     assert session.files[0].content().decode() == TABLE
     assert session.log == b""
@@ -73,7 +73,7 @@ def test_what_goes_wrong_is_a_line_of_the_log(
 ) -> None:
     session, _ = bench
     say(what)
-    count(session, GradingResult(), SOON)
+    collect_counters(session, GradingResult(), SOON)
     assert session.files == []
     assert words in session.log.decode()
 
@@ -83,16 +83,16 @@ def test_nothing_is_counted_unasked_or_of_a_failure(bench: Bench, say: Say) -> N
     say(TABLE)
     failed = GradingResult()
     failed.fail(Stage.TEST, VerdictError(Verdict.CRASHED, "boom"))
-    count(session, failed, SOON)
+    collect_counters(session, failed, SOON)
     plain = ContractTask(contract_of(compare()), on_gpu=False)
     plain.after(session, GradingResult())
     tested = session.request.model_copy(update={"mode": Mode.TEST})
-    count(replace(session, request=tested), GradingResult(), SOON)
+    collect_counters(replace(session, request=tested), GradingResult(), SOON)
     assert not session.files
     assert not session.log
 
 
 def test_a_machine_that_cannot_count_says_why(bench: Bench) -> None:
     session, _ = bench
-    count(replace(session, on_gpu=False), GradingResult(), SOON)
+    collect_counters(replace(session, on_gpu=False), GradingResult(), SOON)
     assert "there is no GPU here" in session.log.decode()
