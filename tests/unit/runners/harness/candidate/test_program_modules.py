@@ -71,16 +71,13 @@ runners.harness.protocol.builds
 runners.harness.protocol.channel
 runners.harness.protocol.values
 runners.harness.sandbox
-runners.harness.sandbox.bubblewrap
-runners.harness.sandbox.cgroup
 runners.harness.sandbox.diagnostics
+runners.harness.sandbox.filters
 runners.harness.sandbox.isolate
-runners.harness.sandbox.landlock
 runners.harness.sandbox.make
 runners.harness.sandbox.outer
 runners.harness.sandbox.process_limits
 runners.harness.sandbox.program
-runners.harness.sandbox.seccomp
 runners.harness.sandbox.syscalls
 runners.harness.sandbox.view
 runners.harness.server

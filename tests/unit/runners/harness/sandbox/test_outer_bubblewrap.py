@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.harness.sandbox import bubblewrap, view
+from runners.harness.sandbox import outer, view
 
 ENVIRONMENT = {"LANG": "C.UTF-8"}
 
@@ -32,9 +32,9 @@ def write(bwrap: Path, body: str) -> None:
 
 
 def test_without_bubblewrap_it_is_said(bwrap: Path, executed: list[list[str]]) -> None:
-    assert bubblewrap.installed() is None
+    assert outer.bubblewrap_installed() is None
     with pytest.raises(OSError, match="bubblewrap is not installed"):
-        bubblewrap.enter([], ENVIRONMENT, 1 << 20, gpu=False)
+        outer.enter_bubblewrap([], ENVIRONMENT, 1 << 20, gpu=False)
     assert executed == []
 
 
@@ -53,10 +53,10 @@ def test_a_trial_that_fails_is_told_and_nothing_is_replaced(
     body: str,
     words: str,
 ) -> None:
-    monkeypatch.setattr(bubblewrap, "_TRIAL_S", 0.5)
+    monkeypatch.setattr(outer, "_TRIAL_S", 0.5)
     write(bwrap, body)
     with pytest.raises(OSError, match=words):
-        bubblewrap.enter([], ENVIRONMENT, 1 << 20, gpu=False)
+        outer.enter_bubblewrap([], ENVIRONMENT, 1 << 20, gpu=False)
     assert executed == []
 
 
@@ -64,8 +64,8 @@ def test_after_a_trial_with_another_bubblewrap_inside_the_program_starts_again(
     bwrap: Path, executed: list[list[str]]
 ) -> None:
     write(bwrap, f'echo "$@" > {bwrap}.line')
-    bubblewrap.enter(["--serve"], ENVIRONMENT, 1 << 20, gpu=False)
-    wrapping = bubblewrap.options(ENVIRONMENT, 1 << 20, gpu=False)
+    outer.enter_bubblewrap(["--serve"], ENVIRONMENT, 1 << 20, gpu=False)
+    wrapping = outer.bubblewrap_options(ENVIRONMENT, 1 << 20, gpu=False)
     tried = Path(f"{bwrap}.line").read_text().split()
     assert tried[: len(wrapping) - 1] == wrapping[1:]
     assert tried[len(wrapping) - 1 :][:2] == [str(bwrap), "--unshare-all"]
@@ -76,19 +76,19 @@ def test_it_gets_a_clean_environment_and_knows_that_it_is_wrapped(
     bwrap: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(bwrap, "")
-    line = bubblewrap.options(ENVIRONMENT, 1 << 20, gpu=False)
+    line = outer.bubblewrap_options(ENVIRONMENT, 1 << 20, gpu=False)
     set_at = [place for place, word in enumerate(line) if word == "--setenv"]
     environment = {line[place + 1]: line[place + 2] for place in set_at}
     assert "--clearenv" in line
-    assert environment == {**ENVIRONMENT, bubblewrap.MARKER: bubblewrap.NAME}
-    assert not bubblewrap.inside()
-    monkeypatch.setenv(bubblewrap.MARKER, environment[bubblewrap.MARKER])
-    assert bubblewrap.inside()
+    assert environment == {**ENVIRONMENT, outer.MARKER: outer.BUBBLEWRAP}
+    assert not outer.inside_bubblewrap()
+    monkeypatch.setenv(outer.MARKER, environment[outer.MARKER])
+    assert outer.inside_bubblewrap()
 
 
 def test_the_system_is_read_only_and_scratch_has_its_size(bwrap: Path) -> None:
     write(bwrap, "")
-    line = bubblewrap.options(ENVIRONMENT, 123 << 20, gpu=False)
+    line = outer.bubblewrap_options(ENVIRONMENT, 123 << 20, gpu=False)
     joined = " ".join(line)
     assert "--ro-bind /usr /usr" in joined
     assert f"--bind {Path(view.SYSTEM[0])}" not in joined.replace("--ro-bind", "")

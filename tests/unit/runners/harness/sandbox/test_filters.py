@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.harness.sandbox import seccomp
+from runners.harness.sandbox import filters
 
 ALLOW, KILL, REFUSED = 0x7FFF0000, 0x80000000, 0x50000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -18,7 +18,7 @@ def verdict(machine: str, number: int, *args: int, arch: int = 0, gpu: bool = Fa
     low = [arg & 0xFFFFFFFF for arg in (*args, *[0] * (6 - len(args)))]
     data = {0: number, 4: arch or ARCH[machine]}
     data |= {16 + 8 * index: value for index, value in enumerate(low)}
-    program = seccomp.instructions(machine, gpu=gpu)
+    program = filters.seccomp_instructions(machine, gpu=gpu)
     held, at = 0, 0
     while True:
         code, yes, no, value = program[at]
@@ -40,7 +40,7 @@ def verdict(machine: str, number: int, *args: int, arch: int = 0, gpu: bool = Fa
 
 @BOTH
 def test_every_jump_fits_its_byte(machine: str) -> None:
-    program = seccomp.instructions(machine, gpu=False)
+    program = filters.seccomp_instructions(machine, gpu=False)
     assert len(program) < 4096
     assert all(0 <= jump < 256 for _, yes, no, _ in program for jump in (yes, no))
 
@@ -123,4 +123,4 @@ def test_ordinary_calls_are_allowed(machine: str) -> None:
 
 def test_a_machine_without_a_table_is_said() -> None:
     with pytest.raises(OSError, match="riscv64"):
-        seccomp.instructions("riscv64", gpu=False)
+        filters.seccomp_instructions("riscv64", gpu=False)

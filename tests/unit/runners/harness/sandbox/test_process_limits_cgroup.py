@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.harness.sandbox import cgroup
+from runners.harness.sandbox import process_limits
 
 OWN = f"podium-{os.getpid()}"
 
@@ -19,8 +19,8 @@ class Machine:
         self.root = root / "cgroup"
         self.root.mkdir()
         self.membership = root / "membership"
-        monkeypatch.setattr(cgroup, "_ROOT", self.root)
-        monkeypatch.setattr(cgroup, "_MEMBERSHIP", self.membership)
+        monkeypatch.setattr(process_limits, "_ROOT", self.root)
+        monkeypatch.setattr(process_limits, "_MEMBERSHIP", self.membership)
 
     def one_hierarchy(self) -> Path:
         """Version 2; gives this process's folder."""
@@ -48,7 +48,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_the_group_of_the_one_hierarchy_limits_memory_and_processes(machine: Machine) -> None:
     folder = machine.one_hierarchy() / OWN
 
-    group = cgroup.make()
+    group = process_limits.make_cgroup()
     group.enter()
 
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -61,7 +61,7 @@ def test_the_group_of_the_one_hierarchy_limits_memory_and_processes(machine: Mac
 def test_with_a_hierarchy_a_controller_each_gets_its_own_limit(machine: Machine) -> None:
     own = machine.one_hierarchy_a_controller("memory", "pids")
 
-    group = cgroup.make()
+    group = process_limits.make_cgroup()
     group.enter()
 
     assert group.folders == (own["memory"] / OWN, own["pids"] / OWN)
@@ -73,7 +73,7 @@ def test_a_machine_that_can_only_limit_memory_has_no_group(machine: Machine) -> 
     own = machine.one_hierarchy_a_controller("memory")
 
     with pytest.raises(OSError, match="no memory and pids controllers"):
-        cgroup.make()
+        process_limits.make_cgroup()
 
     assert list(own["memory"].iterdir()) == []
 
@@ -82,10 +82,10 @@ def test_a_limit_that_is_refused_leaves_no_group(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = machine.one_hierarchy()
-    monkeypatch.setattr(cgroup, "_limits", lambda: {"": {"no such/limit": 1}})
+    monkeypatch.setattr(process_limits, "_limits", lambda: {"": {"no such/limit": 1}})
 
     with pytest.raises(FileNotFoundError):
-        cgroup.make()
+        process_limits.make_cgroup()
 
     assert list(folder.iterdir()) == []
 
@@ -97,7 +97,7 @@ def test_groups_of_dead_makers_go_and_those_of_living_ones_stay(machine: Machine
     (folder / f"podium-{dead.pid}").mkdir()
     (folder / f"podium-{os.getppid()}").mkdir()
 
-    cgroup.make()
+    process_limits.make_cgroup()
 
     assert {each.name for each in folder.iterdir()} == {OWN, f"podium-{os.getppid()}"}
 
@@ -107,15 +107,15 @@ def test_a_group_that_is_not_empty_yet_stays_and_the_others_go(tmp_path: Path) -
     (busy / "process").mkdir(parents=True)
     empty.mkdir()
 
-    cgroup.Group((busy, empty)).remove()
+    process_limits.Group((busy, empty)).remove()
 
     assert list(tmp_path.iterdir()) == [busy]
 
 
 def test_a_process_in_a_group_of_ours_has_joined(machine: Machine) -> None:
     machine.membership.write_text("0::/user/podium-12\n")
-    cgroup.require_joined()
+    process_limits.require_cgroup()
 
     machine.membership.write_text("0::/user/other\n")
     with pytest.raises(OSError, match="no cgroup was made"):
-        cgroup.require_joined()
+        process_limits.require_cgroup()
