@@ -20,13 +20,7 @@ from runners.contract.io_contract import Argument, KernelCall, TensorArgument
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.contract.wire import Wire
-from runners.harness.build.c_signature import (
-    ArgumentError,
-    Declared,
-    Parameter,
-    kernels_in,
-    packed,
-)
+from runners.harness.build.c_signature import ArgumentError, Declared, Parameter, kernels_in, packed
 from runners.harness.build.kernel_calls import Outputs, written
 from runners.harness.gpu.device_code import DeviceCode, ReadyLaunch
 from runners.harness.protocol import builds

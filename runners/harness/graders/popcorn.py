@@ -11,15 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.contract.evaluation import (
-    CaseKind,
-    CaseResult,
-    CaseStatus,
-    Limits,
-    Measurement,
-    StopReason,
-    Timing,
-)
+from runners.contract import evaluation
 from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
@@ -51,7 +43,7 @@ class _Plan:
     """One phase: its cases, seed and deadline."""
 
     step: stream.Step
-    kind: CaseKind
+    kind: evaluation.CaseKind
     cases: tuple[Workload, ...]
     seed: int | None
     deadline: Deadline
@@ -66,7 +58,7 @@ def task_code(_folder: Path, task: TaskDefinition, **_: object) -> TaskCode | No
 
 def grade(session: EvaluationSession) -> GradingResult:
     """Run the phases of the request's mode, each in a fresh sandbox, until one fails."""
-    session.timing, session.transport = Timing.IN_PROCESS, "none"
+    session.timing, session.transport = evaluation.Timing.IN_PROCESS, "none"
     result = GradingResult()
     with ExitStack() as stack:
         program = None
@@ -90,7 +82,7 @@ def _profile_kernels(session: EvaluationSession, program: int) -> None:
     task = session.request.task
 
     def look(profiler: KernelProfiler, case: Workload, deadline: Deadline) -> KernelProfile:
-        plan = _Plan(stream.Step.PROFILE, CaseKind.PROFILE, (case,), task.seed, deadline)
+        plan = _Plan(stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, deadline)
         return profiler.profile_program(_program(session, plan, program), deadline)
 
     profile_kernels(session, task.benchmarks, look)
@@ -106,16 +98,16 @@ def _plans(session: EvaluationSession) -> Iterator[_Plan]:
     task, mode = session.request.task, session.request.mode
     if mode in (Mode.TEST, Mode.RANKED) and task.tests:
         end = Deadline.after(task.test_timeout)
-        yield _Plan(stream.Step.TEST, CaseKind.TEST, task.tests, task.seed, end)
+        yield _Plan(stream.Step.TEST, evaluation.CaseKind.TEST, task.tests, task.seed, end)
     end = Deadline.after(task.timeout_s(mode))
     if mode is Mode.PROFILE:
         for case in task.benchmarks:
-            yield _Plan(stream.Step.PROFILE, CaseKind.PROFILE, (case,), task.seed, end)
+            yield _Plan(stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, end)
     ranked = mode is Mode.RANKED
     if timed := task.timed(mode):
         step = stream.Step.LEADERBOARD if ranked else stream.Step.BENCHMARK
         seed = secret_seed(session.nonce) if ranked else task.seed
-        yield _Plan(step, CaseKind.BENCHMARK, timed, seed, end)
+        yield _Plan(step, evaluation.CaseKind.BENCHMARK, timed, seed, end)
 
 
 def _run(session: EvaluationSession, plan: _Plan, order: Program, result: GradingResult) -> None:
@@ -160,29 +152,31 @@ def _answer(
         raise VerdictError(Verdict.DISALLOWED, f"the evaluation's line {error}") from error
 
 
-def _result(kind: CaseKind, workload: Workload, case: stream.ReportedCase) -> CaseResult:
-    return CaseResult(
+def _result(
+    kind: evaluation.CaseKind, workload: Workload, case: stream.ReportedCase
+) -> evaluation.CaseResult:
+    return evaluation.CaseResult(
         spec=workload.spec,
         kind=kind,
-        status=CaseStatus.PASSED if case.passed else CaseStatus.FAILED,
+        status=evaluation.CaseStatus.PASSED if case.passed else evaluation.CaseStatus.FAILED,
         message="" if case.passed else case.message,
         measurement=_measurement(case.times) if case.passed and case.times else None,
     )
 
 
-def _measurement(times: stream.Times) -> Measurement:
+def _measurement(times: stream.Times) -> evaluation.Measurement:
     """The reported time; nothing confirms it, so its resolution is the whole time."""
     half_width = times.mean
     if times.runs > 1 and times.err is not None:
         half_width = t_quantile(times.runs - 1) * times.err
-    return Measurement(
+    return evaluation.Measurement(
         time_ns=times.mean,
         half_width_ns=half_width,
         bound_ns=0.0,
         resolution_ns=times.mean,
         rounds=1,
         samples=(),
-        stop_reason=StopReason.TASK,
+        stop_reason=evaluation.StopReason.TASK,
         claimed_ns=times.mean,
     )
 
@@ -235,7 +229,7 @@ def _gpus(session: EvaluationSession) -> int:
     return there
 
 
-def _limits(limits: Limits, ranks: int) -> Limits:
+def _limits(limits: evaluation.Limits, ranks: int) -> evaluation.Limits:
     """The limits for an evaluation and one worker per rank, each with torch and its threads."""
     processes = 1 + ranks
     cores = len(os.sched_getaffinity(0))

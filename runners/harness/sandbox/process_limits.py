@@ -169,7 +169,7 @@ def _own_folders() -> dict[str, Path]:
     return found
 
 
-def _limits() -> dict[str, dict[str, int]]:
+def _group_limits() -> dict[str, dict[str, int]]:
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     memory = int(pages * page * _SHARE_OF_MEMORY)
     return {
@@ -179,7 +179,7 @@ def _limits() -> dict[str, dict[str, int]]:
     }
 
 
-def _make(parent: Path, limits: dict[str, int]) -> Path:
+def _make_group(parent: Path, limits: dict[str, int]) -> Path:
     for other in parent.glob(f"{_PREFIX}*"):
         if not Path("/proc", other.name.removeprefix(_PREFIX)).exists():  # its creator was killed
             Group((other,)).remove()
@@ -196,9 +196,9 @@ def _make(parent: Path, limits: dict[str, int]) -> Path:
 
 def make_cgroup() -> Group:
     """Create an empty group with limits; OSError if that is refused."""
-    own, limits = _own_folders(), _limits()
+    own, limits = _own_folders(), _group_limits()
     if (_ROOT / "cgroup.controllers").exists():
-        return Group((_make(own[""], limits[""]),))
+        return Group((_make_group(own[""], limits[""]),))
     if not {"memory", "pids"} <= own.keys():
         raise OSError("no memory and pids controllers are mounted")
-    return Group(tuple(_make(own[name], limits[name]) for name in ("memory", "pids")))
+    return Group(tuple(_make_group(own[name], limits[name]) for name in ("memory", "pids")))
