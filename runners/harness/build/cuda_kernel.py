@@ -25,7 +25,6 @@ from runners.harness.build.kernel_calls import Outputs, written
 from runners.harness.gpu.device_code import DeviceCode, ReadyLaunch
 from runners.harness.protocol import builds
 from runners.harness.toolchains import nvrtc
-from runners.harness.toolchains.nvrtc import parameter_sizes, remarks, resources
 from runners.languages import BuildFailedError, Built, InvalidSubmissionError
 
 INTEGERS = "cstdint"
@@ -201,11 +200,11 @@ def compiled(
         kernel=expression_of(call, chosen(source, call)),
         options=options(call.options, target, includes),
     )
-    if said := remarks(code.log):
+    if said := nvrtc.remarks(code.log):
         print(said)  # noqa: T201 - the log
-    sizes = parameter_sizes(code.ptx, code.entry)
+    sizes = nvrtc.parameter_sizes(code.ptx, code.entry)
     return CachedContractKernel(
-        entry=code.entry, sizes=sizes, compiled=resources(code.log, code.entry)
+        entry=code.entry, sizes=sizes, compiled=nvrtc.resources(code.log, code.entry)
     ), code.cubin
 
 

@@ -10,9 +10,7 @@ import torch
 from runners.harness.gpu import memory
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.gpu.handover import DONE, RELEASED
-from runners.harness.protocol import channel
-from runners.harness.protocol.arena import reach, view
-from runners.harness.protocol.values import DTYPES, TensorNode, bits, leaves, restore, tensors
+from runners.harness.protocol import arena, channel, values
 
 BUFFERS: dict[channel.Transport, type[memory.DeviceBuffer] | type[memory.HostBuffer]] = {
     "vmm": memory.DeviceBuffer,
@@ -46,7 +44,7 @@ class GpuEndpoint:
         self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.filling: Callable[[Any], Any] = _nothing
-        self.stand_in_for: tuple[TensorNode, ...] | None = None
+        self.stand_in_for: tuple[values.TensorNode, ...] | None = None
         self._load()
 
     def _load(self) -> None:
@@ -56,10 +54,12 @@ class GpuEndpoint:
         numbers.amax()
         torch.cuda.synchronize()
 
-    def fetch(self, node: TensorNode) -> torch.Tensor:
+    def fetch(self, node: values.TensorNode) -> torch.Tensor:
         """Return the input tensor that a node describes, on the device that the node names."""
         return (
-            memory.typed_view(self.local, node) if node.device == "cuda" else view(self.host, node)
+            memory.typed_view(self.local, node)
+            if node.device == "cuda"
+            else arena.view(self.host, node)
         )
 
     def call(
@@ -146,39 +146,40 @@ class GpuEndpoint:
         """Return the kernel's argument: the input or, for device code, a launch on the input."""
         if order.value is None:
             raise ValueError("an order without an input")
-        data = restore(order.value, self.fetch)
+        data = values.restore(order.value, self.fetch)
         if order.launch is None:
             return data
         if not self.remote:
             rooms = [memory.typed_view(self.memory.bytes, room) for room in order.rooms]
-            return ReadyLaunch(order.launch, leaves(data), rooms)
+            return ReadyLaunch(order.launch, values.leaves(data), rooms)
         own = tuple(
-            torch.empty(room.shape, dtype=DTYPES[room.dtype], device="cuda") for room in order.rooms
+            torch.empty(room.shape, dtype=values.DTYPES[room.dtype], device="cuda")
+            for room in order.rooms
         )
-        return ReadyLaunch(order.launch, leaves(data), own, own)
+        return ReadyLaunch(order.launch, values.leaves(data), own, own)
 
     def _allocating(self) -> AbstractContextManager[None]:
         return self.pool.used() if self.pool else nullcontext()
 
-    def _captured_there(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
+    def _captured_there(self, tensor: torch.Tensor, room: values.TensorNode | None) -> torch.Tensor:
         """Return an output tensor itself if the judge can capture it in place, otherwise a copy."""
         if room is not None and _fits(tensor, room) and self._is_capturable(tensor, room):
             return tensor
         return self._copied(tensor, room)
 
-    def _copied(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
+    def _copied(self, tensor: torch.Tensor, room: values.TensorNode | None) -> torch.Tensor:
         """Return the tensor's copy in its room, or the tensor itself if it does not fit there."""
         if room is None or not _fits(tensor, room):
             return tensor
         copied = memory.typed_view(self.memory.bytes, room)
-        bits(copied).copy_(bits(tensor.detach()))
+        values.bits(copied).copy_(values.bits(tensor.detach()))
         return copied
 
-    def _is_capturable(self, tensor: torch.Tensor, room: TensorNode) -> bool:
+    def _is_capturable(self, tensor: torch.Tensor, room: values.TensorNode) -> bool:
         """Whether the judge can capture the tensor in place."""
         if self.remote or tensor.is_conj() or tensor.is_neg():
             return False
-        offset, size = tensor.data_ptr() - self.memory.address, reach(tensor)
+        offset, size = tensor.data_ptr() - self.memory.address, arena.reach(tensor)
         within = 0 <= offset <= self.shared.size - size
         return within and size <= room.reach and offset % tensor.element_size() == 0
 
@@ -200,7 +201,7 @@ class GpuEndpoint:
         ready = tuple(_filled(whole, room) for room in order.rooms)
         parts = [_bytes_of(whole, room) for room in _on_device(order.rooms)]
         parts = parts or [torch.empty(1, dtype=torch.uint8, device="cuda")]
-        inputs = _on_device(() if order.value is None else tensors(order.value))
+        inputs = _on_device(() if order.value is None else values.tensors(order.value))
         used = max((each.reach + (each.offset or 0) for each in inputs), default=0)
         read = self.local[: used & ~3].view(torch.int32) if used > 3 else parts[0]
 
@@ -214,24 +215,24 @@ class GpuEndpoint:
         return fill
 
 
-def _fits(tensor: torch.Tensor, room: TensorNode) -> bool:
+def _fits(tensor: torch.Tensor, room: values.TensorNode) -> bool:
     same = tuple(tensor.shape) == room.shape and str(tensor.dtype) == f"torch.{room.dtype}"
     plain = tensor.layout is torch.strided
     return same and plain and room.device == tensor.device.type == "cuda"
 
 
-def _on_device(nodes: tuple[TensorNode, ...]) -> list[TensorNode]:
+def _on_device(nodes: tuple[values.TensorNode, ...]) -> list[values.TensorNode]:
     return [node for node in nodes if node.device == "cuda"]
 
 
-def _filled(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
+def _filled(whole: torch.Tensor, room: values.TensorNode) -> torch.Tensor:
     """Return the output tensor in its room; zeros if it is on the host."""
     if room.device == "cuda":
         return memory.typed_view(whole, room)
-    return torch.zeros(room.shape, dtype=DTYPES[room.dtype])
+    return torch.zeros(room.shape, dtype=values.DTYPES[room.dtype])
 
 
-def _bytes_of(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
+def _bytes_of(whole: torch.Tensor, room: values.TensorNode) -> torch.Tensor:
     begin = room.offset or 0
     return whole[begin : begin + room.reach]
 

@@ -25,8 +25,7 @@ from runners.harness.candidate.gpu_endpoint import GpuEndpoint
 from runners.harness.gpu.warm import have_one_copy_queue
 from runners.harness.protocol import builds, channel, values
 from runners.harness.protocol.arena import view
-from runners.harness.sandbox import isolate
-from runners.harness.sandbox.diagnostics import failed_build
+from runners.harness.sandbox import diagnostics, isolate
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
 MESSAGE = 1000
@@ -208,7 +207,7 @@ def guarded(
     try:
         return step()
     except BaseException as error:  # noqa: BLE001 - submitted code may raise anything at all
-        said = failed_build(_text_of(error))
+        said = diagnostics.failed_build(_text_of(error))
         if said is None:
             traceback.print_exception(error.with_traceback(_submitted_frames(error)))
         else:  # the log is truncated at its end: errors come first, commands last

@@ -19,9 +19,7 @@ from typing import Any, ClassVar, Self
 
 import torch
 
-from runners.harness.protocol.arena import sealed_memory
-from runners.harness.protocol.channel import Transport
-from runners.harness.protocol.values import DTYPES, TensorNode
+from runners.harness.protocol import arena, channel, values
 
 
 class DriverError(Exception):
@@ -106,12 +104,12 @@ def raw_bytes(address: int, size: int) -> torch.Tensor:
     return torch.as_tensor(_Bytes(address, size), device="cuda")
 
 
-def typed_view(raw: torch.Tensor, node: TensorNode) -> torch.Tensor:
+def typed_view(raw: torch.Tensor, node: values.TensorNode) -> torch.Tensor:
     """The tensor at the node's offset in raw device bytes, without a copy."""
     if node.span == 0 or node.offset is None:
-        return torch.empty(node.shape, dtype=DTYPES[node.dtype], device="cuda")
+        return torch.empty(node.shape, dtype=values.DTYPES[node.dtype], device="cuda")
     part = raw[node.offset : node.offset + node.reach]
-    return part.view(DTYPES[node.dtype]).as_strided(node.shape, node.stride)
+    return part.view(values.DTYPES[node.dtype]).as_strided(node.shape, node.stride)
 
 
 _PINNED = 1
@@ -164,7 +162,7 @@ def _map(driver: ctypes.CDLL, handle: ctypes.c_uint64, size: int, device: int) -
 class DeviceBuffer:
     """Bytes on the GPU, shared between two processes by a file descriptor."""
 
-    transport: ClassVar[Transport] = "vmm"
+    transport: ClassVar[channel.Transport] = "vmm"
 
     def __init__(self, fd: int, address: int, size: int) -> None:
         self.fd = fd
@@ -225,7 +223,7 @@ _DEVICE_MAP = 2
 class HostBuffer:
     """Bytes of host memory that the GPU can reach, shared between two processes."""
 
-    transport: ClassVar[Transport] = "pinned-host"
+    transport: ClassVar[channel.Transport] = "pinned-host"
 
     def __init__(self, fd: int, size: int) -> None:
         self.fd = fd
@@ -250,7 +248,7 @@ class HostBuffer:
         """Allocate at least `size` bytes."""
         torch.cuda.current_stream()  # creates the context that registering needs
         whole = -(-max(1, size) // mmap.PAGESIZE) * mmap.PAGESIZE
-        return cls(sealed_memory("pinned", whole), whole)
+        return cls(arena.sealed_memory("pinned", whole), whole)
 
     @classmethod
     def adopt(cls, fd: int, size: int) -> Self:

@@ -35,8 +35,7 @@ from runners.harness.io_contract import sources
 from runners.harness.io_contract.arguments import materialised, size_of
 from runners.harness.judge.session import EvaluationSession, TaskCode
 from runners.harness.profile.profiler import collect_counters
-from runners.harness.protocol.arena import Plan, compact_description
-from runners.harness.protocol.values import Node, leaves
+from runners.harness.protocol import arena, values
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
 _NARROW_BYTES = 2
@@ -157,7 +156,7 @@ class ContractTask(TaskCode):
         return Deadline.after(min(seconds, self.end.remaining))
 
     @override
-    def plan(self, workload: Workload, seed: int) -> Plan | None:
+    def plan(self, workload: Workload, seed: int) -> arena.Plan | None:
         """Return the layout; None if inputs cannot be created, which the first test reports."""
         try:
             return super().plan(workload, seed)
@@ -165,7 +164,7 @@ class ContractTask(TaskCode):
             return None
 
     @override
-    def first_plan(self, largest: Plan) -> Plan:
+    def first_plan(self, largest: arena.Plan) -> arena.Plan:
         """Return a layout with room for outputs that are much larger than the inputs."""
         return replace(largest, device_size=max(largest.device_size, sources.input_bytes_limit()))
 
@@ -191,23 +190,25 @@ class ContractTask(TaskCode):
         return data
 
     @override
-    def expected(self, data: Any) -> Node | None:
+    def expected(self, data: Any) -> values.Node | None:
         """Return the structure of the output of the reference, or without one of the kernel.
 
         None on the CPU, where outputs are fetched as they are.
         """
         if self.device.type == "cpu":
             return None
-        room: Node = as_task_error("kernel", lambda: compact_description(self._right_output(data)))
+        room: values.Node = as_task_error(
+            "kernel", lambda: arena.compact_description(self._right_output(data))
+        )
         return room
 
     @override
-    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
+    def mismatch(self, data: Any, output: object, expected: values.Node | None) -> str | None:
         """Return why an output is wrong, or None; without a reference any tensor is right.
 
         VerdictError if the reference returns NaN, or different outputs for the same input.
         """
-        found = leaves(output)
+        found = values.leaves(output)
         if not found:
             return NOTHING
         reference = self.contract.reference
@@ -248,7 +249,7 @@ class ContractTask(TaskCode):
             return self._data(side, GIVEN_SEED)
 
         given = self._data(side, seed)
-        return leaves(self.asked[side].ask("answer", given, self.end, public))
+        return values.leaves(self.asked[side].ask("answer", given, self.end, public))
 
     def _data(self, side: Side, seed: int) -> dict[str, Any]:
         arguments = self.contract.call_of(side).args
@@ -280,7 +281,9 @@ class ContractTask(TaskCode):
             raise VerdictError(
                 Verdict.DISALLOWED, "the inputs of a source are not what was asked for"
             )
-        self._called_with = ", ".join(_shown(each) for each in leaves(told["inputs"])[:SHOWN])
+        self._called_with = ", ".join(
+            _shown(each) for each in values.leaves(told["inputs"])[:SHOWN]
+        )
         return {key: self._placed(value) for key, value in told.items()}
 
     def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came

@@ -11,8 +11,8 @@ from typing_extensions import override
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
+from runners.harness.gpu import handover
 from runners.harness.gpu.buffers import Buffers, HostInput, device_bytes, on_device, replan
-from runners.harness.gpu.handover import Handover, HandoverCall, WindowActions
 from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.memory import HostBuffer, letting_go, typed_view
 from runners.harness.judge.answer import Answer
@@ -42,7 +42,7 @@ class DeviceCandidate(HostCandidate):
         super().__init__(session, handle, hosted.arena)
         self.buffers = buffers
         self.hosted = hosted
-        self.gate = Handover(buffers.words)
+        self.gate = handover.Handover(buffers.words)
         self.device_base = handle.welcome.device_address
         self.remote = isinstance(buffers.memory, HostBuffer)
         self.answer = Answer(buffers, self.device_base, remote=self.remote)
@@ -118,7 +118,7 @@ class DeviceCandidate(HostCandidate):
                 read = super(DeviceCandidate, self)._reader(deadline)
                 self.answer.take(last.output, read, trusted=trusted)
 
-        steps = WindowActions(
+        steps = handover.WindowActions(
             queued=queued,
             sweep=self.buffers.sweep,
             reveal=self._reveal,
@@ -126,7 +126,9 @@ class DeviceCandidate(HostCandidate):
             capture=self.answer.capture,
             take=take if self.answer.told else None,
         )
-        crossing = HandoverCall(self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps)
+        crossing = handover.HandoverCall(
+            self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps
+        )
         try:
             exchange = self.handle.race(self._packed(order), deadline, crossing)
         except BaseException:

@@ -15,7 +15,7 @@ from runners.harness.build.kernel_calls import Guess, fitting, guesses, tensors_
 from runners.harness.build.loading import FUNCTION, PRECISIONS, pack_weights
 from runners.harness.judge.session import TaskCode
 from runners.harness.judge.task_code import reference_function, reference_module, shape_mismatch
-from runners.harness.protocol.arena import compact_description
+from runners.harness.protocol import arena
 from runners.harness.protocol.values import Node, clone, leaves
 from runners.harness.verdicts import VerdictError, as_task_error
 
@@ -59,7 +59,7 @@ class KernelBenchTask(TaskCode):
     @override
     def expected(self, data: Any) -> Node | None:
         """The structure of the reference's output."""
-        room: Node = as_task_error("Model", lambda: compact_description(self._forward(data)))
+        room: Node = as_task_error("Model", lambda: arena.compact_description(self._forward(data)))
         return room
 
     @override

@@ -16,10 +16,8 @@ from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Stage
 from runners.harness.deadline import Deadline
 from runners.harness.judge.launches import Launching
-from runners.harness.protocol.arena import Plan, lay_out
+from runners.harness.protocol import arena, channel, values
 from runners.harness.protocol.builds import Builds
-from runners.harness.protocol.channel import CandidateReady
-from runners.harness.protocol.values import Node
 from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import GradingResult, MachineError, as_task_error
 
@@ -86,7 +84,7 @@ class EvaluationSession:
             spent = time.perf_counter() - begin
             self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
 
-    def greet(self, welcome: CandidateReady) -> None:
+    def greet(self, welcome: channel.CandidateReady) -> None:
         """Record which sandbox layers a candidate has."""
         self.confined(welcome.layers, welcome.missing)
 
@@ -99,9 +97,9 @@ class EvaluationSession:
         self.log += text[: max(0, self.request.limits.output - len(self.log))]
 
 
-def planned(data: object) -> Plan:
+def planned(data: object) -> arena.Plan:
     """Return the memory layout of an input; VerdictError if its type cannot be transferred."""
-    return as_task_error("generate_input", lambda: lay_out(data))
+    return as_task_error("generate_input", lambda: arena.lay_out(data))
 
 
 def candidate_files(task: TaskDefinition, source: str) -> dict[str, str]:
@@ -149,11 +147,11 @@ class TaskCode(ABC):
         """Return a fresh input, determined by the seed."""
 
     @abstractmethod
-    def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - the task's type
+    def expected(self, data: Any) -> values.Node | None:  # noqa: ANN401 - the task's type
         """Return the structure of a right output; None if the task does not define it."""
 
     @abstractmethod
-    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401
+    def mismatch(self, data: Any, output: object, expected: values.Node | None) -> str | None:  # noqa: ANN401
         """Return why an output is wrong, or None; may change `data`, the judge's private input."""
 
     def opened(self, session: EvaluationSession) -> AbstractContextManager[None]:  # noqa: ARG002
@@ -168,11 +166,11 @@ class TaskCode(ABC):
         """Return the deadline of a step that may take this many seconds."""
         return Deadline.after(seconds)
 
-    def plan(self, workload: Workload, seed: int) -> Plan | None:
+    def plan(self, workload: Workload, seed: int) -> arena.Plan | None:
         """Return the memory layout of a case's input; None if it is known only from its test."""
         return planned(self.generate(workload, seed))
 
-    def first_plan(self, largest: Plan) -> Plan:
+    def first_plan(self, largest: arena.Plan) -> arena.Plan:
         """Return the memory layout for the first candidate, given that of the largest input."""
         return largest
 

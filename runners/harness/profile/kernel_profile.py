@@ -18,10 +18,9 @@ from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import threads_of
 from runners.harness.judge.session import EvaluationSession, candidate_files, seed_of
+from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import ALIGNMENT, Arena, Layout
-from runners.harness.protocol.channel import ProfiledCall
-from runners.harness.protocol.values import Node, describe, leaves, replaced, tensors
-from runners.harness.sandbox.diagnostics import cut, without_paths
+from runners.harness.sandbox import diagnostics
 from runners.harness.sandbox.make import MADE, End
 from runners.harness.sandbox.program import RESULT_FD, Program, own_script, python
 from runners.harness.supervision.handle import StartError
@@ -61,7 +60,7 @@ class Kernel:
         if not more:
             return self
         advice = [line for line in self.sections.get(MEMORY_TABLES, []) if line not in set(more)]
-        tables = [*cut("\n".join(more), MEMORY_TABLES_MAX).splitlines(), *advice]
+        tables = [*diagnostics.cut("\n".join(more), MEMORY_TABLES_MAX).splitlines(), *advice]
         return Kernel(self.name, {**self.sections, MEMORY_TABLES: tables})
 
 
@@ -100,7 +99,7 @@ class Tables:
             text = _joined(kernels)
             if kernels and len(text.encode()) <= most:
                 return text
-        return cut(_joined(self.short), most)
+        return diagnostics.cut(_joined(self.short), most)
 
 
 def _joined(kernels: Sequence[Kernel]) -> str:
@@ -184,7 +183,7 @@ class KernelProfiler:
         return self._profile(replace(order, command=told), deadline)
 
     def _program_for(
-        self, call: ProfiledCall, content: int, sections: tuple[str, ...] = SECTIONS
+        self, call: channel.ProfiledCall, content: int, sections: tuple[str, ...] = SECTIONS
     ) -> Program:
         program = python("-P", "-m", "runners.harness.profile.program")
         return Program(
@@ -276,31 +275,31 @@ def _memory_file() -> Iterator[int]:
 
 
 @contextmanager
-def _input_file(data: object) -> Iterator[tuple[Node, int]]:
+def _input_file(data: object) -> Iterator[tuple[values.Node, int]]:
     """Write an input with its GPU tensors to a memory file; yield description and descriptor."""
     layout = Layout()
-    on_host = describe(data, lambda tensor: layout.place(tensor, "cpu"))
+    on_host = values.describe(data, lambda tensor: layout.place(tensor, "cpu"))
     size = max(ALIGNMENT, layout.sizes["cpu"])
     if size > INPUT_MAX:
         raise NoProfileError(f"the input has more than {INPUT_MAX >> 30} GiB")
-    devices = iter([tensor.device.type for tensor in leaves(data)])
-    value = replaced(on_host, lambda node: node.model_copy(update={"device": next(devices)}))
+    devices = iter([tensor.device.type for tensor in values.leaves(data)])
+    value = values.replaced(on_host, lambda node: node.model_copy(update={"device": next(devices)}))
     with Arena(size) as arena:
         arena.write(on_host, data)
         yield value, arena.fd
 
 
 def _call(
-    session: EvaluationSession, workload: Workload, value: Node, expected: Node | None
-) -> ProfiledCall:
+    session: EvaluationSession, workload: Workload, value: values.Node, expected: values.Node | None
+) -> channel.ProfiledCall:
     request, launching = session.request, session.launching
-    return ProfiledCall(
+    return channel.ProfiledCall(
         recipe=Recipe.of(request.task, launching.signature if launching else None),
         files=candidate_files(request.task, request.source),
         threads=threads_of(request.limits, gpu=session.on_gpu),
         warm_ups=WARM_UPS,
         value=value,
-        outputs=() if expected is None else tensors(expected),
+        outputs=() if expected is None else values.tensors(expected),
         launch=session.launch_of(workload),
         builds=session.builds.fd if session.builds.packed else None,
         gpu=session.on_gpu,
@@ -329,5 +328,5 @@ def _reason(status: int) -> str:
 
 def _output_end(printed: bytearray) -> str:
     """The end of the output, for a message."""
-    said = without_paths(printed.decode(errors="replace")).strip()[-SAID_MAX:]
+    said = diagnostics.without_paths(printed.decode(errors="replace")).strip()[-SAID_MAX:]
     return f"; the last that was printed:\n{said}" if said else ""

@@ -15,11 +15,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
 from runners.harness.sandbox.process_limits import holds_more, memory_of_tree
-from runners.harness.supervision.process import (
-    CandidateProcess,
-    CandidateRanError,
-    ProcessGoneError,
-)
+from runners.harness.supervision import process
 from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import VerdictError, ruling_of_end
 
@@ -95,7 +91,7 @@ class CandidateHandle:
         self.next_look = 0.0
         self.orders, theirs = channel.pair()
         self.printed = Printed(enlisted.limits.output)
-        self.subject: CandidateProcess | None = None
+        self.subject: process.CandidateProcess | None = None
         try:
             template.enlist(enlisted, [theirs.fileno(), self.printed.writer, *shared])
         except OSError as error:
@@ -129,7 +125,7 @@ class CandidateHandle:
             greeting = channel.GREETING.validate_json(frame)
             if not isinstance(greeting, channel.CandidatePid):
                 return greeting
-            self.subject = CandidateProcess(greeting.pid)
+            self.subject = process.CandidateProcess(greeting.pid)
 
     def _watch(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
@@ -140,7 +136,7 @@ class CandidateHandle:
         self.poll.register(self.process.pidfd, select.POLLIN)
 
     @property
-    def process(self) -> CandidateProcess:
+    def process(self) -> process.CandidateProcess:
         """The candidate's process; waits until it has started."""
         if self.subject is None:
             _ = self.welcome
@@ -246,12 +242,12 @@ class CandidateHandle:
         """Turn every failure of a candidate into its verdict."""
         try:
             yield
-        except ProcessGoneError as gone:
+        except process.ProcessGoneError as gone:
             self.printed.drain()
             raise ruling_of_end(gone.status) from gone
         except ValidationError as error:
             raise VerdictError(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
-        except CandidateRanError as error:
+        except process.CandidateRanError as error:
             raise VerdictError(Verdict.DISALLOWED, f"the kernel broke a stop: {error}") from error
         except BlockingIOError as error:
             raise VerdictError(
@@ -311,7 +307,7 @@ class CandidateHandle:
         select.select([self.process.pidfd], [], [], wait)
         try:
             self.process.check()
-        except ProcessGoneError as gone:
+        except process.ProcessGoneError as gone:
             return ruling_of_end(gone.status)
         return VerdictError(Verdict.DISALLOWED, "the candidate closed its line to the judge")
 

@@ -74,12 +74,6 @@ DRIFT_HOSTED_NS = 20_000.0
 were measured on a busy host, and 44,000 during an attack that leaves copies running."""
 DRIFT_NOISE = 6
 """The same limit as a multiple of the standard error of the windows before, if that is more."""
-ROUNDS_VOID_MOST = 4
-"""The most times that a round is timed if its calibration drifts each time."""
-BLAMED_MOST = 2
-"""The number of void rounds whose drift ended with the candidate after which it is rejected."""
-LOOKS = 20
-"""The most medians of calibration windows that are taken while no other candidate exists."""
 DISCARDS_MOST = 10
 """The most calls of a round that are repeated; honest kernels rarely need one."""
 

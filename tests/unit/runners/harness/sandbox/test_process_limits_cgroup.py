@@ -82,7 +82,7 @@ def test_a_limit_that_is_refused_leaves_no_group(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = machine.one_hierarchy()
-    monkeypatch.setattr(process_limits, "_limits", lambda: {"": {"no such/limit": 1}})
+    monkeypatch.setattr(process_limits, "_group_limits", lambda: {"": {"no such/limit": 1}})
 
     with pytest.raises(FileNotFoundError):
         process_limits.make_cgroup()
