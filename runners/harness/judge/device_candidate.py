@@ -103,8 +103,7 @@ class DeviceCandidate(HostCandidate):
         self, order: channel.CandidateRequest, value: object, deadline: Deadline
     ) -> channel.Exchange:
         """Execute one request in one window; the first frame of a call ahead locates its output."""
-        node = order.value or values.ScalarNode()
-        self._stage(node, value)
+        self._stage(order.value or values.ScalarNode(), value)
         told: list[channel.CandidateReply] = []
 
         def queued(first: channel.CandidateReply | None) -> None:
@@ -126,17 +125,15 @@ class DeviceCandidate(HostCandidate):
             capture=self.answer.capture,
             take=take if self.answer.told else None,
         )
-        crossing = handover.HandoverCall(
-            self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps
-        )
+        patience = PATIENCE_S if order.ahead else deadline.remaining
+        crossing = handover.HandoverCall(self.gate, patience, steps)
         try:
             exchange = self.handle.race(self._packed(order), deadline, crossing)
         except BaseException:
             with letting_go():
                 self.gate.abort()
             raise
-        self.buffers.withheld.restore()
-        self.hosted.restore()
+        self._restore()
         if order.launch is not None:  # device code writes into its rooms; the reply is irrelevant
             told = [channel.CandidateReply(status=channel.Status.DONE, output=self.answer.room)]
         if not told:
@@ -164,6 +161,10 @@ class DeviceCandidate(HostCandidate):
     def _complete(self) -> None:
         self.buffers.complete()
         self.hosted.complete()
+
+    def _restore(self) -> None:
+        self.buffers.withheld.restore()
+        self.hosted.restore()
 
     @override
     def build(self, deadline: Deadline) -> None:
