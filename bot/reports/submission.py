@@ -301,7 +301,7 @@ def _zipped(files: Sequence[EvaluationFile]) -> bytes:
 _KERNEL = re.compile(
     r"^  (?P<name>\S.*?) \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\), Context \d+, Stream "
 )
-"""Matches the start of a kernel's tables, see `runners.harness.profile.tables`."""
+"""Matches the start of a kernel's tables, see `runners.harness.profile.kernel_profile`."""
 _PERCENT = re.compile(
     r"^\s+(?P<what>Achieved Occupancy|Theoretical Occupancy|DRAM Throughput)"
     r"\s+%\s+(?P<share>\d+(?:\.\d+)?)\s*$"

@@ -1,10 +1,18 @@
-"""The steps of one evaluation, from the request to the evaluation that is returned."""
+"""The steps of one evaluation, from the request to the evaluation with its environment."""
 
+import functools
+import importlib.metadata
 import os
+import platform
 import secrets
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
+
+import torch
 
 from runners import languages
 from runners.contract.evaluation import (
@@ -17,13 +25,11 @@ from runners.contract.evaluation import (
 )
 from runners.contract.task import Device, Grader, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
-from runners.harness import graders
+from runners.harness import HARNESS_VERSION, graders
 from runners.harness.build.kit import KIT
-from runners.harness.build.launches import launching_of
-from runners.harness.judge.environment import gpu_environment, host_environment
-from runners.harness.judge.session import EvaluationSession
-from runners.harness.judge.task_code import public_nonce
-from runners.harness.judge.workspace import candidate_files, workspace
+from runners.harness.gpu.health import first_gpu
+from runners.harness.judge.launches import launching_of
+from runners.harness.judge.session import EvaluationSession, candidate_files, public_nonce
 from runners.harness.protocol.builds import Builds
 from runners.harness.supervision.template import TemplateProcess, pack_files
 from runners.harness.verdicts import GradingResult, VerdictError
@@ -70,6 +76,16 @@ def evaluate(
         os.close(files_fd)
         builds.close()
     return _answer(request, grade, session or isolation, time.monotonic() - begin)
+
+
+@contextmanager
+def workspace(task: TaskDefinition) -> Iterator[Path]:
+    """Create a folder with the task's files, ready for import, and delete it at the end."""
+    with tempfile.TemporaryDirectory(prefix="judge-") as name:
+        folder = Path(name)
+        for file_name, text in task.files.items():
+            (folder / file_name).write_text(text)
+        yield folder
 
 
 def plugin(package: ModuleType, name: str) -> ModuleType:
@@ -166,3 +182,59 @@ def environment_of(request: EvaluationRequest, session: EvaluationSession | None
     )
     noted = {"timing": session.timing, "transport": session.transport}
     return found.model_copy(update={**noted, "slowed": dict(session.slowed)})
+
+
+@functools.cache
+def cpu_model() -> str:
+    """The processor's model name."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def importable() -> tuple[str, ...]:
+    """Return the names of importable packages, with which a task's `libraries` are compared."""
+    found = importlib.metadata.packages_distributions()
+    return tuple(sorted(name for name in found if name.isidentifier() and name[0] != "_"))
+
+
+def host_environment() -> Environment:
+    """The environment of a CPU evaluation."""
+    return Environment(
+        gpu=CPU,
+        torch=torch.__version__,
+        triton=_version_of("triton"),
+        cuda=torch.version.cuda,
+        python=platform.python_version(),
+        cpu=cpu_model(),
+        cores=len(os.sched_getaffinity(0)),
+        platform=platform.platform(),
+        harness_version=HARNESS_VERSION,
+        transport="shared-memory",
+    )
+
+
+def gpu_environment(gpu: str, transport: str) -> Environment:
+    """The environment of a GPU evaluation, with current readings of the first visible GPU."""
+    host = host_environment()
+    gpu_seen = first_gpu()
+    readings = gpu_seen.read()
+    return host.model_copy(
+        update={
+            "gpu": gpu,
+            "gpu_uuid": gpu_seen.handle,
+            "driver": readings.driver if readings else None,
+            "transport": transport,
+            "clocks": readings.clocks if readings else {},
+        }
+    )

@@ -26,17 +26,12 @@ from runners.contract.task import Grader, LanguageName, TaskFormat
 from runners.contract.verdict import Verdict
 from runners.harness import HARNESS_VERSION, graders
 from runners.harness.build.kit import KIT
-from runners.harness.evaluate import evaluate
+from runners.harness.evaluate import evaluate, importable
+from runners.harness.gpu import warm
 from runners.harness.gpu.health import Card, examine, first_look
-from runners.harness.gpu.keeper import DriverKeepAlive
-from runners.harness.gpu.warm import warm_up
-from runners.harness.judge.environment import importable
-from runners.harness.sandbox.process_limits import KILL_S, kill_others
-from runners.harness.sandbox.view import SHARED_JOB
-from runners.harness.supervision.determinism import spare_compiler
-from runners.harness.supervision.handle import StartError
-from runners.harness.supervision.process import adopt_orphans, keep_freed_memory
-from runners.harness.supervision.template import TemplateProcess, fork_template
+from runners.harness.sandbox import process_limits, view
+from runners.harness.supervision import handle, process
+from runners.harness.supervision.template import TemplateProcess, fork_template, spare_compiler
 from runners.harness.toolchains import nvcc
 from runners.harness.verdicts import MachineError, VerdictError
 from runners.plugins import load, names
@@ -79,18 +74,18 @@ def _languages() -> tuple[LanguageName, ...]:
 
 def serve(isolation: Isolation, *, gpu: bool = False) -> int:
     """Answer request lines on standard input until it ends; return the exit status."""
-    adopt_orphans()
+    process.adopt_orphans()
     for name in names(graders):
         load(graders, name)  # otherwise every judge would import it again
     if not gpu:
         return _serve_all(isolation, None, None)
-    with closing(DriverKeepAlive()) as keeper:
-        warm_up()
+    with closing(warm.DriverKeepAlive()) as keeper:
+        warm.warm_up()
         return _serve_all(isolation, keeper, first_look())
 
 
 def _serve_all(
-    isolation: Isolation, keeper: DriverKeepAlive | None, cards: tuple[Card, ...] | None
+    isolation: Isolation, keeper: warm.DriverKeepAlive | None, cards: tuple[Card, ...] | None
 ) -> int:
     _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
     while True:
@@ -105,11 +100,11 @@ def _serve_all(
 
 def answer_once(isolation: Isolation) -> int:
     """Read one request up to the end of standard input and print only its evaluation."""
-    adopt_orphans()
+    process.adopt_orphans()
     return _run_judge(lambda out: _answer_all(out, isolation))
 
 
-def _run_judge(body: Callable[[int], int], keeper: DriverKeepAlive | None = None) -> int:
+def _run_judge(body: Callable[[int], int], keeper: warm.DriverKeepAlive | None = None) -> int:
     """Fork a judge that runs `body`, wait, end all its processes, and return its exit status."""
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, the whole heap
     judge = os.fork()
@@ -130,18 +125,20 @@ def _run_judge(body: Callable[[int], int], keeper: DriverKeepAlive | None = None
     return os.waitstatus_to_exitcode(status)
 
 
-def _sweep(keeper: DriverKeepAlive | None = None) -> None:
+def _sweep(keeper: warm.DriverKeepAlive | None = None) -> None:
     """Kill and reap all processes that an exited judge has left.
 
     TimeoutError if one survives, because it would disturb the next timing. The server then exits,
     and its supervisor ends everything below it.
     """
-    if not kill_others(os.getpid(), keeper.living if keeper else ()):
-        raise TimeoutError(f"what a judge left still runs after {KILL_S:.0f} s of killing")
+    if not process_limits.kill_others(os.getpid(), keeper.living if keeper else ()):
+        raise TimeoutError(
+            f"what a judge left still runs after {process_limits.KILL_S:.0f} s of killing"
+        )
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             continue
-    for job in Path(tempfile.gettempdir()).glob(f"{SHARED_JOB}*"):
+    for job in Path(tempfile.gettempdir()).glob(f"{view.SHARED_JOB}*"):
         shutil.rmtree(job, ignore_errors=True)
 
 
@@ -151,7 +148,7 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
     Before it arrives, start a template process and check the state of the GPUs, if there are any.
     """
     template = fork_template()  # before the request is read, so the template cannot contain it
-    adopt_orphans()
+    process.adopt_orphans()
     health = Health() if cards is None else examine(cards)
     _emit(out, b'{"health": %s}' % health.model_dump_json().encode())
     if health.unfit:
@@ -167,7 +164,7 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
 
     try:
         evaluation = _judge(line, template, isolation, report)
-    except (ValidationError, StartError, MachineError) as error:
+    except (ValidationError, handle.StartError, MachineError) as error:
         _emit(out, b'{"error": %s}' % json.dumps(str(error)[:4000]).encode())
     else:
         _emit(out, b'{"evaluation": %s}' % evaluation.model_dump_json().encode())
@@ -177,11 +174,11 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
 
 def _answer_all(out: int, isolation: Isolation) -> int:
     template = fork_template()
-    adopt_orphans()
+    process.adopt_orphans()
     request = sys.stdin.buffer.read(REQUEST_MAX)
     try:
         evaluation = _judge(request, template, isolation, lambda _: None)
-    except (ValidationError, StartError, MachineError) as error:
+    except (ValidationError, handle.StartError, MachineError) as error:
         sys.stderr.write(f"podium: no evaluation: {error}\n")
         return NO_EVALUATION
     finally:
@@ -194,7 +191,7 @@ def _judge(
     line: bytes, template: TemplateProcess, isolation: Isolation, report: Callable[[Progress], None]
 ) -> Evaluation:
     request = EvaluationRequest.model_validate_json(line)
-    keep_freed_memory()
+    process.keep_freed_memory()
     limit = request.task.limit_s(request.mode) + GRACE_S
     signal.signal(signal.SIGALRM, _out_of_time)
     signal.setitimer(signal.ITIMER_REAL, limit)

@@ -25,8 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402 - found by the line above
 
-from runners.harness.gpu.keeper import DriverKeepAlive  # noqa: E402 - likewise
-from runners.harness.gpu.warm import have_one_copy_queue  # noqa: E402 - likewise
+from runners.harness.gpu.warm import DriverKeepAlive, have_one_copy_queue  # noqa: E402 - likewise
 
 AT_ONCE = 7
 STREAMS = (1, 2, 4, 8)

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 import triton.testing  # noqa: E402
 
-from runners.harness.gpu.nvml import Monitor, first_gpu  # noqa: E402
+from runners.harness.gpu.health import Monitor, first_gpu  # noqa: E402
 from tests.gpu.spread import KERNELS, Kernel  # noqa: E402
 
 REPS = (1, 5, 10, 25, 50, 100, 200)

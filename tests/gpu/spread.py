@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from runners.contract.evaluation import EvaluationRequest, Measurement, RoundPolicy  # noqa: E402
 from runners.contract.task import Mode, TaskDefinition, Workload  # noqa: E402
-from runners.harness.gpu.nvml import first_gpu  # noqa: E402
+from runners.harness.gpu.health import first_gpu  # noqa: E402
 from tests.gpu.asking import Server, serving  # noqa: E402
 
 REFERENCE = """

@@ -15,7 +15,7 @@ from bot.store.task_folders import read_folder, task_folders
 from runners.contract.task import Device, Grader, TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.harness.build.kit import KIT
-from runners.harness.build.launches import launching_of
+from runners.harness.judge.launches import launching_of
 from runners.harness.toolchains import nvrtc
 from runners.harness.verdicts import VerdictError
 from runners.languages import BuildFailedError, InvalidSubmissionError, Recipe, cuda

@@ -7,31 +7,14 @@ from typing import Any
 
 import torch
 
+from runners.harness.gpu import memory
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.gpu.handover import DONE, RELEASED
-from runners.harness.gpu.memory import (
-    DeviceBuffer,
-    DriverError,
-    HostBuffer,
-    await_word,
-    broken_by,
-    typed_view,
-    write_word,
-)
-from runners.harness.gpu.output_pool import OutputPool
-from runners.harness.protocol.arena import reach, view
-from runners.harness.protocol.channel import (
-    CandidateReply,
-    CandidateRequest,
-    DeviceFds,
-    Status,
-    Transport,
-)
-from runners.harness.protocol.values import DTYPES, TensorNode, bits, leaves, restore, tensors
+from runners.harness.protocol import arena, channel, values
 
-BUFFERS: dict[Transport, type[DeviceBuffer] | type[HostBuffer]] = {
-    "vmm": DeviceBuffer,
-    "pinned-host": HostBuffer,
+BUFFERS: dict[channel.Transport, type[memory.DeviceBuffer] | type[memory.HostBuffer]] = {
+    "vmm": memory.DeviceBuffer,
+    "pinned-host": memory.HostBuffer,
 }
 """Transport name -> the class that maps the shared memory."""
 
@@ -43,7 +26,7 @@ class KernelError(Exception):
 class GpuEndpoint:
     """The candidate's CUDA context, with the judge's memory mapped into it."""
 
-    def __init__(self, host: mmap.mmap, shared: DeviceFds, fds: list[int]) -> None:
+    def __init__(self, host: mmap.mmap, shared: channel.DeviceFds, fds: list[int]) -> None:
         torch.cuda.init()  # type: ignore[no-untyped-call]
         torch.zeros(1, device="cuda")  # creates the context
         self.host = host
@@ -56,12 +39,12 @@ class GpuEndpoint:
         whole = self.memory.bytes
         self.local = torch.empty_like(whole[: shared.output_at]) if self.remote else whole
         room = shared.size - shared.pool_at
-        self.pool = OutputPool(self.memory.address + shared.pool_at, room) if room else None
+        self.pool = memory.OutputPool(self.memory.address + shared.pool_at, room) if room else None
         self.stream = torch.cuda.default_stream()
         self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.filling: Callable[[Any], Any] = _nothing
-        self.stand_in_for: tuple[TensorNode, ...] | None = None
+        self.stand_in_for: tuple[values.TensorNode, ...] | None = None
         self._load()
 
     def _load(self) -> None:
@@ -71,16 +54,22 @@ class GpuEndpoint:
         numbers.amax()
         torch.cuda.synchronize()
 
-    def fetch(self, node: TensorNode) -> torch.Tensor:
+    def fetch(self, node: values.TensorNode) -> torch.Tensor:
         """Return the input tensor that a node describes, on the device that the node names."""
-        return typed_view(self.local, node) if node.device == "cuda" else view(self.host, node)
+        return (
+            memory.typed_view(self.local, node)
+            if node.device == "cuda"
+            else arena.view(self.host, node)
+        )
 
     def call(
         self,
         kernel: Callable[[Any], Any],
-        order: CandidateRequest,
-        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
-        tell: Callable[[CandidateReply], None],
+        order: channel.CandidateRequest,
+        described: Callable[
+            [object, Callable[[torch.Tensor], torch.Tensor]], channel.CandidateReply
+        ],
+        tell: Callable[[channel.CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
         """Run the kernel between two CUDA events; return its output and the claimed times in ns.
 
@@ -89,18 +78,20 @@ class GpuEndpoint:
         """
         try:
             return self._call(kernel, order, described, tell)
-        except (DriverError, RuntimeError) as error:
+        except (memory.DriverError, RuntimeError) as error:
             if order.launch is None:
                 raise
-            reason = error.reason if isinstance(error, DriverError) else broken_by()
+            reason = error.reason if isinstance(error, memory.DriverError) else memory.broken_by()
             raise KernelError(reason or str(error)) from None
 
     def _call(
         self,
         kernel: Callable[[Any], Any],
-        order: CandidateRequest,
-        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
-        tell: Callable[[CandidateReply], None],
+        order: channel.CandidateRequest,
+        described: Callable[
+            [object, Callable[[torch.Tensor], torch.Tensor]], channel.CandidateReply
+        ],
+        tell: Callable[[channel.CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
         """Do what `call` does, without translating errors.
 
@@ -110,9 +101,9 @@ class GpuEndpoint:
         """
         data = self._argument(order)
         self.turn += 1
-        await_word(self.words.address + RELEASED, self.turn)
+        memory.await_word(self.words.address + RELEASED, self.turn)
         if not order.ahead:
-            tell(CandidateReply(status=Status.DONE))
+            tell(channel.CandidateReply(status=channel.Status.DONE))
             self.stream.synchronize()
         if self.remote:
             self.local.copy_(self.memory.bytes[: self.shared.output_at])
@@ -125,7 +116,7 @@ class GpuEndpoint:
                 queued = self._deliver(output, order, described)
             if not self.remote:
                 self.end.record(self.stream)
-        write_word(self.words.address + DONE, self.turn)
+        memory.write_word(self.words.address + DONE, self.turn)
         if order.ahead and queued:
             tell(queued)
         torch.cuda.synchronize()
@@ -134,9 +125,11 @@ class GpuEndpoint:
     def _deliver(
         self,
         output: object,
-        order: CandidateRequest,
-        described: Callable[[object, Callable[[torch.Tensor], torch.Tensor]], CandidateReply],
-    ) -> CandidateReply | None:
+        order: channel.CandidateRequest,
+        described: Callable[
+            [object, Callable[[torch.Tensor], torch.Tensor]], channel.CandidateReply
+        ],
+    ) -> channel.CandidateReply | None:
         """Queue the copies of an output into its rooms; return a description of the output.
 
         A tensor that the judge can capture in place is described and not copied. Return None if the
@@ -149,47 +142,48 @@ class GpuEndpoint:
         deliver = self._captured_there if order.ahead else self._copied
         return described(output, lambda each: deliver(each, next(rooms, None)))
 
-    def _argument(self, order: CandidateRequest) -> Any:  # noqa: ANN401 - as the task's input is
+    def _argument(self, order: channel.CandidateRequest) -> Any:  # noqa: ANN401 - as the task's input is
         """Return the kernel's argument: the input or, for device code, a launch on the input."""
         if order.value is None:
             raise ValueError("an order without an input")
-        data = restore(order.value, self.fetch)
+        data = values.restore(order.value, self.fetch)
         if order.launch is None:
             return data
         if not self.remote:
-            rooms = [typed_view(self.memory.bytes, room) for room in order.rooms]
-            return ReadyLaunch(order.launch, leaves(data), rooms)
+            rooms = [memory.typed_view(self.memory.bytes, room) for room in order.rooms]
+            return ReadyLaunch(order.launch, values.leaves(data), rooms)
         own = tuple(
-            torch.empty(room.shape, dtype=DTYPES[room.dtype], device="cuda") for room in order.rooms
+            torch.empty(room.shape, dtype=values.DTYPES[room.dtype], device="cuda")
+            for room in order.rooms
         )
-        return ReadyLaunch(order.launch, leaves(data), own, own)
+        return ReadyLaunch(order.launch, values.leaves(data), own, own)
 
     def _allocating(self) -> AbstractContextManager[None]:
         return self.pool.used() if self.pool else nullcontext()
 
-    def _captured_there(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
+    def _captured_there(self, tensor: torch.Tensor, room: values.TensorNode | None) -> torch.Tensor:
         """Return an output tensor itself if the judge can capture it in place, otherwise a copy."""
         if room is not None and _fits(tensor, room) and self._is_capturable(tensor, room):
             return tensor
         return self._copied(tensor, room)
 
-    def _copied(self, tensor: torch.Tensor, room: TensorNode | None) -> torch.Tensor:
+    def _copied(self, tensor: torch.Tensor, room: values.TensorNode | None) -> torch.Tensor:
         """Return the tensor's copy in its room, or the tensor itself if it does not fit there."""
         if room is None or not _fits(tensor, room):
             return tensor
-        copied = typed_view(self.memory.bytes, room)
-        bits(copied).copy_(bits(tensor.detach()))
+        copied = memory.typed_view(self.memory.bytes, room)
+        values.bits(copied).copy_(values.bits(tensor.detach()))
         return copied
 
-    def _is_capturable(self, tensor: torch.Tensor, room: TensorNode) -> bool:
+    def _is_capturable(self, tensor: torch.Tensor, room: values.TensorNode) -> bool:
         """Whether the judge can capture the tensor in place."""
         if self.remote or tensor.is_conj() or tensor.is_neg():
             return False
-        offset, size = tensor.data_ptr() - self.memory.address, reach(tensor)
+        offset, size = tensor.data_ptr() - self.memory.address, arena.reach(tensor)
         within = 0 <= offset <= self.shared.size - size
         return within and size <= room.reach and offset % tensor.element_size() == 0
 
-    def stand_in(self, order: CandidateRequest) -> Callable[[Any], Any]:
+    def stand_in(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
         """Return the calibration kernel, which reads the input and fills the output's bytes.
 
         It leaves the cache in a state like that after a real kernel. Its buffers are allocated
@@ -200,14 +194,14 @@ class GpuEndpoint:
             self.filling = self._filling(order)
         return self.filling
 
-    def _filling(self, order: CandidateRequest) -> Callable[[Any], Any]:
+    def _filling(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
         whole = self.memory.bytes
         if self.remote:  # then a kernel's output is in private device memory
             whole = torch.empty(self.shared.pool_at, dtype=torch.uint8, device="cuda")
         ready = tuple(_filled(whole, room) for room in order.rooms)
         parts = [_bytes_of(whole, room) for room in _on_device(order.rooms)]
         parts = parts or [torch.empty(1, dtype=torch.uint8, device="cuda")]
-        inputs = _on_device(() if order.value is None else tensors(order.value))
+        inputs = _on_device(() if order.value is None else values.tensors(order.value))
         used = max((each.reach + (each.offset or 0) for each in inputs), default=0)
         read = self.local[: used & ~3].view(torch.int32) if used > 3 else parts[0]
 
@@ -221,24 +215,24 @@ class GpuEndpoint:
         return fill
 
 
-def _fits(tensor: torch.Tensor, room: TensorNode) -> bool:
+def _fits(tensor: torch.Tensor, room: values.TensorNode) -> bool:
     same = tuple(tensor.shape) == room.shape and str(tensor.dtype) == f"torch.{room.dtype}"
     plain = tensor.layout is torch.strided
     return same and plain and room.device == tensor.device.type == "cuda"
 
 
-def _on_device(nodes: tuple[TensorNode, ...]) -> list[TensorNode]:
+def _on_device(nodes: tuple[values.TensorNode, ...]) -> list[values.TensorNode]:
     return [node for node in nodes if node.device == "cuda"]
 
 
-def _filled(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
+def _filled(whole: torch.Tensor, room: values.TensorNode) -> torch.Tensor:
     """Return the output tensor in its room; zeros if it is on the host."""
     if room.device == "cuda":
-        return typed_view(whole, room)
-    return torch.zeros(room.shape, dtype=DTYPES[room.dtype])
+        return memory.typed_view(whole, room)
+    return torch.zeros(room.shape, dtype=values.DTYPES[room.dtype])
 
 
-def _bytes_of(whole: torch.Tensor, room: TensorNode) -> torch.Tensor:
+def _bytes_of(whole: torch.Tensor, room: values.TensorNode) -> torch.Tensor:
     begin = room.offset or 0
     return whole[begin : begin + room.reach]
 

@@ -23,30 +23,9 @@ import torch
 from runners.harness.build import kit
 from runners.harness.candidate.gpu_endpoint import GpuEndpoint
 from runners.harness.gpu.warm import have_one_copy_queue
-from runners.harness.protocol import builds
+from runners.harness.protocol import builds, channel, values
 from runners.harness.protocol.arena import view
-from runners.harness.protocol.channel import (
-    FRAME_MAX,
-    READY_FRAME,
-    CandidatePid,
-    CandidateReady,
-    CandidateReply,
-    CandidateRequest,
-    CandidateSpec,
-    Operation,
-    Status,
-    encode,
-)
-from runners.harness.protocol.values import (
-    TensorNode,
-    UndescribableError,
-    bits,
-    describe,
-    leaves,
-    restore,
-)
-from runners.harness.sandbox import isolate
-from runners.harness.sandbox.diagnostics import failed_build
+from runners.harness.sandbox import diagnostics, isolate
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
 MESSAGE = 1000
@@ -57,9 +36,9 @@ Claims = tuple[float, float]
 
 def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
     """Read every input tensor once and return the last one: the calibration kernel on the CPU."""
-    found = leaves(data)
+    found = values.leaves(data)
     for tensor in found:
-        torch.count_nonzero(bits(tensor))
+        torch.count_nonzero(values.bits(tensor))
     return found[-1] if found else data
 
 
@@ -71,37 +50,41 @@ def nothing(data: Any) -> Any:  # noqa: ANN401 - any task's input
 class Candidate:
     """The state of one candidate: its socket, its mapping of the arena, its kernel."""
 
-    def __init__(self, orders: socket.socket, fds: list[int], enlisted: CandidateSpec) -> None:
+    def __init__(
+        self, orders: socket.socket, fds: list[int], enlisted: channel.CandidateSpec
+    ) -> None:
         self.orders = orders
         self.enlisted = enlisted
         self.builds, arena, *device = fds
         self.buffer = mmap.mmap(arena, enlisted.arena_size)
         self.guest = enlisted.shared and GpuEndpoint(self.buffer, enlisted.shared, device)
         self.kernel: Callable[[Any], Any] = nothing
-        self.known: dict[bytes, CandidateRequest] = {}
+        self.known: dict[bytes, channel.CandidateRequest] = {}
         self.kept: list[torch.Tensor] = []  # outputs must stay mapped until the judge has read them
 
     def serve(self) -> None:
         """Execute requests until the judge closes the socket."""
-        while frame := self.orders.recv(FRAME_MAX):
+        while frame := self.orders.recv(channel.FRAME_MAX):
             order = self.known.get(frame) or self.known.setdefault(
-                frame, CandidateRequest.model_validate_json(frame)
+                frame, channel.CandidateRequest.model_validate_json(frame)
             )
             self.tell(self.answer(order))
 
-    def answer(self, order: CandidateRequest) -> CandidateReply:
+    def answer(self, order: channel.CandidateRequest) -> channel.CandidateReply:
         """Execute one request; a failure of the submission becomes a reply."""
         match order.operation:
-            case Operation.BUILD:
-                return guarded(lambda: self.build(order), Status.BUILD_FAILED)
-            case Operation.RUN:
-                return guarded(lambda: self.call(self.kernel, order), Status.RAISED)
-            case Operation.PACK:
-                return guarded(self.pack, Status.RAISED)
-            case Operation.PROFILE:
-                return guarded(lambda: self.call(self.profiled, order), Status.RAISED)
-            case Operation.TOUCH:
-                return guarded(lambda: self.call(self.stand_in(order), order), Status.RAISED)
+            case channel.Operation.BUILD:
+                return guarded(lambda: self.build(order), channel.Status.BUILD_FAILED)
+            case channel.Operation.RUN:
+                return guarded(lambda: self.call(self.kernel, order), channel.Status.RAISED)
+            case channel.Operation.PACK:
+                return guarded(self.pack, channel.Status.RAISED)
+            case channel.Operation.PROFILE:
+                return guarded(lambda: self.call(self.profiled, order), channel.Status.RAISED)
+            case channel.Operation.TOUCH:
+                return guarded(
+                    lambda: self.call(self.stand_in(order), order), channel.Status.RAISED
+                )
 
     def profiled(self, data: Any) -> Any:  # noqa: ANN401 - any task's input
         """Call the kernel under the profiler and print the time of each operation."""
@@ -113,11 +96,11 @@ class Candidate:
         print(profiler.key_averages().table(sort_by=order, row_limit=20))  # noqa: T201 - the log
         return output
 
-    def stand_in(self, order: CandidateRequest) -> Callable[[Any], Any]:
+    def stand_in(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
         """Return the calibration kernel."""
         return self.guest.stand_in(order) if self.guest else touch
 
-    def build(self, order: CandidateRequest) -> CandidateReply:
+    def build(self, order: channel.CandidateRequest) -> channel.CandidateReply:
         """Import the submission and reuse what an earlier candidate compiled."""
         if order.built:
             with suppress(Exception):  # without the files it compiles again
@@ -126,22 +109,28 @@ class Candidate:
         try:
             built = kit.build(Path.home(), recipe)
         except InvalidSubmissionError as error:
-            return CandidateReply(status=Status.INVALID, message=str(error))
+            return channel.CandidateReply(status=channel.Status.INVALID, message=str(error))
         except BuildFailedError as error:
             print(error.log)  # noqa: T201 - the log
-            return CandidateReply(status=Status.BUILD_FAILED, message=str(error)[:MESSAGE])
+            return channel.CandidateReply(
+                status=channel.Status.BUILD_FAILED, message=str(error)[:MESSAGE]
+            )
         self.kernel = built.kernel
-        return CandidateReply(status=Status.DONE, compiled=built.compiled)
+        return channel.CandidateReply(status=channel.Status.DONE, compiled=built.compiled)
 
-    def pack(self) -> CandidateReply:
+    def pack(self) -> channel.CandidateReply:
         """Store compiled code for later candidates."""
         try:
             builds.pack(Path.home(), self.builds)
         except OSError as error:  # the harness's own failure, not for the submission's log
-            return CandidateReply(status=Status.DISK, message=f"it cannot be kept: {error}")
-        return CandidateReply(status=Status.DONE)
+            return channel.CandidateReply(
+                status=channel.Status.DISK, message=f"it cannot be kept: {error}"
+            )
+        return channel.CandidateReply(status=channel.Status.DONE)
 
-    def call(self, kernel: Callable[[Any], Any], order: CandidateRequest) -> CandidateReply:
+    def call(
+        self, kernel: Callable[[Any], Any], order: channel.CandidateRequest
+    ) -> channel.CandidateReply:
         """Call the kernel on the current input and describe its output."""
         self.kept = []
         if self.guest:
@@ -151,45 +140,49 @@ class Candidate:
         reply = self.described(output, lambda tensor: tensor)
         return reply.model_copy(update={"claimed_ns": wall, "claimed_cpu_ns": cpu})
 
-    def tell(self, reply: CandidateReply) -> None:
+    def tell(self, reply: channel.CandidateReply) -> None:
         """Send a reply; a call on the GPU sends an additional one when it is queued."""
         self.orders.sendall(packed(reply))
 
     def described(
         self, output: object, placed: Callable[[torch.Tensor], torch.Tensor]
-    ) -> CandidateReply:
+    ) -> channel.CandidateReply:
         """Return the reply for an output; `placed` maps each tensor to the one to describe."""
         if output is None:
-            return CandidateReply(status=Status.INVALID, message="`custom_kernel` returned nothing")
+            return channel.CandidateReply(
+                status=channel.Status.INVALID, message="`custom_kernel` returned nothing"
+            )
         try:
             place = lambda tensor: self.whereabouts(placed(tensor))  # noqa: E731 - for one call
-            node = describe(output, place, keys_sorted=True)
-        except UndescribableError as error:
-            return CandidateReply(status=Status.INVALID, message=f"the output is or holds {error}")
-        return CandidateReply(status=Status.DONE, output=node)
+            node = values.describe(output, place, keys_sorted=True)
+        except values.UndescribableError as error:
+            return channel.CandidateReply(
+                status=channel.Status.INVALID, message=f"the output is or holds {error}"
+            )
+        return channel.CandidateReply(status=channel.Status.DONE, output=node)
 
     def call_here(
-        self, kernel: Callable[[Any], Any], order: CandidateRequest
+        self, kernel: Callable[[Any], Any], order: channel.CandidateRequest
     ) -> tuple[Any, Claims]:
         """Call the kernel on the CPU; return its output, and its wall and CPU time in ns."""
         if order.value is None:
             raise ValueError("an order without an input")
-        data = restore(order.value, lambda node: view(self.buffer, node))
-        self.orders.sendall(READY_FRAME)
-        self.orders.recv(FRAME_MAX)
+        data = values.restore(order.value, lambda node: view(self.buffer, node))
+        self.orders.sendall(channel.READY_FRAME)
+        self.orders.recv(channel.FRAME_MAX)
         used = time.process_time_ns()
         begin = time.perf_counter_ns()
         output = kernel(data)
         wall = time.perf_counter_ns() - begin
         return output, (float(wall), float(time.process_time_ns() - used))
 
-    def whereabouts(self, tensor: torch.Tensor) -> TensorNode:
+    def whereabouts(self, tensor: torch.Tensor) -> values.TensorNode:
         """Return the description of an output tensor, with its address in this process."""
         if tensor.layout is not torch.strided:
-            raise UndescribableError(f"a tensor of layout {tensor.layout}")
+            raise values.UndescribableError(f"a tensor of layout {tensor.layout}")
         plain = tensor.detach().resolve_conj().resolve_neg()
         self.kept.append(plain)
-        return TensorNode(
+        return values.TensorNode(
             dtype=str(plain.dtype).removeprefix("torch."),
             shape=tuple(plain.shape),
             stride=tuple(plain.stride()),
@@ -198,21 +191,23 @@ class Candidate:
         )
 
 
-def packed(reply: CandidateReply) -> bytes:
+def packed(reply: channel.CandidateReply) -> bytes:
     """Return the encoded reply, or an error reply if the output's description is too long."""
     try:
-        return encode(reply)
+        return channel.encode(reply)
     except ValueError:
         text = "the output has too many parts to be described"
-        return encode(CandidateReply(status=Status.INVALID, message=text))
+        return channel.encode(channel.CandidateReply(status=channel.Status.INVALID, message=text))
 
 
-def guarded(step: Callable[[], CandidateReply], failure: Status) -> CandidateReply:
+def guarded(
+    step: Callable[[], channel.CandidateReply], failure: channel.Status
+) -> channel.CandidateReply:
     """Turn exceptions of submitted code into a reply, and print the traceback to the log."""
     try:
         return step()
     except BaseException as error:  # noqa: BLE001 - submitted code may raise anything at all
-        said = failed_build(_text_of(error))
+        said = diagnostics.failed_build(_text_of(error))
         if said is None:
             traceback.print_exception(error.with_traceback(_submitted_frames(error)))
         else:  # the log is truncated at its end: errors come first, commands last
@@ -220,7 +215,7 @@ def guarded(step: Callable[[], CandidateReply], failure: Status) -> CandidateRep
             traceback.print_tb(_submitted_frames(error))
             print(said.commands)  # noqa: T201 - the log
         message = _headline(error, None if said is None else said.reason)
-        return CandidateReply(status=_status(error, failure), message=message)
+        return channel.CandidateReply(status=_status(error, failure), message=message)
 
 
 def _text_of(error: BaseException) -> str:
@@ -260,13 +255,13 @@ def _headline(error: BaseException, reason: str | None) -> str:
     return text + where
 
 
-def _status(error: BaseException, failure: Status) -> Status:
+def _status(error: BaseException, failure: channel.Status) -> channel.Status:
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-        return Status.MEMORY
+        return channel.Status.MEMORY
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return Status.DISK
+        return channel.Status.DISK
     if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
-        return Status.MEMORY  # torch's host allocator has no exception type of its own
+        return channel.Status.MEMORY  # torch's host allocator has no exception type of its own
     return failure
 
 
@@ -278,7 +273,7 @@ def lay_out_files(fd: int) -> None:
     os.close(fd)
 
 
-def enter(orders: socket.socket, fds: list[int], enlisted: CandidateSpec) -> None:
+def enter(orders: socket.socket, fds: list[int], enlisted: channel.CandidateSpec) -> None:
     """Enter the sandbox, write the submission's files, and serve."""
     output, files, *memory = fds
     for stream in (1, 2):
@@ -289,7 +284,7 @@ def enter(orders: socket.socket, fds: list[int], enlisted: CandidateSpec) -> Non
     os.putenv("KINETO_LOG_LEVEL", "99")  # otherwise torch's profiler prints to stderr
 
     def announce(pid: int) -> None:
-        orders.sendall(encode(CandidatePid(pid=pid)))
+        orders.sendall(channel.encode(channel.CandidatePid(pid=pid)))
 
     layers, missing = isolate.enter(
         enlisted.limits,
@@ -303,5 +298,9 @@ def enter(orders: socket.socket, fds: list[int], enlisted: CandidateSpec) -> Non
     candidate = Candidate(orders, memory, enlisted)
     lay_out_files(files)
     address = candidate.guest.local.data_ptr() if candidate.guest else 0
-    orders.sendall(encode(CandidateReady(layers=layers, missing=missing, device_address=address)))
+    orders.sendall(
+        channel.encode(
+            channel.CandidateReady(layers=layers, missing=missing, device_address=address)
+        )
+    )
     candidate.serve()

@@ -5,22 +5,21 @@ works across user, mount and network namespaces, in which legacy IPC handles may
 function and structure layouts: CUDA driver API, chapter "Virtual Memory Management".
 
 Pinned host memory is for machines that refuse to share device memory. Both sides access it through
-the GPU, and the candidate copies its input to the device first.
+the GPU, and the candidate copies its input to the device first. `OutputPool` lets torch allocate
+from shared memory, so that an output needs no copy.
 """
 
 import ctypes
 import functools
 import mmap
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import ClassVar, Self
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, ClassVar, Self
 
 import torch
 
-from runners.harness.protocol.arena import sealed_memory
-from runners.harness.protocol.channel import Transport
-from runners.harness.protocol.values import DTYPES, TensorNode
+from runners.harness.protocol import arena, channel, values
 
 
 class DriverError(Exception):
@@ -105,12 +104,12 @@ def raw_bytes(address: int, size: int) -> torch.Tensor:
     return torch.as_tensor(_Bytes(address, size), device="cuda")
 
 
-def typed_view(raw: torch.Tensor, node: TensorNode) -> torch.Tensor:
+def typed_view(raw: torch.Tensor, node: values.TensorNode) -> torch.Tensor:
     """The tensor at the node's offset in raw device bytes, without a copy."""
     if node.span == 0 or node.offset is None:
-        return torch.empty(node.shape, dtype=DTYPES[node.dtype], device="cuda")
+        return torch.empty(node.shape, dtype=values.DTYPES[node.dtype], device="cuda")
     part = raw[node.offset : node.offset + node.reach]
-    return part.view(DTYPES[node.dtype]).as_strided(node.shape, node.stride)
+    return part.view(values.DTYPES[node.dtype]).as_strided(node.shape, node.stride)
 
 
 _PINNED = 1
@@ -163,7 +162,7 @@ def _map(driver: ctypes.CDLL, handle: ctypes.c_uint64, size: int, device: int) -
 class DeviceBuffer:
     """Bytes on the GPU, shared between two processes by a file descriptor."""
 
-    transport: ClassVar[Transport] = "vmm"
+    transport: ClassVar[channel.Transport] = "vmm"
 
     def __init__(self, fd: int, address: int, size: int) -> None:
         self.fd = fd
@@ -224,7 +223,7 @@ _DEVICE_MAP = 2
 class HostBuffer:
     """Bytes of host memory that the GPU can reach, shared between two processes."""
 
-    transport: ClassVar[Transport] = "pinned-host"
+    transport: ClassVar[channel.Transport] = "pinned-host"
 
     def __init__(self, fd: int, size: int) -> None:
         self.fd = fd
@@ -249,7 +248,7 @@ class HostBuffer:
         """Allocate at least `size` bytes."""
         torch.cuda.current_stream()  # creates the context that registering needs
         whole = -(-max(1, size) // mmap.PAGESIZE) * mmap.PAGESIZE
-        return cls(sealed_memory("pinned", whole), whole)
+        return cls(arena.sealed_memory("pinned", whole), whole)
 
     @classmethod
     def adopt(cls, fd: int, size: int) -> Self:
@@ -263,3 +262,60 @@ class HostBuffer:
         driver = cuda_driver()
         check(driver.cuMemHostUnregister(ctypes.c_void_p(self.host)), "cuMemHostUnregister")
         os.close(self.fd)
+
+
+GRAIN = 2 << 20
+"""Bytes; the size and address of every segment that torch requests are multiples of it."""
+
+_ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
+_FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
+
+
+class Segments:
+    """Allocates segments from one block of memory, and from the driver once that is used up."""
+
+    def __init__(self, address: int, size: int, beyond: Callable[[int], int | None]) -> None:
+        self.begin = self.free = address
+        self.end = address + size
+        self.beyond = beyond
+
+    def allocate(self, size: int) -> int | None:
+        """The address of `size` new bytes; None if there are none."""
+        whole = -(-size // GRAIN) * GRAIN
+        if self.free + whole > self.end:
+            return self.beyond(size)
+        self.free += whole
+        return self.free - whole
+
+    def owns(self, address: int) -> bool:
+        """Whether a segment came from the block, which is never freed."""
+        return self.begin <= address < self.end
+
+
+class OutputPool:
+    """A torch memory pool that allocates from the judge's memory first."""
+
+    def __init__(self, address: int, size: int) -> None:
+        segments = Segments(address, size, _from_driver)
+
+        def allocate(size: int, _device: int, _stream: int | None) -> int | None:
+            return segments.allocate(size)
+
+        def free(address: int, _size: int, _device: int, _stream: int | None) -> None:
+            if not segments.owns(address):
+                cuda_driver().cuMemFree_v2(ctypes.c_uint64(address))
+
+        self.kept = (_ALLOCATE(allocate), _FREE(free))  # torch keeps calling them
+        pointers = (ctypes.cast(each, ctypes.c_void_p).value for each in self.kept)
+        binding: Any = torch._C  # noqa: SLF001 - the public form needs a compiled library
+        self.pool = torch.cuda.MemPool(binding._cuda_customAllocator(*pointers))  # noqa: SLF001
+
+    def used(self) -> AbstractContextManager[None]:
+        """Return a context in which this thread's torch allocations come from the pool."""
+        return torch.cuda.use_mem_pool(self.pool)
+
+
+def _from_driver(size: int) -> int | None:
+    address = ctypes.c_uint64()
+    made = cuda_driver().cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size))
+    return address.value if made == 0 else None

@@ -9,16 +9,11 @@ from runners.contract.task import Mode, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.io_contract.reference import ContractTask, read_contract
-from runners.harness.judge.host_candidate import HostCandidate
-from runners.harness.judge.kernelbench import KernelBenchTask
-from runners.harness.judge.pool import fresh_candidate
-from runners.harness.judge.session import EvaluationSession, TaskCode
-from runners.harness.judge.task_code import KernelTask, public_seed
-from runners.harness.judge.verify import verify
+from runners.harness.judge import host_candidate, kernelbench, pool
+from runners.harness.judge.session import EvaluationSession, TaskCode, public_seed
+from runners.harness.judge.task_code import KernelTask
 from runners.harness.profile.profiler import profile, profile_kernels
-from runners.harness.protocol.arena import Plan
-from runners.harness.protocol.channel import Operation
-from runners.harness.protocol.values import ScalarNode
+from runners.harness.protocol import arena, channel, values
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
@@ -33,7 +28,7 @@ def task_code(folder: Path, task: TaskDefinition, *, on_gpu: bool) -> TaskCode:
         case TaskFormat.KERNEL:
             return KernelTask(folder)
         case TaskFormat.KERNELBENCH:
-            return KernelBenchTask(folder, on_gpu=on_gpu)
+            return kernelbench.KernelBenchTask(folder, on_gpu=on_gpu)
         case TaskFormat.IO_CONTRACT:
             return ContractTask(read_contract(folder), on_gpu=on_gpu)
 
@@ -92,7 +87,7 @@ def _first_candidate(
     secret ones.
     """
     deadline = session.code.deadline(session.request.task.test_timeout)
-    with fresh_candidate(session, _room(session, (*tests, *timed.workloads)), None) as seat:
+    with pool.fresh_candidate(session, _room(session, (*tests, *timed.workloads)), None) as seat:
         if not _build(session, seat, result, deadline):
             result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
             return
@@ -107,7 +102,9 @@ def _first_candidate(
         timed.early.lineup.close()  # they have the old file, which a process can still write
 
 
-def _rehearse(session: EvaluationSession, seat: HostCandidate, timed: _Timed) -> None:
+def _rehearse(
+    session: EvaluationSession, seat: host_candidate.HostCandidate, timed: _Timed
+) -> None:
     for number, workload in enumerate(timed.workloads):
         if session.code.session_for(session, workload) is not session:
             continue
@@ -115,7 +112,7 @@ def _rehearse(session: EvaluationSession, seat: HostCandidate, timed: _Timed) ->
             data = session.code.generate(workload, public_seed(session.request.task, workload))
             expected = session.code.expected(data)
             launch = session.launch_of(workload)
-            seat.call(Operation.RUN, data, expected, timed.deadline, launch=launch)
+            seat.call(channel.Operation.RUN, data, expected, timed.deadline, launch=launch)
         except VerdictError as ruling:
             timed.fallen[number] = ruling
             return
@@ -124,9 +121,9 @@ def _rehearse(session: EvaluationSession, seat: HostCandidate, timed: _Timed) ->
         session.builds.packed = True
 
 
-def _room(session: EvaluationSession, workloads: tuple[Workload, ...]) -> Plan:
+def _room(session: EvaluationSession, workloads: tuple[Workload, ...]) -> arena.Plan:
     """The layout of the largest input; empty on the CPU, where arenas are sparse."""
-    none = Plan(ScalarNode(), 0, 0)
+    none = arena.Plan(values.ScalarNode(), 0, 0)
     if not session.on_gpu:
         return none
     code, task = session.code, session.request.task
@@ -136,7 +133,10 @@ def _room(session: EvaluationSession, workloads: tuple[Workload, ...]) -> Plan:
 
 
 def _build(
-    session: EvaluationSession, seat: HostCandidate, result: GradingResult, deadline: Deadline
+    session: EvaluationSession,
+    seat: host_candidate.HostCandidate,
+    result: GradingResult,
+    deadline: Deadline,
 ) -> bool:
     session.tell(Stage.BUILD, 0, 1)
     try:
@@ -148,7 +148,10 @@ def _build(
 
 
 def _test(
-    session: EvaluationSession, seat: HostCandidate, workload: Workload, deadline: Deadline
+    session: EvaluationSession,
+    seat: host_candidate.HostCandidate,
+    workload: Workload,
+    deadline: Deadline,
 ) -> Callable[[], None]:
     def step() -> None:
         with session.lasting("inputs"):
@@ -156,8 +159,8 @@ def _test(
             expected = session.code.expected(data)
         with session.lasting("run"):
             launch = session.launch_of(workload)
-            exchange = seat.call(Operation.RUN, data, expected, deadline, launch=launch)
-        verify(seat, data, exchange.reply, expected, deadline=deadline)
+            exchange = seat.call(channel.Operation.RUN, data, expected, deadline, launch=launch)
+        host_candidate.verify(seat, data, exchange.reply, expected, deadline=deadline)
 
     return step
 

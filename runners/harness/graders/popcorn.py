@@ -11,40 +11,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.contract.evaluation import (
-    CaseKind,
-    CaseResult,
-    CaseStatus,
-    Limits,
-    Measurement,
-    StopReason,
-    Timing,
-)
+from runners.contract import evaluation
 from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.session import EvaluationSession, TaskCode
-from runners.harness.judge.workspace import candidate_files
-from runners.harness.kernelbot import executable
+from runners.harness.judge.session import EvaluationSession, TaskCode, candidate_files
+from runners.harness.kernelbot import executable, stream
 from runners.harness.kernelbot.executable import compiled
-from runners.harness.kernelbot.stream import (
-    RAN,
-    BreachError,
-    ReportedCase,
-    Step,
-    Times,
-    UnfinishedError,
-    glimpse,
-    own_evaluation,
-    read,
-    ruling_of_exit,
-)
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler
 from runners.harness.profile.profiler import profile_kernels
 from runners.harness.sandbox import program as programs
 from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
 from runners.harness.supervision.watched_program import Ended, WatchedProgram
-from runners.harness.timing.statistics import t_quantile
+from runners.harness.timing.rounds import t_quantile
 from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
 CASES_FILE = "popcorn-cases.txt"
@@ -63,8 +42,8 @@ _NO_MULTICAST = {
 class _Plan:
     """One phase: its cases, seed and deadline."""
 
-    step: Step
-    kind: CaseKind
+    step: stream.Step
+    kind: evaluation.CaseKind
     cases: tuple[Workload, ...]
     seed: int | None
     deadline: Deadline
@@ -72,14 +51,14 @@ class _Plan:
 
 def task_code(_folder: Path, task: TaskDefinition, **_: object) -> TaskCode | None:
     """Return None: the judge loads no task code. VerdictError if the task has no program."""
-    if (own := own_evaluation(task)) not in task.files:
+    if (own := stream.own_evaluation(task)) not in task.files:
         raise VerdictError(Verdict.TASK_ERROR, f"the task has no {own!r} for grader 'popcorn'")
     return None
 
 
 def grade(session: EvaluationSession) -> GradingResult:
     """Run the phases of the request's mode, each in a fresh sandbox, until one fails."""
-    session.timing, session.transport = Timing.IN_PROCESS, "none"
+    session.timing, session.transport = evaluation.Timing.IN_PROCESS, "none"
     result = GradingResult()
     with ExitStack() as stack:
         program = None
@@ -103,7 +82,7 @@ def _profile_kernels(session: EvaluationSession, program: int) -> None:
     task = session.request.task
 
     def look(profiler: KernelProfiler, case: Workload, deadline: Deadline) -> KernelProfile:
-        plan = _Plan(Step.PROFILE, CaseKind.PROFILE, (case,), task.seed, deadline)
+        plan = _Plan(stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, deadline)
         return profiler.profile_program(_program(session, plan, program), deadline)
 
     profile_kernels(session, task.benchmarks, look)
@@ -119,16 +98,16 @@ def _plans(session: EvaluationSession) -> Iterator[_Plan]:
     task, mode = session.request.task, session.request.mode
     if mode in (Mode.TEST, Mode.RANKED) and task.tests:
         end = Deadline.after(task.test_timeout)
-        yield _Plan(Step.TEST, CaseKind.TEST, task.tests, task.seed, end)
+        yield _Plan(stream.Step.TEST, evaluation.CaseKind.TEST, task.tests, task.seed, end)
     end = Deadline.after(task.timeout_s(mode))
     if mode is Mode.PROFILE:
         for case in task.benchmarks:
-            yield _Plan(Step.PROFILE, CaseKind.PROFILE, (case,), task.seed, end)
+            yield _Plan(stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, end)
     ranked = mode is Mode.RANKED
     if timed := task.timed(mode):
-        step = Step.LEADERBOARD if ranked else Step.BENCHMARK
+        step = stream.Step.LEADERBOARD if ranked else stream.Step.BENCHMARK
         seed = secret_seed(session.nonce) if ranked else task.seed
-        yield _Plan(step, CaseKind.BENCHMARK, timed, seed, end)
+        yield _Plan(step, evaluation.CaseKind.BENCHMARK, timed, seed, end)
 
 
 def _run(session: EvaluationSession, plan: _Plan, order: Program, result: GradingResult) -> None:
@@ -137,7 +116,7 @@ def _run(session: EvaluationSession, plan: _Plan, order: Program, result: Gradin
     printed = bytearray()
     start = session.template.start if order.script else programs.start
     phase = WatchedProgram(order, printed, session.confined, start)
-    found: tuple[ReportedCase, ...] = ()
+    found: tuple[stream.ReportedCase, ...] = ()
     try:
         with session.lasting(plan.step.value):
             ended = phase.run(plan.deadline)
@@ -146,8 +125,10 @@ def _run(session: EvaluationSession, plan: _Plan, order: Program, result: Gradin
             result.fail(stage, VerdictError(Verdict.WRONG_ANSWER, wrong.message))
     except VerdictError as ruling:
         result.fail(stage, ruling)
-        begun = [each for each in glimpse(bytes(phase.said), plan.step, total) if each.passed]
-        found = (*begun[: total - 1], ReportedCase(passed=False, message=ruling.message))
+        begun = [
+            each for each in stream.glimpse(bytes(phase.said), plan.step, total) if each.passed
+        ]
+        found = (*begun[: total - 1], stream.ReportedCase(passed=False, message=ruling.message))
     finally:
         session.keep_log(bytes(printed))
     session.keep_log("".join(case.report for case in found).encode())
@@ -159,41 +140,43 @@ def _run(session: EvaluationSession, plan: _Plan, order: Program, result: Gradin
 
 def _answer(
     ended: Ended, plan: _Plan, printed: bytearray, task: TaskDefinition
-) -> tuple[ReportedCase, ...]:
-    if ended.status not in RAN:
-        raise ruling_of_exit(ended.status, printed.decode(errors="replace"), task)
+) -> tuple[stream.ReportedCase, ...]:
+    if ended.status not in stream.RAN:
+        raise stream.ruling_of_exit(ended.status, printed.decode(errors="replace"), task)
     try:
-        return read(ended.said, plan.step, len(plan.cases))
-    except UnfinishedError as error:
+        return stream.read(ended.said, plan.step, len(plan.cases))
+    except stream.UnfinishedError as error:
         words = f"the evaluation exited with status {ended.status} and its line {error}"
         raise VerdictError(Verdict.CRASHED, words) from error
-    except BreachError as error:
+    except stream.BreachError as error:
         raise VerdictError(Verdict.DISALLOWED, f"the evaluation's line {error}") from error
 
 
-def _result(kind: CaseKind, workload: Workload, case: ReportedCase) -> CaseResult:
-    return CaseResult(
+def _result(
+    kind: evaluation.CaseKind, workload: Workload, case: stream.ReportedCase
+) -> evaluation.CaseResult:
+    return evaluation.CaseResult(
         spec=workload.spec,
         kind=kind,
-        status=CaseStatus.PASSED if case.passed else CaseStatus.FAILED,
+        status=evaluation.CaseStatus.PASSED if case.passed else evaluation.CaseStatus.FAILED,
         message="" if case.passed else case.message,
         measurement=_measurement(case.times) if case.passed and case.times else None,
     )
 
 
-def _measurement(times: Times) -> Measurement:
+def _measurement(times: stream.Times) -> evaluation.Measurement:
     """The reported time; nothing confirms it, so its resolution is the whole time."""
     half_width = times.mean
     if times.runs > 1 and times.err is not None:
         half_width = t_quantile(times.runs - 1) * times.err
-    return Measurement(
+    return evaluation.Measurement(
         time_ns=times.mean,
         half_width_ns=half_width,
         bound_ns=0.0,
         resolution_ns=times.mean,
         rounds=1,
         samples=(),
-        stop_reason=StopReason.TASK,
+        stop_reason=evaluation.StopReason.TASK,
         claimed_ns=times.mean,
     )
 
@@ -246,7 +229,7 @@ def _gpus(session: EvaluationSession) -> int:
     return there
 
 
-def _limits(limits: Limits, ranks: int) -> Limits:
+def _limits(limits: evaluation.Limits, ranks: int) -> evaluation.Limits:
     """The limits for an evaluation and one worker per rank, each with torch and its threads."""
     processes = 1 + ranks
     cores = len(os.sched_getaffinity(0))

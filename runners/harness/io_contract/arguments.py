@@ -9,15 +9,7 @@ from typing import Any
 
 import torch
 
-from runners.contract.io_contract import (
-    GIVEN_SEED,
-    Argument,
-    ContractScalar,
-    Fill,
-    Literals,
-    Role,
-    TensorArgument,
-)
+from runners.contract import io_contract
 from runners.contract.verdict import Verdict
 from runners.harness.protocol.values import DTYPES
 from runners.harness.verdicts import VerdictError
@@ -31,7 +23,10 @@ _UNWRITTEN = 0x5A
 
 
 def materialised(
-    arguments: Sequence[Argument], seed: int, names: frozenset[str], device: torch.device
+    arguments: Sequence[io_contract.Argument],
+    seed: int,
+    names: frozenset[str],
+    device: torch.device,
 ) -> list[Any]:
     """The values of the arguments of a call, in order.
 
@@ -43,18 +38,18 @@ def materialised(
     found: list[Any] = []
     place = 0
     for argument in arguments:
-        if isinstance(argument, ContractScalar):
+        if isinstance(argument, io_contract.ContractScalar):
             found.append(argument.value)
             continue
         key = argument.name if argument.name in names else f"#{place}"
-        place += argument.role is not Role.OUTPUT
+        place += argument.role is not io_contract.Role.OUTPUT
         found.append(_tensor(argument, seed, key, device))
     return found
 
 
-def size_of(arguments: Sequence[Argument]) -> int:
+def size_of(arguments: Sequence[io_contract.Argument]) -> int:
     """The bytes of all tensors of a call."""
-    tensors = (each for each in arguments if isinstance(each, TensorArgument))
+    tensors = (each for each in arguments if isinstance(each, io_contract.TensorArgument))
     return sum(math.prod(each.shape) * _dtype(each).itemsize for each in tensors)
 
 
@@ -67,18 +62,20 @@ def unwritten(shape: Sequence[int], dtype: torch.dtype, device: torch.device) ->
     return made.fill_(1 if dtype == torch.bool else pattern)
 
 
-def _dtype(argument: TensorArgument) -> torch.dtype:
+def _dtype(argument: io_contract.TensorArgument) -> torch.dtype:
     found = DTYPES.get(argument.dtype)
     if found is None:
         raise _invalid(argument, f"there is no dtype {argument.dtype!r}")
     return found
 
 
-def _invalid(argument: TensorArgument, why: str) -> VerdictError:
+def _invalid(argument: io_contract.TensorArgument, why: str) -> VerdictError:
     return VerdictError(Verdict.TASK_ERROR, f"argument {argument.name!r} cannot be made: {why}")
 
 
-def _tensor(argument: TensorArgument, seed: int, key: str, device: torch.device) -> torch.Tensor:
+def _tensor(
+    argument: io_contract.TensorArgument, seed: int, key: str, device: torch.device
+) -> torch.Tensor:
     dtype = _dtype(argument)
     try:
         if argument.literals is not None:
@@ -92,14 +89,16 @@ def _tensor(argument: TensorArgument, seed: int, key: str, device: torch.device)
 
 
 def _seed(given: int | None, trial: int, key: str) -> int:
-    if given is not None and trial == GIVEN_SEED:
+    if given is not None and trial == io_contract.GIVEN_SEED:
         return given % (1 << 63)
     of = key if given is None else f"seed {given}"
     digest = hashlib.blake2b(f"{of}\0{trial}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
-def _literal(literals: Literals, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+def _literal(
+    literals: io_contract.Literals, shape: Sequence[int], dtype: torch.dtype
+) -> torch.Tensor:
     """A tensor of the given bytes, in C order; ValueError if they do not fit shape and dtype."""
     wanted = math.prod(shape) * dtype.itemsize
     data = base64.b64decode(literals.data, validate=True)
@@ -124,7 +123,7 @@ class _FilledTensor:
     """Creates one tensor that a `Fill` describes; an omitted number has the default of its kind."""
 
     def __init__(
-        self, fill: Fill, shape: Sequence[int], dtype: torch.dtype, device: torch.device
+        self, fill: io_contract.Fill, shape: Sequence[int], dtype: torch.dtype, device: torch.device
     ) -> None:
         self.fill, self.shape, self.dtype, self.device = fill, tuple(shape), dtype, device
         self.floats = dtype.is_floating_point or dtype.is_complex

@@ -28,20 +28,14 @@ from runners.contract.io_contract import (
 )
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.build.io_contract.outputs import NOTHING
-from runners.harness.build.io_contract.python_kernels import MODEL_SEED
+from runners.harness.build.kernel_calls import NOTHING
+from runners.harness.build.python_kernels import MODEL_SEED
 from runners.harness.deadline import Deadline
+from runners.harness.io_contract import sources
 from runners.harness.io_contract.arguments import materialised, size_of
-from runners.harness.io_contract.metrics import count
-from runners.harness.io_contract.sources import (
-    SourceProcess,
-    attribute_to_reference,
-    input_bytes_limit,
-    own_session,
-)
 from runners.harness.judge.session import EvaluationSession, TaskCode
-from runners.harness.protocol.arena import Plan, compact_description
-from runners.harness.protocol.values import Node, leaves
+from runners.harness.profile.profiler import collect_counters
+from runners.harness.protocol import arena, values
 from runners.harness.verdicts import GradingResult, VerdictError, as_task_error
 
 _NARROW_BYTES = 2
@@ -119,7 +113,7 @@ class ContractTask(TaskCode):
         self.contract = contract
         self.device = torch.device("cuda" if on_gpu else "cpu")
         self.sessions: dict[Side, EvaluationSession] = {}
-        self.asked: dict[Side, SourceProcess] = {}
+        self.asked: dict[Side, sources.SourceProcess] = {}
         self.end = Deadline.after(0)
         """The deadline of the whole evaluation."""
         self._generated: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
@@ -134,14 +128,14 @@ class ContractTask(TaskCode):
         limit = session.request.task.limit_s(session.request.mode)
         self.end = Deadline.after(limit)
         with (
-            own_session(session, self.contract, Side.CUSTOM) as custom,
-            own_session(session, self.contract, Side.REFERENCE) as reference,
+            sources.own_session(session, self.contract, Side.CUSTOM) as custom,
+            sources.own_session(session, self.contract, Side.REFERENCE) as reference,
             session.beside,
         ):
             self.sessions = {Side.CUSTOM: session, Side.REFERENCE: reference}
             self.asked = {
-                Side.CUSTOM: SourceProcess(custom, Side.CUSTOM),
-                Side.REFERENCE: SourceProcess(reference, Side.REFERENCE),
+                Side.CUSTOM: sources.SourceProcess(custom, Side.CUSTOM),
+                Side.REFERENCE: sources.SourceProcess(reference, Side.REFERENCE),
             }
             try:
                 yield
@@ -162,7 +156,7 @@ class ContractTask(TaskCode):
         return Deadline.after(min(seconds, self.end.remaining))
 
     @override
-    def plan(self, workload: Workload, seed: int) -> Plan | None:
+    def plan(self, workload: Workload, seed: int) -> arena.Plan | None:
         """Return the layout; None if inputs cannot be created, which the first test reports."""
         try:
             return super().plan(workload, seed)
@@ -170,20 +164,20 @@ class ContractTask(TaskCode):
             return None
 
     @override
-    def first_plan(self, largest: Plan) -> Plan:
+    def first_plan(self, largest: arena.Plan) -> arena.Plan:
         """Return a layout with room for outputs that are much larger than the inputs."""
-        return replace(largest, device_size=max(largest.device_size, input_bytes_limit()))
+        return replace(largest, device_size=max(largest.device_size, sources.input_bytes_limit()))
 
     @override
     def attributing(self, workload: Workload) -> AbstractContextManager[None]:
         """Return a context that turns a verdict on the reference kernel into `task_error`."""
-        return attribute_to_reference(side_of(workload))
+        return sources.attribute_to_reference(side_of(workload))
 
     @override
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:
         """Collect counters if requested; log the shapes of inputs that a source defined itself."""
         if self.contract.counted:
-            count(session, grade, self.end)
+            collect_counters(session, grade, self.end)
         if self._called_with:
             session.keep_log(f"\n{DRAWN}{self._called_with}\n".encode())
 
@@ -196,23 +190,25 @@ class ContractTask(TaskCode):
         return data
 
     @override
-    def expected(self, data: Any) -> Node | None:
+    def expected(self, data: Any) -> values.Node | None:
         """Return the structure of the output of the reference, or without one of the kernel.
 
         None on the CPU, where outputs are fetched as they are.
         """
         if self.device.type == "cpu":
             return None
-        room: Node = as_task_error("kernel", lambda: compact_description(self._right_output(data)))
+        room: values.Node = as_task_error(
+            "kernel", lambda: arena.compact_description(self._right_output(data))
+        )
         return room
 
     @override
-    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
+    def mismatch(self, data: Any, output: object, expected: values.Node | None) -> str | None:
         """Return why an output is wrong, or None; without a reference any tensor is right.
 
         VerdictError if the reference returns NaN, or different outputs for the same input.
         """
-        found = leaves(output)
+        found = values.leaves(output)
         if not found:
             return NOTHING
         reference = self.contract.reference
@@ -253,7 +249,7 @@ class ContractTask(TaskCode):
             return self._data(side, GIVEN_SEED)
 
         given = self._data(side, seed)
-        return leaves(self.asked[side].ask("answer", given, self.end, public))
+        return values.leaves(self.asked[side].ask("answer", given, self.end, public))
 
     def _data(self, side: Side, seed: int) -> dict[str, Any]:
         arguments = self.contract.call_of(side).args
@@ -285,7 +281,9 @@ class ContractTask(TaskCode):
             raise VerdictError(
                 Verdict.DISALLOWED, "the inputs of a source are not what was asked for"
             )
-        self._called_with = ", ".join(_shown(each) for each in leaves(told["inputs"])[:SHOWN])
+        self._called_with = ", ".join(
+            _shown(each) for each in values.leaves(told["inputs"])[:SHOWN]
+        )
         return {key: self._placed(value) for key, value in told.items()}
 
     def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came

@@ -18,12 +18,9 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.pool import fresh_candidate
-from runners.harness.judge.session import EvaluationSession, planned
-from runners.harness.judge.workspace import candidate_files
-from runners.harness.protocol.arena import Plan
+from runners.harness.judge.session import EvaluationSession, candidate_files, planned
+from runners.harness.protocol import arena, channel, values
 from runners.harness.protocol.builds import Builds
-from runners.harness.protocol.channel import Operation
-from runners.harness.protocol.values import Node
 from runners.harness.supervision.template import pack_files
 from runners.harness.verdicts import VerdictError
 
@@ -42,7 +39,7 @@ class _Running:
 
     seat: HostCandidate
     stack: ExitStack
-    answer: Node | None
+    answer: values.Node | None
 
 
 class SourceProcess:
@@ -67,7 +64,7 @@ class SourceProcess:
             found = self.running.get(question)
             if found is None:
                 found = self._start(question, public(), deadline)
-            exchange = found.seat.call(Operation.RUN, data, found.answer, deadline)
+            exchange = found.seat.call(channel.Operation.RUN, data, found.answer, deadline)
             answer = found.seat.fetch(exchange.reply, found.answer, deadline)
             found.seat.handle.verify_frozen(deadline)
             return _copy(answer)
@@ -89,13 +86,13 @@ class SourceProcess:
         self.running[question] = _Running(seat, stack, answer)
         return self.running[question]
 
-    def _rehearsed(self, room: Plan, data: Data, deadline: Deadline) -> Node | None:
+    def _rehearsed(self, room: arena.Plan, data: Data, deadline: Deadline) -> values.Node | None:
         """Return the structure of an answer on a GPU, from one call in a separate candidate."""
         if self.session.on_gpu:
             room = replace(room, device_size=max(room.device_size, input_bytes_limit()))
         with fresh_candidate(self.session, room, None) as seat:
             seat.build(deadline)
-            seat.call(Operation.RUN, data, None, deadline)
+            seat.call(channel.Operation.RUN, data, None, deadline)
             self._keep_builds(seat, deadline)
             return seat.discovered
 

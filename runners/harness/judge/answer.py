@@ -12,18 +12,8 @@ import torch
 from runners.contract.verdict import Verdict
 from runners.harness.gpu.buffers import Buffers, device_bytes, on_device
 from runners.harness.gpu.memory import typed_view
-from runners.harness.judge.difference import by_key, difference, like
-from runners.harness.judge.integrity import same
-from runners.harness.protocol.values import (
-    DTYPES,
-    Fetch,
-    Node,
-    TensorNode,
-    on_host,
-    replaced,
-    tensors,
-    told_by_host,
-)
+from runners.harness.judge.checks import by_key, difference, like, same
+from runners.harness.protocol import values
 from runners.harness.verdicts import VerdictError
 
 POISON = 0xFF
@@ -41,54 +31,54 @@ class Answer:
         size = buffers.pool_at - buffers.output_at
         self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
         self.captured.fill_(POISON)  # loads the CUDA kernel, impossible while a stream waits
-        self.room: Node | None = None
+        self.room: values.Node | None = None
         """The structure of a right output, with the room of each tensor."""
-        self.wanted: Node | None = None
+        self.wanted: values.Node | None = None
         """The same structure, with the places of this output's tensors."""
         self.taken: list[torch.Tensor] = []
         """The judge's copies of this output's host tensors."""
 
-    def expect(self, expected: Node | None) -> None:
+    def expect(self, expected: values.Node | None) -> None:
         """Discard the last output and expect one of this structure; None if it is unknown.
 
         VerdictError if the rooms do not fit into the shared memory.
         """
         self.wanted = None
         self.taken = []
-        self.room = None if expected is None else replaced(expected, self._in_output_part)
+        self.room = None if expected is None else values.replaced(expected, self._in_output_part)
         if self.room is not None and device_bytes(self.room) > self.buffers.pool_at:
             words = "the output of ref_kernel takes more than twice its input and 64 MiB"
             raise VerdictError(Verdict.TASK_ERROR, words)
 
-    def _in_output_part(self, node: TensorNode) -> TensorNode:
+    def _in_output_part(self, node: values.TensorNode) -> values.TensorNode:
         if node.device != "cuda":
             return node
         offset = (node.offset or 0) + self.buffers.output_at
         return node.model_copy(update={"offset": offset})
 
     @property
-    def outputs(self) -> tuple[TensorNode, ...]:
+    def outputs(self) -> tuple[values.TensorNode, ...]:
         """The rooms of the tensors, in the order of the reference's output."""
-        return () if self.room is None else tensors(self.room)
+        return () if self.room is None else values.tensors(self.room)
 
     @property
-    def rooms(self) -> tuple[TensorNode, ...]:
+    def rooms(self) -> tuple[values.TensorNode, ...]:
         """The same sorted by dict keys, because a kernel may fill a dict in any order."""
-        return () if self.room is None else tensors(by_key(self.room))
+        return () if self.room is None else values.tensors(by_key(self.room))
 
     @property
     def told(self) -> bool:
         """Whether a part of the output arrives in the last frame or in memory that it names."""
-        return self.room is not None and told_by_host(self.room)
+        return self.room is not None and values.told_by_host(self.room)
 
-    def places(self, output: Node | None) -> Node | None:
+    def places(self, output: values.Node | None) -> values.Node | None:
         """Return the output with offsets in the shared memory; VerdictError if it is not there."""
         described = self._in_expected_order(output)
         if self.remote:
             return self.room
         rooms = iter(self.outputs)
 
-        def place(node: TensorNode) -> TensorNode:
+        def place(node: values.TensorNode) -> values.TensorNode:
             own, offset = next(rooms), node.address - self.base
             if node.device != "cuda" or not node.span:  # not captured
                 return node
@@ -99,9 +89,9 @@ class Answer:
                 )
             return node.model_copy(update={"offset": offset, "address": 0})
 
-        return replaced(described, place)
+        return values.replaced(described, place)
 
-    def _in_expected_order(self, output: Node | None) -> Node:
+    def _in_expected_order(self, output: values.Node | None) -> values.Node:
         """Return the output in the order of a right one; VerdictError if its structure differs."""
         if output is None or self.room is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
@@ -110,7 +100,7 @@ class Answer:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)
         return like(self.room, output)
 
-    def aim(self, places: Node | None) -> None:
+    def aim(self, places: values.Node | None) -> None:
         """Expect the output at these places, and poison them."""
         self.wanted = places
         for _, there in self._pairs():
@@ -132,40 +122,44 @@ class Answer:
         for own, there in self._pairs():
             own.copy_(there)
 
-    def take(self, output: Node | None, read: Fetch, *, trusted: bool) -> None:
+    def take(self, output: values.Node | None, read: values.Fetch, *, trusted: bool) -> None:
         """Copy the outputs on the host, which the last frame describes.
 
         Trusted code returns only the tensors of a right answer, so its structure is not compared.
         """
         told = output if trusted else self._in_expected_order(output)
         if told is not None:
-            self.taken = [read(node) for node in tensors(told) if on_host(node)]
+            self.taken = [read(node) for node in values.tensors(told) if values.on_host(node)]
 
-    def confirmed(self, output: Node) -> list[TensorNode]:
+    def confirmed(self, output: values.Node) -> list[values.TensorNode]:
         """Return the tensors on the GPU whose bytes at the places in `output` equal the copies."""
         if self.wanted is None:
             return []
         read = self.reader()
-        pairs = [(node, read(node)) for node in tensors(like(self.wanted, output))]
+        pairs = [(node, read(node)) for node in values.tensors(like(self.wanted, output))]
         return [node for node, own in pairs if node.device == "cuda" and self._same_at(node, own)]
 
-    def _same_at(self, node: TensorNode, own: torch.Tensor) -> bool:
+    def _same_at(self, node: values.TensorNode, own: torch.Tensor) -> bool:
         offset = node.address - self.base
         if not 0 <= offset <= self.buffers.memory.size - node.reach or offset % node.itemsize:
             return False
         there = node.model_copy(update={"offset": offset})
         return same(typed_view(self.buffers.memory.bytes, there), own)
 
-    def reader(self) -> Fetch:
+    def reader(self) -> values.Fetch:
         """Return a function that returns the judge's copies, one tensor at a time."""
         captured = (own for own, _ in self._pairs())
         taken = iter(self.taken)
-        places = iter(() if self.wanted is None else tensors(self.wanted))
+        places = iter(() if self.wanted is None else values.tensors(self.wanted))
 
-        def read(node: TensorNode) -> torch.Tensor:
+        def read(node: values.TensorNode) -> torch.Tensor:
             place = next(places)  # the structures are equal, because nothing is read otherwise
             if node.device == "cuda":
                 return typed_view(next(captured), place.model_copy(update={"offset": 0}))
-            return next(taken) if node.span else torch.empty(node.shape, dtype=DTYPES[node.dtype])
+            return (
+                next(taken)
+                if node.span
+                else torch.empty(node.shape, dtype=values.DTYPES[node.dtype])
+            )
 
         return read

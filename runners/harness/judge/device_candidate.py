@@ -10,38 +10,18 @@ from typing_extensions import override
 
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
-from runners.harness.build.launches import refuse_unfit
 from runners.harness.deadline import Deadline
-from runners.harness.gpu.buffers import Buffers, device_bytes, on_device, replan
-from runners.harness.gpu.guards import Guards
-from runners.harness.gpu.handover import Handover, HandoverCall, WindowActions
-from runners.harness.gpu.host_input import HostInput
+from runners.harness.gpu import handover
+from runners.harness.gpu.buffers import Buffers, HostInput, device_bytes, on_device, replan
+from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.memory import HostBuffer, letting_go, typed_view
-from runners.harness.gpu.nvml import first_gpu
 from runners.harness.judge.answer import Answer
+from runners.harness.judge.checks import Changes, refuse_changed, spans
 from runners.harness.judge.host_candidate import HostCandidate, enlisted, host_arena, readable
-from runners.harness.judge.integrity import Changes, refuse_changed, spans
+from runners.harness.judge.launches import Guards, refuse_unfit
 from runners.harness.judge.session import EvaluationSession
+from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import Plan, lay_out
-from runners.harness.protocol.channel import (
-    CandidateReply,
-    CandidateRequest,
-    DeviceFds,
-    Exchange,
-    Operation,
-    Status,
-    encode,
-)
-from runners.harness.protocol.values import (
-    Fetch,
-    Node,
-    ScalarNode,
-    bits,
-    leaves,
-    on_host,
-    tensors,
-    told_by_host,
-)
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.verdicts import VerdictError
 
@@ -62,7 +42,7 @@ class DeviceCandidate(HostCandidate):
         super().__init__(session, handle, hosted.arena)
         self.buffers = buffers
         self.hosted = hosted
-        self.gate = Handover(buffers.words)
+        self.gate = handover.Handover(buffers.words)
         self.device_base = handle.welcome.device_address
         self.remote = isinstance(buffers.memory, HostBuffer)
         self.answer = Answer(buffers, self.device_base, remote=self.remote)
@@ -72,25 +52,27 @@ class DeviceCandidate(HostCandidate):
     @override
     def call(
         self,
-        operation: Operation,
+        operation: channel.Operation,
         value: object,
-        expected: Node | None,
+        expected: values.Node | None,
         deadline: Deadline,
         *,
         launch: LaunchNumbers | None = None,
-    ) -> Exchange:
+    ) -> channel.Exchange:
         plan = self._plan(value)
         if plan.device_size > self.buffers.output_at:
             raise VerdictError(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
-        if operation is Operation.TOUCH:
+        if operation is channel.Operation.TOUCH:
             return self._run(self._order(operation, plan, expected, ahead=True), value, deadline)
         if launch is not None:
-            refuse_unfit(launch, tensors(plan.node), expected)
+            refuse_unfit(launch, values.tensors(plan.node), expected)
         if expected is None:
             expected = self._discover(plan, value, deadline)
         # A call with a host part cannot be queued ahead: the kernel may need the host input while
         # it launches, and the host output exists only after its work is done.
-        by_host = any(map(on_host, tensors(plan.node))) or told_by_host(expected)
+        by_host = any(map(values.on_host, values.tensors(plan.node))) or values.told_by_host(
+            expected
+        )
         held_up = self.ahead and by_host
         ahead = self.ahead and not held_up
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
@@ -100,41 +82,42 @@ class DeviceCandidate(HostCandidate):
 
     def _order(
         self,
-        operation: Operation,
+        operation: channel.Operation,
         plan: Plan,
-        expected: Node | None,
+        expected: values.Node | None,
         *,
         ahead: bool,
         launch: LaunchNumbers | None = None,
-    ) -> CandidateRequest:
+    ) -> channel.CandidateRequest:
         """Return the request for a call with rooms for its output, which the judge now expects."""
         self.answer.expect(expected)
         rooms = self.answer.rooms if launch is None else self.answer.outputs
         self.guards = None
         if launch is not None and not self.remote:
-            self.guards = Guards.round(tensors(plan.node), rooms, self.buffers)
-        return CandidateRequest(
+            self.guards = Guards.round(values.tensors(plan.node), rooms, self.buffers)
+        return channel.CandidateRequest(
             operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch
         )
 
-    def _run(self, order: CandidateRequest, value: object, deadline: Deadline) -> Exchange:
+    def _run(
+        self, order: channel.CandidateRequest, value: object, deadline: Deadline
+    ) -> channel.Exchange:
         """Execute one request in one window; the first frame of a call ahead locates its output."""
-        node = order.value or ScalarNode()
-        self._stage(node, value)
-        told: list[CandidateReply] = []
+        self._stage(order.value or values.ScalarNode(), value)
+        told: list[channel.CandidateReply] = []
 
-        def queued(first: CandidateReply | None) -> None:
+        def queued(first: channel.CandidateReply | None) -> None:
             if first and order.ahead:
                 told.append(first)
             self.answer.aim(self._output_places(order, first))
 
-        def take(last: CandidateReply) -> None:
+        def take(last: channel.CandidateReply) -> None:
             with readable():
-                trusted = order.operation is Operation.TOUCH
+                trusted = order.operation is channel.Operation.TOUCH
                 read = super(DeviceCandidate, self)._reader(deadline)
                 self.answer.take(last.output, read, trusted=trusted)
 
-        steps = WindowActions(
+        steps = handover.WindowActions(
             queued=queued,
             sweep=self.buffers.sweep,
             reveal=self._reveal,
@@ -142,29 +125,31 @@ class DeviceCandidate(HostCandidate):
             capture=self.answer.capture,
             take=take if self.answer.told else None,
         )
-        crossing = HandoverCall(self.gate, PATIENCE_S if order.ahead else deadline.remaining, steps)
+        patience = PATIENCE_S if order.ahead else deadline.remaining
+        crossing = handover.HandoverCall(self.gate, patience, steps)
         try:
             exchange = self.handle.race(self._packed(order), deadline, crossing)
         except BaseException:
             with letting_go():
                 self.gate.abort()
             raise
-        self.buffers.withheld.restore()
-        self.hosted.restore()
+        self._restore()
         if order.launch is not None:  # device code writes into its rooms; the reply is irrelevant
-            told = [CandidateReply(status=Status.DONE, output=self.answer.room)]
+            told = [channel.CandidateReply(status=channel.Status.DONE, output=self.answer.room)]
         if not told:
             return exchange
         return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0].output}))
 
-    def _output_places(self, order: CandidateRequest, first: CandidateReply | None) -> Node | None:
+    def _output_places(
+        self, order: channel.CandidateRequest, first: channel.CandidateReply | None
+    ) -> values.Node | None:
         """Return where the output will be, from the first frame; None without a first frame.
 
         The frame is not used for calibration, for device code, or for a call not queued ahead.
         """
         if first is None:
             return None
-        own = order.operation is Operation.TOUCH or order.launch is not None
+        own = order.operation is channel.Operation.TOUCH or order.launch is not None
         if order.ahead and not own:
             return self.answer.places(first.output)
         return self.answer.room
@@ -177,6 +162,10 @@ class DeviceCandidate(HostCandidate):
         self.buffers.complete()
         self.hosted.complete()
 
+    def _restore(self) -> None:
+        self.buffers.withheld.restore()
+        self.hosted.restore()
+
     @override
     def build(self, deadline: Deadline) -> None:
         super().build(deadline)
@@ -186,9 +175,9 @@ class DeviceCandidate(HostCandidate):
     def slowed_by(self) -> tuple[str, ...]:
         return first_gpu().slowed_by()
 
-    def _discover(self, plan: Plan, value: object, deadline: Deadline) -> Node:
+    def _discover(self, plan: Plan, value: object, deadline: Deadline) -> values.Node:
         """Learn the output's structure from one untimed call, if no reference defines it."""
-        order = self._order(Operation.RUN, plan, None, ahead=False)
+        order = self._order(channel.Operation.RUN, plan, None, ahead=False)
         exchange = self._run(order, value, deadline)
         if exchange.reply.output is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
@@ -199,14 +188,20 @@ class DeviceCandidate(HostCandidate):
         self.answer.expect(wanted)
         with readable():
             rooms = self.answer.rooms
-            encode(CandidateRequest(operation=Operation.PROFILE, value=plan.node, rooms=rooms))
+            channel.encode(
+                channel.CandidateRequest(
+                    operation=channel.Operation.PROFILE, value=plan.node, rooms=rooms
+                )
+            )
         self.discovered = wanted
         return wanted
 
-    def _stage(self, node: Node, value: object) -> None:
-        for place, tensor in zip(tensors(node), leaves(value), strict=True):
+    def _stage(self, node: values.Node, value: object) -> None:
+        for place, tensor in zip(values.tensors(node), values.leaves(value), strict=True):
             if place.device == "cuda":
-                bits(typed_view(self.buffers.staging, place)).copy_(bits(tensor.detach()))
+                values.bits(typed_view(self.buffers.staging, place)).copy_(
+                    values.bits(tensor.detach())
+                )
         self.hosted.lay(node, value)
         if self.guards is not None:
             self.guards.lay(self.buffers.staging, self.buffers.memory.bytes)
@@ -214,13 +209,15 @@ class DeviceCandidate(HostCandidate):
         torch.cuda.synchronize()
 
     @override
-    def fetch(self, reply: CandidateReply, expected: Node | None, deadline: Deadline) -> Any:
+    def fetch(
+        self, reply: channel.CandidateReply, expected: values.Node | None, deadline: Deadline
+    ) -> Any:
         if self.answer.wanted is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         return super().fetch(reply, self.answer.wanted, deadline)
 
     @override
-    def _reader(self, deadline: Deadline) -> Fetch:
+    def _reader(self, deadline: Deadline) -> values.Fetch:
         return self.answer.reader()
 
     @override
@@ -229,7 +226,7 @@ class DeviceCandidate(HostCandidate):
             self.guards.refuse_changed(self.buffers.memory.bytes)
 
     @override
-    def refuse_changes(self, data: object, reply: CandidateReply) -> None:
+    def refuse_changes(self, data: object, reply: channel.CandidateReply) -> None:
         super().refuse_changes(data, reply)
         if reply.output is None or self.remote:
             return  # with pinned memory the kernel works on a private copy
@@ -242,13 +239,13 @@ class DeviceCandidate(HostCandidate):
 
 @contextmanager
 def device_start(
-    session: EvaluationSession, room: Plan, expected: Node | None
+    session: EvaluationSession, room: Plan, expected: values.Node | None
 ) -> Iterator[Callable[[], DeviceCandidate]]:
     """Start a fresh candidate on the GPU; yield a function that waits until it is ready."""
     with session.lasting("memory"):
         buffers = Buffers.create(room, expected, pooled=session.launching is None)
     fds = [buffers.memory.fd, buffers.words.fd]
-    shared = DeviceFds(
+    shared = channel.DeviceFds(
         transport=buffers.memory.transport,
         size=buffers.memory.size,
         output_at=buffers.output_at,

@@ -1,4 +1,4 @@
-"""The candidate driver for the CPU: sends requests and returns the judge's copies of outputs."""
+"""The candidate driver for the CPU: sends requests, copies outputs and verifies each call."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,28 +11,10 @@ from runners.contract.evaluation import Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.difference import difference, like
-from runners.harness.judge.integrity import changes_in, refuse_changed, spans
+from runners.harness.judge.checks import changes_in, difference, like, refuse_changed, spans
 from runners.harness.judge.session import EvaluationSession, planned
+from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import Arena, Plan
-from runners.harness.protocol.channel import (
-    CandidateReply,
-    CandidateRequest,
-    CandidateSpec,
-    DeviceFds,
-    Exchange,
-    Operation,
-    encode,
-)
-from runners.harness.protocol.values import (
-    Fetch,
-    Node,
-    TensorNode,
-    UndescribableError,
-    on_host,
-    restore,
-    tensors,
-)
 from runners.harness.supervision.handle import CandidateHandle
 from runners.harness.supervision.process import UnreadableError
 from runners.harness.verdicts import VerdictError
@@ -62,7 +44,7 @@ class HostCandidate:
         self.session = session
         self.handle = handle
         self.arena = arena
-        self.discovered: Node | None = None
+        self.discovered: values.Node | None = None
         """On a GPU: the output's structure, if it is from a call and not from a reference."""
         self.ahead = False
         """On a GPU: whether calls are queued before their input is there."""
@@ -74,8 +56,10 @@ class HostCandidate:
     def build(self, deadline: Deadline) -> None:
         """Make the candidate build the submission; VerdictError if that fails."""
         try:
-            order = CandidateRequest(operation=Operation.BUILD, built=self.session.builds.packed)
-            built = self.handle.ask(encode(order), deadline)
+            order = channel.CandidateRequest(
+                operation=channel.Operation.BUILD, built=self.session.builds.packed
+            )
+            built = self.handle.ask(channel.encode(order), deadline)
         except VerdictError as ruling:
             raise VerdictError(ruling.verdict, ruling.message, Stage.BUILD) from ruling
         if self.session.launching is not None:  # only device code reports it
@@ -83,24 +67,26 @@ class HostCandidate:
 
     def pack(self, deadline: Deadline) -> None:
         """Make the candidate store compiled code for later candidates."""
-        self.handle.ask(encode(CandidateRequest(operation=Operation.PACK)), deadline)
+        self.handle.ask(
+            channel.encode(channel.CandidateRequest(operation=channel.Operation.PACK)), deadline
+        )
 
     def call(
         self,
-        operation: Operation,
+        operation: channel.Operation,
         value: object,
-        expected: Node | None,  # noqa: ARG002 - DeviceCandidate needs it
+        expected: values.Node | None,  # noqa: ARG002 - DeviceCandidate needs it
         deadline: Deadline,
         *,
         launch: LaunchNumbers | None = None,  # noqa: ARG002 - as above
-    ) -> Exchange:
+    ) -> channel.Exchange:
         """Make one input visible, let the candidate call its kernel on it, and freeze it.
 
         On a GPU `expected` defines the rooms of the output; on the CPU the output is fetched later.
         `launch` defines the launch of device code.
         """
         plan = self._plan(value)
-        order = self._packed(CandidateRequest(operation=operation, value=plan.node))
+        order = self._packed(channel.CandidateRequest(operation=operation, value=plan.node))
         return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
 
     def slowed_by(self) -> tuple[str, ...]:
@@ -114,15 +100,17 @@ class HostCandidate:
         return plan
 
     @staticmethod
-    def _packed(order: CandidateRequest) -> bytes:
+    def _packed(order: channel.CandidateRequest) -> bytes:
         try:
-            return encode(order)
+            return channel.encode(order)
         except ValueError as error:
             raise VerdictError(
                 Verdict.TASK_ERROR, "an input of the task has too many parts"
             ) from error
 
-    def fetch(self, reply: CandidateReply, expected: Node | None, deadline: Deadline) -> Any:  # noqa: ANN401
+    def fetch(
+        self, reply: channel.CandidateReply, expected: values.Node | None, deadline: Deadline
+    ) -> Any:  # noqa: ANN401
         """Return the judge's copy of the output, read while the candidate is frozen.
 
         VerdictError, before anything is read, if its structure differs from `expected`.
@@ -134,13 +122,13 @@ class HostCandidate:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)
         output = reply.output if expected is None else like(expected, reply.output)
         with readable():
-            return restore(output, self._reader(deadline))
+            return values.restore(output, self._reader(deadline))
 
-    def _reader(self, deadline: Deadline) -> Fetch:
+    def _reader(self, deadline: Deadline) -> values.Fetch:
         """Return a function that copies tensors out of the candidate, up to its memory limit."""
         room = self.session.request.limits.memory
 
-        def read(node: TensorNode) -> torch.Tensor:
+        def read(node: values.TensorNode) -> torch.Tensor:
             nonlocal room
             if deadline.remaining < 0:
                 raise VerdictError(
@@ -154,17 +142,17 @@ class HostCandidate:
 
         return read
 
-    def overhead(self, exchange: Exchange) -> float:
+    def overhead(self, exchange: channel.Exchange) -> float:
         """Return by how many ns a calibration window exceeds the calibration kernel's own time."""
         return exchange.window_ns - exchange.told_ns - exchange.reply.claimed_ns
 
     def refuse_overruns(self) -> None:
         """Refuse device code that wrote outside its output; does nothing for other kernels."""
 
-    def refuse_changes(self, data: object, reply: CandidateReply) -> None:
+    def refuse_changes(self, data: object, reply: channel.CandidateReply) -> None:
         """Refuse a kernel that wrote into an input, except into parts that it returned."""
         if reply.output is not None:
-            hosted = filter(on_host, tensors(reply.output))
+            hosted = filter(values.on_host, values.tensors(reply.output))
             refuse_changed(changes_in(self.arena, data), spans(hosted, self.base))
 
 
@@ -173,17 +161,20 @@ def readable() -> Iterator[None]:
     """Turn the errors of an unreadable output in the block into the verdict `wrong_answer`."""
     try:
         yield
-    except (UnreadableError, UndescribableError, ValueError, OverflowError) as error:
+    except (UnreadableError, values.UndescribableError, ValueError, OverflowError) as error:
         raise VerdictError(Verdict.WRONG_ANSWER, str(error)) from error
 
 
 @contextmanager
 def enlisted(
-    session: EvaluationSession, arena: Arena, device_fds: list[int], shared: DeviceFds | None
+    session: EvaluationSession,
+    arena: Arena,
+    device_fds: list[int],
+    shared: channel.DeviceFds | None,
 ) -> Iterator[CandidateHandle]:
     """Start a candidate process without waiting; at the end kill it and log what it printed."""
     launching = session.launching
-    enlistment = CandidateSpec(
+    enlistment = channel.CandidateSpec(
         limits=session.request.limits,
         threads=threads_of(session.request.limits, gpu=session.on_gpu),
         recipe=Recipe.of(session.request.task, launching.signature if launching else None),
@@ -216,3 +207,28 @@ def host_start(session: EvaluationSession, room: Plan) -> Iterator[Callable[[], 
     """Start a fresh candidate on the CPU; yield a function that waits until it is ready."""
     with host_arena(session, room) as arena, enlisted(session, arena, [], None) as handle:
         yield lambda: HostCandidate(session, handle, arena)
+
+
+def verify(
+    seat: HostCandidate,
+    data: object,
+    reply: channel.CandidateReply,
+    expected: values.Node | None,
+    *,
+    deadline: Deadline,
+) -> None:
+    """Refuse a wrong output, or a changed input if the task does not allow that.
+
+    The comparison comes last, because it may change `data`. By then everything has been read from
+    the frozen candidate.
+    """
+    session = seat.session
+    with session.lasting("check"):
+        output = seat.fetch(reply, expected, deadline)
+        seat.refuse_overruns()
+        if not session.request.task.mutates_inputs:
+            seat.refuse_changes(data, reply)
+        seat.handle.verify_frozen(deadline)
+        wrong = session.code.mismatch(data, output, expected)
+        if wrong:
+            raise VerdictError(Verdict.WRONG_ANSWER, wrong)

@@ -11,12 +11,11 @@ from typing_extensions import override
 
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.build.input_shapes import Guess, fitting, guesses, tensors_taken
-from runners.harness.build.loading import FUNCTION, PRECISIONS
+from runners.harness.build.kernel_calls import Guess, fitting, guesses, tensors_taken
+from runners.harness.build.loading import FUNCTION, PRECISIONS, pack_weights
 from runners.harness.judge.session import TaskCode
 from runners.harness.judge.task_code import reference_function, reference_module, shape_mismatch
-from runners.harness.protocol import weights
-from runners.harness.protocol.arena import compact_description
+from runners.harness.protocol import arena
 from runners.harness.protocol.values import Node, clone, leaves
 from runners.harness.verdicts import VerdictError, as_task_error
 
@@ -60,7 +59,7 @@ class KernelBenchTask(TaskCode):
     @override
     def expected(self, data: Any) -> Node | None:
         """The structure of the reference's output."""
-        room: Node = as_task_error("Model", lambda: compact_description(self._forward(data)))
+        room: Node = as_task_error("Model", lambda: arena.compact_description(self._forward(data)))
         return room
 
     @override
@@ -98,7 +97,7 @@ class KernelBenchTask(TaskCode):
         _seed_all(seed)
         model = self._model_class(*init).to(device=self._device, dtype=PRECISIONS[precision])
         self._model = model
-        packed = weights.pack(model.state_dict(), self._device)
+        packed = pack_weights(model.state_dict(), self._device)
         return {"seed": seed, "precision": precision, "init": init, "weights": packed}
 
     def _inputs(self, seed: int, dtype: torch.dtype) -> list[Any]:

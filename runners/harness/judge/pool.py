@@ -10,8 +10,7 @@ from runners.harness.gpu.buffers import starts_at_once
 from runners.harness.judge.device_candidate import device_start
 from runners.harness.judge.host_candidate import HostCandidate, host_start
 from runners.harness.judge.session import EvaluationSession
-from runners.harness.protocol.arena import Plan
-from runners.harness.protocol.values import Node
+from runners.harness.protocol import arena, values
 
 
 class CandidatePool:
@@ -22,7 +21,9 @@ class CandidatePool:
     next candidate's start for the same reason.
     """
 
-    def __init__(self, session: EvaluationSession, room: Plan, expected: Node | None) -> None:
+    def __init__(
+        self, session: EvaluationSession, room: arena.Plan, expected: values.Node | None
+    ) -> None:
         self.session = session
         self.room = room
         self.expected = expected
@@ -104,7 +105,7 @@ def _kill_nowait(seat: HostCandidate) -> None:
 
 @contextmanager
 def fresh_candidate(
-    session: EvaluationSession, room: Plan, expected: Node | None
+    session: EvaluationSession, room: arena.Plan, expected: values.Node | None
 ) -> Iterator[HostCandidate]:
     """Yield one fresh candidate."""
     with CandidatePool(session, room, expected) as lineup, lineup.seat() as seat:

@@ -1,5 +1,6 @@
-"""The state of one evaluation, and the interface of task code."""
+"""The state of one evaluation: its seeds, files and records, and the interface of task code."""
 
+import hashlib
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -11,17 +12,17 @@ from typing import Any
 from runners.contract.evaluation import Compiled, EvaluationRequest, Isolation, Progress, Timing
 from runners.contract.files import EvaluationFile
 from runners.contract.launch import LaunchNumbers
-from runners.contract.task import Workload
+from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Stage
-from runners.harness.build.launches import Launching
 from runners.harness.deadline import Deadline
-from runners.harness.protocol.arena import Plan, lay_out
+from runners.harness.judge.launches import Launching
+from runners.harness.protocol import arena, channel, values
 from runners.harness.protocol.builds import Builds
-from runners.harness.protocol.channel import CandidateReady
-from runners.harness.protocol.values import Node
 from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import GradingResult, MachineError, as_task_error
 
+PUBLIC_NONCE = b"public"
+"""The key of public seeds, which can be computed without a secret."""
 SLOWED_MOST = 500
 """The most samples of an evaluation that one reason that slows the GPU may invalidate."""
 
@@ -83,7 +84,7 @@ class EvaluationSession:
             spent = time.perf_counter() - begin
             self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
 
-    def greet(self, welcome: CandidateReady) -> None:
+    def greet(self, welcome: channel.CandidateReady) -> None:
         """Record which sandbox layers a candidate has."""
         self.confined(welcome.layers, welcome.missing)
 
@@ -96,9 +97,42 @@ class EvaluationSession:
         self.log += text[: max(0, self.request.limits.output - len(self.log))]
 
 
-def planned(data: object) -> Plan:
+def planned(data: object) -> arena.Plan:
     """Return the memory layout of an input; VerdictError if its type cannot be transferred."""
-    return as_task_error("generate_input", lambda: lay_out(data))
+    return as_task_error("generate_input", lambda: arena.lay_out(data))
+
+
+def candidate_files(task: TaskDefinition, source: str) -> dict[str, str]:
+    """Return the files that the candidate may see: the submission and the task's shared files."""
+    shared = {name: task.files[name] for name in task.shared_files}
+    return {**shared, task.submission_file: source}
+
+
+def public_nonce(task: TaskDefinition) -> bytes:
+    """Return the key of a task's public seeds, which depends on the task's `seed`."""
+    return PUBLIC_NONCE if task.seed is None else PUBLIC_NONCE + str(task.seed).encode()
+
+
+def public_seed(task: TaskDefinition, workload: Workload) -> int:
+    """Return the seed of a test: the one in the workload, otherwise a public hash.
+
+    If the workload and the task both have a `seed`, Cantor's pairing function combines them, as in
+    KernelBot.
+    """
+    own = workload.args.get("seed")
+    if not isinstance(own, int):
+        return seed_of(public_nonce(task), workload, 0)
+    if task.seed is None:
+        return own
+    both = own + task.seed
+    return (own + both * (both + 1) // 2) % (1 << 63)
+
+
+def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
+    """Return the seed of a workload's input with this index: a keyed hash of 31 bits."""
+    text = f"{workload.spec}#{index}".encode()
+    digest = hashlib.blake2b(text, key=nonce[:64], digest_size=8).digest()
+    return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
 
 class TaskCode(ABC):
@@ -113,11 +147,11 @@ class TaskCode(ABC):
         """Return a fresh input, determined by the seed."""
 
     @abstractmethod
-    def expected(self, data: Any) -> Node | None:  # noqa: ANN401 - the task's type
+    def expected(self, data: Any) -> values.Node | None:  # noqa: ANN401 - the task's type
         """Return the structure of a right output; None if the task does not define it."""
 
     @abstractmethod
-    def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:  # noqa: ANN401
+    def mismatch(self, data: Any, output: object, expected: values.Node | None) -> str | None:  # noqa: ANN401
         """Return why an output is wrong, or None; may change `data`, the judge's private input."""
 
     def opened(self, session: EvaluationSession) -> AbstractContextManager[None]:  # noqa: ARG002
@@ -132,11 +166,11 @@ class TaskCode(ABC):
         """Return the deadline of a step that may take this many seconds."""
         return Deadline.after(seconds)
 
-    def plan(self, workload: Workload, seed: int) -> Plan | None:
+    def plan(self, workload: Workload, seed: int) -> arena.Plan | None:
         """Return the memory layout of a case's input; None if it is known only from its test."""
         return planned(self.generate(workload, seed))
 
-    def first_plan(self, largest: Plan) -> Plan:
+    def first_plan(self, largest: arena.Plan) -> arena.Plan:
         """Return the memory layout for the first candidate, given that of the largest input."""
         return largest
 

@@ -1,6 +1,5 @@
 """Task code of format `kernel`: inputs, reference and comparison in the judge's process."""
 
-import hashlib
 import importlib.util
 import inspect
 import random
@@ -13,47 +12,15 @@ from typing import Any
 import torch
 from typing_extensions import override
 
-from runners.contract.task import TaskDefinition, Workload
+from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.judge.difference import difference
+from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode
-from runners.harness.protocol.arena import compact_description, lay_out
-from runners.harness.protocol.values import Node, clone
+from runners.harness.protocol import arena, values
 from runners.harness.verdicts import VerdictError, as_task_error
-
-PUBLIC_NONCE = b"public"
-"""The key of public seeds, which can be computed without a secret."""
-
 
 _CHECK_ERRORS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
 """The exceptions that a correct check may raise for an unexpected output."""
-
-
-def public_nonce(task: TaskDefinition) -> bytes:
-    """Return the key of a task's public seeds, which depends on the task's `seed`."""
-    return PUBLIC_NONCE if task.seed is None else PUBLIC_NONCE + str(task.seed).encode()
-
-
-def public_seed(task: TaskDefinition, workload: Workload) -> int:
-    """Return the seed of a test: the one in the workload, otherwise a public hash.
-
-    If the workload and the task both have a `seed`, Cantor's pairing function combines them, as in
-    KernelBot.
-    """
-    own = workload.args.get("seed")
-    if not isinstance(own, int):
-        return seed_of(public_nonce(task), workload, 0)
-    if task.seed is None:
-        return own
-    both = own + task.seed
-    return (own + both * (both + 1) // 2) % (1 << 63)
-
-
-def seed_of(nonce: bytes, workload: Workload, index: int) -> int:
-    """Return the seed of a workload's input with this index: a keyed hash of 31 bits."""
-    text = f"{workload.spec}#{index}".encode()
-    digest = hashlib.blake2b(text, key=nonce[:64], digest_size=8).digest()
-    return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
 
 class KernelTask(TaskCode):
@@ -81,18 +48,18 @@ class KernelTask(TaskCode):
         return as_task_error("generate_input", lambda: self._generate(**args))
 
     @override
-    def expected(self, data: object) -> Node | None:
+    def expected(self, data: object) -> values.Node | None:
         """The structure of a right output; None if the task has no `ref_kernel`."""
         if self._reference is None:
             return None
         reference = self._reference
-        room: Node = as_task_error(
-            "ref_kernel", lambda: compact_description(reference(clone(data)))
+        room: values.Node = as_task_error(
+            "ref_kernel", lambda: arena.compact_description(reference(values.clone(data)))
         )
         return room
 
     @override
-    def mismatch(self, data: object, output: object, expected: Node | None) -> str | None:
+    def mismatch(self, data: object, output: object, expected: values.Node | None) -> str | None:
         """Return why an output is wrong, or None; may change `data`, the judge's private input.
 
         If the check raises an exception, the output is wrong. But if the check also raises one for
@@ -116,7 +83,7 @@ class KernelTask(TaskCode):
     def _try_check(self, data: object) -> None:
         """Run the check on the reference's output; its exceptions pass through."""
         if self._reference is not None:
-            self._check(data, self._reference(clone(data)))
+            self._check(data, self._reference(values.clone(data)))
 
 
 def _broke_context(error: Exception) -> bool:
@@ -125,9 +92,9 @@ def _broke_context(error: Exception) -> bool:
     return isinstance(error, torch.AcceleratorError) and any(w in str(error) for w in by_content)
 
 
-def shape_mismatch(output: object, expected: Node | None) -> str | None:
+def shape_mismatch(output: object, expected: values.Node | None) -> str | None:
     """Return how an output's structure differs from the expected one, or None; read no values."""
-    return None if expected is None else difference(expected, lay_out(output).node)
+    return None if expected is None else difference(expected, arena.lay_out(output).node)
 
 
 def reference_module(folder: Path) -> ModuleType:

@@ -17,7 +17,7 @@ from runners.contract.task import COMPILE_S, BuildConfig, Scalar
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.session import EvaluationSession
-from runners.harness.sandbox.diagnostics import cut, first_error, without_paths, without_use
+from runners.harness.sandbox import diagnostics
 from runners.harness.sandbox.make import MADE, End
 from runners.harness.sandbox.program import Program, own_script
 from runners.harness.supervision.watched_program import WatchedProgram
@@ -116,13 +116,13 @@ def _compile(session: EvaluationSession, compiler: Path, kind: str, program: int
     )
     printed = bytearray()
     fault = _fault(WatchedProgram(order, printed, session.confined), most)
-    said = without_paths(printed.decode(errors="replace"), _folders(compiler))
+    said = diagnostics.without_paths(printed.decode(errors="replace"), _folders(compiler))
     if fault is not None:
-        said = without_use(said)
-        session.keep_log(cut(said, LOG_MAX).encode())
+        said = diagnostics.without_use(said)
+        session.keep_log(diagnostics.cut(said, LOG_MAX).encode())
         raise _with_message(fault, said)
     made_for = f" for compute capability {capability / 10}" if capability else ""
-    session.keep_log(cut(f"compiled by {kind}{made_for}\n{said}", LOG_MAX).encode())
+    session.keep_log(diagnostics.cut(f"compiled by {kind}{made_for}\n{said}", LOG_MAX).encode())
     fcntl.fcntl(program, fcntl.F_ADD_SEALS, _SEALS)
 
 
@@ -130,7 +130,9 @@ def _with_message(fault: VerdictError, said: str) -> VerdictError:
     """The fault, with the compiler's message if it has no message itself."""
     full = fault.verdict is Verdict.BUILD_FAILED and _FULL.search(said)
     verdict = Verdict.OUTPUT_EXCEEDED if full else fault.verdict
-    return VerdictError(verdict, fault.message or first_error(said)[:MESSAGE_MAX], Stage.BUILD)
+    return VerdictError(
+        verdict, fault.message or diagnostics.first_error(said)[:MESSAGE_MAX], Stage.BUILD
+    )
 
 
 def _fault(phase: WatchedProgram, most: int) -> VerdictError | None:

@@ -1,13 +1,15 @@
 """Profiles the kernels that one call of a submission launches, with `ncu`.
 
-The call is repeated in its own sandbox, with public inputs only. The results are tables and a
-report for the submitter. The judge does not interpret them, and no verdict depends on them.
+The call is repeated in its own sandbox, with public inputs only. The results are tables of limited
+size and a report for the submitter. The judge does not interpret them, and no verdict depends on
+them.
 """
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runners.contract.evaluation import Limits
@@ -15,22 +17,96 @@ from runners.contract.files import FILE_MAX
 from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import threads_of
-from runners.harness.judge.session import EvaluationSession
-from runners.harness.judge.task_code import seed_of
-from runners.harness.judge.workspace import candidate_files
-from runners.harness.profile.tables import Kernel, Tables, kernels_of
+from runners.harness.judge.session import EvaluationSession, candidate_files, seed_of
+from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import ALIGNMENT, Arena, Layout
-from runners.harness.protocol.channel import ProfiledCall
-from runners.harness.protocol.values import Node, describe, leaves, replaced, tensors
-from runners.harness.sandbox.diagnostics import without_paths
+from runners.harness.sandbox import diagnostics
 from runners.harness.sandbox.make import MADE, End
 from runners.harness.sandbox.program import RESULT_FD, Program, own_script, python
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.watched_program import WatchedProgram
 from runners.harness.timing.stopwatch import WARM_UPS
-from runners.harness.toolchains.ncu import MORE_SECTIONS, SECTIONS, Details, Ncu
+from runners.harness.toolchains.ncu import KERNELS_MOST, MORE_SECTIONS, SECTIONS, Details, Ncu
 from runners.harness.verdicts import VerdictError
 from runners.languages import Recipe
+
+MEMORY_TABLES = "Memory Workload Analysis Tables"
+MEMORY_TABLES_MAX = 6 << 10
+"""The most bytes of one kernel's memory tables, which list all counters of every cache."""
+_KERNEL = re.compile(r"^  \S.*, Context \d+, Stream \d+\b")
+"""The first line of one kernel's tables."""
+_SECTION = re.compile(r"^    Section: (?P<name>.*\S)$")
+_NOISE = re.compile(
+    r"^==WARNING== No metrics to show|^    Warning: Data collection happened without"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One profiled kernel: its name with its launch, and its sections."""
+
+    name: str
+    sections: dict[str, list[str]] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """Its name and its sections as `ncu` printed them."""
+        return "\n".join(
+            [self.name, *(line for each in self.sections.values() for line in each), ""]
+        )
+
+    def with_tables(self, detailed: "Kernel") -> "Kernel":
+        """The kernel with the memory tables of its detailed version."""
+        more = detailed.sections.get(MEMORY_TABLES, [])
+        if not more:
+            return self
+        advice = [line for line in self.sections.get(MEMORY_TABLES, []) if line not in set(more)]
+        tables = [*diagnostics.cut("\n".join(more), MEMORY_TABLES_MAX).splitlines(), *advice]
+        return Kernel(self.name, {**self.sections, MEMORY_TABLES: tables})
+
+
+def kernels_of(printed: str) -> tuple[Kernel, ...]:
+    """The kernels of a printed report, in the order of their launches.
+
+    If the profiler's format is unknown, the whole text becomes one kernel without sections.
+    """
+    found: list[Kernel] = []
+    section: list[str] = []
+    for line in map(str.rstrip, printed.splitlines()):
+        if _KERNEL.match(line):
+            found.append(Kernel(line))
+            section = []
+        elif found and not _NOISE.match(line):
+            if named := _SECTION.match(line):
+                section = found[-1].sections.setdefault(named["name"], [])
+            section.append(line)
+    other = "\n".join(map(str.rstrip, printed.strip().splitlines()))
+    return tuple(found) or ((Kernel(other),) if other else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of all kernels that one call launched."""
+
+    short: tuple[Kernel, ...]
+    detailed: tuple[Kernel, ...] = ()
+    """The same kernels with all counters."""
+
+    def text(self, most: int) -> str:
+        """The tables in at most `most` bytes: with memory tables, without them, or shortened."""
+        pairs = zip(self.short, self.detailed, strict=False)
+        full = [each.with_tables(more) for each, more in pairs]
+        for kernels in (full, self.short):
+            text = _joined(kernels)
+            if kernels and len(text.encode()) <= most:
+                return text
+        return diagnostics.cut(_joined(self.short), most)
+
+
+def _joined(kernels: Sequence[Kernel]) -> str:
+    more = len(kernels) >= KERNELS_MOST
+    head = f"the first {KERNELS_MOST} kernels of the call, and no more:\n" if more else ""
+    return head + "".join(each.text() for each in kernels)
+
 
 CALL_S = 60.0
 """Seconds for one call under the profiler, including its build and warm-up."""
@@ -107,7 +183,7 @@ class KernelProfiler:
         return self._profile(replace(order, command=told), deadline)
 
     def _program_for(
-        self, call: ProfiledCall, content: int, sections: tuple[str, ...] = SECTIONS
+        self, call: channel.ProfiledCall, content: int, sections: tuple[str, ...] = SECTIONS
     ) -> Program:
         program = python("-P", "-m", "runners.harness.profile.program")
         return Program(
@@ -199,31 +275,31 @@ def _memory_file() -> Iterator[int]:
 
 
 @contextmanager
-def _input_file(data: object) -> Iterator[tuple[Node, int]]:
+def _input_file(data: object) -> Iterator[tuple[values.Node, int]]:
     """Write an input with its GPU tensors to a memory file; yield description and descriptor."""
     layout = Layout()
-    on_host = describe(data, lambda tensor: layout.place(tensor, "cpu"))
+    on_host = values.describe(data, lambda tensor: layout.place(tensor, "cpu"))
     size = max(ALIGNMENT, layout.sizes["cpu"])
     if size > INPUT_MAX:
         raise NoProfileError(f"the input has more than {INPUT_MAX >> 30} GiB")
-    devices = iter([tensor.device.type for tensor in leaves(data)])
-    value = replaced(on_host, lambda node: node.model_copy(update={"device": next(devices)}))
+    devices = iter([tensor.device.type for tensor in values.leaves(data)])
+    value = values.replaced(on_host, lambda node: node.model_copy(update={"device": next(devices)}))
     with Arena(size) as arena:
         arena.write(on_host, data)
         yield value, arena.fd
 
 
 def _call(
-    session: EvaluationSession, workload: Workload, value: Node, expected: Node | None
-) -> ProfiledCall:
+    session: EvaluationSession, workload: Workload, value: values.Node, expected: values.Node | None
+) -> channel.ProfiledCall:
     request, launching = session.request, session.launching
-    return ProfiledCall(
+    return channel.ProfiledCall(
         recipe=Recipe.of(request.task, launching.signature if launching else None),
         files=candidate_files(request.task, request.source),
         threads=threads_of(request.limits, gpu=session.on_gpu),
         warm_ups=WARM_UPS,
         value=value,
-        outputs=() if expected is None else tensors(expected),
+        outputs=() if expected is None else values.tensors(expected),
         launch=session.launch_of(workload),
         builds=session.builds.fd if session.builds.packed else None,
         gpu=session.on_gpu,
@@ -252,5 +328,5 @@ def _reason(status: int) -> str:
 
 def _output_end(printed: bytearray) -> str:
     """The end of the output, for a message."""
-    said = without_paths(printed.decode(errors="replace")).strip()[-SAID_MAX:]
+    said = diagnostics.without_paths(printed.decode(errors="replace")).strip()[-SAID_MAX:]
     return f"; the last that was printed:\n{said}" if said else ""

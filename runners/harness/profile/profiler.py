@@ -1,21 +1,24 @@
-"""Profile mode of the native grader: torch's profiler and, on a GPU, also `ncu`."""
+"""What profilers measure after all checks: torch's profiler, and on a GPU tables and counters.
+
+Nothing of it affects a verdict or a time. A failure of `ncu` is only logged.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from runners.contract.files import PACKED_MAX, EvaluationFile, fit
-from runners.contract.task import PROFILE_S, Workload
+from runners.contract.io_contract import COUNTERS, UNCOUNTED, side_of
+from runners.contract.task import PROFILE_S, Mode, Workload
 from runners.harness.deadline import Deadline
+from runners.harness.judge.host_candidate import verify
 from runners.harness.judge.pool import fresh_candidate
-from runners.harness.judge.session import EvaluationSession, planned
-from runners.harness.judge.task_code import seed_of
-from runners.harness.judge.verify import verify
+from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
 from runners.harness.protocol.channel import Operation
 from runners.harness.sandbox.diagnostics import cut
 from runners.harness.timing.stopwatch import WARM_UPS
 from runners.harness.toolchains import ncu
-from runners.harness.verdicts import VerdictError
+from runners.harness.verdicts import GradingResult, VerdictError
 
 Look = Callable[[KernelProfiler, Workload, Deadline], KernelProfile]
 """Profiles the kernels of one case."""
@@ -118,3 +121,50 @@ def _keep_list(session: EvaluationSession, name: str, listed: str) -> None:
 
 def _note(session: EvaluationSession, text: str) -> None:
     session.keep_log(text.encode())
+
+
+BEGINS = '"ID"'
+"""The beginning of the header row of the counters; messages come before it."""
+
+
+def collect_counters(session: EvaluationSession, grade: GradingResult, deadline: Deadline) -> None:
+    """Store the counters of every timed kernel of a ranked run as files of the evaluation."""
+    if session.request.mode is not Mode.RANKED or not grade.passed:
+        return
+    if not session.on_gpu:
+        _note_uncounted(session, "there is no GPU here")
+        return
+    try:
+        found = ncu.here()
+    except ncu.UnusableError as error:
+        _note_uncounted(session, str(error))
+        return
+    _count_by(session, found, deadline)
+
+
+def _count_by(session: EvaluationSession, found: ncu.Ncu, deadline: Deadline) -> None:
+    for workload in session.request.task.timed(session.request.mode):
+        profiler = KernelProfiler(session.code.session_for(session, workload), found)
+        try:
+            counters = profiler.count_call(workload, deadline)
+        except (NoProfileError, VerdictError) as error:
+            _note_uncounted(session, f"{workload.spec}: {error}")
+            continue
+        _keep_counters(session, COUNTERS[side_of(workload)], counters)
+
+
+def _keep_counters(session: EvaluationSession, name: str, counters: str) -> None:
+    begin = counters.find(BEGINS)
+    if begin < 0:
+        _note_uncounted(session, f"{name} has no counters")
+        return
+    with suppress(ValueError):
+        file = EvaluationFile.of(name, counters[begin:].encode())
+        if fit([*session.files, file]):
+            session.files.append(file)
+            return
+    _note_uncounted(session, f"{name} is larger than can travel")
+
+
+def _note_uncounted(session: EvaluationSession, why: str) -> None:
+    session.keep_log(f"\n{UNCOUNTED}{why}\n".encode())

@@ -16,17 +16,14 @@ import torch
 
 from runners.harness.build import kit
 from runners.harness.gpu.device_code import ReadyLaunch
-from runners.harness.protocol import builds
-from runners.harness.protocol.arena import view
-from runners.harness.protocol.channel import ProfiledCall
-from runners.harness.protocol.values import DTYPES, TensorNode, leaves, restore
+from runners.harness.protocol import arena, builds, channel, values
 from runners.languages import Built
 
 ORDER, INPUT = "order.json", "input.bin"
 """The files of this program: a ProfiledCall, and the bytes of the input's tensors."""
 
 
-def run(order: ProfiledCall, content: Path) -> None:
+def run(order: channel.ProfiledCall, content: Path) -> None:
     """Build, warm up, and make one call between the profiler's start and stop marks."""
     torch.set_num_threads(order.threads)
     if order.gpu:
@@ -39,7 +36,7 @@ def run(order: ProfiledCall, content: Path) -> None:
         kernel(data)
 
 
-def build(order: ProfiledCall) -> Built:
+def build(order: channel.ProfiledCall) -> Built:
     """Build the submission and reuse what an earlier candidate compiled."""
     home = Path.home()
     os.chdir(home)
@@ -51,23 +48,25 @@ def build(order: ProfiledCall) -> Built:
     return kit.build(home, order.recipe)
 
 
-def given(order: ProfiledCall, content: Path) -> Any:  # noqa: ANN401 - as the task's input is
+def given(order: channel.ProfiledCall, content: Path) -> Any:  # noqa: ANN401 - as the task's input is
     """The kernel's argument, fresh for every call, with each tensor on its device."""
     with content.open("rb") as file:
         buffer = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
-    data = restore(order.value, lambda node: _placed(buffer, node))
+    data = values.restore(order.value, lambda node: _placed(buffer, node))
     if order.launch is None:
         return data
-    outputs = [torch.empty(o.shape, dtype=DTYPES[o.dtype], device=o.device) for o in order.outputs]
-    return ReadyLaunch(order.launch, leaves(data), outputs)
+    outputs = [
+        torch.empty(o.shape, dtype=values.DTYPES[o.dtype], device=o.device) for o in order.outputs
+    ]
+    return ReadyLaunch(order.launch, values.leaves(data), outputs)
 
 
-def _placed(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
+def _placed(buffer: mmap.mmap, node: values.TensorNode) -> torch.Tensor:
     """The tensor on its device, with its original strides."""
     if node.device == "cpu" or node.span == 0:
-        return view(buffer, node).to(node.device)
+        return arena.view(buffer, node).to(node.device)
     flat = node.model_copy(update={"shape": (node.span,), "stride": (1,)})
-    return view(buffer, flat).to(node.device).as_strided(node.shape, node.stride)
+    return arena.view(buffer, flat).to(node.device).as_strided(node.shape, node.stride)
 
 
 @contextmanager
@@ -88,7 +87,7 @@ def marked(*, gpu: bool) -> Iterator[None]:
 def main() -> None:
     """Run the order in the current folder."""
     folder = Path.cwd()
-    order = ProfiledCall.model_validate_json((folder / ORDER).read_bytes())
+    order = channel.ProfiledCall.model_validate_json((folder / ORDER).read_bytes())
     run(order, folder / INPUT)
 
 

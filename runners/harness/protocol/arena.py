@@ -8,16 +8,7 @@ from typing import Self
 
 import torch
 
-from runners.harness.protocol.values import (
-    DTYPES,
-    Node,
-    TensorNode,
-    UndescribableError,
-    bits,
-    describe,
-    leaves,
-    tensors,
-)
+from runners.harness.protocol import values
 
 ALIGNMENT = 4096
 """Bytes; every tensor starts on its own page, so that alignment never differs between runs."""
@@ -37,7 +28,7 @@ class Layout:
     def __init__(self) -> None:
         self.sizes = {"cpu": 0, "cuda": 0}
 
-    def place(self, value: torch.Tensor, device: str | None = None) -> TensorNode:
+    def place(self, value: torch.Tensor, device: str | None = None) -> values.TensorNode:
         """Assign the next free pages of `device`, by default the tensor's own, to the tensor.
 
         UndescribableError if it cannot be transferred.
@@ -45,12 +36,12 @@ class Layout:
         device = device or value.device.type
         dtype = str(value.dtype).removeprefix("torch.")
         strided = value.layout is torch.strided
-        if not strided or dtype not in DTYPES or device not in self.sizes:
+        if not strided or dtype not in values.DTYPES or device not in self.sizes:
             layout = "" if strided else f" of layout {value.layout}"
-            raise UndescribableError(f"a tensor{layout} of type {dtype} on device {device}")
+            raise values.UndescribableError(f"a tensor{layout} of type {dtype} on device {device}")
         offset = self.sizes[device]
         self.sizes[device] += -(-reach(value) // ALIGNMENT) * ALIGNMENT + ALIGNMENT
-        return TensorNode(
+        return values.TensorNode(
             dtype=dtype,
             shape=tuple(value.shape),
             stride=tuple(value.stride()),
@@ -63,7 +54,7 @@ class Layout:
 class Plan:
     """The memory layout of a value; sizes in bytes."""
 
-    node: Node
+    node: values.Node
     host_size: int
     device_size: int
 
@@ -71,24 +62,24 @@ class Plan:
 def lay_out(value: object) -> Plan:
     """Plan the memory layout of a value; UndescribableError if it cannot be transferred."""
     layout = Layout()
-    node = describe(value, layout.place)
+    node = values.describe(value, layout.place)
     return Plan(node, layout.sizes["cpu"], layout.sizes["cuda"])
 
 
-def compact_description(value: object) -> Node:
+def compact_description(value: object) -> values.Node:
     """Describe a value as if its tensors were contiguous."""
     layout = Layout()
 
-    def placed(each: torch.Tensor) -> TensorNode:
+    def placed(each: torch.Tensor) -> values.TensorNode:
         whole = torch.empty_like(each, memory_format=torch.contiguous_format, device="meta")
         return layout.place(whole, each.device.type)
 
-    return describe(value, placed)
+    return values.describe(value, placed)
 
 
-def view(buffer: mmap.mmap, node: TensorNode) -> torch.Tensor:
+def view(buffer: mmap.mmap, node: values.TensorNode) -> torch.Tensor:
     """The tensor at the node's offset, without a copy."""
-    dtype = DTYPES[node.dtype]
+    dtype = values.DTYPES[node.dtype]
     if node.span == 0 or node.offset is None:
         return torch.empty(node.shape, dtype=dtype)
     flat = torch.frombuffer(buffer, dtype=dtype, count=node.span, offset=node.offset)
@@ -116,11 +107,11 @@ class Arena:
         self.fd = sealed_memory("arena", self.size)
         self.buffer = mmap.mmap(self.fd, self.size)
 
-    def write(self, node: Node, value: object) -> None:
+    def write(self, node: values.Node, value: object) -> None:
         """Copy every host tensor of `value` to its place in `node`."""
-        for place, tensor in zip(tensors(node), leaves(value), strict=True):
+        for place, tensor in zip(values.tensors(node), values.leaves(value), strict=True):
             if place.device == "cpu":
-                bits(view(self.buffer, place)).copy_(bits(tensor.detach()))
+                values.bits(view(self.buffer, place)).copy_(values.bits(tensor.detach()))
                 self.keep((place.offset or 0) + place.reach)
 
     def keep(self, size: int) -> None:

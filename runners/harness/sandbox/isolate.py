@@ -22,7 +22,7 @@ from pathlib import Path
 from runners.contract.evaluation import Limits
 from runners.contract.task import IsolationLayer
 from runners.harness.protocol import builds
-from runners.harness.sandbox import landlock, seccomp, syscalls, view
+from runners.harness.sandbox import filters, syscalls, view
 
 
 class Layers:
@@ -215,9 +215,9 @@ def take_rights_away(layers: Layers, limits: Limits, walls: SandboxAccess) -> No
     readable, writable = _paths(job)
     readable += walls.readable
     layers.attempt(
-        IsolationLayer.LANDLOCK, lambda: landlock.restrict(readable, writable, tcp=walls.tcp)
+        IsolationLayer.LANDLOCK, lambda: filters.restrict_paths(readable, writable, tcp=walls.tcp)
     )
-    layers.attempt(IsolationLayer.SECCOMP, lambda: seccomp.install(gpu=gpu))
+    layers.attempt(IsolationLayer.SECCOMP, lambda: filters.refuse_calls(gpu=gpu))
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
 
 

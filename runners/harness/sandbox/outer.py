@@ -1,7 +1,8 @@
 """Puts the whole harness into a sandbox before it imports torch or reads a request.
 
 The task's own code runs in the judge, so the judge needs a sandbox too. A user without root rights
-gets bubblewrap if it works. Otherwise this module splits the process into three:
+gets bubblewrap if it works (the functions at the end). Otherwise this module splits the process
+into three:
 
 - The supervisor is the process that the backend started. If it exits, everything below it is
   killed. If its backend exits, it kills everything below it. Only the supervisor stays outside of
@@ -14,16 +15,18 @@ import json
 import os
 import resource
 import select
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 from runners.contract.evaluation import Isolation, Limits
 from runners.contract.task import IsolationLayer
-from runners.harness.sandbox import bubblewrap, cgroup, isolate, syscalls, view
+from runners.harness.sandbox import isolate, process_limits, syscalls, view
 from runners.harness.sandbox.isolate import Layers
-from runners.harness.sandbox.process_limits import kill_beneath
 
 LAUNCHER, NONE = "unshare", "none"
 CGROUP = "cgroup"
@@ -47,14 +50,14 @@ def confine(
     except the standard streams are closed.
     """
     layers = Layers()
-    if bubblewrap.inside():
+    if inside_bubblewrap():
         layers.active += _OUTSIDE
-        layers.attempt(CGROUP, cgroup.require_joined)
-        outer = bubblewrap.NAME
+        layers.attempt(CGROUP, process_limits.require_cgroup)
+        outer = BUBBLEWRAP
     else:
         supervisor = os.pidfd_open(os.getpid())
         _fork_under_supervisor(layers, _starter() if until_orphaned else ())
-        if os.getuid() != 0 and bubblewrap.installed():
+        if os.getuid() != 0 and bubblewrap_installed():
             _try_bubblewrap(layers, argv, gpu=gpu)
         _launch(layers, supervisor, gpu=gpu)
         outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
@@ -77,7 +80,7 @@ def _starter() -> tuple[int, ...]:
 
 def _fork_under_supervisor(layers: Layers, starter: tuple[int, ...]) -> None:
     try:
-        group = cgroup.make()
+        group = process_limits.make_cgroup()
     except OSError as error:
         layers.missing[CGROUP] = f"{error}; process limits and the watchdog stand in"
         group = None
@@ -90,8 +93,8 @@ def _fork_under_supervisor(layers: Layers, starter: tuple[int, ...]) -> None:
 
 def _try_bubblewrap(layers: Layers, argv: Sequence[str], *, gpu: bool) -> None:
     layers.attempt(
-        bubblewrap.NAME,
-        lambda: bubblewrap.enter(argv, _environment(), _SCRATCH_BYTES, gpu=gpu),
+        BUBBLEWRAP,
+        lambda: enter_bubblewrap(argv, _environment(), _SCRATCH_BYTES, gpu=gpu),
     )
 
 
@@ -118,7 +121,7 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     _die_with(init)
 
 
-def _supervise(group: cgroup.Group | None, starter: tuple[int, ...], child: int) -> None:
+def _supervise(group: process_limits.Group | None, starter: tuple[int, ...], child: int) -> None:
     """Wait until all processes have ended, then exit with the harness's status; never returns.
 
     Processes that end after the harness are orphans, such as bubblewrap's PID 1, which is killed
@@ -158,7 +161,7 @@ def _wait_for_exit(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...
         os.read(child_ended, 1 << 12)
     if ready == [child_ended]:
         return starter
-    kill_beneath(os.getpid())
+    process_limits.kill_beneath(os.getpid())
     return ()
 
 
@@ -245,3 +248,69 @@ def _report(found: Isolation, *, strict: bool) -> None:
         sys.stderr.flush()
         raise SystemExit(STRICT_EXIT)
     sys.stderr.flush()
+
+
+MARKER = "PODIUM_WRAPPED_BY"
+"""The environment variable by which the program detects that it runs inside bubblewrap."""
+BUBBLEWRAP = "bubblewrap"
+_TRIAL_S = 5.0
+
+
+def bubblewrap_installed() -> str | None:
+    """The path of bubblewrap, or None."""
+    return shutil.which("bwrap")
+
+
+def inside_bubblewrap() -> bool:
+    """Whether this process was started by `enter_bubblewrap`."""
+    return os.environ.get(MARKER) == BUBBLEWRAP
+
+
+def enter_bubblewrap(
+    argv: Sequence[str], environment: dict[str, str], scratch: int, *, gpu: bool
+) -> None:
+    """Replace this process by the harness inside bubblewrap; OSError if that is impossible.
+
+    A trial first runs one bubblewrap inside another, because a candidate needs nested namespaces.
+    """
+    wrapped = bubblewrap_options(environment, scratch, gpu=gpu)
+    nested = [wrapped[0], "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    try:
+        trial = subprocess.run(
+            [*wrapped, *nested], capture_output=True, timeout=_TRIAL_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OSError("bubblewrap did not answer") from error
+    if trial.returncode != 0:
+        raise OSError(trial.stderr.decode(errors="replace").strip() or "bubblewrap failed")
+    os.execv(wrapped[0], [*wrapped, sys.executable, "-m", "runners.harness", *argv])  # noqa: S606 - no shell wanted
+
+
+def bubblewrap_options(environment: dict[str, str], scratch: int, *, gpu: bool) -> list[str]:
+    """The command line before the program, with the same visible files as in `view`."""
+    found = bubblewrap_installed()
+    if found is None:
+        raise OSError("bubblewrap is not installed")
+    command = [found, "--unshare-all", "--die-with-parent", "--clearenv"]
+    for name, value in {**environment, MARKER: BUBBLEWRAP}.items():
+        command += ["--setenv", name, value]
+    for path in view.SYSTEM:
+        link = Path(path).is_symlink()
+        command += ["--symlink", str(Path(path).readlink()), path] if link else []
+        command += _bind_options(path) if Path(path).is_dir() and not link else []
+    command += ["--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys"]
+    for folder in (*view.SCRATCH, *view.EMPTY):
+        command += ["--size", str(scratch), "--tmpfs", folder]
+    for path in view.interpreter():
+        command += _bind_options(path)
+    for path in view.hidden():
+        command += ["--remount-ro", path]
+    for path in view.devices(gpu=gpu):
+        command += ["--dev-bind-try", path, path]
+    return [*command, "--chdir", str(Path(__file__).resolve().parents[3]), "--"]
+
+
+def _bind_options(path: str) -> list[str]:
+    """Options that bind a folder read-only, with an empty folder over each hidden one inside."""
+    inside = [each for each in view.hidden() if each != path and Path(each).is_relative_to(path)]
+    return ["--ro-bind", path, path, *(word for each in inside for word in ("--tmpfs", each))]

@@ -1,4 +1,4 @@
-"""Runs a task's own evaluation in a fork of the warm template, without importing torch again.
+"""Runs a task's own evaluation, and its workers, in forks that have torch loaded.
 
 The process gets the same sandbox as an executed program. Then it resets itself to the state of a
 new Python interpreter, except for the loaded modules, and runs the script. If the script could
@@ -6,23 +6,38 @@ notice the difference (see `fits`), Python is executed instead.
 
 Unlike `exec`, a fork keeps the addresses of loaded modules and the secret of `hash`. Candidates of
 the native grader share both with their template too.
+
+KernelBot's tasks run a submission in a worker that `multiprocessing` spawns: a new interpreter,
+which imports torch again. The fork server is a clean process instead. It is forked from the
+evaluation's process, in the same sandbox, before that process has read its secrets or any file of
+the task. On request it forks a worker, which inherits only what `exec` would leave and becomes a
+child of the evaluation. No other process can read the fork server's memory. Without a fork server,
+workers are executed as usual.
 """
 
+import ctypes
 import fcntl
 import json
+import multiprocessing.util
 import os
 import re
+import resource
 import runpy
+import signal
+import socket
 import sys
-from collections.abc import Mapping
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from runners.harness.sandbox import program, syscalls
+from runners.harness.protocol.channel import receive
+from runners.harness.sandbox import isolate, program, syscalls
 from runners.harness.sandbox.program import Lines, Program
-from runners.harness.supervision import fork_server, renew
+from runners.harness.supervision import renew
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _ORDER = TypeAdapter(Program)
@@ -94,7 +109,7 @@ def _run(order: Program, environment: int, lines: Lines) -> None:
     warm = fits(order.files)
     if warm and os.getpid() == 1 and any(_SPAWNS in text for text in order.files.values()):
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
-        fork_server.found()  # before the environment is set, because its seed must stay unknown
+        start_fork_server()  # before the environment is set, because its seed must stay unknown
     os.environ.update(json.loads(_content(environment)))
     if not warm:
         program.execute(order.command)
@@ -109,3 +124,144 @@ def _launch(arguments: list[str]) -> None:
     sys.path[0] = os.getcwd()  # noqa: PTH109 - a string is wanted
     sys.argv = arguments
     runpy.run_path(arguments[0], run_name="__main__")
+
+
+FORK = "--multiprocessing-fork"
+"""The last argument of a worker's command line, after the code that it runs."""
+_FRAME_MAX = 128 << 10
+_FDS_MAX = 128
+_ANSWER_S = 30.0
+"""Seconds for the fork server to fork a worker on a busy machine."""
+_STREAMS = (0, 1, 2)
+
+Spawn = Callable[..., int]
+
+
+def start_fork_server() -> None:
+    """Start the fork server and make `multiprocessing` use it; only for PID 1 with one thread."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        try:
+            isolate.close_others(frozenset({theirs.fileno()}))
+            _serve(theirs)
+        finally:
+            os._exit(0)
+    theirs.close()
+    server = ForkServer(ours, multiprocessing.util.spawnv_passfds)
+    multiprocessing.util.spawnv_passfds = server.spawn  # type: ignore[assignment]
+
+
+class ForkServer:
+    """The evaluation's end of the link to its fork server."""
+
+    def __init__(self, link: socket.socket, execute: Spawn) -> None:
+        self.link = link
+        link.settimeout(_ANSWER_S)
+        self.execute = execute
+        self.before = _inherited()
+        self.lock = threading.Lock()
+
+    def spawn(self, path: bytes | str, line: Sequence[bytes | str], kept: Iterable[int]) -> int:
+        """Start a Python program for `multiprocessing`; return its process id.
+
+        The fork server forks it, unless this process has changed what a worker would inherit.
+        """
+        kept = sorted(set(kept))
+        try:
+            if self._can_fork(path, line):
+                return self._ask(line, (*_STREAMS, *kept))
+        except (OSError, ValueError):
+            self.link.close()
+        return self.execute(path, line, kept)
+
+    def _can_fork(self, path: bytes | str, line: Sequence[bytes | str]) -> bool:
+        """Whether this starts a worker of PID 1 that would inherit the fork server's state."""
+        worker = os.fsdecode(path) == sys.executable and line[-1] == FORK
+        return worker and os.getpid() == 1 and self.before == _inherited()
+
+    def _ask(self, line: Sequence[bytes | str], numbers: tuple[int, ...]) -> int:
+        words = [*map(os.fsdecode, line)]
+        request = {"line": words, "numbers": numbers, "environment": _environment()}
+        frame = json.dumps(request).encode()
+        if len(frame) > _FRAME_MAX or len(numbers) > _FDS_MAX:
+            raise ValueError("the nursery would not read all of it")
+        with self.lock:
+            socket.send_fds(self.link, [frame], numbers)
+            return int(self.link.recv(64))
+
+
+def _inherited() -> tuple[object, ...]:
+    """The state that `exec` inherits besides the environment and the descriptors."""
+    os.umask(mask := os.umask(0o077))
+    ignored = [each for each in signal.valid_signals() if signal.getsignal(each) is signal.SIG_IGN]
+    names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+    return (
+        os.getcwd(),  # noqa: PTH109 - compared, not used
+        mask,
+        os.sched_getaffinity(0),
+        os.getpriority(os.PRIO_PROCESS, 0),
+        sorted(ignored),
+        signal.pthread_sigmask(signal.SIG_BLOCK, []),
+        [resource.getrlimit(getattr(resource, name)) for name in names],
+    )
+
+
+def _environment() -> list[str]:
+    """The environment of the C library, which `exec` passes on.
+
+    After `os.unsetenv` of a seed, `os.environ` still has it, so `os.environ` is not used.
+    """
+    block = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
+    entries: list[str] = []
+    while (entry := block[len(entries)]) is not None:
+        entries.append(os.fsdecode(entry))
+    return entries
+
+
+def _serve(link: socket.socket) -> None:
+    """Fork a worker for each request, until the evaluation ends."""
+    while True:
+        frame, fds = receive(link, _FRAME_MAX, _FDS_MAX)
+        if not frame:
+            return
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _become_worker(frame, fds, writer)
+        for fd in (writer, *fds):
+            os.close(fd)
+        os.waitpid(child, 0)  # now the worker is a child of PID 1
+        link.sendall(os.read(reader, 64))
+        os.close(reader)
+
+
+def _become_worker(frame: bytes, fds: list[int], writer: int) -> None:
+    try:
+        isolate.leave_parent(lambda pid: _send_pid(writer, pid))
+        request = json.loads(frame)
+        _place(fds, request["numbers"])
+        environment = (each.partition("=") for each in request["environment"])
+        os.environ.clear()
+        os.environ.update({name: value for name, _, value in environment})
+        renew.renew(request["line"])
+        syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # as `exec` leaves it
+        *_, code, fork = request["line"]
+        sys.argv = ["-c", fork]
+        renew.interpret(code, {})
+    except BaseException:  # noqa: BLE001 - the outermost frame of this process
+        traceback.print_exc(file=sys.stderr)
+    finally:
+        os._exit(1)
+
+
+def _send_pid(writer: int, pid: int) -> None:
+    os.write(writer, str(pid).encode())
+
+
+def _place(fds: list[int], numbers: list[int]) -> None:
+    """Give each descriptor its number and make it inheritable; close all others."""
+    free = max(*fds, *numbers) + 1
+    moved = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, free) for fd in fds]
+    for fd, number in zip(moved, numbers, strict=True):
+        os.dup2(fd, number)
+    isolate.close_others(frozenset(numbers))

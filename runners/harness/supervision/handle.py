@@ -12,28 +12,10 @@ from pydantic import ValidationError
 
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
+from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
-from runners.harness.protocol.channel import (
-    FAILURES,
-    FRAME_MAX,
-    GO_FRAME,
-    GREETING,
-    READY_FRAME,
-    CandidatePid,
-    CandidateReady,
-    CandidateReply,
-    CandidateSpec,
-    DeviceCall,
-    Exchange,
-    Status,
-    pair,
-)
 from runners.harness.sandbox.process_limits import holds_more, memory_of_tree
-from runners.harness.supervision.process import (
-    CandidateProcess,
-    CandidateRanError,
-    ProcessGoneError,
-)
+from runners.harness.supervision import process
 from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import VerdictError, ruling_of_end
 
@@ -100,16 +82,16 @@ class CandidateHandle:
     def __init__(
         self,
         template: TemplateProcess,
-        enlisted: CandidateSpec,
+        enlisted: channel.CandidateSpec,
         shared: list[int],
         arena: Arena | None = None,
     ) -> None:
         self.enlisted = enlisted
         self.arena = arena
         self.next_look = 0.0
-        self.orders, theirs = pair()
+        self.orders, theirs = channel.pair()
         self.printed = Printed(enlisted.limits.output)
-        self.subject: CandidateProcess | None = None
+        self.subject: process.CandidateProcess | None = None
         try:
             template.enlist(enlisted, [theirs.fileno(), self.printed.writer, *shared])
         except OSError as error:
@@ -120,7 +102,7 @@ class CandidateHandle:
             self.printed.given_away()
 
     @functools.cached_property
-    def welcome(self) -> CandidateReady:
+    def welcome(self) -> channel.CandidateReady:
         """The candidate's ready message; waits for it."""
         try:
             welcome = self._meet(Deadline.after(START_S))
@@ -131,19 +113,19 @@ class CandidateHandle:
         self._watch()
         return welcome
 
-    def _meet(self, deadline: Deadline) -> CandidateReady:
+    def _meet(self, deadline: Deadline) -> channel.CandidateReady:
         self.orders.settimeout(START_S)
         while True:
             if deadline.remaining < 0:
                 raise StartError("it did not answer in time")
-            frame = self.orders.recv(FRAME_MAX)
+            frame = self.orders.recv(channel.FRAME_MAX)
             if not frame:
                 self.printed.drain()
                 raise StartError("it ended at once")
-            greeting = GREETING.validate_json(frame)
-            if not isinstance(greeting, CandidatePid):
+            greeting = channel.GREETING.validate_json(frame)
+            if not isinstance(greeting, channel.CandidatePid):
                 return greeting
-            self.subject = CandidateProcess(greeting.pid)
+            self.subject = process.CandidateProcess(greeting.pid)
 
     def _watch(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
@@ -154,7 +136,7 @@ class CandidateHandle:
         self.poll.register(self.process.pidfd, select.POLLIN)
 
     @property
-    def process(self) -> CandidateProcess:
+    def process(self) -> process.CandidateProcess:
         """The candidate's process; waits until it has started."""
         if self.subject is None:
             _ = self.welcome
@@ -162,13 +144,13 @@ class CandidateHandle:
             raise StartError("the candidate has no process")
         return self.subject
 
-    def ask(self, order: bytes, deadline: Deadline) -> Exchange:
+    def ask(self, order: bytes, deadline: Deadline) -> channel.Exchange:
         """Send a request to the frozen candidate, let it run, and freeze it when it has replied."""
         with self._as_verdicts(deadline):
             self._refuse_unrequested()
             return self._timed_reply(order, deadline)
 
-    def step(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> Exchange:
+    def step(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> channel.Exchange:
         """Let the candidate prepare a call, freeze it, write its input, and time the call.
 
         The window begins before the candidate can read the input and ends when every thread is
@@ -180,14 +162,14 @@ class CandidateHandle:
             self.process.resume()
             frame = self._await_frame(deadline)
             self.process.freeze()
-            if frame != READY_FRAME:
+            if frame != channel.READY_FRAME:
                 self._checked_reply(frame)
                 raise VerdictError(Verdict.DISALLOWED, "the candidate answered out of turn")
             self._refuse_unrequested()
             write()
-            return self._timed_reply(GO_FRAME, deadline)
+            return self._timed_reply(channel.GO_FRAME, deadline)
 
-    def _timed_reply(self, order: bytes, deadline: Deadline) -> Exchange:
+    def _timed_reply(self, order: bytes, deadline: Deadline) -> channel.Exchange:
         self.orders.sendall(order)
         used = self.process.cpu_ns()
         begin = time.perf_counter_ns()
@@ -196,9 +178,9 @@ class CandidateHandle:
         end = self.process.freeze()
         used = self.process.cpu_ns() - used
         self._enforce(deadline)
-        return Exchange(end - begin, self._checked_reply(frame), used)
+        return channel.Exchange(end - begin, self._checked_reply(frame), used)
 
-    def race(self, order: bytes, deadline: Deadline, turn: DeviceCall) -> Exchange:
+    def race(self, order: bytes, deadline: Deadline, turn: channel.DeviceCall) -> channel.Exchange:
         """Let the candidate queue its work, release the input, and wait until the output is copied.
 
         The GPU measures the window of `turn`, so the time of this code does not count. The
@@ -221,7 +203,9 @@ class CandidateHandle:
             self._confirm_over(turn, deadline)
             self.process.freeze()
             self._enforce(deadline)
-            return Exchange(turn.window_ns(), reply, told_ns=turn.told_ns(), late=first is None)
+            return channel.Exchange(
+                turn.window_ns(), reply, told_ns=turn.told_ns(), late=first is None
+            )
 
     def _until(
         self, done: Callable[[], bool], patience: Deadline, deadline: Deadline, wait_s: float = 0.0
@@ -234,7 +218,7 @@ class CandidateHandle:
         self._enforce(deadline)
         return None
 
-    def _confirm_over(self, turn: DeviceCall, deadline: Deadline) -> None:
+    def _confirm_over(self, turn: channel.DeviceCall, deadline: Deadline) -> None:
         frame = self._until(turn.over, Deadline.after(LATE_S), deadline)
         if frame is not None or not turn.over():
             raise VerdictError(
@@ -246,11 +230,11 @@ class CandidateHandle:
         with self._as_verdicts(deadline):
             self.process.verify_frozen()
 
-    def _checked_reply(self, frame: bytes) -> CandidateReply:
-        reply = CandidateReply.model_validate_json(frame)
+    def _checked_reply(self, frame: bytes) -> channel.CandidateReply:
+        reply = channel.CandidateReply.model_validate_json(frame)
         self.printed.drain()
-        if reply.status is not Status.DONE:
-            raise VerdictError(FAILURES[reply.status], reply.message)
+        if reply.status is not channel.Status.DONE:
+            raise VerdictError(channel.FAILURES[reply.status], reply.message)
         return reply
 
     @contextmanager
@@ -258,12 +242,12 @@ class CandidateHandle:
         """Turn every failure of a candidate into its verdict."""
         try:
             yield
-        except ProcessGoneError as gone:
+        except process.ProcessGoneError as gone:
             self.printed.drain()
             raise ruling_of_end(gone.status) from gone
         except ValidationError as error:
             raise VerdictError(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
-        except CandidateRanError as error:
+        except process.CandidateRanError as error:
             raise VerdictError(Verdict.DISALLOWED, f"the kernel broke a stop: {error}") from error
         except BlockingIOError as error:
             raise VerdictError(
@@ -276,7 +260,7 @@ class CandidateHandle:
         """Wait `wait_s` seconds for a frame; raise if the candidate has exited or broke a limit."""
         ready = {fd for fd, _ in self.poll.poll(wait_s * 1000)}
         if self.orders.fileno() in ready:
-            frame = self.orders.recv(FRAME_MAX)
+            frame = self.orders.recv(channel.FRAME_MAX)
             if not frame:
                 raise ConnectionResetError
             return frame
@@ -323,7 +307,7 @@ class CandidateHandle:
         select.select([self.process.pidfd], [], [], wait)
         try:
             self.process.check()
-        except ProcessGoneError as gone:
+        except process.ProcessGoneError as gone:
             return ruling_of_end(gone.status)
         return VerdictError(Verdict.DISALLOWED, "the candidate closed its line to the judge")
 

@@ -4,6 +4,7 @@ It is forked before its judge has read any request, so it holds no input, seed o
 """
 
 import fcntl
+import functools
 import json
 import os
 import runpy
@@ -11,6 +12,8 @@ import select
 import socket
 import sys
 import traceback
+
+import torch
 
 from runners.harness.protocol.channel import FRAME_MAX, CandidateSpec, encode, pair, receive
 from runners.harness.sandbox import isolate
@@ -128,3 +131,35 @@ def pack_files(files: dict[str, str]) -> int:
         packed.write(json.dumps(files).encode())
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)  # all candidates of an evaluation share this file
     return fd
+
+
+_COMPILER = "torch._inductor.config"
+_FLAG = "TORCHINDUCTOR_DETERMINISTIC"
+"""The environment variable from which the compiler reads the flag at its import."""
+
+
+def spare_compiler() -> None:
+    """Make `torch.use_deterministic_algorithms` import nothing, here and in forks of this process.
+
+    Torch's own function imports torch's compiler, which takes seconds, only to set one flag there.
+    Public tasks call the function around each reference, so every process that compares outputs
+    would pay for that. An import in the template is no solution, because the compiler would then
+    ignore settings that submissions make before they import it.
+
+    If the compiler is already imported, its flag is set as usual. If it is imported later, it reads
+    the flag from the environment.
+    """
+    original = torch.use_deterministic_algorithms
+
+    @functools.wraps(original)
+    def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:  # noqa: FBT001 - as torch has it
+        if _COMPILER in sys.modules:
+            original(mode, warn_only=warn_only)
+            return
+        strictness = "warn" if warn_only else "error"
+        torch.set_deterministic_debug_mode(strictness if mode else "default")
+        os.environ.pop(_FLAG, None)  # noqa: TID251 - the compiler reads it there
+        if mode:
+            os.environ[_FLAG] = "1"  # noqa: TID251 - as above
+
+    torch.use_deterministic_algorithms = use_deterministic_algorithms

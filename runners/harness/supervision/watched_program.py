@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.sandbox import program
-from runners.harness.sandbox.process_limits import held_by, holds_more, kill_others
+from runners.harness.sandbox import process_limits, program
 from runners.harness.sandbox.program import Lines, Program
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import CandidateProcess, ProcessGoneError
@@ -94,7 +93,9 @@ class WatchedProgram:
         self.confined = False
         self.said = bytearray()
         self.next_look = 0.0
-        self.inherited = held_by(os.getpid())  # memory of a fork of the judge until its exec
+        self.inherited = process_limits.held_by(
+            os.getpid()
+        )  # memory of a fork of the judge until its exec
 
     def run(self, deadline: Deadline) -> Ended:
         """Run it to its end; VerdictError if it exceeds a limit, StartError if it cannot start."""
@@ -180,7 +181,7 @@ class WatchedProgram:
         inherited = 0 if begun else self.inherited
         if self.subject is None:
             return
-        if holds_more(self.subject.pid, limit + inherited, deadline.remaining):
+        if process_limits.holds_more(self.subject.pid, limit + inherited, deadline.remaining):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {limit >> 20} MiB of memory were used"
             )
@@ -189,7 +190,7 @@ class WatchedProgram:
         """Kill all processes of this phase, also those whose parent has exited."""
         if self.subject is not None:
             self.subject.kill()
-        if not kill_others(os.getpid(), spared):
+        if not process_limits.kill_others(os.getpid(), spared):
             raise TimeoutError("a process of the evaluation does not end")
 
 

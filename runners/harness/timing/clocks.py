@@ -5,8 +5,7 @@ from statistics import fmean, stdev
 
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
-from runners.harness.timing.rounds import Round
-from runners.harness.timing.statistics import Interval, rounds_interval, t_quantile
+from runners.harness.timing.rounds import Interval, Round, rounds_interval, t_quantile
 from runners.harness.verdicts import VerdictError
 
 IDLE_GAP_NS = 4_000.0

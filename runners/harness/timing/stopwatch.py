@@ -15,31 +15,13 @@ from runners.contract.gpus import floor_ns
 from runners.contract.task import Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline, TimeBudget
-from runners.harness.judge.host_candidate import CORES, HostCandidate
-from runners.harness.judge.integrity import refuse_new_processes
+from runners.harness.judge import checks
+from runners.harness.judge.host_candidate import CORES, HostCandidate, verify
 from runners.harness.judge.pool import CandidatePool, fresh_candidate
-from runners.harness.judge.session import EvaluationSession, planned
-from runners.harness.judge.task_code import seed_of
-from runners.harness.judge.verify import verify
-from runners.harness.protocol.channel import Exchange, Operation
-from runners.harness.protocol.values import Node, on_host, tensors
-from runners.harness.timing.clocks import (
-    audit_of,
-    beneath,
-    claimed,
-    device_resolution,
-    interval_of,
-    measurement,
-    narrow,
-)
-from runners.harness.timing.rounds import (
-    BLAMED_MOST,
-    LOOKS,
-    ROUNDS_VOID_MOST,
-    DisturbedError,
-    Round,
-)
-from runners.harness.timing.samples import Samples
+from runners.harness.judge.session import EvaluationSession, planned, seed_of
+from runners.harness.protocol import channel, values
+from runners.harness.timing import clocks, samples
+from runners.harness.timing.rounds import DisturbedError, Round
 from runners.harness.verdicts import MachineError, VerdictError
 
 WARM_UPS = 3
@@ -62,6 +44,12 @@ REHEARSALS = 2
 """Untimed calls on a GPU that are queued ahead; the first one may load modules."""
 LATE_MOST = 3
 """The most calls of a round on a GPU that may be late although the rehearsal was not."""
+ROUNDS_VOID_MOST = 4
+"""The most times that a round is timed if its calibration drifts each time."""
+BLAMED_MOST = 2
+"""The number of void rounds whose drift ended with the candidate after which it is rejected."""
+LOOKS = 20
+"""The most medians of calibration windows that are taken while no other candidate exists."""
 MARGIN = 1.3
 """A round starts only if this many times the last round's duration is left."""
 
@@ -74,7 +62,7 @@ class WorkloadTimer:
         self.workload = workload
         self.deadline = self.share = Deadline.after(0)
         self.policy = session.request.round_policy
-        self.samples = Samples(self.policy, noisy=not session.on_gpu)
+        self.samples = samples.Samples(self.policy, noisy=not session.on_gpu)
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
         self.fixed = session.code.generate(workload, seed_of(session.nonce, workload, -1))
         self.expected = session.code.expected(self.fixed)
@@ -98,7 +86,7 @@ class WorkloadTimer:
             self.expected = self.lineup.expected = self._discover()
         with self.lineup:
             rounds, stop = self._rounds(report)
-        found = measurement(rounds, stop)
+        found = clocks.measurement(rounds, stop)
         if audit := self._audit(rounds):
             raise audit
         return found
@@ -165,12 +153,12 @@ class WorkloadTimer:
                 break
         return now
 
-    def _discover(self) -> Node | None:
+    def _discover(self) -> values.Node | None:
         """Learn the output's structure from one candidate; calibration writes as many bytes."""
         with fresh_candidate(self.session, self.room, None) as seat:
             seat.build(self.deadline)
             data = self._fresh_input()
-            exchange = seat.call(Operation.RUN, data, None, self.deadline)
+            exchange = seat.call(channel.Operation.RUN, data, None, self.deadline)
             verify(seat, data, exchange.reply, None, deadline=self.deadline)
             return seat.discovered
 
@@ -183,11 +171,11 @@ class WorkloadTimer:
         return StopReason.TIME_CAP if self.share.remaining < MARGIN * spent else None
 
     def _precise(self, rounds: list[Round]) -> bool:
-        enough = narrow(rounds, self.policy.half_width)
-        if not enough or not claimed(rounds):
+        enough = clocks.narrow(rounds, self.policy.half_width)
+        if not enough or not clocks.claimed(rounds):
             return enough
         # A claim that is less than its resolution gets more rounds before it is accepted.
-        fine = device_resolution(rounds) <= interval_of(rounds).centre
+        fine = clocks.device_resolution(rounds) <= clocks.interval_of(rounds).centre
         return fine and self._audit(rounds) is None
 
     def _audit(self, rounds: list[Round]) -> VerdictError | None:
@@ -195,15 +183,15 @@ class WorkloadTimer:
         if request.mode is not Mode.RANKED:
             return None
         floor = floor_ns(request.task, self.workload, request.gpu)
-        return beneath(interval_of(rounds).centre, floor) or audit_of(rounds)
+        return clocks.beneath(clocks.interval_of(rounds).centre, floor) or clocks.audit_of(rounds)
 
     def _settle(self, seat: HostCandidate) -> None:
         for _ in range(SETTLING):
-            seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
+            seat.call(channel.Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
     def _round(self, seat: HostCandidate, anchor: HostCandidate, done: int) -> Round:
         threads = min(CORES, self.session.request.limits.processes)
-        hosted = any(map(on_host, tensors(self.room.node)))
+        hosted = any(map(values.on_host, values.tensors(self.room.node)))
         result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
         seat.handle.process.loose = self.session.on_gpu
         self._settle(seat)
@@ -223,7 +211,7 @@ class WorkloadTimer:
         with self.samples.taken():
             while self.samples.wants_more(result, until):
                 self._sample(seat, anchor, result)
-                refuse_new_processes(known, seat.handle.process.strays)
+                checks.refuse_new_processes(known, seat.handle.process.strays)
         return result
 
     def _rehearse(self, seat: HostCandidate) -> None:
@@ -281,16 +269,18 @@ class WorkloadTimer:
                 result.told.append(touched.told_ns)
             result.steady.append(anchor.overhead(self._touch(anchor)))
 
-    def _touch(self, seat: HostCandidate) -> Exchange:
+    def _touch(self, seat: HostCandidate) -> channel.Exchange:
         self._flush()
-        return seat.call(Operation.TOUCH, self.fixed, self.expected, self.deadline)
+        return seat.call(channel.Operation.TOUCH, self.fixed, self.expected, self.deadline)
 
-    def _call(self, seat: HostCandidate) -> Exchange:
+    def _call(self, seat: HostCandidate) -> channel.Exchange:
         data = self._fresh_input()
         with self.session.lasting("run"):
             self._flush()
             launch = self.session.launch_of(self.workload)
-            exchange = seat.call(Operation.RUN, data, self.expected, self.deadline, launch=launch)
+            exchange = seat.call(
+                channel.Operation.RUN, data, self.expected, self.deadline, launch=launch
+            )
         if not exchange.late:  # a late call does not count, and its output is not read
             verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange

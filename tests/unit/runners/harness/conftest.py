@@ -14,9 +14,9 @@ import torch
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation, Progress
 from runners.harness import evaluate as evaluating
-from runners.harness.judge.session import EvaluationSession
-from runners.harness.judge.task_code import PUBLIC_NONCE, KernelTask
-from runners.harness.judge.workspace import candidate_files, workspace
+from runners.harness.evaluate import workspace
+from runners.harness.judge.session import PUBLIC_NONCE, EvaluationSession, candidate_files
+from runners.harness.judge.task_code import KernelTask
 from runners.harness.protocol.builds import Builds
 from runners.harness.supervision.process import adopt_orphans
 from runners.harness.supervision.template import TemplateProcess, fork_template, pack_files

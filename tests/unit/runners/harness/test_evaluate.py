@@ -7,7 +7,7 @@ from runners.contract.evaluation import CaseStatus, Limits, Progress, RoundPolic
 from runners.contract.task import Device, Grader, Launch, Mode, RankingBy, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.evaluate import choose_device, nonce_of
-from runners.harness.judge.task_code import PUBLIC_NONCE
+from runners.harness.judge.session import PUBLIC_NONCE
 from runners.harness.supervision import handle
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task

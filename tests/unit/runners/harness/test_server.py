@@ -17,6 +17,8 @@ from runners.contract.runner import Health
 from runners.contract.task import Grader
 from runners.contract.verdict import Verdict
 from runners.harness import server
+from runners.harness.gpu import warm
+from runners.harness.sandbox import process_limits
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import adopt_orphans
 from runners.harness.supervision.template import TemplateProcess, fork_template
@@ -340,7 +342,7 @@ def test_what_forks_while_it_is_hunted_is_ended_too() -> None:
 def test_a_server_that_cannot_end_what_a_judge_left_ends_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server, "kill_others", lambda *_: False)
+    monkeypatch.setattr(process_limits, "kill_others", lambda *_: False)
 
     with pytest.raises(TimeoutError, match="still runs"):
         server._sweep()
@@ -389,7 +391,7 @@ def test_who_serves_a_gpu_warms_up_before_it_says_that_it_is_ready(
 ) -> None:
     os.close(stdin)
     monkeypatch.setattr(server, "_run_judge", lambda *_: server.END_OF_INPUT)
-    monkeypatch.setattr(server, "warm_up", lambda: os.write(1, b"warm\n"))
+    monkeypatch.setattr(warm, "warm_up", lambda: os.write(1, b"warm\n"))
 
     assert server.serve(OPEN, gpu=gpu) == 0
 

@@ -6,8 +6,7 @@ import torch
 from torch import nn
 from typing_extensions import override
 
-from runners.harness.build.loading import ModelKernel
-from runners.harness.protocol.weights import pack
+from runners.harness.build.loading import ModelKernel, pack_weights
 
 
 class Twice(nn.Module):
@@ -33,7 +32,7 @@ def data(
         "seed": seed,
         "precision": precision,
         "init": [4],
-        "weights": pack(state, "cpu"),
+        "weights": pack_weights(state, "cpu"),
         "inputs": [torch.ones(4, dtype=dtype)],
     }
 

@@ -11,8 +11,8 @@ import torch
 
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
-from runners.harness.candidate import gpu_endpoint
 from runners.harness.candidate.gpu_endpoint import GpuEndpoint, KernelError
+from runners.harness.gpu import memory
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.gpu.handover import DONE, RELEASED
 from runners.harness.gpu.memory import DriverError
@@ -67,8 +67,8 @@ def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> GpuEndpoint:
 
     monkeypatch.setattr(torch.cuda, "stream", stream)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: steps.append("stands still"))
-    monkeypatch.setattr(gpu_endpoint, "await_word", lambda *args: steps.append(("await", *args)))
-    monkeypatch.setattr(gpu_endpoint, "write_word", lambda *args: steps.append(("write", *args)))
+    monkeypatch.setattr(memory, "await_word", lambda *args: steps.append(("await", *args)))
+    monkeypatch.setattr(memory, "write_word", lambda *args: steps.append(("write", *args)))
     raw = torch.zeros(SIZE, dtype=torch.uint8)
     made: GpuEndpoint = object.__new__(GpuEndpoint)
     for name, value in {
@@ -414,7 +414,7 @@ def test_what_breaks_device_code_is_told_by_cudas_own_name(
     broken: str | None,
     words: str,
 ) -> None:
-    monkeypatch.setattr(gpu_endpoint, "broken_by", lambda: broken)
+    monkeypatch.setattr(memory, "broken_by", lambda: broken)
 
     def fail(_: ReadyLaunch) -> object:
         raise error

@@ -16,8 +16,7 @@ from runners.harness.gpu.buffers import (
     pool_size,
     starts_at_once,
 )
-from runners.harness.gpu.memory import DriverError
-from runners.harness.gpu.output_pool import GRAIN
+from runners.harness.gpu.memory import GRAIN, DriverError
 from runners.harness.protocol.arena import Layout, Plan
 from runners.harness.protocol.values import Node, ScalarNode, describe
 from runners.harness.verdicts import VerdictError

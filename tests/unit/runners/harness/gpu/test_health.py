@@ -9,7 +9,7 @@ import torch
 
 from runners.contract.runner import Health
 from runners.harness.gpu import health
-from runners.harness.gpu.health import Card, examine, first_look, reckons_right
+from runners.harness.gpu.health import Card, examine, first_look, make_context, reckons_right
 
 CARD = Card(handle="GPU-ab", used=600 << 20, errors=1)
 
@@ -187,3 +187,13 @@ def test_a_first_look_that_fails_has_seen_nothing(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(health, "visible_gpus", fail)
 
     assert first_look() == ()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
+def test_without_a_gpu_there_is_no_context_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(health, "first_gpu", lambda: asked.append(1))
+
+    make_context()
+
+    assert asked == []

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from runners.harness import server
-from runners.harness.gpu import keeper
-from runners.harness.gpu.keeper import DriverKeepAlive
+from runners.harness.gpu import warm
+from runners.harness.gpu.warm import DriverKeepAlive
 
 WITHIN_S = 10.0
 
@@ -24,7 +24,7 @@ def init(monkeypatch: pytest.MonkeyPatch) -> Callable[[Does], None]:
     """Say what `cuInit` does."""
 
     def say(does: Does) -> None:
-        monkeypatch.setattr(keeper, "cuda_driver", lambda: SimpleNamespace(cuInit=does))
+        monkeypatch.setattr(warm, "cuda_driver", lambda: SimpleNamespace(cuInit=does))
 
     say(lambda _: 0)
     return say

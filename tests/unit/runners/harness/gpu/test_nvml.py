@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from runners.harness.gpu import nvml
-from runners.harness.gpu.nvml import SLOWED, Monitor
+from runners.harness.gpu import health
+from runners.harness.gpu.health import SLOWED, Monitor
 
 
 def text(answer: bytes) -> Callable[..., int]:
@@ -115,10 +115,10 @@ def test_a_process_watches_the_gpu_that_it_sees_first(monkeypatch: pytest.Monkey
     properties = SimpleNamespace(uuid="ab")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: library())
-    nvml.first_gpu.cache_clear()
+    health.first_gpu.cache_clear()
 
-    found = nvml.first_gpu()
-    nvml.first_gpu.cache_clear()
+    found = health.first_gpu()
+    health.first_gpu.cache_clear()
 
     assert found.read() is not None
     assert (found.handle, found.slowed_by()) == ("GPU-ab", ())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.harness.gpu.output_pool import GRAIN, Segments
+from runners.harness.gpu.memory import GRAIN, Segments
 
 BEGIN = 16 * GRAIN
 

@@ -11,10 +11,8 @@ from types import ModuleType
 from typing import ClassVar
 
 import pytest
-import torch
 
-from runners.harness.gpu import warm
-from runners.harness.gpu.warm import have_one_copy_queue, make_context, warm_up
+from runners.harness.gpu.warm import have_one_copy_queue, warm_up
 
 
 class Knobs:
@@ -106,16 +104,6 @@ def test_without_triton_there_is_nothing_to_warm(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "triton", None)
     warm_up()
     assert "triton.runtime" not in sys.modules
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
-def test_without_a_gpu_there_is_no_context_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(warm, "first_gpu", lambda: asked.append(1))
-
-    make_context()
-
-    assert asked == []
 
 
 def test_a_context_has_one_queue_for_copies_and_as_many_as_ever_for_kernels() -> None:

@@ -14,11 +14,11 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu import buffers
 from runners.harness.gpu.buffers import LINE, Buffers, Withheld
-from runners.harness.gpu.guards import GUARD
 from runners.harness.gpu.handover import HandoverCall
 from runners.harness.judge import device_candidate
 from runners.harness.judge.answer import POISON, Answer
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
+from runners.harness.judge.launches import GUARD
 from runners.harness.protocol.channel import (
     CandidateReply,
     CandidateRequest,

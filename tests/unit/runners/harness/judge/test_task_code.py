@@ -8,13 +8,8 @@ from hypothesis import strategies as st
 
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.judge.task_code import (
-    PUBLIC_NONCE,
-    KernelTask,
-    public_nonce,
-    public_seed,
-    seed_of,
-)
+from runners.harness.judge.session import PUBLIC_NONCE, public_nonce, public_seed, seed_of
+from runners.harness.judge.task_code import KernelTask
 from runners.harness.protocol.arena import lay_out
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.verdicts import VerdictError

@@ -10,9 +10,14 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.graders import native
 from runners.harness.judge.session import EvaluationSession
-from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
+from runners.harness.profile.kernel_profile import (
+    Kernel,
+    KernelProfile,
+    KernelProfiler,
+    NoProfileError,
+    Tables,
+)
 from runners.harness.profile.profiler import profile, profile_by, profile_kernels
-from runners.harness.profile.tables import Kernel, Tables
 from runners.harness.timing.stopwatch import WARM_UPS
 from runners.harness.toolchains import ncu
 from runners.harness.verdicts import VerdictError

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from runners.contract.task import TaskFormat
+from runners.harness.build.loading import pack_weights
 from runners.harness.profile.program import given, run
-from runners.harness.protocol import weights
 from runners.harness.protocol.arena import Arena, lay_out
 from runners.harness.protocol.channel import ProfiledCall
 from runners.languages import Recipe
@@ -73,7 +73,7 @@ def test_a_model_can_be_called_too(home: Path, capsys: pytest.CaptureFixture[str
         "seed": 1,
         "precision": "fp32",
         "init": [32],
-        "weights": weights.pack(state, "cpu"),
+        "weights": pack_weights(state, "cpu"),
         "inputs": [torch.ones(2, 32)],
     }
     recipe = Recipe(language="py", submission_file="submission.py", format=TaskFormat.KERNELBENCH)

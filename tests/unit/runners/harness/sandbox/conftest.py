@@ -5,7 +5,7 @@ import os
 import pytest
 
 from runners.contract.evaluation import Limits
-from runners.harness.sandbox import bubblewrap
+from runners.harness.sandbox import outer
 from tests.unit.runners.harness.sandbox.confinement import Confined, Outcome, run
 
 
@@ -13,7 +13,7 @@ from tests.unit.runners.harness.sandbox.confinement import Confined, Outcome, ru
 def confined(request: pytest.FixtureRequest) -> Confined:
     """Run a script bare, and inside the harness's own sandbox."""
     nested = request.param == "nested"
-    if nested and os.getuid() != 0 and bubblewrap.installed():
+    if nested and os.getuid() != 0 and outer.bubblewrap_installed():
         pytest.skip("bubblewrap starts the harness program itself, not a test's driver")
 
     def confine(script: str, limits: Limits | None = None) -> Outcome:

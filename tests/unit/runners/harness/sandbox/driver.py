@@ -11,10 +11,9 @@ sys.path[0] = str(Path(__file__).resolve().parents[5])  # the checkout, not this
 
 from runners.contract.evaluation import Limits  # noqa: E402 - found by the path above
 from runners.harness.sandbox import (  # noqa: E402 - found by the path above
+    filters,
     isolate,
-    landlock,
     outer,
-    seccomp,
     view,
 )
 from runners.harness.sandbox import syscalls as kernel  # noqa: E402 - found by the path above
@@ -23,13 +22,13 @@ from tests.doubles import footprints  # noqa: E402 - found by the path above
 STEPS = {
     "capabilities": (kernel, "drop_capabilities"),
     "filesystem": (view, "build"),
-    "landlock": (landlock, "restrict"),
+    "landlock": (filters, "restrict_paths"),
     "limits": (isolate, "set_limits"),
     "namespaces": (isolate, "_unshare_all"),
     "no nested namespaces": (isolate, "_forbid_namespaces"),
     "own /proc": (view, "mount_proc"),
     "own user": (isolate, "leave_root"),
-    "seccomp": (seccomp, "install"),
+    "seccomp": (filters, "refuse_calls"),
 }
 
 

@@ -13,20 +13,20 @@ import psutil
 import pytest
 
 from runners.contract.task import IsolationLayer
-from runners.harness.sandbox import bubblewrap, isolate, outer
+from runners.harness.sandbox import isolate, outer
 from tests.doubles import footprints
 
 ROOT = Path(__file__).resolve().parents[5]
 BEGIN = f"""
 import json, os, sys
 sys.path.insert(0, {str(ROOT)!r})
-from runners.harness.sandbox import outer, seccomp, syscalls
+from runners.harness.sandbox import filters, outer, syscalls
 from tests.doubles import footprints
 footprints.begin()
 """
 REFUSE_NAMESPACES = """
 syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-seccomp.install(gpu=False)
+filters.refuse_calls(gpu=False)
 """
 CONFINE = """
 report = outer.confine([], strict={strict}, gpu=False)
@@ -35,7 +35,7 @@ print(json.dumps([json.loads(report.model_dump_json()), os.getuid(), dict(os.env
 SETTLES_S = 5
 WAIT = "sys.stdin.read()\n"
 own_launcher = pytest.mark.skipif(
-    os.getuid() != 0 and bubblewrap.installed() is not None,
+    os.getuid() != 0 and outer.bubblewrap_installed() is not None,
     reason="bubblewrap starts the harness program itself, not a test's script",
 )
 
@@ -188,7 +188,7 @@ def test_a_checkout_and_data_among_the_systems_folders_are_not_seen() -> None:
 
 
 REFUSE = """
-from runners.harness.sandbox import bubblewrap, cgroup, isolate, landlock
+from runners.harness.sandbox import isolate, process_limits
 
 def refuse(*_, **__):
     raise OSError("refused here")
@@ -199,7 +199,8 @@ def refuse(*_, **__):
 
 @own_launcher
 @pytest.mark.parametrize(
-    ("place", "layer"), [("landlock.restrict", "landlock"), ("seccomp.install", "seccomp")]
+    ("place", "layer"),
+    [("filters.restrict_paths", "landlock"), ("filters.refuse_calls", "seccomp")],
 )
 def test_strict_refuses_without_a_layer_of_the_candidate(place: str, layer: str) -> None:
     begin = BEGIN + REFUSE.format(place=place)
@@ -220,7 +221,7 @@ def test_a_machine_without_cgroups_is_strict_enough_and_it_is_said() -> None:
     strict = CONFINE.format(strict=True)
     if run(BEGIN + strict)[2] == outer.STRICT_EXIT:
         pytest.skip("this machine lacks other layers")
-    out, err, status = run(BEGIN + REFUSE.format(place="cgroup.make") + strict)
+    out, err, status = run(BEGIN + REFUSE.format(place="process_limits.make_cgroup") + strict)
     assert status == 0
     why = "refused here; process limits and the watchdog stand in"
     assert json.loads(out)[0]["missing"]["harness cgroup"] == why
@@ -229,13 +230,13 @@ def test_a_machine_without_cgroups_is_strict_enough_and_it_is_said() -> None:
 
 GROUP = """
 from pathlib import Path
-from runners.harness.sandbox import cgroup
+from runners.harness.sandbox import process_limits
 
-class Group(cgroup.Group):
+class Group(process_limits.Group):
     def enter(self):
         Path({record!r}).write_text(str(os.getpid()))
 
-cgroup.make = lambda: Group((Path({folder!r}),))
+process_limits.make_cgroup = lambda: Group((Path({folder!r}),))
 supervisor = os.getpid()
 """
 
@@ -286,11 +287,11 @@ def test_orphans_are_collected_and_the_harness_goes_on() -> None:
 
 
 def test_inside_bubblewrap_nothing_is_made_again() -> None:
-    wrapped = f"os.environ[{bubblewrap.MARKER!r}] = {bubblewrap.NAME!r}\n"
+    wrapped = f"os.environ[{outer.MARKER!r}] = {outer.BUBBLEWRAP!r}\n"
     out, err, status = run(BEGIN + wrapped + CONFINE.format(strict=False))
     assert status == 0, err
     report, uid, environment = json.loads(out)
-    assert report["outer"] == bubblewrap.NAME
+    assert report["outer"] == outer.BUBBLEWRAP
     assert "harness filesystem" not in report["missing"]
     assert "limits" in report["layers"]
     assert "no cgroup was made" in report["missing"]["harness cgroup"]
@@ -326,7 +327,7 @@ AS_NOBODY = """
 if os.getuid() == 0:
     isolate.build_view(1 << 30, gpu=False)
     isolate.leave_root(isolate.Layers())
-bubblewrap.installed = lambda: {installed!r}
+outer.bubblewrap_installed = lambda: {installed!r}
 """
 
 
@@ -334,7 +335,11 @@ bubblewrap.installed = lambda: {installed!r}
 def test_an_ordinary_user_without_a_working_bubblewrap_gets_the_own_launcher(
     installed: str | None,
 ) -> None:
-    begin = BEGIN + REFUSE.format(place="bubblewrap.enter") + AS_NOBODY.format(installed=installed)
+    begin = (
+        BEGIN
+        + REFUSE.format(place="outer.enter_bubblewrap")
+        + AS_NOBODY.format(installed=installed)
+    )
     out, err, status = run(begin + CONFINE.format(strict=False))
     assert status == 0, err
     report, uid, _ = json.loads(out)
@@ -362,10 +367,10 @@ runpy.run_module("runners.harness", run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(bubblewrap.installed() is None, reason="bubblewrap is not installed")
+@pytest.mark.skipif(outer.bubblewrap_installed() is None, reason="bubblewrap is not installed")
 def test_an_ordinary_user_gets_bubblewrap_with_candidates_inside() -> None:
     out, err, status = run(AS_USER.format(root=str(ROOT)))
     assert status == 0, err
     isolation = json.loads(out.splitlines()[0])["ready"]["isolation"]
-    assert isolation["outer"] == bubblewrap.NAME
+    assert isolation["outer"] == outer.BUBBLEWRAP
     assert "MISSING candidate" not in err

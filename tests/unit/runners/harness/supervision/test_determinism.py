@@ -8,7 +8,7 @@ import pytest
 PRELUDE = """
 import os, sys
 import torch
-from runners.harness.supervision.determinism import spare_compiler
+from runners.harness.supervision.template import spare_compiler
 spare_compiler()
 def states():
     return (torch.are_deterministic_algorithms_enabled(),

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from runners.harness.supervision import fork_server
+from runners.harness.supervision import fork
 from tests.unit.runners.harness.supervision.conftest import Fork
 from tests.unit.runners.harness.supervision.forking import IN_A_WORKER, executed
 from tests.unit.runners.harness.supervision.test_fork import FOUND, SEARCH, compare
@@ -105,23 +105,23 @@ if __name__ == "__main__":
 
 
 def test_what_exec_would_hand_on_is_known_to_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fork_server._inherited()
-    assert fork_server._inherited() == before
+    before = fork._inherited()
+    assert fork._inherited() == before
     handler = signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-    assert fork_server._inherited() != before
+    assert fork._inherited() != before
     signal.signal(signal.SIGUSR2, handler)
     os.umask(mask := os.umask(0o123))
     os.umask(0o123)
-    assert fork_server._inherited() != before
+    assert fork._inherited() != before
     os.umask(mask)
     with monkeypatch.context() as here:
         here.chdir("/")
-        assert fork_server._inherited() != before
+        assert fork._inherited() != before
     soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
     resource.setrlimit(resource.RLIMIT_STACK, (soft // 2 if soft > 0 else 1 << 23, hard))
-    assert fork_server._inherited() != before
+    assert fork._inherited() != before
     resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
-    assert fork_server._inherited() == before
+    assert fork._inherited() == before
 
 
 def test_workers_are_as_many_as_are_wanted_and_all_are_waited_for(fork: Fork) -> None:

@@ -25,8 +25,7 @@ from runners.harness.timing.clocks import (
     narrow,
     resolution,
 )
-from runners.harness.timing.rounds import Round
-from runners.harness.timing.statistics import t_quantile
+from runners.harness.timing.rounds import Round, t_quantile
 from runners.harness.verdicts import VerdictError
 from tests.unit.runners.harness.timed import MS, make_round
 

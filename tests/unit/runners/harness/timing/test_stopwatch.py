@@ -12,11 +12,12 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge import verify as verification
+from runners.harness.judge import host_candidate
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol.channel import Exchange, Operation
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision.process import CandidateProcess
+from runners.harness.timing import clocks
 from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.rounds import Round
 from runners.harness.timing.stopwatch import LATE_MOST, REHEARSALS, WARM_UPS, WorkloadTimer
@@ -305,7 +306,7 @@ class Rehearsing:
 
         def verify(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed on
             self.looked.append(args)
-            verification.verify(*args, **kwargs)
+            host_candidate.verify(*args, **kwargs)
 
         monkeypatch.setattr(timing, "verify", verify)
 
@@ -477,7 +478,7 @@ class Standing:
         monkeypatch.setattr(HostCandidate, "call", calling)
         monkeypatch.setattr(HostCandidate, "build", building)
         monkeypatch.setattr(WorkloadTimer, "_precise", lambda *_: False)
-        monkeypatch.setattr(timing, "measurement", lambda *_: None)
+        monkeypatch.setattr(clocks, "measurement", lambda *_: None)
         speak_as_on_gpu(monkeypatch)
         seat_on_cpu(monkeypatch)
 
@@ -621,7 +622,7 @@ def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_rea
         touched.append(touch(seat))
         return touched[-1]
 
-    monkeypatch.setattr(timing, "measurement", lambda rounds, *_, **__: taken.extend(rounds))
+    monkeypatch.setattr(clocks, "measurement", lambda rounds, *_, **__: taken.extend(rounds))
     monkeypatch.setattr(stopwatch, "_touch", touching)
 
     measured(stopwatch)

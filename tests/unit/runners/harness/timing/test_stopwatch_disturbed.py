@@ -17,15 +17,19 @@ from runners.harness.judge.session import SLOWED_MOST
 from runners.harness.supervision import process
 from runners.harness.timing import rounds
 from runners.harness.timing.rounds import (
-    BLAMED_MOST,
     DISCARDS_MOST,
     DISTURBED_NS,
     DRIFT_MOST_NS,
-    LOOKS,
-    ROUNDS_VOID_MOST,
     Round,
 )
-from runners.harness.timing.stopwatch import CALIBRATED_EVERY, CALIBRATIONS, WorkloadTimer
+from runners.harness.timing.stopwatch import (
+    BLAMED_MOST,
+    CALIBRATED_EVERY,
+    CALIBRATIONS,
+    LOOKS,
+    ROUNDS_VOID_MOST,
+    WorkloadTimer,
+)
 from runners.harness.verdicts import MachineError, VerdictError
 from tests.doubles.judging import make_sort_task
 from tests.unit.runners.harness.conftest import Sit

@@ -1,1 +1,0 @@
-"""Builds kernels whose call an IOContract describes, by their kind."""

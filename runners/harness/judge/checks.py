@@ -1,0 +1,174 @@
+"""Checks of every call apart from values: the structure of its output, and its side effects."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from runners.contract.verdict import Verdict
+from runners.harness.protocol import values
+from runners.harness.protocol.arena import Arena, lay_out, view
+from runners.harness.verdicts import VerdictError
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    flat = values.bits(tensor).contiguous().reshape(-1)
+    # A single element may have any stride, but a view as bytes needs stride 1.
+    return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
+
+
+def same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Whether two tensors have the same dtype, shape and bits."""
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    return torch.equal(_bytes(left), _bytes(right))
+
+
+def _same_outside(
+    place: values.TensorNode, left: torch.Tensor, private: torch.Tensor, given: Sequence[range]
+) -> bool:
+    """Whether an input is unchanged outside of the byte ranges `given`, relative to the arena."""
+    if same(left, private):
+        return True
+    begin = place.offset or 0
+    covered = torch.zeros(place.span, dtype=torch.bool, device=left.device)
+    for span in given:
+        first = max(0, -(-(span.start - begin) // place.itemsize))
+        last = min(place.span, (span.stop - begin) // place.itemsize)
+        covered[first : max(first, last)] = True
+    shown = covered.as_strided(place.shape, place.stride).reshape(-1)
+    if left.dtype != private.dtype or left.shape != private.shape:
+        return bool(shown.all())
+    pair = (_bytes(each).view(-1, place.itemsize) for each in (left, private))
+    differs = torch.ne(*pair).any(dim=1)
+    return not bool((differs & ~shown).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Input tensors after a call, the judge's private copies, and their places."""
+
+    places: Sequence[values.TensorNode]
+    left: Sequence[torch.Tensor]
+    private: Sequence[torch.Tensor]
+
+
+def spans(nodes: Iterable[values.TensorNode], base: int) -> list[range]:
+    """The byte ranges, relative to the address `base`, of those tensors that have no gaps."""
+    whole = (node for node in nodes if node.numel == node.span)
+    starts = ((node.address - base, node.reach) for node in whole)
+    return [range(start, start + reach) for start, reach in starts]
+
+
+def refuse_changed(changes: Changes, given: Sequence[range]) -> None:
+    """Refuse a kernel that wrote into an input, except into the byte ranges `given` of its output.
+
+    The ranges are relative to the same address as the offsets of the inputs.
+    """
+    rows = zip(changes.places, changes.left, changes.private, strict=True)
+    for place, left, private in rows:
+        if not _same_outside(place, left, private, given):
+            raise VerdictError(
+                Verdict.WRONG_ANSWER, "the kernel changed an input, which this task does not allow"
+            )
+
+
+def changes_in(arena: Arena, data: object) -> Changes:
+    """The host tensors of an arena and the private `data` that was written into it."""
+    rows = list(zip(values.tensors(lay_out(data).node), values.leaves(data), strict=True))
+    host = [(node, private) for node, private in rows if node.device == "cpu"]
+    return Changes(
+        places=[node for node, _ in host],
+        left=[view(arena.buffer, node) for node, _ in host],
+        private=[private for _, private in host],
+    )
+
+
+def refuse_new_processes(before: frozenset[int], now: tuple[int, ...]) -> None:
+    """Refuse a timed call that left processes which did not exist after the warm-up."""
+    new = frozenset(now) - before
+    if new:
+        count = len(new)
+        what = "a process" if count == 1 else f"{count} processes"
+        raise VerdictError(Verdict.DISALLOWED, f"the kernel left {what} running after its call")
+
+
+def difference(expected: values.Node, actual: values.Node, where: str = "the output") -> str | None:
+    """Return the first difference of two structures in type, shape, dtype or device, as a text.
+
+    None if there is no difference.
+    """
+    found: str | None = None
+    match expected, actual:
+        case values.TensorNode(), values.TensorNode():
+            found = _tensor_difference(expected, actual, where)
+        case values.SequenceNode(), values.SequenceNode():
+            found = _sequence_difference(expected, actual, where)
+        case values.DictNode(), values.DictNode():
+            found = _dict_difference(expected, actual, where)
+        case _ if _kind(expected) != _kind(actual):
+            found = f"{where} is a {_kind(actual)}, a {_kind(expected)} is expected"
+    return found
+
+
+def _kind(node: values.Node) -> str:
+    return type(node.value).__name__ if isinstance(node, values.ScalarNode) else node.kind
+
+
+def _sequence_difference(
+    expected: values.SequenceNode, actual: values.SequenceNode, where: str
+) -> str | None:
+    if len(expected.items) != len(actual.items):
+        return f"{where} has {len(actual.items)} items, {len(expected.items)} are expected"
+    pairs = zip(expected.items, actual.items, strict=True)
+    found = (difference(e, a, f"{where}[{i}]") for i, (e, a) in enumerate(pairs))
+    return next((text for text in found if text), None)
+
+
+def _tensor_difference(
+    expected: values.TensorNode, actual: values.TensorNode, where: str
+) -> str | None:
+    for name in ("shape", "dtype", "device"):
+        want, got = getattr(expected, name), getattr(actual, name)
+        if want != got:
+            spelled = (list(v) if isinstance(v, tuple) else v for v in (got, want))
+            return "{} has {} {}, {} is expected".format(where, name, *spelled)
+    return None
+
+
+def _dict_difference(expected: values.DictNode, actual: values.DictNode, where: str) -> str | None:
+    want, got = dict(expected.items), dict(actual.items)
+    if want.keys() != got.keys():
+        return (
+            f"{where} has the keys {sorted(map(str, got))}, {sorted(map(str, want))} are expected"
+        )
+    found = (difference(want[key], got[key], f"{where}[{key!r}]") for key in want)
+    return next((text for text in found if text), None)
+
+
+def by_key(node: values.Node) -> values.Node:
+    """Return the same structure with every dict sorted by key, numbers before texts."""
+    match node:
+        case values.SequenceNode():
+            return node.model_copy(update={"items": tuple(by_key(item) for item in node.items)})
+        case values.DictNode():
+            pairs = tuple(
+                (key, by_key(item)) for key, item in sorted(node.items, key=values.key_order)
+            )
+            return node.model_copy(update={"items": pairs})
+        case _:
+            return node
+
+
+def like(pattern: values.Node, node: values.Node) -> values.Node:
+    """Return `node` with its dicts in the order of `pattern`; both must have the same structure."""
+    match pattern, node:
+        case values.SequenceNode(), values.SequenceNode():
+            items = tuple(map(like, pattern.items, node.items))
+            return node.model_copy(update={"items": items})
+        case values.DictNode(), values.DictNode():
+            found = dict(node.items)
+            pairs = tuple((key, like(each, found[key])) for key, each in pattern.items)
+            return node.model_copy(update={"items": pairs})
+        case _:
+            return node

@@ -1,0 +1,215 @@
+"""Filters of what a process may still do: Landlock for paths and signals, seccomp for system calls.
+
+Landlock says which paths may be read and written, and forbids signals to processes outside. The
+BPF program refuses system calls which no GPU kernel needs.
+"""
+
+import errno
+import os
+import stat
+import struct
+from collections.abc import Iterable
+
+from runners.harness.sandbox import syscalls
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_TRUNCATE, _IOCTL_DEVICE = 1 << 14, 1 << 15
+_READ = _EXECUTE | _READ_FILE | _READ_FOLDER
+_ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
+_BITS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15}
+_TCP_BIND_AND_CONNECT = 3
+_SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS = 3
+
+
+def landlock_attributes(version: int, *, tcp: bool = False) -> bytes:
+    """The attributes of a ruleset that restricts everything that this Landlock version can.
+
+    That is file access; from version 4 also TCP, from version 6 also signals and abstract sockets.
+    With `tcp`, TCP is not restricted, for processes that use their own loopback interface.
+    """
+    rights = (1 << _BITS_BY_VERSION.get(version, 16)) - 1
+    fields = [rights]
+    if version >= 4:
+        fields.append(0 if tcp else _TCP_BIND_AND_CONNECT)
+    if version >= 6:
+        fields.append(_SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS)
+    return struct.pack(f"={len(fields)}Q", *fields)
+
+
+def restrict_paths(readable: Iterable[str], writable: Iterable[str], *, tcp: bool = False) -> int:
+    """Allow only these paths from now on; returns the Landlock version. Needs no_new_privs."""
+    version = syscalls.landlock_version()
+    handled = landlock_attributes(version, tcp=tcp)
+    rights = int.from_bytes(handled[:8], "little")
+    ruleset = syscalls.landlock_ruleset(handled)
+    try:
+        for path in readable:
+            _allow(ruleset, path, _READ & rights)
+        for path in writable:
+            _allow(ruleset, path, rights)
+        syscalls.landlock_enforce(ruleset)
+    finally:
+        os.close(ruleset)
+    return version
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # a path that cannot be opened needs no rule
+    try:
+        folder = stat.S_ISDIR(os.fstat(beneath).st_mode)
+        syscalls.landlock_allow(ruleset, rights if folder else rights & _ON_FILES, beneath)
+    finally:
+        os.close(beneath)
+
+
+# name: (x86_64, aarch64); None where the architecture has no such call
+_REFUSED: dict[str, tuple[int | None, int | None]] = {
+    "acct": (163, 89),
+    "add_key": (248, 217),
+    "adjtimex": (159, 171),
+    "bpf": (321, 280),
+    "chroot": (161, 51),
+    "clock_adjtime": (305, 266),
+    "clock_settime": (227, 112),
+    "delete_module": (176, 106),
+    "fanotify_init": (300, 262),
+    "finit_module": (313, 273),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "init_module": (175, 105),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425),
+    "ioperm": (173, None),
+    "iopl": (172, None),
+    "kcmp": (312, 272),
+    "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104),
+    "keyctl": (250, 219),
+    "memfd_secret": (447, 447),
+    "modify_ldt": (154, None),
+    "mount": (165, 40),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "mq_open": (240, 180),
+    "msgget": (68, 186),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    "open_tree": (428, 428),
+    "open_tree_attr": (467, 467),
+    "perf_event_open": (298, 241),
+    "pidfd_getfd": (438, 438),
+    "pivot_root": (155, 41),
+    "process_madvise": (440, 440),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "ptrace": (101, 117),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "semget": (64, 190),
+    "setdomainname": (171, 162),
+    "sethostname": (170, 161),
+    "setns": (308, 268),
+    "settimeofday": (164, 170),
+    "shmget": (29, 194),
+    "swapoff": (168, 225),
+    "swapon": (167, 224),
+    "syslog": (103, 116),
+    "timer_create": (222, 107),  # its signal may be SIGCONT, which resumes a frozen process
+    "umount2": (166, 39),
+    "unshare": (272, 97),
+    "userfaultfd": (323, 282),
+    "vhangup": (153, 58),
+}
+_CLONE = (56, 220)
+_CLONE3 = (435, 435)
+_FCNTL = (72, 25)
+_IOCTL = (16, 29)
+_MEMFD_CREATE = (319, 279)
+_SOCKET = (41, 198)
+
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_X32_BIT = 0x40000000
+_NEW_NAMESPACES = 0x7E020000
+_F_SETSIG = 10
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_FAMILIES = (1, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Network namespaces do not isolate all others (vsock)."""
+
+_LOAD, _IF_EQUAL, _IF_ANY_BIT, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x50000
+_NUMBER, _ARCH, _ARGUMENT = 0, 4, 16
+
+Instruction = tuple[int, int, int, int]
+
+
+def _refuse(number: int, code: int) -> list[Instruction]:
+    return [(_IF_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | code)]
+
+
+def _on_argument(number: int, argument: int, test: list[Instruction]) -> list[Instruction]:
+    """Run `test` on one argument of one call; if the test does not return, the call is allowed."""
+    body = [(_LOAD, 0, 0, _ARGUMENT + 8 * argument), *test, (_RETURN, 0, 0, _ALLOW)]
+    return [(_IF_EQUAL, 0, len(body), number), *body]
+
+
+def _refuse_namespaces() -> list[Instruction]:
+    return [(_IF_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+
+
+def _refuse_other_families() -> list[Instruction]:
+    last = len(_FAMILIES)
+    tests = [(_IF_EQUAL, last - index, 0, family) for index, family in enumerate(_FAMILIES)]
+    return [*tests, (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT)]
+
+
+def _refuse_terminal_injection() -> list[Instruction]:
+    return [
+        (_IF_EQUAL, 1, 0, _TIOCSTI),
+        (_IF_EQUAL, 0, 1, _TIOCLINUX),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+    ]
+
+
+def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
+    """The filter for an architecture; OSError for one without a table.
+
+    Without a GPU, memory files are refused too. Their pages belong to no process, so the memory
+    watchdog would not count them. CUDA needs them.
+    """
+    if machine not in _AUDIT_ARCH:
+        raise OSError(errno.ENOSYS, f"no table of system calls for {machine}")
+    column = list(_AUDIT_ARCH).index(machine)
+    program: list[Instruction] = [
+        (_LOAD, 0, 0, _ARCH),
+        (_IF_EQUAL, 1, 0, _AUDIT_ARCH[machine]),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+    ]
+    if machine == "x86_64":
+        program += [(_IF_AT_LEAST, 0, 1, _X32_BIT), (_RETURN, 0, 0, _KILL)]
+    for numbers in _REFUSED.values():
+        number = numbers[column]
+        if number is not None:
+            program += _refuse(number, errno.EPERM)
+    program += _refuse(_CLONE3[column], errno.ENOSYS)  # glibc falls back to clone, whose flags show
+    if not gpu:
+        program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
+    program += _on_argument(_CLONE[column], 0, _refuse_namespaces())
+    program += _on_argument(_FCNTL[column], 1, _refuse(_F_SETSIG, errno.EPERM))
+    program += _on_argument(_SOCKET[column], 0, _refuse_other_families())
+    program += _on_argument(_IOCTL[column], 1, _refuse_terminal_injection())
+    return [*program, (_RETURN, 0, 0, _ALLOW)]
+
+
+def refuse_calls(*, gpu: bool) -> None:
+    """Filter this process and its descendants from now on; needs no_new_privs."""
+    program = seccomp_instructions(os.uname().machine, gpu=gpu)
+    syscalls.install_filter(b"".join(struct.pack("=HBBI", *each) for each in program))

@@ -1,0 +1,163 @@
+import pytest
+import torch
+
+from runners.contract.verdict import Verdict
+from runners.harness.judge.checks import (
+    Changes,
+    changes_in,
+    refuse_changed,
+    refuse_new_processes,
+    spans,
+)
+from runners.harness.protocol.arena import Arena, lay_out, view
+from runners.harness.protocol.values import DTYPES, Node, ScalarNode, TensorNode, tensors
+from runners.harness.verdicts import VerdictError
+
+BASE = 1 << 40
+NAN = float("nan")
+EVERYTHING = slice(None)
+
+
+def refuse(
+    data: list[torch.Tensor], changed: int | None, output: Node, only: slice = EVERYTHING
+) -> bool:
+    """Whether an input did change, where that is not refused; `only` a part of it does."""
+    plan = lay_out(data)
+    with Arena(1 << 20) as arena:
+        arena.write(plan.node, data)
+        if changed is not None:
+            view(arena.buffer, tensors(plan.node)[changed])[only].add_(1)
+        changes = changes_in(arena, data)
+        refuse_changed(changes, spans(tensors(output), BASE))
+        pairs = zip(changes.left, changes.private, strict=True)
+        return any(not torch.equal(*map(torch.nan_to_num, pair)) for pair in pairs)
+
+
+def at(data: list[torch.Tensor], which: int) -> TensorNode:
+    """An output that is the candidate's view of one input."""
+    node = tensors(lay_out(data).node)[which]
+    return node.model_copy(update={"address": BASE + (node.offset or 0), "offset": None})
+
+
+ELSEWHERE = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=BASE - 4096)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [torch.ones(4), torch.zeros(0)],
+        [torch.tensor([NAN, 1.0])],
+        [torch.arange(6.0).reshape(2, 3).T],
+        [torch.tensor([True]), torch.ones(3).to(torch.bfloat16)],
+    ],
+)
+def test_an_untouched_input_is_fine(data: list[torch.Tensor]) -> None:
+    assert not refuse(data, None, ELSEWHERE)
+
+
+def test_a_changed_input_is_refused() -> None:
+    with pytest.raises(VerdictError, match="changed an input") as ruling:
+        refuse([torch.ones(4), torch.ones(5)], 1, ELSEWHERE)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_an_input_that_is_given_back_may_be_changed() -> None:
+    data = [torch.ones(4), torch.ones(5)]
+
+    assert refuse(data, 1, at(data, 1))
+
+
+def test_giving_one_input_back_does_not_allow_to_change_another() -> None:
+    data = [torch.ones(4), torch.ones(5)]
+
+    with pytest.raises(VerdictError):
+        refuse(data, 0, at(data, 1))
+
+
+def test_an_output_without_tensors_gives_nothing_back() -> None:
+    with pytest.raises(VerdictError):
+        refuse([torch.ones(4)], 0, ScalarNode(value=1))
+
+
+@pytest.mark.parametrize(
+    ("now", "words"), [((1, 2, 3), "left a process running"), ((3, 4), "left 2 processes running")]
+)
+def test_a_new_process_is_refused(now: tuple[int, ...], words: str) -> None:
+    with pytest.raises(VerdictError, match=words) as ruling:
+        refuse_new_processes(frozenset({1, 2}), now)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+@pytest.mark.parametrize("now", [(), (1,), (2, 1)])
+def test_processes_of_the_warm_up_may_stay_or_end(now: tuple[int, ...]) -> None:
+    refuse_new_processes(frozenset({1, 2}), now)
+    with pytest.raises(VerdictError):
+        refuse_new_processes(frozenset({1, 2}), (*now, 3))
+
+
+@pytest.mark.parametrize("shift", [-16, 16])
+def test_an_output_right_beside_an_input_does_not_give_it_back(shift: int) -> None:
+    data = [torch.ones(4)]
+    beside = at(data, 0)
+
+    with pytest.raises(VerdictError):
+        refuse(data, 0, beside.model_copy(update={"address": beside.address + shift}))
+
+
+@pytest.mark.parametrize("name", ["float4_e2m1fn_x2", "float8_e8m0fnu", "float8_e4m3fnuz"])
+def test_a_changed_byte_is_found_in_types_of_few_operations(name: str) -> None:
+    left, same, other = (
+        torch.full((6, 4), value, dtype=torch.uint8).view(DTYPES[name]).T for value in (255, 255, 7)
+    )
+    place = TensorNode(dtype=name, shape=(4, 6), stride=(1, 4), device="cpu", offset=0)
+    refuse_changed(Changes([place], [left], [same]), [])
+    with pytest.raises(VerdictError, match="changed an input"):
+        refuse_changed(Changes([place], [left], [other]), [])
+
+
+def test_a_single_element_is_compared_whatever_its_stride() -> None:
+    left, same, other = (torch.full((3,), value).as_strided((1,), (3,)) for value in (1, 1, 2))
+    place = TensorNode(dtype="int64", shape=(1,), stride=(3,), address=0, device="cpu", offset=0)
+    refuse_changed(Changes([place], [left], [same]), [])
+    with pytest.raises(VerdictError, match="changed an input"):
+        refuse_changed(Changes([place], [left], [other]), [])
+
+
+def part_of(data: list[torch.Tensor], first: int, count: int, stride: int = 1) -> TensorNode:
+    """An output of some numbers of the first input."""
+    whole = at(data, 0)
+    changed = {"shape": (count,), "stride": (stride,), "address": whole.address + 4 * first}
+    return whole.model_copy(update=changed)
+
+
+def test_of_an_input_that_is_given_back_in_part_only_that_part_may_be_changed() -> None:
+    data = [torch.ones(8)]
+
+    assert refuse(data, 0, part_of(data, 2, 3), slice(2, 5))
+    for changed in (slice(2, 6), slice(1, 5), EVERYTHING):
+        with pytest.raises(VerdictError, match="changed an input"):
+            refuse(data, 0, part_of(data, 2, 3), changed)
+
+
+def test_an_output_beside_an_input_that_shares_its_last_number_gives_back_that_alone() -> None:
+    data = [torch.ones(8)]
+    beside = part_of(data, 7, 8)
+
+    assert refuse(data, 0, beside, slice(7, 8))
+    with pytest.raises(VerdictError, match="changed an input"):
+        refuse(data, 0, beside)
+
+
+def test_an_output_with_gaps_gives_nothing_back() -> None:
+    data = [torch.ones(8)]
+
+    with pytest.raises(VerdictError, match="changed an input"):
+        refuse(data, 0, part_of(data, 0, 2, stride=7))
+
+
+def test_a_transposed_input_may_be_given_back() -> None:
+    data = [torch.arange(6.0).reshape(2, 3).T]
+
+    assert refuse(data, 0, at(data, 0))

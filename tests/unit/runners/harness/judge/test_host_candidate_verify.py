@@ -1,0 +1,63 @@
+import signal
+
+import pytest
+import torch
+
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.judge.host_candidate import verify
+from runners.harness.judge.pool import fresh_candidate
+from runners.harness.protocol.arena import lay_out
+from runners.harness.protocol.channel import Operation
+from runners.harness.verdicts import VerdictError
+from tests.doubles.judging import SORTED, make_judging, make_sort_task
+from tests.unit.runners.harness.conftest import Sit
+
+INPUT = (torch.tensor([3.0, 1.0, 2.0]), torch.empty(3))
+ROOM = lay_out(INPUT)
+WRITING = """
+import torch
+def custom_kernel(data):
+    right = torch.sort(data[0]).values
+    data[0].zero_()
+    return right
+"""
+
+
+def checked(sit: Sit, source: str, *, mutates_inputs: bool = False) -> None:
+    """One call of this source, and the check of its output."""
+    limit = Deadline.after(10)
+    session = sit(make_judging(source, task=make_sort_task(mutates_inputs=mutates_inputs)))
+    with fresh_candidate(session, ROOM, None) as seat:
+        seat.build(limit)
+        reply = seat.call(Operation.RUN, INPUT, None, limit).reply
+        verify(seat, INPUT, reply, None, deadline=limit)
+
+
+def test_a_wrong_output_is_refused_with_the_tasks_own_words(sit: Sit) -> None:
+    with pytest.raises(VerdictError, match="mismatch") as ruling:
+        checked(sit, "def custom_kernel(data):\n    return data[0]\n")
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_a_changed_input_is_refused_unless_the_task_allows_it(sit: Sit) -> None:
+    checked(sit, WRITING, mutates_inputs=True)
+    with pytest.raises(VerdictError, match="changed an input") as ruling:
+        checked(sit, WRITING)
+
+    assert ruling.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_an_output_counts_only_if_the_candidate_stood_still_until_it_was_read(sit: Sit) -> None:
+    limit = Deadline.after(10)
+    with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as seat:
+        seat.build(limit)
+        reply = seat.call(Operation.RUN, INPUT, None, limit).reply
+        verify(seat, INPUT, reply, None, deadline=limit)
+        signal.pidfd_send_signal(seat.handle.process.pidfd, signal.SIGCONT)
+
+        with pytest.raises(VerdictError, match="broke a stop") as ruling:
+            verify(seat, INPUT, reply, None, deadline=limit)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED

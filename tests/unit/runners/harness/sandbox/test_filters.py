@@ -1,0 +1,126 @@
+"""The filter's program, run by a small interpreter for every architecture that has a table."""
+
+import errno
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.harness.sandbox import filters
+
+ALLOW, KILL, REFUSED = 0x7FFF0000, 0x80000000, 0x50000
+ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+BOTH = pytest.mark.parametrize("machine", ARCH)
+
+
+def verdict(machine: str, number: int, *args: int, arch: int = 0, gpu: bool = False) -> int:
+    """What the kernel would answer to one call."""
+    low = [arg & 0xFFFFFFFF for arg in (*args, *[0] * (6 - len(args)))]
+    data = {0: number, 4: arch or ARCH[machine]}
+    data |= {16 + 8 * index: value for index, value in enumerate(low)}
+    program = filters.seccomp_instructions(machine, gpu=gpu)
+    held, at = 0, 0
+    while True:
+        code, yes, no, value = program[at]
+        at += 1
+        match code:
+            case 0x20:
+                held = data[value]
+            case 0x15:
+                at += yes if held == value else no
+            case 0x45:
+                at += yes if held & value else no
+            case 0x35:
+                at += yes if held >= value else no
+            case 0x06:
+                return value
+            case _:
+                raise AssertionError(f"no such instruction: {code:#x}")
+
+
+@BOTH
+def test_every_jump_fits_its_byte(machine: str) -> None:
+    program = filters.seccomp_instructions(machine, gpu=False)
+    assert len(program) < 4096
+    assert all(0 <= jump < 256 for _, yes, no, _ in program for jump in (yes, no))
+
+
+@BOTH
+def test_another_architecture_is_killed(machine: str) -> None:
+    assert verdict(machine, 0, arch=0x40000003) == KILL
+
+
+def test_x32_calls_are_killed() -> None:
+    assert verdict("x86_64", 0x40000000 + 101) == KILL
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("ptrace", (101, 117)),
+        ("unshare", (272, 97)),
+        ("mount", (165, 40)),
+        ("bpf", (321, 280)),
+        ("timer_create", (222, 107)),
+    ],
+)
+def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None:
+    for machine, number in zip(ARCH, numbers, strict=True):
+        assert verdict(machine, number) == REFUSED | errno.EPERM
+
+
+@BOTH
+@given(flags=st.integers(0, 2**32 - 1))
+def test_clone_is_refused_exactly_with_a_namespace_flag(machine: str, flags: int) -> None:
+    number = {"x86_64": 56, "aarch64": 220}[machine]
+    namespaces = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
+    expected = REFUSED | errno.EPERM if flags & namespaces else ALLOW
+    assert verdict(machine, number, flags) == expected
+
+
+@BOTH
+@given(command=st.integers(0, 2**32 - 1))
+def test_no_descriptor_may_choose_its_signal(machine: str, command: int) -> None:
+    number = {"x86_64": 72, "aarch64": 25}[machine]
+    f_setsig = 10
+    expected = REFUSED | errno.EPERM if command == f_setsig else ALLOW
+    assert verdict(machine, number, 3, command) == expected
+
+
+@BOTH
+def test_clone3_is_answered_as_unknown(machine: str) -> None:
+    assert verdict(machine, 435) == REFUSED | errno.ENOSYS
+
+
+@BOTH
+@given(family=st.integers(0, 60))
+def test_only_ordinary_socket_families_are_allowed(machine: str, family: int) -> None:
+    number = {"x86_64": 41, "aarch64": 198}[machine]
+    expected = ALLOW if family in {1, 2, 10, 16} else REFUSED | errno.EAFNOSUPPORT
+    assert verdict(machine, number, family) == expected
+
+
+@BOTH
+def test_keystrokes_cannot_be_pushed_into_a_terminal(machine: str) -> None:
+    number = {"x86_64": 16, "aarch64": 29}[machine]
+    assert verdict(machine, number, 0, 0x5412) == REFUSED | errno.EPERM
+    assert verdict(machine, number, 0, 0x541C) == REFUSED | errno.EPERM
+    assert verdict(machine, number, 0, 0x5401) == ALLOW
+
+
+@BOTH
+def test_memory_files_are_allowed_only_beside_a_gpu(machine: str) -> None:
+    number = {"x86_64": 319, "aarch64": 279}[machine]
+    assert verdict(machine, number) == REFUSED | errno.ENOSYS
+    assert verdict(machine, number, gpu=True) == ALLOW
+
+
+@BOTH
+def test_ordinary_calls_are_allowed(machine: str) -> None:
+    ordinary = {"x86_64": (0, 1, 9, 202, 231, 257), "aarch64": (63, 64, 222, 98, 94, 56)}
+    assert {verdict(machine, number) for number in ordinary[machine]} == {ALLOW}
+
+
+def test_a_machine_without_a_table_is_said() -> None:
+    with pytest.raises(OSError, match="riscv64"):
+        filters.seccomp_instructions("riscv64", gpu=False)

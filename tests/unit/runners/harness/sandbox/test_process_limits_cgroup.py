@@ -1,0 +1,121 @@
+"""The group round the harness, in a folder that stands for the machine's hierarchies."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runners.harness.sandbox import process_limits
+
+OWN = f"podium-{os.getpid()}"
+
+
+class Machine:
+    """Hierarchies without a kernel behind them: what is written stays as files."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root / "cgroup"
+        self.root.mkdir()
+        self.membership = root / "membership"
+        monkeypatch.setattr(process_limits, "_ROOT", self.root)
+        monkeypatch.setattr(process_limits, "_MEMBERSHIP", self.membership)
+
+    def one_hierarchy(self) -> Path:
+        """Version 2; gives this process's folder."""
+        (self.root / "cgroup.controllers").touch()
+        self.membership.write_text("0::/user/mine\n")
+        return self._folder("user/mine")
+
+    def one_hierarchy_a_controller(self, *names: str) -> dict[str, Path]:
+        """Version 1; gives this process's folder for each controller."""
+        lines = [f"{number}:{name}:/{name}-mine" for number, name in enumerate(names, 1)]
+        self.membership.write_text("\n".join([*lines, "9:cpu,cpuacct:/"]))
+        return {name: self._folder(f"{name}/{name}-mine") for name in names}
+
+    def _folder(self, path: str) -> Path:
+        folder = self.root / path
+        folder.mkdir(parents=True)
+        return folder
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+def test_the_group_of_the_one_hierarchy_limits_memory_and_processes(machine: Machine) -> None:
+    folder = machine.one_hierarchy() / OWN
+
+    group = process_limits.make_cgroup()
+    group.enter()
+
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert group.folders == (folder,)
+    assert 0 < int((folder / "memory.max").read_text()) < memory
+    assert int((folder / "pids.max").read_text()) == 8192
+    assert int((folder / "cgroup.procs").read_text()) == os.getpid()
+
+
+def test_with_a_hierarchy_a_controller_each_gets_its_own_limit(machine: Machine) -> None:
+    own = machine.one_hierarchy_a_controller("memory", "pids")
+
+    group = process_limits.make_cgroup()
+    group.enter()
+
+    assert group.folders == (own["memory"] / OWN, own["pids"] / OWN)
+    written = [{file.name for file in folder.iterdir()} for folder in group.folders]
+    assert written == [{"memory.limit_in_bytes", "cgroup.procs"}, {"pids.max", "cgroup.procs"}]
+
+
+def test_a_machine_that_can_only_limit_memory_has_no_group(machine: Machine) -> None:
+    own = machine.one_hierarchy_a_controller("memory")
+
+    with pytest.raises(OSError, match="no memory and pids controllers"):
+        process_limits.make_cgroup()
+
+    assert list(own["memory"].iterdir()) == []
+
+
+def test_a_limit_that_is_refused_leaves_no_group(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = machine.one_hierarchy()
+    monkeypatch.setattr(process_limits, "_group_limits", lambda: {"": {"no such/limit": 1}})
+
+    with pytest.raises(FileNotFoundError):
+        process_limits.make_cgroup()
+
+    assert list(folder.iterdir()) == []
+
+
+def test_groups_of_dead_makers_go_and_those_of_living_ones_stay(machine: Machine) -> None:
+    folder = machine.one_hierarchy()
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    (folder / f"podium-{dead.pid}").mkdir()
+    (folder / f"podium-{os.getppid()}").mkdir()
+
+    process_limits.make_cgroup()
+
+    assert {each.name for each in folder.iterdir()} == {OWN, f"podium-{os.getppid()}"}
+
+
+def test_a_group_that_is_not_empty_yet_stays_and_the_others_go(tmp_path: Path) -> None:
+    busy, empty = tmp_path / "busy", tmp_path / "empty"
+    (busy / "process").mkdir(parents=True)
+    empty.mkdir()
+
+    process_limits.Group((busy, empty)).remove()
+
+    assert list(tmp_path.iterdir()) == [busy]
+
+
+def test_a_process_in_a_group_of_ours_has_joined(machine: Machine) -> None:
+    machine.membership.write_text("0::/user/podium-12\n")
+    process_limits.require_cgroup()
+
+    machine.membership.write_text("0::/user/other\n")
+    with pytest.raises(OSError, match="no cgroup was made"):
+        process_limits.require_cgroup()
