@@ -69,9 +69,9 @@ def evaluate(
                 isolation=isolation,
             )
             grade = grader.grade(session)
-    except VerdictError as ruling:
+    except VerdictError as error:
         grade = GradingResult()
-        grade.fail(Stage.PREPARE, ruling)
+        grade.fail(Stage.PREPARE, error)
     finally:
         os.close(files_fd)
         builds.close()

@@ -30,7 +30,7 @@ class MachineError(Exception):
     """The machine, not the submission, prevents a correct evaluation."""
 
 
-def ruling_of_end(status: int) -> VerdictError:
+def error_of_exit(status: int) -> VerdictError:
     """Return the verdict for a candidate's exit.
 
     `status` is what `os.waitstatus_to_exitcode` returns: negative for a signal.
@@ -80,10 +80,10 @@ class GradingResult:
         """Whether nothing has failed so far."""
         return self.verdict is Verdict.PASSED
 
-    def fail(self, stage: Stage, ruling: VerdictError) -> None:
+    def fail(self, stage: Stage, error: VerdictError) -> None:
         """Record the verdict and the stage with which the evaluation ended."""
-        self.verdict, self.message = ruling.verdict, ruling.message
-        self.stage = ruling.stage or stage
+        self.verdict, self.message = error.verdict, error.message
+        self.stage = error.stage or stage
 
 
 def skipped(kind: CaseKind, workload: Workload) -> CaseResult:

@@ -50,14 +50,12 @@ def nothing(data: Any) -> Any:  # noqa: ANN401 - any task's input
 class Candidate:
     """The state of one candidate: its socket, its mapping of the arena, its kernel."""
 
-    def __init__(
-        self, orders: socket.socket, fds: list[int], enlisted: channel.CandidateSpec
-    ) -> None:
+    def __init__(self, orders: socket.socket, fds: list[int], spec: channel.CandidateSpec) -> None:
         self.orders = orders
-        self.enlisted = enlisted
+        self.spec = spec
         self.builds, arena, *device = fds
-        self.buffer = mmap.mmap(arena, enlisted.arena_size)
-        self.guest = enlisted.shared and GpuEndpoint(self.buffer, enlisted.shared, device)
+        self.buffer = mmap.mmap(arena, spec.arena_size)
+        self.guest = spec.shared and GpuEndpoint(self.buffer, spec.shared, device)
         self.kernel: Callable[[Any], Any] = nothing
         self.known: dict[bytes, channel.CandidateRequest] = {}
         self.kept: list[torch.Tensor] = []  # outputs must stay mapped until the judge has read them
@@ -105,7 +103,7 @@ class Candidate:
         if order.built:
             with suppress(Exception):  # without the files it compiles again
                 builds.unpack(self.builds, Path.home())
-        recipe = self.enlisted.recipe
+        recipe = self.spec.recipe
         try:
             built = kit.build(Path.home(), recipe)
         except InvalidSubmissionError as error:
@@ -273,7 +271,7 @@ def lay_out_files(fd: int) -> None:
     os.close(fd)
 
 
-def enter(orders: socket.socket, fds: list[int], enlisted: channel.CandidateSpec) -> None:
+def enter(orders: socket.socket, fds: list[int], spec: channel.CandidateSpec) -> None:
     """Enter the sandbox, write the submission's files, and serve."""
     output, files, *memory = fds
     for stream in (1, 2):
@@ -287,15 +285,15 @@ def enter(orders: socket.socket, fds: list[int], enlisted: channel.CandidateSpec
         orders.sendall(channel.encode(channel.CandidatePid(pid=pid)))
 
     layers, missing = isolate.enter(
-        enlisted.limits,
+        spec.limits,
         announce,
         keep_fds=frozenset({orders.fileno(), *fds[1:]}),
-        gpu=enlisted.shared is not None,
+        gpu=spec.shared is not None,
     )
-    torch.set_num_threads(enlisted.threads)
-    if enlisted.shared is not None:
+    torch.set_num_threads(spec.threads)
+    if spec.shared is not None:
         have_one_copy_queue()
-    candidate = Candidate(orders, memory, enlisted)
+    candidate = Candidate(orders, memory, spec)
     lay_out_files(files)
     address = candidate.guest.local.data_ptr() if candidate.guest else 0
     orders.sendall(

@@ -74,7 +74,7 @@ def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) ->
     with suppress(VerdictError):  # timing raises it again
         first = timed.workloads[0]
         timed.early = WorkloadTimer(session.code.session_for(session, first), first)
-        stack.enter_context(timed.early.lineup)
+        stack.enter_context(timed.early.pool)
         timed.early.begin()
 
 
@@ -87,23 +87,25 @@ def _first_candidate(
     secret ones.
     """
     deadline = session.code.deadline(session.request.task.test_timeout)
-    with pool.fresh_candidate(session, _room(session, (*tests, *timed.workloads)), None) as seat:
-        if not _build(session, seat, result, deadline):
+    with pool.fresh_candidate(
+        session, _room(session, (*tests, *timed.workloads)), None
+    ) as candidate:
+        if not _build(session, candidate, result, deadline):
             result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
             return
         for number, workload in enumerate(tests, 1):
-            _case(result, CaseKind.TEST, workload, _test(session, seat, workload, deadline))
-            session.tell(Stage.TEST, number, len(tests))
+            _case(result, CaseKind.TEST, workload, _test(session, candidate, workload, deadline))
+            session.report_progress(Stage.TEST, number, len(tests))
         timed.deadline = session.code.deadline(timed.seconds)
         if result.passed and timed.workloads:
-            with session.lasting("rehearse"):
-                _rehearse(session, seat, timed)
+            with session.record_duration("rehearse"):
+                _rehearse(session, candidate, timed)
     if not session.builds.seal() and timed.early:
-        timed.early.lineup.close()  # they have the old file, which a process can still write
+        timed.early.pool.close()  # they have the old file, which a process can still write
 
 
 def _rehearse(
-    session: EvaluationSession, seat: host_candidate.HostCandidate, timed: _Timed
+    session: EvaluationSession, candidate: host_candidate.HostCandidate, timed: _Timed
 ) -> None:
     for number, workload in enumerate(timed.workloads):
         if session.code.session_for(session, workload) is not session:
@@ -112,12 +114,12 @@ def _rehearse(
             data = session.code.generate(workload, public_seed(session.request.task, workload))
             expected = session.code.expected(data)
             launch = session.launch_of(workload)
-            seat.call(channel.Operation.RUN, data, expected, timed.deadline, launch=launch)
-        except VerdictError as ruling:
-            timed.fallen[number] = ruling
+            candidate.call(channel.Operation.RUN, data, expected, timed.deadline, launch=launch)
+        except VerdictError as error:
+            timed.fallen[number] = error
             return
     with suppress(VerdictError):  # without the files every candidate compiles for itself
-        seat.pack(timed.deadline)
+        candidate.pack(timed.deadline)
         session.builds.packed = True
 
 
@@ -134,33 +136,35 @@ def _room(session: EvaluationSession, workloads: tuple[Workload, ...]) -> arena.
 
 def _build(
     session: EvaluationSession,
-    seat: host_candidate.HostCandidate,
+    candidate: host_candidate.HostCandidate,
     result: GradingResult,
     deadline: Deadline,
 ) -> bool:
-    session.tell(Stage.BUILD, 0, 1)
+    session.report_progress(Stage.BUILD, 0, 1)
     try:
-        with session.lasting("build"):
-            seat.build(deadline)
-    except VerdictError as ruling:
-        result.fail(Stage.BUILD, ruling)
+        with session.record_duration("build"):
+            candidate.build(deadline)
+    except VerdictError as error:
+        result.fail(Stage.BUILD, error)
     return result.passed
 
 
 def _test(
     session: EvaluationSession,
-    seat: host_candidate.HostCandidate,
+    candidate: host_candidate.HostCandidate,
     workload: Workload,
     deadline: Deadline,
 ) -> Callable[[], None]:
     def step() -> None:
-        with session.lasting("inputs"):
+        with session.record_duration("inputs"):
             data = session.code.generate(workload, public_seed(session.request.task, workload))
             expected = session.code.expected(data)
-        with session.lasting("run"):
+        with session.record_duration("run"):
             launch = session.launch_of(workload)
-            exchange = seat.call(channel.Operation.RUN, data, expected, deadline, launch=launch)
-        host_candidate.verify(seat, data, exchange.reply, expected, deadline=deadline)
+            exchange = candidate.call(
+                channel.Operation.RUN, data, expected, deadline, launch=launch
+            )
+        host_candidate.verify(candidate, data, exchange.reply, expected, deadline=deadline)
 
     return step
 
@@ -171,7 +175,7 @@ def _run_benchmarks(session: EvaluationSession, result: GradingResult, plan: _Ti
     for number, workload in enumerate(workloads):
 
         def report(rounds: int, before: int = number * cap) -> None:
-            session.tell(Stage.TIMING, before + rounds, cap * len(workloads))
+            session.report_progress(Stage.TIMING, before + rounds, cap * len(workloads))
 
         def step(
             timed: Workload = workload,
@@ -200,7 +204,7 @@ def _profile(session: EvaluationSession, result: GradingResult) -> None:
                 profile(session.code.session_for(session, profiled), profiled, deadline)
 
         _case(result, CaseKind.PROFILE, workload, step)
-        session.tell(Stage.TIMING, number, len(workloads))
+        session.report_progress(Stage.TIMING, number, len(workloads))
     if result.passed:
         code = session.code
         own = [each for each in workloads if code.session_for(session, each) is session]
@@ -219,9 +223,9 @@ def _case(
     status, message, measured = CaseStatus.PASSED, "", None
     try:
         measured = step()
-    except VerdictError as ruling:
-        result.fail(STAGES[kind], ruling)
-        status, message = CaseStatus.FAILED, ruling.message
+    except VerdictError as error:
+        result.fail(STAGES[kind], error)
+        status, message = CaseStatus.FAILED, error.message
     result.cases.append(
         CaseResult(
             spec=workload.spec, kind=kind, status=status, message=message, measurement=measured

@@ -22,7 +22,7 @@ from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler
 from runners.harness.profile.profiler import profile_kernels
 from runners.harness.sandbox import program as programs
 from runners.harness.sandbox.program import Prelude, Program, own_script, visible_gpus
-from runners.harness.supervision.watched_program import Ended, WatchedProgram
+from runners.harness.supervision.watched_program import ProgramExit, WatchedProgram
 from runners.harness.timing.rounds import t_quantile
 from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
@@ -65,8 +65,8 @@ def grade(session: EvaluationSession) -> GradingResult:
         if session.request.task.is_program:
             try:
                 program = stack.enter_context(compiled(session))
-            except VerdictError as ruling:
-                result.fail(Stage.BUILD, ruling)
+            except VerdictError as error:
+                result.fail(Stage.BUILD, error)
         for plan in _plans(session):
             if result.passed:
                 _run(session, plan, _program(session, plan, program), result)
@@ -112,39 +112,39 @@ def _plans(session: EvaluationSession) -> Iterator[_Plan]:
 
 def _run(session: EvaluationSession, plan: _Plan, order: Program, result: GradingResult) -> None:
     stage, total = STAGES[plan.kind], len(plan.cases)
-    session.tell(stage, 0, total)
+    session.report_progress(stage, 0, total)
     printed = bytearray()
     start = session.template.start if order.script else programs.start
-    phase = WatchedProgram(order, printed, session.confined, start)
+    phase = WatchedProgram(order, printed, session.record_sandbox, start)
     found: tuple[stream.ReportedCase, ...] = ()
     try:
-        with session.lasting(plan.step.value):
+        with session.record_duration(plan.step.value):
             ended = phase.run(plan.deadline)
         found = _answer(ended, plan, printed, session.request.task)
         if wrong := next((case for case in found if not case.passed), None):
             result.fail(stage, VerdictError(Verdict.WRONG_ANSWER, wrong.message))
-    except VerdictError as ruling:
-        result.fail(stage, ruling)
+    except VerdictError as error:
+        result.fail(stage, error)
         begun = [
-            each for each in stream.glimpse(bytes(phase.said), plan.step, total) if each.passed
+            each for each in stream.glimpse(bytes(phase.result), plan.step, total) if each.passed
         ]
-        found = (*begun[: total - 1], stream.ReportedCase(passed=False, message=ruling.message))
+        found = (*begun[: total - 1], stream.ReportedCase(passed=False, message=error.message))
     finally:
-        session.keep_log(bytes(printed))
-    session.keep_log("".join(case.report for case in found).encode())
+        session.add_to_log(bytes(printed))
+    session.add_to_log("".join(case.report for case in found).encode())
     result.cases += [_result(plan.kind, *each) for each in zip(plan.cases, found, strict=False)] + [
         skipped(plan.kind, case) for case in plan.cases[len(found) :]
     ]
-    session.tell(stage, total, total)
+    session.report_progress(stage, total, total)
 
 
 def _answer(
-    ended: Ended, plan: _Plan, printed: bytearray, task: TaskDefinition
+    ended: ProgramExit, plan: _Plan, printed: bytearray, task: TaskDefinition
 ) -> tuple[stream.ReportedCase, ...]:
     if ended.status not in stream.RAN:
-        raise stream.ruling_of_exit(ended.status, printed.decode(errors="replace"), task)
+        raise stream.error_of_evaluation(ended.status, printed.decode(errors="replace"), task)
     try:
-        return stream.read(ended.said, plan.step, len(plan.cases))
+        return stream.read(ended.result, plan.step, len(plan.cases))
     except stream.UnfinishedError as error:
         words = f"the evaluation exited with status {ended.status} and its line {error}"
         raise VerdictError(Verdict.CRASHED, words) from error

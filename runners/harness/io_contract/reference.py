@@ -130,7 +130,7 @@ class ContractTask(TaskCode):
         with (
             sources.own_session(session, self.contract, Side.CUSTOM) as custom,
             sources.own_session(session, self.contract, Side.REFERENCE) as reference,
-            session.beside,
+            session.extra_candidates,
         ):
             self.sessions = {Side.CUSTOM: session, Side.REFERENCE: reference}
             self.asked = {
@@ -179,7 +179,7 @@ class ContractTask(TaskCode):
         if self.contract.counted:
             collect_counters(session, grade, self.end)
         if self._called_with:
-            session.keep_log(f"\n{DRAWN}{self._called_with}\n".encode())
+            session.add_to_log(f"\n{DRAWN}{self._called_with}\n".encode())
 
     @override
     def generate(self, workload: Workload, seed: int) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class SourceProcess:
         except VerdictError as ruling:
             self.fallen[question] = ruling
             raise
-        stack = self.session.beside.enter_context(ExitStack())
+        stack = self.session.extra_candidates.enter_context(ExitStack())
         stack.callback(self.running.pop, question, None)
         seat = stack.enter_context(fresh_candidate(self.session, room, answer))
         seat.build(deadline)

@@ -17,31 +17,31 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     return flat.as_strided(flat.shape, (1,)).view(torch.uint8)
 
 
-def same(left: torch.Tensor, right: torch.Tensor) -> bool:
+def same(after: torch.Tensor, right: torch.Tensor) -> bool:
     """Whether two tensors have the same dtype, shape and bits."""
-    if left.dtype != right.dtype or left.shape != right.shape:
+    if after.dtype != right.dtype or after.shape != right.shape:
         return False
-    return torch.equal(_bytes(left), _bytes(right))
+    return torch.equal(_bytes(after), _bytes(right))
 
 
 def _same_outside(
-    place: values.TensorNode, left: torch.Tensor, private: torch.Tensor, given: Sequence[range]
+    place: values.TensorNode, after: torch.Tensor, private: torch.Tensor, allowed: Sequence[range]
 ) -> bool:
-    """Whether an input is unchanged outside of the byte ranges `given`, relative to the arena."""
-    if same(left, private):
+    """Whether an input is unchanged outside of the byte ranges `allowed`, relative to the arena."""
+    if same(after, private):
         return True
     begin = place.offset or 0
-    covered = torch.zeros(place.span, dtype=torch.bool, device=left.device)
-    for span in given:
+    covered = torch.zeros(place.span, dtype=torch.bool, device=after.device)
+    for span in allowed:
         first = max(0, -(-(span.start - begin) // place.itemsize))
         last = min(place.span, (span.stop - begin) // place.itemsize)
         covered[first : max(first, last)] = True
-    shown = covered.as_strided(place.shape, place.stride).reshape(-1)
-    if left.dtype != private.dtype or left.shape != private.shape:
-        return bool(shown.all())
-    pair = (_bytes(each).view(-1, place.itemsize) for each in (left, private))
+    mask = covered.as_strided(place.shape, place.stride).reshape(-1)
+    if after.dtype != private.dtype or after.shape != private.shape:
+        return bool(mask.all())
+    pair = (_bytes(each).view(-1, place.itemsize) for each in (after, private))
     differs = torch.ne(*pair).any(dim=1)
-    return not bool((differs & ~shown).any())
+    return not bool((differs & ~mask).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Changes:
     """Input tensors after a call, the judge's private copies, and their places."""
 
     places: Sequence[values.TensorNode]
-    left: Sequence[torch.Tensor]
+    after: Sequence[torch.Tensor]
     private: Sequence[torch.Tensor]
 
 
@@ -60,14 +60,14 @@ def spans(nodes: Iterable[values.TensorNode], base: int) -> list[range]:
     return [range(start, start + reach) for start, reach in starts]
 
 
-def refuse_changed(changes: Changes, given: Sequence[range]) -> None:
-    """Refuse a kernel that wrote into an input, except into the byte ranges `given` of its output.
+def refuse_changed(changes: Changes, allowed: Sequence[range]) -> None:
+    """Refuse a kernel that wrote into an input outside the `allowed` byte ranges of its output.
 
     The ranges are relative to the same address as the offsets of the inputs.
     """
-    rows = zip(changes.places, changes.left, changes.private, strict=True)
-    for place, left, private in rows:
-        if not _same_outside(place, left, private, given):
+    rows = zip(changes.places, changes.after, changes.private, strict=True)
+    for place, after, private in rows:
+        if not _same_outside(place, after, private, allowed):
             raise VerdictError(
                 Verdict.WRONG_ANSWER, "the kernel changed an input, which this task does not allow"
             )
@@ -79,7 +79,7 @@ def changes_in(arena: Arena, data: object) -> Changes:
     host = [(node, private) for node, private in rows if node.device == "cpu"]
     return Changes(
         places=[node for node, _ in host],
-        left=[view(arena.buffer, node) for node, _ in host],
+        after=[view(arena.buffer, node) for node, _ in host],
         private=[private for _, private in host],
     )
 
@@ -131,8 +131,8 @@ def _tensor_difference(
     for name in ("shape", "dtype", "device"):
         want, got = getattr(expected, name), getattr(actual, name)
         if want != got:
-            spelled = (list(v) if isinstance(v, tuple) else v for v in (got, want))
-            return "{} has {} {}, {} is expected".format(where, name, *spelled)
+            texts = (list(v) if isinstance(v, tuple) else v for v in (got, want))
+            return "{} has {} {}, {} is expected".format(where, name, *texts)
     return None
 
 

@@ -17,7 +17,12 @@ from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.memory import HostBuffer, letting_go, typed_view
 from runners.harness.judge.answer import Answer
 from runners.harness.judge.checks import Changes, refuse_changed, spans
-from runners.harness.judge.host_candidate import HostCandidate, enlisted, host_arena, readable
+from runners.harness.judge.host_candidate import (
+    HostCandidate,
+    host_arena,
+    readable,
+    start_candidate,
+)
 from runners.harness.judge.launches import Guards, refuse_unfit
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol import channel, values
@@ -43,7 +48,7 @@ class DeviceCandidate(HostCandidate):
         self.buffers = buffers
         self.hosted = hosted
         self.gate = handover.Handover(buffers.words)
-        self.device_base = handle.welcome.device_address
+        self.device_base = handle.ready.device_address
         self.remote = isinstance(buffers.memory, HostBuffer)
         self.answer = Answer(buffers, self.device_base, remote=self.remote)
         self.guards: Guards | None = None
@@ -126,9 +131,9 @@ class DeviceCandidate(HostCandidate):
             take=take if self.answer.told else None,
         )
         patience = PATIENCE_S if order.ahead else deadline.remaining
-        crossing = handover.HandoverCall(self.gate, patience, steps)
+        call = handover.HandoverCall(self.gate, patience, steps)
         try:
-            exchange = self.handle.race(self._packed(order), deadline, crossing)
+            exchange = self.handle.call_on_device(self._packed(order), deadline, call)
         except BaseException:
             with letting_go():
                 self.gate.abort()
@@ -242,7 +247,7 @@ def device_start(
     session: EvaluationSession, room: Plan, expected: values.Node | None
 ) -> Iterator[Callable[[], DeviceCandidate]]:
     """Start a fresh candidate on the GPU; yield a function that waits until it is ready."""
-    with session.lasting("memory"):
+    with session.record_duration("memory"):
         buffers = Buffers.create(room, expected, pooled=session.launching is None)
     fds = [buffers.memory.fd, buffers.words.fd]
     shared = channel.DeviceFds(
@@ -257,9 +262,9 @@ def device_start(
         with (
             host_arena(session, room) as arena,
             closing(HostInput(arena)) as hosted,
-            enlisted(session, arena, fds, shared) as handle,
+            start_candidate(session, arena, fds, shared) as handle,
         ):
             yield lambda: DeviceCandidate(session, handle, hosted, buffers)
     finally:
-        with session.lasting("memory"), letting_go():
+        with session.record_duration("memory"), letting_go():
             buffers.close()

@@ -39,8 +39,8 @@ class HostCandidate:
     """The driver of one candidate with its own arena; the candidate is frozen between requests."""
 
     def __init__(self, session: EvaluationSession, handle: CandidateHandle, arena: Arena) -> None:
-        with session.lasting("start"):
-            session.greet(handle.welcome)
+        with session.record_duration("start"):
+            session.record_sandbox(handle.ready.layers, handle.ready.missing)
         self.session = session
         self.handle = handle
         self.arena = arena
@@ -59,15 +59,15 @@ class HostCandidate:
             order = channel.CandidateRequest(
                 operation=channel.Operation.BUILD, built=self.session.builds.packed
             )
-            built = self.handle.ask(channel.encode(order), deadline)
-        except VerdictError as ruling:
-            raise VerdictError(ruling.verdict, ruling.message, Stage.BUILD) from ruling
+            built = self.handle.request(channel.encode(order), deadline)
+        except VerdictError as error:
+            raise VerdictError(error.verdict, error.message, Stage.BUILD) from error
         if self.session.launching is not None:  # only device code reports it
             self.session.compiled = self.session.compiled or built.reply.compiled
 
     def pack(self, deadline: Deadline) -> None:
         """Make the candidate store compiled code for later candidates."""
-        self.handle.ask(
+        self.handle.request(
             channel.encode(channel.CandidateRequest(operation=channel.Operation.PACK)), deadline
         )
 
@@ -87,7 +87,7 @@ class HostCandidate:
         """
         plan = self._plan(value)
         order = self._packed(channel.CandidateRequest(operation=operation, value=plan.node))
-        return self.handle.step(order, deadline, lambda: self.arena.write(plan.node, value))
+        return self.handle.call(order, deadline, lambda: self.arena.write(plan.node, value))
 
     def slowed_by(self) -> tuple[str, ...]:
         """Return the reasons that slow the GPU now and make times meaningless; () if none does."""
@@ -126,18 +126,18 @@ class HostCandidate:
 
     def _reader(self, deadline: Deadline) -> values.Fetch:
         """Return a function that copies tensors out of the candidate, up to its memory limit."""
-        room = self.session.request.limits.memory
+        bytes_left = self.session.request.limits.memory
 
         def read(node: values.TensorNode) -> torch.Tensor:
-            nonlocal room
+            nonlocal bytes_left
             if deadline.remaining < 0:
                 raise VerdictError(
                     Verdict.TIMED_OUT, "the time limit passed while the output was read"
                 )
             if node.device != "cpu":
                 raise UnreadableError(f"the output is on device {node.device}, cpu is expected")
-            found = self.handle.process.read(node, room)
-            room -= node.room
+            found = self.handle.process.read(node, bytes_left)
+            bytes_left -= node.room
             return found
 
         return read
@@ -166,7 +166,7 @@ def readable() -> Iterator[None]:
 
 
 @contextmanager
-def enlisted(
+def start_candidate(
     session: EvaluationSession,
     arena: Arena,
     device_fds: list[int],
@@ -174,43 +174,43 @@ def enlisted(
 ) -> Iterator[CandidateHandle]:
     """Start a candidate process without waiting; at the end kill it and log what it printed."""
     launching = session.launching
-    enlistment = channel.CandidateSpec(
+    spec = channel.CandidateSpec(
         limits=session.request.limits,
         threads=threads_of(session.request.limits, gpu=session.on_gpu),
         recipe=Recipe.of(session.request.task, launching.signature if launching else None),
         arena_size=arena.size,
         shared=shared,
     )
-    with session.lasting("start"):
+    with session.record_duration("start"):
         fds = [session.files_fd, session.builds.fd, arena.fd, *device_fds]
-        handle = CandidateHandle(session.template, enlistment, fds, arena)
+        handle = CandidateHandle(session.template, spec, fds, arena)
     try:
         yield handle
     finally:
-        with session.lasting("kill"):
+        with session.record_duration("kill"):
             handle.close()
-        session.keep_log(bytes(handle.printed.text))
+        session.add_to_log(bytes(handle.printed.text))
 
 
 @contextmanager
-def host_arena(session: EvaluationSession, room: Plan) -> Iterator[Arena]:
+def host_arena(session: EvaluationSession, plan: Plan) -> Iterator[Arena]:
     """Create shared host memory for an input; VerdictError if it exceeds the memory limit."""
     size = session.request.limits.memory
-    if room.host_size > size:
+    if plan.host_size > size:
         raise VerdictError(Verdict.TASK_ERROR, TOO_LARGE)
     with Arena(size) as arena:
         yield arena
 
 
 @contextmanager
-def host_start(session: EvaluationSession, room: Plan) -> Iterator[Callable[[], HostCandidate]]:
+def host_start(session: EvaluationSession, plan: Plan) -> Iterator[Callable[[], HostCandidate]]:
     """Start a fresh candidate on the CPU; yield a function that waits until it is ready."""
-    with host_arena(session, room) as arena, enlisted(session, arena, [], None) as handle:
+    with host_arena(session, plan) as arena, start_candidate(session, arena, [], None) as handle:
         yield lambda: HostCandidate(session, handle, arena)
 
 
 def verify(
-    seat: HostCandidate,
+    candidate: HostCandidate,
     data: object,
     reply: channel.CandidateReply,
     expected: values.Node | None,
@@ -222,13 +222,13 @@ def verify(
     The comparison comes last, because it may change `data`. By then everything has been read from
     the frozen candidate.
     """
-    session = seat.session
-    with session.lasting("check"):
-        output = seat.fetch(reply, expected, deadline)
-        seat.refuse_overruns()
+    session = candidate.session
+    with session.record_duration("check"):
+        output = candidate.fetch(reply, expected, deadline)
+        candidate.refuse_overruns()
         if not session.request.task.mutates_inputs:
-            seat.refuse_changes(data, reply)
-        seat.handle.verify_frozen(deadline)
+            candidate.refuse_changes(data, reply)
+        candidate.handle.verify_frozen(deadline)
         wrong = session.code.mismatch(data, output, expected)
         if wrong:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)

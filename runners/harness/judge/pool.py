@@ -14,7 +14,7 @@ from runners.harness.protocol import arena, values
 
 
 class CandidatePool:
-    """Fresh candidates for inputs like `room` and outputs like `expected`, each used once.
+    """Fresh candidates for inputs like `plan` and outputs like `expected`, each used once.
 
     Candidates start in parallel because starting one on a GPU takes about 150 ms. Timing begins
     only after all of them are frozen, before any has loaded the submission. Exits overlap with the
@@ -22,24 +22,24 @@ class CandidatePool:
     """
 
     def __init__(
-        self, session: EvaluationSession, room: arena.Plan, expected: values.Node | None
+        self, session: EvaluationSession, plan: arena.Plan, expected: values.Node | None
     ) -> None:
         self.session = session
-        self.room = room
+        self.plan = plan
         self.expected = expected
         self.starting: deque[tuple[ExitStack, Callable[[], HostCandidate]]] = deque()
         self.waiting: deque[tuple[ExitStack, HostCandidate]] = deque()
-        self.dying: list[ExitStack] = []
+        self.exiting: list[ExitStack] = []
 
     def begin(self, count: int) -> None:
         """Start candidates, without waiting, up to `count` in all or what fits into GPU memory."""
         if self.session.on_gpu and count > 1:
-            count = min(count, starts_at_once(self.room, self.expected))
+            count = min(count, starts_at_once(self.plan, self.expected))
         with ExitStack() as failed:
-            there = len(self.waiting) + len(self.starting)
-            stacks = [failed.enter_context(ExitStack()) for _ in range(there, count)]
-            begun = [(stack, stack.enter_context(self._start())) for stack in stacks]
-            self.starting += [(stack.pop_all(), seated) for stack, seated in begun]
+            existing = len(self.waiting) + len(self.starting)
+            stacks = [failed.enter_context(ExitStack()) for _ in range(existing, count)]
+            started = [(stack, stack.enter_context(self._start())) for stack in stacks]
+            self.starting += [(stack.pop_all(), wait_ready) for stack, wait_ready in started]
 
     def prepare(self, count: int) -> None:
         """Wait until `count` candidates have started; if one does not start, end all of them."""
@@ -47,38 +47,38 @@ class CandidatePool:
             failed.callback(self.close)
             self.begin(count)
             while self.starting:
-                stack, seated = self.starting[0]
-                self.waiting.append((stack, seated()))
+                stack, wait_ready = self.starting[0]
+                self.waiting.append((stack, wait_ready()))
                 self.starting.popleft()
             failed.pop_all()
 
     def _start(self) -> AbstractContextManager[Callable[[], HostCandidate]]:
         if self.session.on_gpu:
-            return device_start(self.session, self.room, self.expected)
-        return host_start(self.session, self.room)
+            return device_start(self.session, self.plan, self.expected)
+        return host_start(self.session, self.plan)
 
     @contextmanager
-    def seat(self) -> Iterator[HostCandidate]:
+    def next_candidate(self) -> Iterator[HostCandidate]:
         """Yield the next candidate and kill it afterwards; `wait_for_exits` waits for its exit."""
         self.prepare(1)
-        stack, seat = self.waiting.popleft()
+        stack, candidate = self.waiting.popleft()
         try:
-            yield seat
+            yield candidate
         finally:
-            _kill_nowait(seat)
-            self.dying.append(stack)
+            _kill_nowait(candidate)
+            self.exiting.append(stack)
 
     def wait_for_exits(self) -> None:
         """Wait until every killed candidate has exited."""
         with ExitStack() as ended:  # all of them, even if one does not end
-            for stack in self.dying:
+            for stack in self.exiting:
                 ended.enter_context(stack)
-            self.dying.clear()
+            self.exiting.clear()
 
     def close(self) -> None:
         """End all candidates and wait for their exits. The pool can be used again."""
-        for _stack, seat in self.waiting:
-            _kill_nowait(seat)
+        for _stack, candidate in self.waiting:
+            _kill_nowait(candidate)
         with ExitStack() as unused:
             for stack, _ in (*self.starting, *self.waiting):
                 unused.enter_context(stack)
@@ -93,20 +93,20 @@ class CandidatePool:
         self.close()
 
 
-def _kill_nowait(seat: HostCandidate) -> None:
+def _kill_nowait(candidate: HostCandidate) -> None:
     """Kill a candidate without waiting; `close` waits for it to exit.
 
     Only done inside a PID namespace, where killing PID 1 kills all descendants. Without one, its
     children could not be found afterwards.
     """
-    if IsolationLayer.NAMESPACES in seat.handle.welcome.layers:
-        seat.handle.process.kill_nowait()
+    if IsolationLayer.NAMESPACES in candidate.handle.ready.layers:
+        candidate.handle.process.kill_nowait()
 
 
 @contextmanager
 def fresh_candidate(
-    session: EvaluationSession, room: arena.Plan, expected: values.Node | None
+    session: EvaluationSession, plan: arena.Plan, expected: values.Node | None
 ) -> Iterator[HostCandidate]:
     """Yield one fresh candidate."""
-    with CandidatePool(session, room, expected) as lineup, lineup.seat() as seat:
-        yield seat
+    with CandidatePool(session, plan, expected) as pool, pool.next_candidate() as candidate:
+        yield candidate

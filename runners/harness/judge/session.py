@@ -16,7 +16,7 @@ from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Stage
 from runners.harness.deadline import Deadline
 from runners.harness.judge.launches import Launching
-from runners.harness.protocol import arena, channel, values
+from runners.harness.protocol import arena, values
 from runners.harness.protocol.builds import Builds
 from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import GradingResult, MachineError, as_task_error
@@ -49,7 +49,7 @@ class EvaluationSession:
     durations_s: dict[str, float] = field(default_factory=dict)
     slowed: Counter[str] = field(default_factory=Counter)
     compiled: Compiled | None = None
-    beside: ExitStack = field(default_factory=ExitStack)
+    extra_candidates: ExitStack = field(default_factory=ExitStack)
     """Ends the candidates that exist in addition to the judged ones, such as a reference's. They
     start again when they are needed."""
 
@@ -64,18 +64,18 @@ class EvaluationSession:
         """The launch of device code for a case; None for a submission with a host part."""
         return None if self.launching is None else self.launching.of(workload)
 
-    def note_slowed(self, reasons: tuple[str, ...]) -> None:
+    def count_slowed(self, reasons: tuple[str, ...]) -> None:
         """Count the reasons that slow the GPU; MachineError beyond `SLOWED_MOST`."""
         self.slowed.update(reasons)
         if max(self.slowed.values()) > SLOWED_MOST:
             raise MachineError(f"the GPU does not run as it should: {', '.join(reasons)}")
 
-    def tell(self, stage: Stage, done: int, total: int) -> None:
+    def report_progress(self, stage: Stage, done: int, total: int) -> None:
         """Report one step of progress."""
         self.report(Progress(stage=stage, done=done, total=total))
 
     @contextmanager
-    def lasting(self, step: str) -> Iterator[None]:
+    def record_duration(self, step: str) -> Iterator[None]:
         """Add the seconds that the block takes to the step's total."""
         begin = time.perf_counter()
         try:
@@ -84,15 +84,11 @@ class EvaluationSession:
             spent = time.perf_counter() - begin
             self.durations_s[step] = self.durations_s.get(step, 0.0) + spent
 
-    def greet(self, welcome: channel.CandidateReady) -> None:
-        """Record which sandbox layers a candidate has."""
-        self.confined(welcome.layers, welcome.missing)
-
-    def confined(self, layers: tuple[str, ...], missing: dict[str, str]) -> None:
+    def record_sandbox(self, layers: tuple[str, ...], missing: dict[str, str]) -> None:
         """Record which sandbox layers the submission ran in, and which were missing."""
         self.isolation = self.isolation.around(layers, missing)
 
-    def keep_log(self, text: bytes) -> None:
+    def add_to_log(self, text: bytes) -> None:
         """Add what a candidate printed to the log, up to the output limit."""
         self.log += text[: max(0, self.request.limits.output - len(self.log))]
 

@@ -22,7 +22,7 @@ from runners.harness.sandbox.make import MADE, End
 from runners.harness.sandbox.program import Program, own_script
 from runners.harness.supervision.watched_program import WatchedProgram
 from runners.harness.toolchains import nvcc
-from runners.harness.verdicts import MachineError, VerdictError, ruling_of_end
+from runners.harness.verdicts import MachineError, VerdictError, error_of_exit
 
 NAME = "eval.out"
 LOG_MAX = 16 << 10
@@ -64,10 +64,10 @@ def compiled(session: EvaluationSession) -> Iterator[int]:
         raise MachineError(f"this runner cannot compile tasks of sources: {nvcc.lacking()}")
     program = os.memfd_create("program", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        session.tell(Stage.BUILD, 0, 1)
-        with session.lasting("compile"):
+        session.report_progress(Stage.BUILD, 0, 1)
+        with session.record_duration("compile"):
             _compile(session, compiler, kind, program)
-        session.tell(Stage.BUILD, 1, 1)
+        session.report_progress(Stage.BUILD, 1, 1)
         yield program
     finally:
         os.close(program)
@@ -115,14 +115,14 @@ def _compile(session: EvaluationSession, compiler: Path, kind: str, program: int
         handed=frozenset({program}),
     )
     printed = bytearray()
-    fault = _fault(WatchedProgram(order, printed, session.confined), most)
+    fault = _fault(WatchedProgram(order, printed, session.record_sandbox), most)
     said = diagnostics.without_paths(printed.decode(errors="replace"), _folders(compiler))
     if fault is not None:
         said = diagnostics.without_use(said)
-        session.keep_log(diagnostics.cut(said, LOG_MAX).encode())
+        session.add_to_log(diagnostics.cut(said, LOG_MAX).encode())
         raise _with_message(fault, said)
     made_for = f" for compute capability {capability / 10}" if capability else ""
-    session.keep_log(diagnostics.cut(f"compiled by {kind}{made_for}\n{said}", LOG_MAX).encode())
+    session.add_to_log(diagnostics.cut(f"compiled by {kind}{made_for}\n{said}", LOG_MAX).encode())
     fcntl.fcntl(program, fcntl.F_ADD_SEALS, _SEALS)
 
 
@@ -142,17 +142,17 @@ def _fault(phase: WatchedProgram, most: int) -> VerdictError | None:
     """
     try:
         status = phase.run(Deadline.after(COMPILE_S)).status
-    except VerdictError as ruling:
-        return _ruling_of_limit(ruling, phase.order.limits.memory)
+    except VerdictError as error:
+        return _error_of_limit(error, phase.order.limits.memory)
     if status < 0:
-        return ruling_of_end(status)
+        return error_of_exit(status)
     if status not in set(End):
         words = phase.log.decode(errors="replace")[-2000:]
         raise MachineError(f"the compiler did not run: {words}")
-    return _ruling_of(End(status), most)
+    return _error_of(End(status), most)
 
 
-def _ruling_of(end: End, most: int) -> VerdictError | None:
+def _error_of(end: End, most: int) -> VerdictError | None:
     match end:
         case End.MADE:
             return None
@@ -165,18 +165,18 @@ def _ruling_of(end: End, most: int) -> VerdictError | None:
             return VerdictError(Verdict.OUTPUT_EXCEEDED, words)
 
 
-def _ruling_of_limit(ruling: VerdictError, memory: int) -> VerdictError:
-    match ruling.verdict:
+def _error_of_limit(error: VerdictError, memory: int) -> VerdictError:
+    match error.verdict:
         case Verdict.TIMED_OUT:
-            return VerdictError(ruling.verdict, f"compiling took longer than {COMPILE_S} s")
+            return VerdictError(error.verdict, f"compiling took longer than {COMPILE_S} s")
         case Verdict.MEMORY_EXCEEDED:
             return VerdictError(
-                ruling.verdict, f"compiling took more than {memory >> 20} MiB of memory"
+                error.verdict, f"compiling took more than {memory >> 20} MiB of memory"
             )
         case Verdict.OUTPUT_EXCEEDED:
             return VerdictError(Verdict.BUILD_FAILED, "")
         case _:
-            return ruling
+            return error
 
 
 def _capability() -> int:

@@ -17,7 +17,7 @@ from enum import StrEnum
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.sandbox.diagnostics import failed_build
-from runners.harness.verdicts import VerdictError, ruling_of_end
+from runners.harness.verdicts import VerdictError, error_of_exit
 
 _CASE = re.compile(r"(?P<kind>test|benchmark)\.(?P<number>0|[1-9]\d{0,5})\.(?P<field>[a-z_]+)")
 _COUNTS = frozenset({"test-count", "benchmark-count"})
@@ -254,7 +254,7 @@ def own_evaluation(task: TaskDefinition) -> str:
     return next(own, "eval.cu") if task.is_program else task.config.main
 
 
-def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> VerdictError:
+def error_of_evaluation(status: int, log: str, task: TaskDefinition) -> VerdictError:
     """Return the verdict for an evaluation that did not complete.
 
     The untrusted log only decides which kind of failure it is.
@@ -268,7 +268,7 @@ def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> VerdictError:
     last = said.reason if said else lines[-1] if lines else "it said nothing"
     last = last[:1000]
     if status < 0:
-        return _ruling_of_signal(status, last) if task.is_program else ruling_of_end(status)
+        return _error_of_signal(status, last) if task.is_program else error_of_exit(status)
     refused = said is not None or last.startswith(_NOT_BUILT)
     built = task.is_program or not (task.submission_file in log and refused)
     words = f"the evaluation exited with status {status}: {last}"
@@ -279,9 +279,9 @@ def ruling_of_exit(status: int, log: str, task: TaskDefinition) -> VerdictError:
     )
 
 
-def _ruling_of_signal(status: int, last: str) -> VerdictError:
+def _error_of_signal(status: int, last: str) -> VerdictError:
     """The verdict for a program killed by a signal; `last` shows an uncaught exception."""
-    ruling = ruling_of_end(status)
-    if ruling.verdict is not Verdict.CRASHED:
-        return ruling
-    return VerdictError(ruling.verdict, f"{ruling.message}: {last}")
+    error = error_of_exit(status)
+    if error.verdict is not Verdict.CRASHED:
+        return error
+    return VerdictError(error.verdict, f"{error.message}: {last}")

@@ -167,9 +167,9 @@ class KernelProfiler:
             del data
             call = _call(self.session, workload, value, None)
             order = self._program_for(call, content, (*SECTIONS, *MORE_SECTIONS))
-            with self.session.lasting("ncu"):
+            with self.session.record_duration("ncu"):
                 self._measure(order, report, deadline)
-            with self.session.lasting("ncu tables"):
+            with self.session.record_duration("ncu tables"):
                 return self._output_of(report, self.ncu.counting(REPORT), deadline)
 
     def profile_program(self, order: Program, deadline: Deadline) -> KernelProfile:
@@ -199,10 +199,10 @@ class KernelProfiler:
     def _profile(self, order: Program, deadline: Deadline) -> KernelProfile:
         """Run a program whose command creates a report, and read the report."""
         with _memory_file() as report:
-            with self.session.lasting("ncu"):
+            with self.session.record_duration("ncu"):
                 self._measure(order, report, deadline)
             content = os.pread(report, os.fstat(report).st_size, 0)
-            with self.session.lasting("ncu tables"):
+            with self.session.record_duration("ncu tables"):
                 return self._read(report, content, deadline)
 
     def _measure(self, order: Program, report: int, deadline: Deadline) -> None:
@@ -216,7 +216,7 @@ class KernelProfiler:
         )
         printed = bytearray()
         until = Deadline.after(min(CALL_S, deadline.remaining))
-        status = _exit_status(WatchedProgram(order, printed, self.session.confined), until)
+        status = _exit_status(WatchedProgram(order, printed, self.session.record_sandbox), until)
         if status != End.MADE:
             raise NoProfileError(f"{_reason(status)}{_output_end(printed)}")
 
@@ -245,7 +245,7 @@ class KernelProfiler:
             environment={},
             limits=limits,
         )
-        phase = WatchedProgram(order, printed, self.session.confined)
+        phase = WatchedProgram(order, printed, self.session.record_sandbox)
         status = _exit_status(phase, Deadline.after(min(READ_S, deadline.remaining)))
         if status:
             raise NoProfileError(f"it ended with status {status}{_output_end(printed)}")

@@ -33,16 +33,16 @@ def profile(session: EvaluationSession, workload: Workload, deadline: Deadline) 
     data = session.code.generate(workload, seed_of(session.nonce, workload, 0))
     expected = session.code.expected(data)
     first = not session.builds.packed
-    with fresh_candidate(session, planned(data), expected) as seat:
-        seat.build(deadline)
+    with fresh_candidate(session, planned(data), expected) as candidate:
+        candidate.build(deadline)
         launch = session.launch_of(workload)
         for _ in range(WARM_UPS):
-            seat.call(Operation.RUN, data, expected, deadline, launch=launch)
-        exchange = seat.call(Operation.PROFILE, data, expected, deadline, launch=launch)
-        verify(seat, data, exchange.reply, expected, deadline=deadline)
+            candidate.call(Operation.RUN, data, expected, deadline, launch=launch)
+        exchange = candidate.call(Operation.PROFILE, data, expected, deadline, launch=launch)
+        verify(candidate, data, exchange.reply, expected, deadline=deadline)
         if first:
             with suppress(VerdictError):  # without the files every candidate compiles for itself
-                seat.pack(deadline)
+                candidate.pack(deadline)
                 session.builds.packed = True
     if first:
         session.builds.seal()
@@ -120,7 +120,7 @@ def _keep_list(session: EvaluationSession, name: str, listed: str) -> None:
 
 
 def _note(session: EvaluationSession, text: str) -> None:
-    session.keep_log(text.encode())
+    session.add_to_log(text.encode())
 
 
 BEGINS = '"ID"'
@@ -167,4 +167,4 @@ def _keep_counters(session: EvaluationSession, name: str, counters: str) -> None
 
 
 def _note_uncounted(session: EvaluationSession, why: str) -> None:
-    session.keep_log(f"\n{UNCOUNTED}{why}\n".encode())
+    session.add_to_log(f"\n{UNCOUNTED}{why}\n".encode())

@@ -169,7 +169,7 @@ class ForkServer:
         kept = sorted(set(kept))
         try:
             if self._can_fork(path, line):
-                return self._ask(line, (*_STREAMS, *kept))
+                return self._request_worker(line, (*_STREAMS, *kept))
         except (OSError, ValueError):
             self.link.close()
         return self.execute(path, line, kept)
@@ -179,12 +179,12 @@ class ForkServer:
         worker = os.fsdecode(path) == sys.executable and line[-1] == FORK
         return worker and os.getpid() == 1 and self.before == _inherited()
 
-    def _ask(self, line: Sequence[bytes | str], numbers: tuple[int, ...]) -> int:
+    def _request_worker(self, line: Sequence[bytes | str], numbers: tuple[int, ...]) -> int:
         words = [*map(os.fsdecode, line)]
         request = {"line": words, "numbers": numbers, "environment": _environment()}
         frame = json.dumps(request).encode()
         if len(frame) > _FRAME_MAX or len(numbers) > _FDS_MAX:
-            raise ValueError("the nursery would not read all of it")
+            raise ValueError("the request is too large for the fork server")
         with self.lock:
             socket.send_fds(self.link, [frame], numbers)
             return int(self.link.recv(64))

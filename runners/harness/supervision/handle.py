@@ -17,10 +17,10 @@ from runners.harness.protocol.arena import Arena
 from runners.harness.sandbox.process_limits import holds_more, memory_of_tree
 from runners.harness.supervision import process
 from runners.harness.supervision.template import TemplateProcess
-from runners.harness.verdicts import VerdictError, ruling_of_end
+from runners.harness.verdicts import VerdictError, error_of_exit
 
 
-class Printed:
+class OutputPipe:
     """The read end of the pipe for a candidate's stdout and stderr."""
 
     def __init__(self, limit: int) -> None:
@@ -47,7 +47,7 @@ class Printed:
             f"more than {self.limit >> 10} KiB were written to stdout or stderr",
         )
 
-    def given_away(self) -> None:
+    def close_writer(self) -> None:
         """Close the write end, which the candidate has inherited."""
         os.close(self.writer)
 
@@ -82,38 +82,38 @@ class CandidateHandle:
     def __init__(
         self,
         template: TemplateProcess,
-        enlisted: channel.CandidateSpec,
+        spec: channel.CandidateSpec,
         shared: list[int],
         arena: Arena | None = None,
     ) -> None:
-        self.enlisted = enlisted
+        self.spec = spec
         self.arena = arena
-        self.next_look = 0.0
+        self.next_check = 0.0
         self.orders, theirs = channel.pair()
-        self.printed = Printed(enlisted.limits.output)
-        self.subject: process.CandidateProcess | None = None
+        self.printed = OutputPipe(spec.limits.output)
+        self.known_process: process.CandidateProcess | None = None
         try:
-            template.enlist(enlisted, [theirs.fileno(), self.printed.writer, *shared])
+            template.fork_candidate(spec, [theirs.fileno(), self.printed.writer, *shared])
         except OSError as error:
             self.end()
             raise StartError(f"a candidate did not start: {error}") from error
         finally:
             theirs.close()  # otherwise the exit of a candidate would not be noticed
-            self.printed.given_away()
+            self.printed.close_writer()
 
     @functools.cached_property
-    def welcome(self) -> channel.CandidateReady:
+    def ready(self) -> channel.CandidateReady:
         """The candidate's ready message; waits for it."""
         try:
-            welcome = self._meet(Deadline.after(START_S))
+            ready = self._await_ready(Deadline.after(START_S))
         except (OSError, ValidationError, StartError) as error:
             self.end()
             printed = self.printed.text.decode(errors="replace")
             raise StartError(f"a candidate did not start: {error}\n{printed}") from error
-        self._watch()
-        return welcome
+        self._start_watching()
+        return ready
 
-    def _meet(self, deadline: Deadline) -> channel.CandidateReady:
+    def _await_ready(self, deadline: Deadline) -> channel.CandidateReady:
         self.orders.settimeout(START_S)
         while True:
             if deadline.remaining < 0:
@@ -122,12 +122,12 @@ class CandidateHandle:
             if not frame:
                 self.printed.drain()
                 raise StartError("it ended at once")
-            greeting = channel.GREETING.validate_json(frame)
-            if not isinstance(greeting, channel.CandidatePid):
-                return greeting
-            self.subject = process.CandidateProcess(greeting.pid)
+            message = channel.GREETING.validate_json(frame)
+            if not isinstance(message, channel.CandidatePid):
+                return message
+            self.known_process = process.CandidateProcess(message.pid)
 
-    def _watch(self) -> None:
+    def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)
         self.orders.settimeout(0)
         self.poll = select.poll()
@@ -138,19 +138,19 @@ class CandidateHandle:
     @property
     def process(self) -> process.CandidateProcess:
         """The candidate's process; waits until it has started."""
-        if self.subject is None:
-            _ = self.welcome
-        if self.subject is None:
+        if self.known_process is None:
+            _ = self.ready
+        if self.known_process is None:
             raise StartError("the candidate has no process")
-        return self.subject
+        return self.known_process
 
-    def ask(self, order: bytes, deadline: Deadline) -> channel.Exchange:
+    def request(self, order: bytes, deadline: Deadline) -> channel.Exchange:
         """Send a request to the frozen candidate, let it run, and freeze it when it has replied."""
         with self._as_verdicts(deadline):
             self._refuse_unrequested()
             return self._timed_reply(order, deadline)
 
-    def step(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> channel.Exchange:
+    def call(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> channel.Exchange:
         """Let the candidate prepare a call, freeze it, write its input, and time the call.
 
         The window begins before the candidate can read the input and ends when every thread is
@@ -180,7 +180,9 @@ class CandidateHandle:
         self._enforce(deadline)
         return channel.Exchange(end - begin, self._checked_reply(frame), used)
 
-    def race(self, order: bytes, deadline: Deadline, turn: channel.DeviceCall) -> channel.Exchange:
+    def call_on_device(
+        self, order: bytes, deadline: Deadline, turn: channel.DeviceCall
+    ) -> channel.Exchange:
         """Let the candidate queue its work, release the input, and wait until the output is copied.
 
         The GPU measures the window of `turn`, so the time of this code does not count. The
@@ -212,7 +214,7 @@ class CandidateHandle:
     ) -> bytes | None:
         """Poll every `wait_s` seconds until `done()`, the end of `patience`, or a frame."""
         while not done() and (left := patience.remaining) > 0:
-            frame = self._look(deadline, min(wait_s, left))
+            frame = self._poll_frame(deadline, min(wait_s, left))
             if frame is not None:
                 return frame
         self._enforce(deadline)
@@ -244,7 +246,7 @@ class CandidateHandle:
             yield
         except process.ProcessGoneError as gone:
             self.printed.drain()
-            raise ruling_of_end(gone.status) from gone
+            raise error_of_exit(gone.status) from gone
         except ValidationError as error:
             raise VerdictError(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
         except process.CandidateRanError as error:
@@ -256,7 +258,7 @@ class CandidateHandle:
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._verdict_of_closed_socket(deadline) from error
 
-    def _look(self, deadline: Deadline, wait_s: float = 0.0) -> bytes | None:
+    def _poll_frame(self, deadline: Deadline, wait_s: float = 0.0) -> bytes | None:
         """Wait `wait_s` seconds for a frame; raise if the candidate has exited or broke a limit."""
         ready = {fd for fd, _ in self.poll.poll(wait_s * 1000)}
         if self.orders.fileno() in ready:
@@ -285,16 +287,16 @@ class CandidateHandle:
     def _await_frame(self, deadline: Deadline) -> bytes:
         frame = None
         while frame is None:
-            frame = self._look(deadline, WATCH_S)
+            frame = self._poll_frame(deadline, WATCH_S)
         return frame
 
     def _enforce(self, deadline: Deadline) -> None:
         if deadline.remaining < 0:
             raise VerdictError(Verdict.TIMED_OUT, "the time limit passed")
-        if (now := time.monotonic()) < self.next_look:
+        if (now := time.monotonic()) < self.next_check:
             return
-        self.next_look = now + WATCH_S
-        most = self.enlisted.limits.memory
+        self.next_check = now + WATCH_S
+        most = self.spec.limits.memory
         hoard = self.arena.hoard if self.arena else 0
         if holds_more(self.process.pid, most + self.inherited - hoard, deadline.remaining):
             raise VerdictError(
@@ -308,20 +310,20 @@ class CandidateHandle:
         try:
             self.process.check()
         except process.ProcessGoneError as gone:
-            return ruling_of_end(gone.status)
+            return error_of_exit(gone.status)
         return VerdictError(Verdict.DISALLOWED, "the candidate closed its line to the judge")
 
     def close(self) -> None:
         """Kill the candidate and everything that it started, and close its descriptors."""
-        if self.subject is None and self.orders.fileno() >= 0:
+        if self.known_process is None and self.orders.fileno() >= 0:
             with suppress(StartError):
-                _ = self.welcome  # its process id is needed to kill it
+                _ = self.ready  # its process id is needed to kill it
         self.end()
 
     def end(self) -> None:
         """Kill the candidate's process, if it is known, and close its descriptors."""
-        if self.subject is not None:
-            self.subject.kill()
+        if self.known_process is not None:
+            self.known_process.kill()
         self.orders.close()
         self.printed.close()
 

@@ -87,9 +87,9 @@ class CandidateProcess:
         self.pid = pid
         self.pidfd = os.pidfd_open(pid)
         self.frozen = False
-        self.loose = False
+        self.may_run = False
         """Whether it may run between requests, because no submitted code is in it."""
-        self.strays: tuple[int, ...] = ()
+        self.descendants: tuple[int, ...] = ()
         """The descendants at the last freeze."""
         self.stopped: frozenset[int] = frozenset()
         """The processes that were stopped, not exiting, when all were frozen."""
@@ -105,15 +105,15 @@ class CandidateProcess:
         Return the time of `time.perf_counter_ns` at which the last one was seen stopped. Raise
         CandidateRanError if they do not stop. A `loose` process is not stopped.
         """
-        if self.frozen or self.loose:
+        if self.frozen or self.may_run:
             return time.perf_counter_ns()
         _stop_threads(self.pid)
         self._await_stop()
         end = time.perf_counter_ns()
-        self.strays, self.stopped = descendants(self.pid), frozenset()
-        if self.strays:
+        self.descendants, self.stopped = descendants(self.pid), frozenset()
+        if self.descendants:
             end = self._stop_all()
-        self.used_at = {pid: _cpu_ns(pid) for pid in (self.pid, *self.strays)}
+        self.used_at = {pid: _cpu_ns(pid) for pid in (self.pid, *self.descendants)}
         self.frozen = True
         return end
 
@@ -145,7 +145,9 @@ class CandidateProcess:
 
     def _stop_all(self) -> int:
         for _ in range(STOP_ROUNDS):
-            states = {pid: set(thread_states(pid).values()) for pid in (self.pid, *self.strays)}
+            states = {
+                pid: set(thread_states(pid).values()) for pid in (self.pid, *self.descendants)
+            }
             running = [pid for pid, found in states.items() if found - set("TtZX")]
             self.stopped = frozenset(pid for pid, found in states.items() if found & set("Tt"))
             end = time.perf_counter_ns()
@@ -154,7 +156,7 @@ class CandidateProcess:
             for pid in running:
                 _stop_threads(pid)
             select.select([], [], [], 50e-6)
-            self.strays = descendants(self.pid)
+            self.descendants = descendants(self.pid)
         raise CandidateRanError("a process that it started did not stop")
 
     def verify_frozen(self) -> None:
@@ -188,7 +190,7 @@ class CandidateProcess:
         self.verify_frozen()
         self.frozen = False
         signal.pidfd_send_signal(self.pidfd, signal.SIGCONT)
-        for pid in self.strays:
+        for pid in self.descendants:
             try:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:

@@ -85,20 +85,20 @@ class TemplateProcess:
         self.pid = pid
         link.settimeout(30)
 
-    def enlist(self, enlisted: CandidateSpec, fds: list[int]) -> None:
+    def fork_candidate(self, spec: CandidateSpec, fds: list[int]) -> None:
         """Fork a candidate that inherits `fds`; OSError if the template is gone."""
-        self._ask(encode(enlisted), fds)
+        self._request(encode(spec), fds)
 
     def start(self, order: Program, lines: Lines) -> None:
         """Start a program in a fork of the template; OSError if the template is gone."""
         packed = fork.pack(order)
         try:
-            self._ask(_EVALUATION, [*packed, lines.result, lines.output, lines.status])
+            self._request(_EVALUATION, [*packed, lines.result, lines.output, lines.status])
         finally:
             for fd in packed:
                 os.close(fd)
 
-    def _ask(self, frame: bytes, fds: list[int]) -> None:
+    def _request(self, frame: bytes, fds: list[int]) -> None:
         socket.send_fds(self.link, [frame], fds)
         if self.link.recv(64) != b"forked":
             raise ConnectionResetError("the template is gone")

@@ -25,7 +25,7 @@ _AFTER_S = 2.0
 """Seconds for the pipes of a killed phase to reach their end; no writer is left then."""
 _PIECE = 1 << 16
 
-Met = Callable[[tuple[str, ...], dict[str, str]], None]
+RecordSandbox = Callable[[tuple[str, ...], dict[str, str]], None]
 Start = Callable[[Program, Lines], None]
 
 
@@ -68,36 +68,40 @@ def _pipe(limit: int, excess: Callable[[], Exception]) -> Iterator[_Pipe]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProgramExit:
     """The end of a phase that was not killed: its exit status and what its result pipe has."""
 
     status: int
-    said: bytes
+    result: bytes
 
 
 class WatchedProgram:
     """One program in its sandbox, from its start until all its processes have ended."""
 
     def __init__(
-        self, order: Program, log: bytearray, met: Met, start: Start = program.start
+        self,
+        order: Program,
+        log: bytearray,
+        record_sandbox: RecordSandbox,
+        start: Start = program.start,
     ) -> None:
-        """`log` receives what the program prints, `met` its active and missing sandbox layers.
+        """`log` receives what the program prints, `record_sandbox` its active and missing layers.
 
         `start` creates the program's process.
         """
         self.order = order
         self.log = log
-        self.met = met
+        self.record_sandbox = record_sandbox
         self.start = start
-        self.subject: CandidateProcess | None = None
-        self.confined = False
-        self.said = bytearray()
-        self.next_look = 0.0
+        self.process: CandidateProcess | None = None
+        self.has_layers = False
+        self.result = bytearray()
+        self.next_check = 0.0
         self.inherited = process_limits.held_by(
             os.getpid()
         )  # memory of a fork of the judge until its exec
 
-    def run(self, deadline: Deadline) -> Ended:
+    def run(self, deadline: Deadline) -> ProgramExit:
         """Run it to its end; VerdictError if it exceeds a limit, StartError if it cannot start."""
         spared = (*descendants(os.getpid()),)
         output = self.order.limits.output
@@ -116,14 +120,14 @@ class WatchedProgram:
             finally:
                 self._end(spared)
                 self.log += printed.text
-                self.said = result.text
+                self.result = result.text
             before = len(printed.text)
             _drain_to_the_end(pipes)
             self.log += printed.text[before:]
-            self._meet(status)
-            if not self.confined:
+            self._read_status(status)
+            if not self.has_layers:
                 raise StartError(f"the evaluation did not start: {self.log.decode()[-2000:]}")
-            return Ended(code, bytes(self.said))
+            return ProgramExit(code, bytes(self.result))
 
     def _start(self, lines: Lines) -> None:
         try:
@@ -143,53 +147,53 @@ class WatchedProgram:
                     pipe.drain()
                     if pipe.ended:
                         _unregister(poll, pipe)
-                self._look(poll, pipes[-1])
+                self._check_process(poll, pipes[-1])
                 self._enforce(deadline, begun=pipes[-1].ended)  # `exec` closes the status pipe
         except ProcessGoneError as gone:
             return gone.status
 
-    def _look(self, poll: "select.poll", status: _Pipe) -> None:
+    def _check_process(self, poll: "select.poll", status: _Pipe) -> None:
         """Look up the process once its id is known; ProcessGoneError if it has ended."""
-        known = self.subject
-        self._meet(status)
-        if self.subject is None:
+        known = self.process
+        self._read_status(status)
+        if self.process is None:
             return
         if known is None:
-            poll.register(self.subject.pidfd, select.POLLIN)
-        self.subject.check()
+            poll.register(self.process.pidfd, select.POLLIN)
+        self.process.check()
 
-    def _meet(self, status: _Pipe) -> None:
+    def _read_status(self, status: _Pipe) -> None:
         """Process the lines that the status pipe has delivered so far."""
         *lines, _ = bytes(status.text).split(b"\n")
         for line in map(json.loads, lines):
-            if "pid" in line and self.subject is None:
-                self.subject = CandidateProcess(line["pid"])
-            if "layers" in line and not self.confined:
-                self.confined = True
-                self.met(tuple(line["layers"]), line["missing"])
-        if status.ended and self.subject is None:
+            if "pid" in line and self.process is None:
+                self.process = CandidateProcess(line["pid"])
+            if "layers" in line and not self.has_layers:
+                self.has_layers = True
+                self.record_sandbox(tuple(line["layers"]), line["missing"])
+        if status.ended and self.process is None:
             raise StartError("no sandbox could be made")
 
     def _enforce(self, deadline: Deadline, *, begun: bool) -> None:
         if deadline.remaining < 0:
             raise VerdictError(Verdict.TIMED_OUT, "the time limit passed")
         now = time.monotonic()
-        if now < self.next_look:
+        if now < self.next_check:
             return
-        self.next_look = now + _WATCH_MS / 1000
+        self.next_check = now + _WATCH_MS / 1000
         limit = self.order.limits.memory
         inherited = 0 if begun else self.inherited
-        if self.subject is None:
+        if self.process is None:
             return
-        if process_limits.holds_more(self.subject.pid, limit + inherited, deadline.remaining):
+        if process_limits.holds_more(self.process.pid, limit + inherited, deadline.remaining):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {limit >> 20} MiB of memory were used"
             )
 
     def _end(self, spared: tuple[int, ...]) -> None:
         """Kill all processes of this phase, also those whose parent has exited."""
-        if self.subject is not None:
-            self.subject.kill()
+        if self.process is not None:
+            self.process.kill()
         if not process_limits.kill_others(os.getpid(), spared):
             raise TimeoutError("a process of the evaluation does not end")
 

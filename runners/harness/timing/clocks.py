@@ -91,19 +91,19 @@ def device_interval(rounds: list[Round]) -> Interval:
     published time itself is compared with the bound. With another mean of the rounds, uneven claims
     could pass the check and give a shorter time.
     """
-    if any(each <= 0 for of_round in rounds for each in of_round.claims):
+    if any(each <= 0 for timed in rounds for each in timed.claims):
         raise _rejected(0.0, rounds)
-    interval = _value(rounds)
-    if interval.centre < confirmed(rounds) - device_resolution(rounds):
+    interval = _claimed_interval(rounds)
+    if interval.centre < combined_bound(rounds) - device_resolution(rounds):
         raise _rejected(interval.centre, rounds)
     return interval
 
 
-def _value(rounds: list[Round]) -> Interval:
+def _claimed_interval(rounds: list[Round]) -> Interval:
     return rounds_interval([each.claims for each in rounds])
 
 
-def confirmed(rounds: list[Round]) -> float:
+def combined_bound(rounds: list[Round]) -> float:
     """The bound over all rounds: a geometric mean, like that of the claims."""
     return math.exp(fmean(math.log(max(FLOOR_NS, each.bound)) for each in rounds))
 
@@ -111,8 +111,8 @@ def confirmed(rounds: list[Round]) -> float:
 def _rejected(claim: float, rounds: list[Round]) -> VerdictError:
     return VerdictError(
         Verdict.TIMING_REJECTED,
-        f"{claim / 1e3:.2f} us were claimed, but the judge saw {confirmed(rounds) / 1e3:.2f} us"
-        f" ± {device_resolution(rounds) / 1e3:.2f}",
+        f"{claim / 1e3:.2f} us were claimed, but the judge saw"
+        f" {combined_bound(rounds) / 1e3:.2f} us ± {device_resolution(rounds) / 1e3:.2f}",
     )
 
 
@@ -122,9 +122,9 @@ def audit_of(rounds: list[Round]) -> VerdictError | None:
     A claim that is further below its bound than an honest kernel's may be false. It is not ranked
     until an admin has reviewed it.
     """
-    if not claimed(rounds):
+    if not publishes_claims(rounds):
         return None
-    claim, bound = _value(rounds).centre, confirmed(rounds)
+    claim, bound = _claimed_interval(rounds).centre, combined_bound(rounds)
     if claim >= bound - max(HONEST_NS, HONEST * bound) - claim_resolution(rounds):
         return None
     return VerdictError(
@@ -134,7 +134,7 @@ def audit_of(rounds: list[Round]) -> VerdictError | None:
     )
 
 
-def beneath(value: float, floor: float | None) -> VerdictError | None:
+def below_floor(value: float, floor: float | None) -> VerdictError | None:
     """The verdict `audit` for a time below `CREDIBLE` times the floor, both in ns, or None."""
     if floor is None or value >= CREDIBLE * floor:
         return None
@@ -152,7 +152,11 @@ def device_resolution(rounds: list[Round]) -> float:
 
 def _published(rounds: list[Round]) -> float:
     """The published resolution; includes what a window can hide, whichever clock decides."""
-    return device_resolution(rounds) if claimed(rounds) else resolution(rounds) + _hidden(rounds)
+    return (
+        device_resolution(rounds)
+        if publishes_claims(rounds)
+        else resolution(rounds) + _hidden(rounds)
+    )
 
 
 def _hidden(rounds: list[Round]) -> float:
@@ -160,7 +164,7 @@ def _hidden(rounds: list[Round]) -> float:
     return gap + fmean(each.skippable for each in rounds)
 
 
-def claimed(rounds: list[Round]) -> bool:
+def publishes_claims(rounds: list[Round]) -> bool:
     """Whether the published time is the candidate's claim; otherwise it is the judge's clock's."""
     return all(each.claimed for each in rounds)
 
@@ -170,22 +174,22 @@ def interval_of(rounds: list[Round]) -> Interval:
 
     VerdictError if a claim is not confirmed, or if outputs came sooner than those of a no-op.
     """
-    seen = fmean(each.bound for each in rounds)
+    bound = fmean(each.bound for each in rounds)
     resolution_ns = max(FLOOR_NS, _published(rounds))
-    if seen < -resolution_ns:
+    if bound < -resolution_ns:
         raise VerdictError(
             Verdict.TIMING_REJECTED,
-            f"the judge had its answers {-seen / 1e3:.2f} us sooner than those of a kernel that"
+            f"the judge had its answers {-bound / 1e3:.2f} us sooner than those of a kernel that"
             f" does nothing, which is more than its resolution of {resolution_ns / 1e3:.2f} us",
         )
-    return device_interval(rounds) if claimed(rounds) else host_interval(rounds)
+    return device_interval(rounds) if publishes_claims(rounds) else host_interval(rounds)
 
 
-def narrow(rounds: list[Round], relative: float) -> bool:
+def is_narrow(rounds: list[Round], relative: float) -> bool:
     """Whether the interval is narrow enough; for a claim, `NARROW_NS` always is."""
     interval = interval_of(rounds)
     wanted = relative * interval.centre
-    if claimed(rounds):
+    if publishes_claims(rounds):
         wanted = max(wanted, NARROW_NS)
     return len(rounds) > 1 and interval.half_width <= wanted
 
@@ -193,13 +197,13 @@ def narrow(rounds: list[Round], relative: float) -> bool:
 def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
     """The result of all rounds; VerdictError if a claim is not confirmed."""
     interval = interval_of(rounds)
-    by_claim = claimed(rounds)
+    by_claim = publishes_claims(rounds)
     own = [[w - each.overhead for w in each.windows] for each in rounds]
     samples = [each.claims for each in rounds] if by_claim else own
     return Measurement(
         time_ns=interval.centre,
         half_width_ns=interval.half_width,
-        bound_ns=confirmed(rounds) if by_claim else fmean(each.bound for each in rounds),
+        bound_ns=combined_bound(rounds) if by_claim else fmean(each.bound for each in rounds),
         resolution_ns=max(FLOOR_NS, _published(rounds)),
         rounds=len(rounds),
         samples=tuple(tuple(values) for values in samples),

@@ -92,18 +92,18 @@ class Round:
     """The timed windows by the judge's clock, from the input's release to the captured output."""
     claims: list[float] = field(default_factory=list)
     """The times by the candidate's clock, which is precise on a GPU, but forgeable."""
-    used: list[float] = field(default_factory=list)
+    cpu_ns_used: list[float] = field(default_factory=list)
     """CPU time of all of the candidate's threads in each window, counted by the Linux kernel."""
-    used_beside: list[float] = field(default_factory=list)
+    calibration_cpu_ns: list[float] = field(default_factory=list)
     """CPU time of the calibration candidate in its windows beyond the time of its kernel."""
-    beside: list[float] = field(default_factory=list)
+    overheads_during: list[float] = field(default_factory=list)
     """Overheads of the calibration windows between the timed ones."""
-    steady: list[float] = field(default_factory=list)
+    overheads_before: list[float] = field(default_factory=list)
     """Overheads of the calibration windows before the submission was imported."""
-    own: list[float] = field(default_factory=list)
+    own_overheads: list[float] = field(default_factory=list)
     """On a GPU: overheads of this round's own candidate before the submission was imported."""
-    told: list[float] = field(default_factory=list)
-    """On a GPU: how long the windows of `own` waited for the host part of the output."""
+    host_waits_ns: list[float] = field(default_factory=list)
+    """On a GPU: how long the windows of `own_overheads` waited for the host part of the output."""
     claimed: bool = False
     """On a GPU: whether the claims are published, because every call was queued ahead."""
     remote: bool = False
@@ -116,12 +116,12 @@ class Round:
     late: int = 0
     """On a GPU: calls since the last restart that were not queued in time."""
 
-    def keep(self, window_ns: float, claimed_ns: float, cpu_ns: int) -> None:
+    def add(self, window_ns: float, claimed_ns: float, cpu_ns: int) -> None:
         """Add a timed call; on a GPU its CPU time is not used."""
         self.windows.append(window_ns)
         self.claims.append(claimed_ns)
         if not self.on_gpu:
-            self.used.append(cpu_ns)
+            self.cpu_ns_used.append(cpu_ns)
 
     def discard(self, why: Exception) -> None:
         """Discard a disturbed call; raise `why` after more than `DISCARDS_MOST`."""
@@ -145,8 +145,8 @@ class Round:
         calibration. Otherwise a submission could slow down calibration to make its time look
         shorter.
         """
-        upward_drift = min(self.drift, 3 * standard_error_of_median(self.steady))
-        return median(self.own if self.on_gpu else self.steady) + upward_drift
+        upward_drift = min(self.drift, 3 * standard_error_of_median(self.overheads_before))
+        return median(self.own_overheads if self.on_gpu else self.overheads_before) + upward_drift
 
     @property
     def skippable(self) -> float:
@@ -157,9 +157,9 @@ class Round:
         calibration candidate answers.
         """
         if self.on_gpu:
-            told = median(self.told) if self.told else 0.0
-            return told + (max(0.0, self.overhead) if self.remote else 0.0)
-        return max(0.0, median(self.used_beside)) if self.used_beside else 0.0
+            host_waits_ns = median(self.host_waits_ns) if self.host_waits_ns else 0.0
+            return host_waits_ns + (max(0.0, self.overhead) if self.remote else 0.0)
+        return max(0.0, median(self.calibration_cpu_ns)) if self.calibration_cpu_ns else 0.0
 
     @property
     def bound(self) -> float:
@@ -168,40 +168,42 @@ class Round:
         CPU time hardly depends on the machine's load, while window minus overhead can be zero on a
         busy machine.
         """
-        return max(median(self.windows) - self.overhead, self.busy)
+        return max(median(self.windows) - self.overhead, self.least_wall_ns)
 
     @property
-    def busy(self) -> float:
+    def least_wall_ns(self) -> float:
         """The least wall time in which the threads can have used their CPU time."""
-        if not self.used:
+        if not self.cpu_ns_used:
             return -math.inf
-        return (median(self.used) - median(self.used_beside)) / self.threads
+        return (median(self.cpu_ns_used) - median(self.calibration_cpu_ns)) / self.threads
 
     @property
     def drift(self) -> float:
         """The signed change of the calibration windows between before the import and timing."""
-        return median(self.beside) - median(self.steady)
+        return median(self.overheads_during) - median(self.overheads_before)
 
     def drifts(self, overhead: float) -> bool:
         """Whether the overhead of calibration windows on a GPU has changed since the import."""
         quiet = DRIFT_HOSTED_NS if self.hosted else DRIFT_MOST_NS
-        most = max(quiet, DRIFT_NOISE * standard_error_of_median(self.steady))
-        return self.on_gpu and abs(overhead - median(self.steady)) > most
+        most = max(quiet, DRIFT_NOISE * standard_error_of_median(self.overheads_before))
+        return self.on_gpu and abs(overhead - median(self.overheads_before)) > most
 
     def disturbed_by(self, overhead: float) -> bool:
         """Whether a calibration window shows that something else computes on the GPU."""
-        return self.on_gpu and overhead > median(self.steady) + DISTURBED_NS
+        return self.on_gpu and overhead > median(self.overheads_before) + DISTURBED_NS
 
     @property
     def error(self) -> float:
         """The standard error of the bound."""
-        parts = (self.windows, self.beside, self.steady, self.own)
+        parts = (self.windows, self.overheads_during, self.overheads_before, self.own_overheads)
         return math.hypot(*map(standard_error_of_median, parts))
 
     @property
     def trusted_error(self) -> float:
         """The part of the standard error that no submission can influence."""
-        return math.hypot(*map(standard_error_of_median, (self.steady, self.own)))
+        return math.hypot(
+            *map(standard_error_of_median, (self.overheads_before, self.own_overheads))
+        )
 
 
 class DisturbedError(Exception):

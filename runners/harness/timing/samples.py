@@ -10,9 +10,9 @@ from runners.contract.evaluation import RoundPolicy
 from runners.harness.deadline import Deadline
 from runners.harness.timing.rounds import Round
 
-LEAST = 3
+SAMPLES_LEAST = 3
 """The least number of samples of a round, even if time runs out."""
-WORTH_LEAST = 6
+SAMPLES_RELIABLE = 6
 """The least number of samples if there is time; the median of fewer is unreliable."""
 FULL_ROUNDS = 3
 """The number of first rounds that have all samples of the policy."""
@@ -25,34 +25,34 @@ class Samples:
         self.policy = policy
         self.noisy = noisy
         self.wanted = policy.samples
-        self.taking_s = self.spent_s = 0.0
+        self.sampling_s = self.elapsed_s = 0.0
 
-    def wants_more(self, result: Round, until: Deadline) -> bool:
+    def needs_more(self, result: Round, until: Deadline) -> bool:
         """Whether the round needs another sample and has time for it."""
-        have = len(result.windows)
-        return have < LEAST or (have < self.wanted and until.remaining > 0)
+        count = len(result.windows)
+        return count < SAMPLES_LEAST or (count < self.wanted and until.remaining > 0)
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def measure_sampling(self) -> Iterator[None]:
         """Measure the time of the block, which takes all samples of a round."""
         begin = time.monotonic()
         yield
-        self.taking_s += time.monotonic() - begin
+        self.sampling_s += time.monotonic() - begin
 
-    def learn(self, rounds: list[Round], spent: float) -> None:
+    def update(self, rounds: list[Round], spent: float) -> None:
         """On a noisy machine, reduce the next rounds' samples to those that are worth their time.
 
         There, rounds differ far more than the samples within one. The first `FULL_ROUNDS` rounds
         measure that with all samples of the policy. `spent` is the last round's duration in
         seconds.
         """
-        self.spent_s += spent
+        self.elapsed_s += spent
         if not self.noisy or len(rounds) < FULL_ROUNDS:
             return
-        sample = self.taking_s / sum(len(each.windows) for each in rounds)
-        setup = (self.spent_s - self.taking_s) / len(rounds)
+        sample = self.sampling_s / sum(len(each.windows) for each in rounds)
+        setup = (self.elapsed_s - self.sampling_s) / len(rounds)
         worth = samples_worth(rounds, setup, sample)
-        self.wanted = round(min(self.policy.samples, max(WORTH_LEAST, worth)))
+        self.wanted = round(min(self.policy.samples, max(SAMPLES_RELIABLE, worth)))
 
 
 def samples_worth(rounds: list[Round], setup: float, sample: float) -> float:

@@ -36,8 +36,8 @@ FLUSH_BYTES = 32 << 20
 """Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 STARTS_MOST = 8
 """The most candidates that start at once on a GPU."""
-WORKS_ON = "the kernel works on after its calls"
-SLOWS_ON = "the kernel leaves work running that slows this GPU between its calls"
+RUNS_AFTER_CALLS = "the kernel works on after its calls"
+SLOWS_AFTER_CALLS = "the kernel leaves work running that slows this GPU between its calls"
 CALIBRATED_EVERY = 2
 """On a GPU, one calibration window follows this many calls."""
 REHEARSALS = 2
@@ -48,7 +48,7 @@ ROUNDS_VOID_MOST = 4
 """The most times that a round is timed if its calibration drifts each time."""
 BLAMED_MOST = 2
 """The number of void rounds whose drift ended with the candidate after which it is rejected."""
-LOOKS = 20
+CALIBRATIONS_ALONE_MOST = 20
 """The most medians of calibration windows that are taken while no other candidate exists."""
 MARGIN = 1.3
 """A round starts only if this many times the last round's duration is left."""
@@ -64,27 +64,29 @@ class WorkloadTimer:
         self.policy = session.request.round_policy
         self.samples = samples.Samples(self.policy, noisy=not session.on_gpu)
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
-        self.fixed = session.code.generate(workload, seed_of(session.nonce, workload, -1))
-        self.expected = session.code.expected(self.fixed)
-        self.room = planned(self.fixed)
+        self.calibration_input = session.code.generate(
+            workload, seed_of(session.nonce, workload, -1)
+        )
+        self.expected = session.code.expected(self.calibration_input)
+        self.plan = planned(self.calibration_input)
         self.index = 0
-        self.lineup = CandidatePool(session, self.room, self.expected)
+        self.pool = CandidatePool(session, self.plan, self.expected)
 
     def begin(self) -> None:
         """On a GPU, start candidates in the background."""
         if self.session.on_gpu and self.expected is not None:
-            self.lineup.begin(self._candidates_needed(1, 0))
+            self.pool.begin(self._candidates_needed(1, 0))
 
-    def measure(self, allowed: TimeBudget, report: Callable[[int], None]) -> Measurement:
+    def measure(self, budget: TimeBudget, report: Callable[[int], None]) -> Measurement:
         """Time rounds until the interval is narrow, the cap is reached or time runs out.
 
         VerdictError if an output is wrong or the time is not confirmed; MachineError if the machine
         is too unsteady. `report` gets the number of rounds after each one.
         """
-        self.deadline, self.share = allowed.deadline, allowed.share
+        self.deadline, self.share = budget.deadline, budget.share
         if self.session.on_gpu and self.expected is None:
-            self.expected = self.lineup.expected = self._discover()
-        with self.lineup:
+            self.expected = self.pool.expected = self._discover()
+        with self.pool:
             rounds, stop = self._rounds(report)
         found = clocks.measurement(rounds, stop)
         if audit := self._audit(rounds):
@@ -94,29 +96,29 @@ class WorkloadTimer:
     def _rounds(self, report: Callable[[int], None]) -> tuple[list[Round], StopReason]:
         rounds: list[Round] = []
         self._prepare(1, 0)
-        with self.lineup.seat() as anchor:
-            anchor.handle.process.loose = self.session.on_gpu
-            self._settle(anchor)
+        with self.pool.next_candidate() as calibrator:
+            calibrator.handle.process.may_run = self.session.on_gpu
+            self._settle(calibrator)
             while True:
                 self._prepare(0, len(rounds))
                 before = self.deadline.remaining
-                rounds.append(self._next_round(anchor, len(rounds)))
+                rounds.append(self._next_round(calibrator, len(rounds)))
                 report(len(rounds))
                 spent = before - self.deadline.remaining
                 if stop := self._stop_reason(rounds, spent):
                     return rounds, stop
-                self.samples.learn(rounds, spent)
+                self.samples.update(rounds, spent)
 
     def _prepare(self, others: int, done: int) -> None:
         """On a GPU, start all candidates that are needed before the next precision check."""
-        if self.session.on_gpu and not self.lineup.waiting:
-            self.lineup.prepare(self._candidates_needed(others, done))
+        if self.session.on_gpu and not self.pool.waiting:
+            self.pool.prepare(self._candidates_needed(others, done))
 
     def _candidates_needed(self, others: int, done: int) -> int:
         upto = next((look for look in self.policy.looks if look > done), done + 1)
         return min(STARTS_MOST, others + upto - done)
 
-    def _next_round(self, anchor: HostCandidate, done: int) -> Round:
+    def _next_round(self, calibrator: HostCandidate, done: int) -> Round:
         """Run one round with the next candidate.
 
         If calibration was disturbed, kill the candidate and calibrate again. If the result is
@@ -126,41 +128,43 @@ class WorkloadTimer:
         blamed = 0
         for _ in range(ROUNDS_VOID_MOST):
             try:
-                with self.lineup.seat() as seat:
-                    result = self._round(seat, anchor, done)
+                with self.pool.next_candidate() as candidate:
+                    result = self._round(candidate, calibrator, done)
             except DisturbedError as error:
-                if error.round.disturbed_by(self._overhead_alone(anchor, error.round)):
+                if error.round.disturbed_by(self._overhead_alone(calibrator, error.round)):
                     raise MachineError("something else works on this GPU") from error
-                raise VerdictError(Verdict.DISALLOWED, WORKS_ON) from error
-            if not result.drifts(median(result.beside)):
+                raise VerdictError(Verdict.DISALLOWED, RUNS_AFTER_CALLS) from error
+            if not result.drifts(median(result.overheads_during)):
                 return result
-            blamed += not result.drifts(self._overhead_alone(anchor, result))
+            blamed += not result.drifts(self._overhead_alone(calibrator, result))
             if blamed == BLAMED_MOST:
-                raise VerdictError(Verdict.DISALLOWED, SLOWS_ON)
-        raise MachineError("this GPU's pace changes too much for any time to be told")
+                raise VerdictError(Verdict.DISALLOWED, SLOWS_AFTER_CALLS)
+        raise MachineError("the speed of this GPU changes too much to measure a time")
 
-    def _overhead_alone(self, anchor: HostCandidate, result: Round) -> float:
+    def _overhead_alone(self, calibrator: HostCandidate, result: Round) -> float:
         """Measure a calibration window after every other candidate of this evaluation has exited.
 
         The driver may free an exited candidate's memory for a while, so measure repeatedly.
         """
-        self.session.beside.close()
-        self.lineup.wait_for_exits()
+        self.session.extra_candidates.close()
+        self.pool.wait_for_exits()
         now = 0.0
-        for _ in range(LOOKS):
-            now = median(anchor.overhead(self._touch(anchor)) for _ in range(CALIBRATIONS))
+        for _ in range(CALIBRATIONS_ALONE_MOST):
+            now = median(
+                calibrator.overhead(self._calibration_call(calibrator)) for _ in range(CALIBRATIONS)
+            )
             if not result.drifts(now):
                 break
         return now
 
     def _discover(self) -> values.Node | None:
         """Learn the output's structure from one candidate; calibration writes as many bytes."""
-        with fresh_candidate(self.session, self.room, None) as seat:
-            seat.build(self.deadline)
+        with fresh_candidate(self.session, self.plan, None) as candidate:
+            candidate.build(self.deadline)
             data = self._fresh_input()
-            exchange = seat.call(channel.Operation.RUN, data, None, self.deadline)
-            verify(seat, data, exchange.reply, None, deadline=self.deadline)
-            return seat.discovered
+            exchange = candidate.call(channel.Operation.RUN, data, None, self.deadline)
+            verify(candidate, data, exchange.reply, None, deadline=self.deadline)
+            return candidate.discovered
 
     def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
         count = len(rounds)
@@ -171,8 +175,8 @@ class WorkloadTimer:
         return StopReason.TIME_CAP if self.share.remaining < MARGIN * spent else None
 
     def _precise(self, rounds: list[Round]) -> bool:
-        enough = clocks.narrow(rounds, self.policy.half_width)
-        if not enough or not clocks.claimed(rounds):
+        enough = clocks.is_narrow(rounds, self.policy.half_width)
+        if not enough or not clocks.publishes_claims(rounds):
             return enough
         # A claim that is less than its resolution gets more rounds before it is accepted.
         fine = clocks.device_resolution(rounds) <= clocks.interval_of(rounds).centre
@@ -183,106 +187,116 @@ class WorkloadTimer:
         if request.mode is not Mode.RANKED:
             return None
         floor = floor_ns(request.task, self.workload, request.gpu)
-        return clocks.beneath(clocks.interval_of(rounds).centre, floor) or clocks.audit_of(rounds)
+        return clocks.below_floor(clocks.interval_of(rounds).centre, floor) or clocks.audit_of(
+            rounds
+        )
 
-    def _settle(self, seat: HostCandidate) -> None:
+    def _settle(self, candidate: HostCandidate) -> None:
         for _ in range(SETTLING):
-            seat.call(channel.Operation.TOUCH, self.fixed, self.expected, self.deadline)
+            candidate.call(
+                channel.Operation.TOUCH, self.calibration_input, self.expected, self.deadline
+            )
 
-    def _round(self, seat: HostCandidate, anchor: HostCandidate, done: int) -> Round:
+    def _round(self, candidate: HostCandidate, calibrator: HostCandidate, done: int) -> Round:
         threads = min(CORES, self.session.request.limits.processes)
-        hosted = any(map(values.on_host, values.tensors(self.room.node)))
+        hosted = any(map(values.on_host, values.tensors(self.plan.node)))
         result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
-        seat.handle.process.loose = self.session.on_gpu
-        self._settle(seat)
-        self.lineup.wait_for_exits()  # their exits could disturb the timing below
-        with self.session.lasting("calibrate"):
-            self._calibrate(seat, anchor, result)
-        seat.handle.process.loose = False
-        with self.session.lasting("build"):
-            seat.build(self.deadline)
+        candidate.handle.process.may_run = self.session.on_gpu
+        self._settle(candidate)
+        self.pool.wait_for_exits()  # their exits could disturb the timing below
+        with self.session.record_duration("calibrate"):
+            self._calibrate(candidate, calibrator, result)
+        candidate.handle.process.may_run = False
+        with self.session.record_duration("build"):
+            candidate.build(self.deadline)
         for _ in range(WARM_UPS):
-            self._call(seat)
+            self._call(candidate)
         if self.session.on_gpu:
-            self._rehearse(seat)
-        known = frozenset(seat.handle.process.strays)
+            self._rehearse(candidate)
+        known_processes = frozenset(candidate.handle.process.descendants)
         rounds_left = max(1, self.policy.looks[0] - done)
         until = Deadline.after(self.share.remaining / MARGIN / rounds_left)
-        with self.samples.taken():
-            while self.samples.wants_more(result, until):
-                self._sample(seat, anchor, result)
-                checks.refuse_new_processes(known, seat.handle.process.strays)
+        with self.samples.measure_sampling():
+            while self.samples.needs_more(result, until):
+                self._sample(candidate, calibrator, result)
+                checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
         return result
 
-    def _rehearse(self, seat: HostCandidate) -> None:
+    def _rehearse(self, candidate: HostCandidate) -> None:
         """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be."""
-        seat.ahead = True
-        rehearsed = [self._call(seat) for _ in range(REHEARSALS)]
-        seat.ahead = not rehearsed[-1].late
+        candidate.ahead = True
+        rehearsed = [self._call(candidate) for _ in range(REHEARSALS)]
+        candidate.ahead = not rehearsed[-1].late
 
-    def _sample(self, seat: HostCandidate, anchor: HostCandidate, result: Round) -> None:
+    def _sample(self, candidate: HostCandidate, calibrator: HostCandidate, result: Round) -> None:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 
         Both count only if the candidate stayed frozen from its answer until the end of calibration.
         Otherwise it could have finished its work after its window, or disturbed the calibration. A
         busy machine sometimes looks the same, so a few such calls are only repeated.
         """
-        ran_while_frozen = seat.handle.process.ran_while_frozen
-        exchange = self._call(seat)
+        ran_while_frozen = candidate.handle.process.ran_while_frozen
+        exchange = self._call(candidate)
         every = CALIBRATED_EVERY if self.session.on_gpu else 1
-        touched = None
+        calibration = None
         if len(result.windows) % every == 0:
-            with self.session.lasting("calibrate"):
-                touched = self._touch(anchor)
-        seat.handle.verify_frozen(self.deadline)
-        if seat.handle.process.ran_while_frozen > ran_while_frozen:
-            result.discard(VerdictError(Verdict.DISALLOWED, WORKS_ON))
-        elif touched and result.disturbed_by(anchor.overhead(touched)):
+            with self.session.record_duration("calibrate"):
+                calibration = self._calibration_call(calibrator)
+        candidate.handle.verify_frozen(self.deadline)
+        if candidate.handle.process.ran_while_frozen > ran_while_frozen:
+            result.discard(VerdictError(Verdict.DISALLOWED, RUNS_AFTER_CALLS))
+        elif calibration and result.disturbed_by(calibrator.overhead(calibration)):
             result.discard(DisturbedError(result))
         elif exchange.late:
-            self._discard_late(seat, result)
-        elif reasons := seat.slowed_by():
+            self._discard_late(candidate, result)
+        elif reasons := candidate.slowed_by():
             result.discarded += 1
-            self.session.note_slowed(reasons)
+            self.session.count_slowed(reasons)
         else:
-            result.claimed, result.remote = seat.ahead, seat.remote
-            result.keep(exchange.window_ns, exchange.reply.claimed_ns, exchange.cpu_ns)
-            if touched:
-                result.beside.append(anchor.overhead(touched))
-                result.used_beside.append(touched.cpu_ns - touched.reply.claimed_cpu_ns)
+            result.claimed, result.remote = candidate.ahead, candidate.remote
+            result.add(exchange.window_ns, exchange.reply.claimed_ns, exchange.cpu_ns)
+            if calibration:
+                result.overheads_during.append(calibrator.overhead(calibration))
+                result.calibration_cpu_ns.append(
+                    calibration.cpu_ns - calibration.reply.claimed_cpu_ns
+                )
 
     @staticmethod
-    def _discard_late(seat: HostCandidate, result: Round) -> None:
+    def _discard_late(candidate: HostCandidate, result: Round) -> None:
         """Discard a late call; after more than `LATE_MOST`, restart without queuing ahead."""
         result.discarded += 1
         result.late += 1
         if result.late > LATE_MOST:
-            seat.ahead = False
+            candidate.ahead = False
             result.restart()
 
-    def _calibrate(self, seat: HostCandidate, anchor: HostCandidate, result: Round) -> None:
+    def _calibrate(
+        self, candidate: HostCandidate, calibrator: HostCandidate, result: Round
+    ) -> None:
         """Measure the overhead of the calibration candidate and, on a GPU, of this candidate."""
         for _ in range(CALIBRATIONS if self.session.on_gpu else HOST_CALIBRATIONS):
             if self.session.on_gpu:
-                touched = self._touch(seat)
-                result.own.append(seat.overhead(touched))
-                result.told.append(touched.told_ns)
-            result.steady.append(anchor.overhead(self._touch(anchor)))
+                calibration = self._calibration_call(candidate)
+                result.own_overheads.append(candidate.overhead(calibration))
+                result.host_waits_ns.append(calibration.told_ns)
+            result.overheads_before.append(calibrator.overhead(self._calibration_call(calibrator)))
 
-    def _touch(self, seat: HostCandidate) -> channel.Exchange:
+    def _calibration_call(self, candidate: HostCandidate) -> channel.Exchange:
         self._flush()
-        return seat.call(channel.Operation.TOUCH, self.fixed, self.expected, self.deadline)
+        return candidate.call(
+            channel.Operation.TOUCH, self.calibration_input, self.expected, self.deadline
+        )
 
-    def _call(self, seat: HostCandidate) -> channel.Exchange:
+    def _call(self, candidate: HostCandidate) -> channel.Exchange:
         data = self._fresh_input()
-        with self.session.lasting("run"):
+        with self.session.record_duration("run"):
             self._flush()
             launch = self.session.launch_of(self.workload)
-            exchange = seat.call(
+            exchange = candidate.call(
                 channel.Operation.RUN, data, self.expected, self.deadline, launch=launch
             )
         if not exchange.late:  # a late call does not count, and its output is not read
-            verify(seat, data, exchange.reply, self.expected, deadline=self.deadline)
+            verify(candidate, data, exchange.reply, self.expected, deadline=self.deadline)
         return exchange
 
     def _flush(self) -> None:
@@ -292,5 +306,5 @@ class WorkloadTimer:
     def _fresh_input(self) -> Any:  # noqa: ANN401 - the task's own type
         self.index += 1
         seed = seed_of(self.session.nonce, self.workload, self.index)
-        with self.session.lasting("inputs"):
+        with self.session.record_duration("inputs"):
             return self.session.code.generate(self.workload, seed)

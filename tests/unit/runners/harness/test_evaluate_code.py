@@ -57,13 +57,13 @@ def test_every_call_has_the_launch_of_its_case_and_calibrations_have_none(
     plain = HostCandidate.call
 
     def call(
-        seat: HostCandidate,
+        candidate: HostCandidate,
         operation: Operation,
         *args: Any,  # noqa: ANN401 - handed on
         launch: LaunchNumbers | None = None,
     ) -> Exchange:
         grids[operation].append(launch.grid[0] if launch else 0)
-        return plain(seat, operation, *args, launch=launch)
+        return plain(candidate, operation, *args, launch=launch)
 
     monkeypatch.setattr(HostCandidate, "call", call)
     judge: Judge = request.getfixturevalue("judge")  # its template is forked by now as it is here

@@ -3,7 +3,7 @@ import signal
 import pytest
 
 from runners.contract.verdict import Verdict
-from runners.harness.verdicts import VerdictError, ruling_of_end
+from runners.harness.verdicts import VerdictError, error_of_exit
 
 
 def test_a_ruling_carries_its_verdict_and_its_words() -> None:
@@ -24,7 +24,7 @@ def test_a_ruling_carries_its_verdict_and_its_words() -> None:
     ],
 )
 def test_the_end_of_a_process_has_its_meaning(status: int, verdict: Verdict, words: str) -> None:
-    ruling = ruling_of_end(status)
+    ruling = error_of_exit(status)
 
     assert ruling.verdict is verdict
     assert words in ruling.message

@@ -48,30 +48,30 @@ def measured(stopwatch: WorkloadTimer) -> Measurement:
 
 
 @contextmanager
-def two_seats(stopwatch: WorkloadTimer) -> Iterator[tuple[HostCandidate, HostCandidate]]:
+def two_candidates(stopwatch: WorkloadTimer) -> Iterator[tuple[HostCandidate, HostCandidate]]:
     """The seat of a round, and the trusted one beside it."""
-    session, room = stopwatch.session, stopwatch.room
-    with CandidatePool(session, room, None) as lineup:
-        lineup.prepare(2)
-        with lineup.seat() as anchor, lineup.seat() as seat:
-            yield seat, anchor
+    session, room = stopwatch.session, stopwatch.plan
+    with CandidatePool(session, room, None) as candidates:
+        candidates.prepare(2)
+        with candidates.next_candidate() as calibrator, candidates.next_candidate() as candidate:
+            yield candidate, calibrator
 
 
-def idle_seat() -> Any:  # noqa: ANN401 - no seat, but a round that is told asks no more of it
+def idle_candidate() -> Any:  # noqa: ANN401 - no seat, but a round that is told asks no more of it
     """A trusted seat without a process."""
-    process = SimpleNamespace(loose=False)
+    process = SimpleNamespace(may_run=False)
     return SimpleNamespace(call=lambda *_: None, handle=SimpleNamespace(process=process))
 
 
 def without_gpu(monkeypatch: pytest.MonkeyPatch, timed: Round) -> Any:  # noqa: ANN401 - a double
     """Have every round come out as this one, with no process behind it; gives the lineup."""
-    lineup = MagicMock(waiting=[1], seat=lambda: nullcontext(idle_seat()))
-    monkeypatch.setattr(timing, "CandidatePool", lambda *_: lineup)
+    candidates = MagicMock(waiting=[1], next_candidate=lambda: nullcontext(idle_candidate()))
+    monkeypatch.setattr(timing, "CandidatePool", lambda *_: candidates)
     monkeypatch.setattr(WorkloadTimer, "_round", lambda *_: timed)
-    return lineup
+    return candidates
 
 
-def seat_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def candidates_on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a session that is said to be on a GPU take seats on the CPU."""
     monkeypatch.setattr(pool, "device_start", lambda session, room, _: host_start(session, room))
     monkeypatch.setattr(pool, "starts_at_once", lambda *_: 8)

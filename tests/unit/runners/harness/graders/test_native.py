@@ -115,9 +115,9 @@ def test_who_started_early_with_a_file_that_somebody_can_still_write_is_not_time
     closed: list[str] = []
     session = sit(make_judging(SORTED))
     monkeypatch.setattr(session.builds, "seal", lambda: kept)
-    lineup = SimpleNamespace(close=lambda: closed.append("early"))
+    pool = SimpleNamespace(close=lambda: closed.append("early"))
     timed = native._Timed(session.request.task.benchmarks, 20)
-    timed.early = cast("WorkloadTimer", SimpleNamespace(lineup=lineup))
+    timed.early = cast("WorkloadTimer", SimpleNamespace(pool=pool))
     native._first_candidate(session, GradingResult(), session.request.task.tests, timed)
 
     assert closed == ([] if kept else ["early"])

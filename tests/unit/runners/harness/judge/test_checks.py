@@ -29,7 +29,7 @@ def refuse(
             view(arena.buffer, tensors(plan.node)[changed])[only].add_(1)
         changes = changes_in(arena, data)
         refuse_changed(changes, spans(tensors(output), BASE))
-        pairs = zip(changes.left, changes.private, strict=True)
+        pairs = zip(changes.after, changes.private, strict=True)
         return any(not torch.equal(*map(torch.nan_to_num, pair)) for pair in pairs)
 
 

@@ -125,7 +125,7 @@ class Candidate:
         """Lies in every number of its own host memory."""
         self.process = SimpleNamespace(read=lambda node, _: torch.full(node.shape, self.host))
 
-    def race(self, order: bytes, deadline: Deadline, turn: HandoverCall) -> Exchange:
+    def call_on_device(self, order: bytes, deadline: Deadline, turn: HandoverCall) -> Exchange:
         self.orders.append(CandidateRequest.model_validate_json(order))
         self.patience.append(turn.patience_s)
         turn.queued(None if self.late else CandidateReply(status=Status.DONE, output=self.first))
@@ -748,7 +748,7 @@ def test_who_leaves_the_judge_no_memory_is_told_so_after_its_import(
     device_seat: DeviceCandidate, candidate: Candidate
 ) -> None:
     asked: list[bytes] = []
-    candidate.ask = lambda order, _: asked.append(order)  # type: ignore[attr-defined]
+    candidate.request = lambda order, _: asked.append(order)  # type: ignore[attr-defined]
     device_seat.build(Deadline.after(10))
     device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
 

@@ -32,18 +32,18 @@ def nested(depth: int) -> Node:
 
 
 def described(
-    seat: HostCandidate, output: Node | None, expected: Node | None = None, seconds: float = 10
+    candidate: HostCandidate, output: Node | None, expected: Node | None = None, seconds: float = 10
 ) -> Any:  # noqa: ANN401 - whatever is described
     """What the judge fetches when the candidate describes this."""
     reply = CandidateReply(status=Status.DONE, output=output)
-    return seat.fetch(reply, expected, Deadline.after(seconds))
+    return candidate.fetch(reply, expected, Deadline.after(seconds))
 
 
 def answered(session: EvaluationSession) -> object:
     limit = Deadline.after(10)
-    with fresh_candidate(session, ROOM, None) as seat:
-        seat.build(limit)
-        return seat.fetch(seat.call(Operation.RUN, INPUT, None, limit).reply, None, limit)
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(limit)
+        return candidate.fetch(candidate.call(Operation.RUN, INPUT, None, limit).reply, None, limit)
 
 
 def test_the_judge_gets_a_copy_of_its_own(sit: Sit) -> None:
@@ -63,11 +63,11 @@ def test_the_log_and_the_durations_are_kept(sit: Sit) -> None:
 
 
 def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
-    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
-        exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
+    with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
+        exchange = candidate.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
 
-        assert torch.equal(seat.fetch(exchange.reply, None, Deadline.after(10)), INPUT[1])
-        assert 0 < seat.overhead(exchange) < exchange.window_ns
+        assert torch.equal(candidate.fetch(exchange.reply, None, Deadline.after(10)), INPUT[1])
+        assert 0 < candidate.overhead(exchange) < exchange.window_ns
 
 
 @pytest.mark.parametrize(
@@ -87,51 +87,51 @@ def test_the_trusted_reader_gives_an_input_back(sit: Sit) -> None:
 )
 def test_a_description_of_nothing_is_a_wrong_answer(sit: Sit, output: Node, words: str) -> None:
     with (
-        fresh_candidate(sit(make_judging()), ROOM, None) as seat,
+        fresh_candidate(sit(make_judging()), ROOM, None) as candidate,
         pytest.raises(VerdictError, match=words) as ruling,
     ):
-        described(seat, output)
+        described(candidate, output)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
 
 def test_many_outputs_together_may_not_exceed_the_memory_limit(sit: Sit) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
-    with fresh_candidate(session, ROOM, None) as seat:
-        wide = TensorNode(dtype="uint8", shape=(40 << 20,), stride=(0,), address=seat.base)
-        assert described(seat, wide).numel() == 40 << 20
+    with fresh_candidate(session, ROOM, None) as candidate:
+        wide = TensorNode(dtype="uint8", shape=(40 << 20,), stride=(0,), address=candidate.base)
+        assert described(candidate, wide).numel() == 40 << 20
 
         both = SequenceNode(kind="list", items=(wide, wide))
         with pytest.raises(VerdictError, match="larger than the memory limit"):
-            described(seat, both)
+            described(candidate, both)
 
 
 def test_the_gaps_of_an_output_count_against_the_memory_limit(sit: Sit) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
-    with fresh_candidate(session, ROOM, None) as seat:
-        sparse = TensorNode(dtype="uint8", shape=(2,), stride=(40 << 20,), address=seat.base)
-        assert described(seat, sparse).shape == (2,)
+    with fresh_candidate(session, ROOM, None) as candidate:
+        sparse = TensorNode(dtype="uint8", shape=(2,), stride=(40 << 20,), address=candidate.base)
+        assert described(candidate, sparse).shape == (2,)
 
         both = SequenceNode(kind="list", items=(sparse, sparse))
         with pytest.raises(VerdictError, match="larger than the memory limit"):
-            described(seat, both)
+            described(candidate, both)
 
 
 def test_another_structure_than_expected_is_refused_before_any_of_it_is_read(sit: Sit) -> None:
     expected = lay_out(torch.zeros(3)).node
-    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
+    with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
         nowhere = TensorNode(dtype="float32", shape=(4,), stride=(1,), address=8)
         with pytest.raises(VerdictError, match=r"has shape \[4\], \[3\] is expected") as ruling:
-            described(seat, nowhere, expected)
+            described(candidate, nowhere, expected)
 
     assert ruling.value.verdict is Verdict.WRONG_ANSWER
 
 
 def test_reading_an_output_ends_at_the_deadline(sit: Sit) -> None:
-    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
-        here = TensorNode(dtype="uint8", shape=(3,), stride=(1,), address=seat.base)
+    with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
+        here = TensorNode(dtype="uint8", shape=(3,), stride=(1,), address=candidate.base)
         with pytest.raises(VerdictError, match="time limit") as ruling:
-            described(seat, here, seconds=-1)
+            described(candidate, here, seconds=-1)
 
     assert ruling.value.verdict is Verdict.TIMED_OUT
 
@@ -153,10 +153,10 @@ def test_an_input_that_cannot_travel_is_the_tasks_fault(
 ) -> None:
     session = sit(make_judging(limits=Limits(memory=64 << 20)))
     with (
-        fresh_candidate(session, ROOM, None) as seat,
+        fresh_candidate(session, ROOM, None) as candidate,
         pytest.raises(VerdictError, match=words) as ruling,
     ):
-        seat.call(Operation.TOUCH, value, None, Deadline.after(10))
+        candidate.call(Operation.TOUCH, value, None, Deadline.after(10))
 
     assert ruling.value.verdict is Verdict.TASK_ERROR
 
@@ -175,37 +175,37 @@ def test_torch_may_use_every_core_that_the_limit_leaves(
 
 def test_a_reply_without_an_output_is_refused(sit: Sit) -> None:
     with (
-        fresh_candidate(sit(make_judging()), ROOM, None) as seat,
+        fresh_candidate(sit(make_judging()), ROOM, None) as candidate,
         pytest.raises(VerdictError) as ruling,
     ):
-        described(seat, None)
+        described(candidate, None)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
 
 
 def test_changes_without_an_answer_are_not_looked_for(sit: Sit) -> None:
-    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
-        seat.refuse_changes(INPUT, CandidateReply(status=Status.DONE))
+    with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
+        candidate.refuse_changes(INPUT, CandidateReply(status=Status.DONE))
         with pytest.raises(VerdictError, match="changed an input"):  # nobody laid it in the arena
-            seat.refuse_changes(
+            candidate.refuse_changes(
                 INPUT, CandidateReply(status=Status.DONE, output=ScalarNode(value=1))
             )
 
 
 def test_on_the_cpu_there_is_one_way_to_call(sit: Sit) -> None:
-    with fresh_candidate(sit(make_judging()), ROOM, None) as seat:
-        exchange = seat.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
+    with fresh_candidate(sit(make_judging()), ROOM, None) as candidate:
+        exchange = candidate.call(Operation.TOUCH, INPUT, None, Deadline.after(10))
 
-        assert (seat.ahead, seat.remote, seat.discovered) == (False, False, None)
-        assert (exchange.late, seat.slowed_by()) == (False, ())
+        assert (candidate.ahead, candidate.remote, candidate.discovered) == (False, False, None)
+        assert (exchange.late, candidate.slowed_by()) == (False, ())
 
 
 def test_a_build_that_fails_is_of_the_stage_in_which_it_fell(sit: Sit) -> None:
     with (
-        fresh_candidate(sit(make_judging("x = (")), ROOM, None) as seat,
+        fresh_candidate(sit(make_judging("x = (")), ROOM, None) as candidate,
         pytest.raises(VerdictError) as ruling,
     ):
-        seat.build(Deadline.after(10))
+        candidate.build(Deadline.after(10))
 
     assert (ruling.value.verdict, ruling.value.stage) == (Verdict.BUILD_FAILED, Stage.BUILD)
 
@@ -228,9 +228,9 @@ def test_what_was_packed_lies_ready_when_a_later_candidate_builds(
 ) -> None:
     session = sit(make_judging(WRITING))
     limit = Deadline.after(10)
-    with fresh_candidate(session, ROOM, None) as seat:
-        seat.build(limit)
-        seat.pack(limit)
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(limit)
+        candidate.pack(limit)
     session.builds.packed = packed
     session.builds.seal()
 
@@ -245,10 +245,10 @@ def test_packing_what_is_too_much_is_refused_as_a_write_is(sit: Sit) -> None:
     session = sit(request)
     session.builds.close()
     session.builds = Builds(1 << 20)
-    with fresh_candidate(session, ROOM, None) as seat:
-        seat.build(Deadline.after(10))
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(Deadline.after(10))
         with pytest.raises(VerdictError, match="cannot be kept"):
-            seat.pack(Deadline.after(10))
+            candidate.pack(Deadline.after(10))
         session.builds.close()
         session.builds = Builds(1 << 20)
 

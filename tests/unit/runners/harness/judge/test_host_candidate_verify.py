@@ -28,10 +28,10 @@ def checked(sit: Sit, source: str, *, mutates_inputs: bool = False) -> None:
     """One call of this source, and the check of its output."""
     limit = Deadline.after(10)
     session = sit(make_judging(source, task=make_sort_task(mutates_inputs=mutates_inputs)))
-    with fresh_candidate(session, ROOM, None) as seat:
-        seat.build(limit)
-        reply = seat.call(Operation.RUN, INPUT, None, limit).reply
-        verify(seat, INPUT, reply, None, deadline=limit)
+    with fresh_candidate(session, ROOM, None) as candidate:
+        candidate.build(limit)
+        reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
+        verify(candidate, INPUT, reply, None, deadline=limit)
 
 
 def test_a_wrong_output_is_refused_with_the_tasks_own_words(sit: Sit) -> None:
@@ -51,13 +51,13 @@ def test_a_changed_input_is_refused_unless_the_task_allows_it(sit: Sit) -> None:
 
 def test_an_output_counts_only_if_the_candidate_stood_still_until_it_was_read(sit: Sit) -> None:
     limit = Deadline.after(10)
-    with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as seat:
-        seat.build(limit)
-        reply = seat.call(Operation.RUN, INPUT, None, limit).reply
-        verify(seat, INPUT, reply, None, deadline=limit)
-        signal.pidfd_send_signal(seat.handle.process.pidfd, signal.SIGCONT)
+    with fresh_candidate(sit(make_judging(SORTED)), ROOM, None) as candidate:
+        candidate.build(limit)
+        reply = candidate.call(Operation.RUN, INPUT, None, limit).reply
+        verify(candidate, INPUT, reply, None, deadline=limit)
+        signal.pidfd_send_signal(candidate.handle.process.pidfd, signal.SIGCONT)
 
         with pytest.raises(VerdictError, match="broke a stop") as ruling:
-            verify(seat, INPUT, reply, None, deadline=limit)
+            verify(candidate, INPUT, reply, None, deadline=limit)
 
     assert ruling.value.verdict is Verdict.DISALLOWED

@@ -26,42 +26,42 @@ def started(session: EvaluationSession) -> set[int]:
     return set(descendants(os.getpid())) - {session.template.pid}
 
 
-def waiting(lineup: CandidatePool) -> list[int]:
-    return [seat.handle.process.pid for _, seat in lineup.waiting]
+def waiting(candidates: CandidatePool) -> list[int]:
+    return [candidate.handle.process.pid for _, candidate in candidates.waiting]
 
 
 def test_a_task_on_the_cpu_gets_a_seat_there(sit: Sit) -> None:
-    with fresh_candidate(sit(make_judging()), lay_out(1), None) as seat:
-        assert type(seat) is HostCandidate
+    with fresh_candidate(sit(make_judging()), lay_out(1), None) as candidate:
+        assert type(candidate) is HostCandidate
 
 
 def test_several_start_at_once_and_each_is_used_once(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
-    enlist, meet = CandidateHandle.__init__, CandidateHandle._meet
+    start, meet = CandidateHandle.__init__, CandidateHandle._await_ready
 
     def enlisting(handle: CandidateHandle, *args: object) -> None:
         events.append("start")
-        enlist(handle, *args)  # type: ignore[arg-type]
+        start(handle, *args)  # type: ignore[arg-type]
 
     def meeting(handle: CandidateHandle, *args: object) -> object:
         events.append("meet")
         return meet(handle, *args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(CandidateHandle, "__init__", enlisting)
-    monkeypatch.setattr(CandidateHandle, "_meet", meeting)
-    with CandidatePool(sit(make_judging()), ROOM, None) as lineup:
-        lineup.prepare(3)
+    monkeypatch.setattr(CandidateHandle, "_await_ready", meeting)
+    with CandidatePool(sit(make_judging()), ROOM, None) as candidates:
+        candidates.prepare(3)
         assert events == ["start"] * 3 + ["meet"] * 3
-        assert all(seat.handle.process.frozen for _, seat in lineup.waiting)
+        assert all(candidate.handle.process.frozen for _, candidate in candidates.waiting)
 
-        expected, used = waiting(lineup), []
+        expected, used = waiting(candidates), []
         for _ in range(4):
-            with lineup.seat() as seat:
-                used.append(seat.handle.process.pid)
-            lineup.wait_for_exits()
-            assert seat.handle.process.reaped
+            with candidates.next_candidate() as candidate:
+                used.append(candidate.handle.process.pid)
+            candidates.wait_for_exits()
+            assert candidate.handle.process.reaped
 
     assert used[:3] == expected
     assert len(set(used)) == 4  # one more than waited had to be started
@@ -71,23 +71,23 @@ def test_begun_candidates_start_by_themselves_until_they_are_wanted(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     met: list[CandidateHandle] = []
-    meet = CandidateHandle._meet
+    meet = CandidateHandle._await_ready
 
     def meeting(handle: CandidateHandle, *args: object) -> object:
         met.append(handle)
         return meet(handle, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(CandidateHandle, "_meet", meeting)
+    monkeypatch.setattr(CandidateHandle, "_await_ready", meeting)
     session = sit(make_judging())
     before = started(session)
-    with CandidatePool(session, ROOM, None) as lineup:
-        lineup.begin(2)
-        lineup.begin(2)
-        assert (len(lineup.starting), met) == (2, [])
-        lineup.prepare(3)
-        assert (len(lineup.starting), len(lineup.waiting), len(met)) == (0, 3, 3)
-    with CandidatePool(session, ROOM, None) as lineup:
-        lineup.begin(2)
+    with CandidatePool(session, ROOM, None) as candidates:
+        candidates.begin(2)
+        candidates.begin(2)
+        assert (len(candidates.starting), met) == (2, [])
+        candidates.prepare(3)
+        assert (len(candidates.starting), len(candidates.waiting), len(met)) == (0, 3, 3)
+    with CandidatePool(session, ROOM, None) as candidates:
+        candidates.begin(2)
 
     # Who has not even said who it is ends by itself, a moment later.
     ends = time.monotonic() + 10
@@ -106,54 +106,57 @@ def test_who_has_left_a_seat_ends_while_the_next_one_takes_his(
         close(handle)
 
     monkeypatch.setattr(CandidateHandle, "close", closing)
-    with CandidatePool(sit(make_judging()), ROOM, None) as lineup:
-        lineup.prepare(2)
-        with lineup.seat() as first:
+    with CandidatePool(sit(make_judging()), ROOM, None) as candidates:
+        candidates.prepare(2)
+        with candidates.next_candidate() as first:
             pass
-        with lineup.seat() as second:
+        with candidates.next_candidate() as second:
             assert closed == []
             select.select([first.handle.process.pidfd], [], [], 10)  # it is on its way already
             with pytest.raises(ProcessGoneError):
                 first.handle.process.check()
-            lineup.wait_for_exits()
+            candidates.wait_for_exits()
             assert closed == [first.handle]
             second.handle.process.check()
-        lineup.close()
+        candidates.close()
         assert closed == [first.handle, second.handle]
 
 
 def test_who_has_no_namespace_is_not_struck_before_all_that_he_started_is_known(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with CandidatePool(sit(make_judging()), ROOM, None) as lineup, lineup.seat() as seat:
-        alone = seat.handle.welcome.model_copy(update={"layers": ()})
-        monkeypatch.setitem(seat.handle.__dict__, "welcome", alone)
-        pool._kill_nowait(seat)
-        assert select.select([seat.handle.process.pidfd], [], [], 0.2)[0] == []
+    with (
+        CandidatePool(sit(make_judging()), ROOM, None) as candidates,
+        candidates.next_candidate() as candidate,
+    ):
+        alone = candidate.handle.ready.model_copy(update={"layers": ()})
+        monkeypatch.setitem(candidate.handle.__dict__, "ready", alone)
+        pool._kill_nowait(candidate)
+        assert select.select([candidate.handle.process.pidfd], [], [], 0.2)[0] == []
 
 
 def test_those_who_wait_already_are_not_started_again(sit: Sit) -> None:
-    with CandidatePool(sit(make_judging()), ROOM, None) as lineup:
-        lineup.prepare(1)
-        first = waiting(lineup)
-        lineup.prepare(2)
-        lineup.prepare(1)
+    with CandidatePool(sit(make_judging()), ROOM, None) as candidates:
+        candidates.prepare(1)
+        first = waiting(candidates)
+        candidates.prepare(2)
+        candidates.prepare(1)
 
-        assert waiting(lineup)[:1] == first
-        assert len(set(waiting(lineup))) == 2
+        assert waiting(candidates)[:1] == first
+        assert len(set(waiting(candidates))) == 2
 
 
 def test_the_unused_are_closed(sit: Sit) -> None:
     session = sit(make_judging())
     before = started(session)
-    with CandidatePool(session, ROOM, None) as lineup:
-        lineup.prepare(3)
+    with CandidatePool(session, ROOM, None) as candidates:
+        candidates.prepare(3)
         assert len(started(session) - before) == 3
-        with lineup.seat():
+        with candidates.next_candidate():
             pass
 
     assert started(session) == before
-    assert not lineup.waiting
+    assert not candidates.waiting
 
 
 def test_one_that_does_not_end_leaves_none_of_the_others(
@@ -170,9 +173,9 @@ def test_one_that_does_not_end_leaves_none_of_the_others(
             raise TimeoutError
 
     monkeypatch.setattr(CandidateHandle, "close", closing)
-    lineup = CandidatePool(session, ROOM, None)
-    lineup.prepare(3)
-    with pytest.raises(TimeoutError), lineup:
+    candidates = CandidatePool(session, ROOM, None)
+    candidates.prepare(3)
+    with pytest.raises(TimeoutError), candidates:
         pass
 
     assert len(closed) == 3
@@ -193,18 +196,18 @@ def test_one_that_fails_to_start_closes_the_others(
     def starting(session: EvaluationSession, room: Plan) -> Iterator[object]:
         session.files_fd = wrong if len(starts) == failing else files
         starts.append(1)
-        with host_start(session, room) as seated:
-            yield seated
+        with host_start(session, room) as wait_ready:
+            yield wait_ready
 
     monkeypatch.setattr(pool, "host_start", starting)
-    with CandidatePool(session, ROOM, None) as lineup:
+    with CandidatePool(session, ROOM, None) as candidates:
         with pytest.raises(StartError, match="did not start"):
-            lineup.prepare(3)
+            candidates.prepare(3)
 
-        assert (len(starts), len(lineup.waiting)) == (3, 0)
+        assert (len(starts), len(candidates.waiting)) == (3, 0)
         assert started(session) == before
-        lineup.prepare(1)  # it is no worse for that
-        assert len(lineup.waiting) == 1
+        candidates.prepare(1)  # it is no worse for that
+        assert len(candidates.waiting) == 1
     os.close(wrong)
 
 
@@ -217,6 +220,6 @@ def test_on_a_gpu_no_more_start_at_once_than_it_has_room_for(
     monkeypatch.setattr(pool, "starts_at_once", lambda *_: room_for)
     monkeypatch.setattr(pool, "device_start", lambda session, room, _: host_start(session, room))
 
-    with CandidatePool(session, ROOM, None) as lineup:
-        lineup.prepare(asked)
-        assert len(lineup.waiting) == made
+    with CandidatePool(session, ROOM, None) as candidates:
+        candidates.prepare(asked)
+        assert len(candidates.waiting) == made

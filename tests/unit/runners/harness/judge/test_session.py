@@ -2,7 +2,6 @@ import pytest
 
 from runners.contract.evaluation import Isolation, Limits, Progress
 from runners.contract.verdict import Stage
-from runners.harness.protocol.channel import CandidateReady
 from tests.doubles.judging import make_judging
 from tests.unit.runners.harness.conftest import Sit
 
@@ -10,10 +9,10 @@ from tests.unit.runners.harness.conftest import Sit
 def test_durations_add_up_by_step(sit: Sit) -> None:
     session = sit(make_judging())
     for _ in range(2):
-        with session.lasting("run"):
+        with session.record_duration("run"):
             sum(range(1000))
     once = session.durations_s["run"]
-    with session.lasting("run"):
+    with session.record_duration("run"):
         sum(range(1000))
 
     assert session.durations_s["run"] > once > 0
@@ -23,7 +22,7 @@ def test_what_is_logged_stops_at_the_limit(sit: Sit) -> None:
     session = sit(make_judging(limits=Limits(output=1024)))
 
     for _ in range(3):
-        session.keep_log(b"x" * 700)
+        session.add_to_log(b"x" * 700)
 
     assert bytes(session.log) == b"x" * 1024
 
@@ -33,7 +32,7 @@ def test_a_welcome_adds_the_candidates_layers_once(sit: Sit) -> None:
     session.isolation = Isolation(outer="unshare", layers=("network",), missing={"cgroup": "no"})
 
     for _ in range(2):
-        session.greet(CandidateReady(layers=("network", "seccomp"), missing={"landlock": "old"}))
+        session.record_sandbox(("network", "seccomp"), {"landlock": "old"})
 
     assert session.isolation == Isolation(
         outer="unshare",
@@ -46,15 +45,15 @@ def test_a_layer_that_one_candidate_lacked_is_not_said_to_be_active(sit: Sit) ->
     session = sit(make_judging())
     session.isolation = Isolation(outer="unshare", layers=("network", "namespaces"))
 
-    session.greet(CandidateReady(layers=("network",), missing={"namespaces": "refused"}))
-    session.greet(CandidateReady(layers=("network", "namespaces"), missing={}))
+    session.record_sandbox(("network",), {"namespaces": "refused"})
+    session.record_sandbox(("network", "namespaces"), {})
 
     assert session.isolation.layers == ("network",)
     assert session.isolation.missing == {"namespaces": "refused"}
 
 
 def test_progress_is_reported_as_it_is_told(sit: Sit, progress: list[Progress]) -> None:
-    sit(make_judging()).tell(Stage.TEST, 1, 2)
+    sit(make_judging()).report_progress(Stage.TEST, 1, 2)
 
     assert progress == [Progress(stage=Stage.TEST, done=1, total=2)]
 

@@ -134,7 +134,7 @@ def test_what_cannot_or_may_not_be_compiled_has_its_verdict(judge: Judge, name: 
 
 
 def test_a_program_that_was_made_may_still_be_too_large() -> None:
-    ruling = executable._ruling_of(End.TOO_LARGE, 64 << 20)
+    ruling = executable._error_of(End.TOO_LARGE, 64 << 20)
     assert ruling is not None
     assert ruling.verdict is Verdict.OUTPUT_EXCEEDED
     assert ruling.message == "the program has more than 64 MiB"

@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from runners.contract.verdict import Verdict
-from runners.harness.kernelbot.stream import RAN, own_evaluation, ruling_of_exit
+from runners.harness.kernelbot.stream import RAN, error_of_evaluation, own_evaluation
 from tests.doubles.kernelbot import make_plain_task
 from tests.doubles.program import make_program_task
 
@@ -36,13 +36,13 @@ def test_a_programs_end_is_told_with_its_last_words(
     status: int, log: str, verdict: Verdict, words: str
 ) -> None:
     assert status not in RAN
-    ruling = ruling_of_exit(status, log, PROGRAM)
+    ruling = error_of_evaluation(status, log, PROGRAM)
     assert ruling.verdict is verdict
     assert words in ruling.message
 
 
 def test_a_script_that_could_not_import_the_submission_was_not_built() -> None:
     log = "in submission.py\nImportError: x"
-    assert ruling_of_exit(1, log, SCRIPT).verdict is Verdict.BUILD_FAILED
-    assert ruling_of_exit(1, "ImportError: x", SCRIPT).verdict is Verdict.CRASHED
-    assert ruling_of_exit(-signal.SIGSEGV, log, SCRIPT).message.endswith("killed by SIGSEGV")
+    assert error_of_evaluation(1, log, SCRIPT).verdict is Verdict.BUILD_FAILED
+    assert error_of_evaluation(1, "ImportError: x", SCRIPT).verdict is Verdict.CRASHED
+    assert error_of_evaluation(-signal.SIGSEGV, log, SCRIPT).message.endswith("killed by SIGSEGV")

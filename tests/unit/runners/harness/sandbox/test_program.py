@@ -69,7 +69,7 @@ def run(script: str, **changes: object) -> tuple[object, dict[str, str]]:
         Deadline.after(30)
     )
     assert found.status == 0, log.decode()
-    return json.loads(found.said or b"null"), lacked
+    return json.loads(found.result or b"null"), lacked
 
 
 def test_nothing_in_the_folder_of_the_task_can_be_changed() -> None:

@@ -53,7 +53,7 @@ class Ran:
         )
         ended = phase.run(Deadline.after(30))
         self.status = ended.status
-        self.said = ended.said
+        self.said = ended.result
         self.printed = printed.decode()
 
     @property

@@ -56,7 +56,7 @@ def start(template: TemplateProcess, builds: Builds) -> Iterator[Start]:
             handle = CandidateHandle(template, ENLISTMENT, [files, builds.fd, arena.fd])
             handles.append(handle)
             handle.process.freeze()
-            handle.ask(BUILD, Deadline.after(10))
+            handle.request(BUILD, Deadline.after(10))
             return handle
 
         yield make
@@ -65,7 +65,7 @@ def start(template: TemplateProcess, builds: Builds) -> Iterator[Start]:
 
 
 def step(handle: CandidateHandle, seconds: float = 10) -> Exchange:
-    return handle.step(RUN, Deadline.after(seconds), lambda: None)
+    return handle.call(RUN, Deadline.after(seconds), lambda: None)
 
 
 FIND = """
@@ -102,7 +102,7 @@ def test_the_input_is_written_while_the_candidate_stands_still(start: Start) -> 
     handle = start(kernel("return data"))
     frozen: list[bool] = []
 
-    handle.step(RUN, Deadline.after(10), lambda: frozen.append(handle.process.frozen))
+    handle.call(RUN, Deadline.after(10), lambda: frozen.append(handle.process.frozen))
 
     assert frozen == [True]
 
@@ -150,7 +150,7 @@ def custom_kernel(data):
 
 def ask_often(handle: CandidateHandle) -> None:
     handle.process.freeze()
-    handle.ask(BUILD, Deadline.after(10))
+    handle.request(BUILD, Deadline.after(10))
     for _ in range(20):
         step(handle)
 
@@ -240,7 +240,7 @@ def test_a_candidate_that_dies_before_its_welcome_is_our_own_fault(
     with Arena(1 << 20) as arena:  # where the files should be
         handle = CandidateHandle(template, ENLISTMENT, [arena.fd, arena.fd, arena.fd])
         with pytest.raises(StartError, match=r"(?s)ended at once\n.*JSONDecodeError"):
-            _ = handle.welcome
+            _ = handle.ready
         handle.close()  # nothing is left to be closed
 
 
@@ -252,12 +252,12 @@ def test_candidates_start_beside_each_other(template: TemplateProcess, builds: B
             stack.enter_context(CandidateHandle(template, ENLISTMENT, [files, builds.fd, arena.fd]))
             for arena in arenas
         ]
-        assert [handle.subject for handle in handles] == [None] * 3  # nobody was waited for
+        assert [handle.known_process for handle in handles] == [None] * 3  # nobody was waited for
 
         assert len({handle.process.pid for handle in reversed(handles)}) == 3
         for handle in handles:
             handle.process.freeze()
-            handle.ask(BUILD, Deadline.after(10))
+            handle.request(BUILD, Deadline.after(10))
             assert step(handle).reply.output == ScalarNode(value=5)
 
 

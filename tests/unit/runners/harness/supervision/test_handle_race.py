@@ -122,7 +122,7 @@ class Impostor(TemplateProcess):
         self.queues = queues
 
     @override
-    def enlist(self, enlisted: CandidateSpec, fds: list[int]) -> None:
+    def fork_candidate(self, spec: CandidateSpec, fds: list[int]) -> None:
         if os.fork() == 0:
             try:
                 self._live(*fds)
@@ -283,7 +283,7 @@ def race(
     started: tuple[CandidateHandle, Words], seconds: float = 10, turn: Crossing | None = None
 ) -> Exchange:
     handle, words = started
-    return handle.race(RUN, Deadline.after(seconds), turn or Crossing(words))
+    return handle.call_on_device(RUN, Deadline.after(seconds), turn or Crossing(words))
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ def test_patience_that_ends_between_two_looks_is_over(
             return next(left)
 
     waits: list[float] = []
-    monkeypatch.setattr(CandidateHandle, "_look", lambda *args: waits.append(args[-1]))
+    monkeypatch.setattr(CandidateHandle, "_poll_frame", lambda *args: waits.append(args[-1]))
 
     started[0]._until(lambda: False, Patience(), Deadline.after(3), PATIENCE_S)  # type: ignore[arg-type]
 
@@ -452,7 +452,7 @@ def test_patience_does_not_reach_beyond_the_deadline(start: Start) -> None:
     turn.patience_s = 60.0
 
     with pytest.raises(VerdictError, match="time limit") as ruling:
-        handle.race(RUN, Deadline.after(0.3), turn)
+        handle.call_on_device(RUN, Deadline.after(0.3), turn)
 
     assert ruling.value.verdict is Verdict.TIMED_OUT
     assert words.read(RELEASED) == 0

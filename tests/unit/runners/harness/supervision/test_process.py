@@ -109,7 +109,7 @@ def test_freezing_twice_is_freezing_once(started: Started) -> None:
 @pytest.mark.parametrize("started", [SPINNING], indirect=True)
 def test_a_loose_process_runs_on_once_it_is_let_go(started: Started) -> None:
     started.subject.freeze()
-    started.subject.loose = True
+    started.subject.may_run = True
     assert states(started.subject.pid) == {"T"}
     started.subject.resume()
 
@@ -127,9 +127,9 @@ def test_a_loose_process_runs_on_once_it_is_let_go(started: Started) -> None:
 @pytest.mark.parametrize("started", [SPINNING], indirect=True)
 def test_a_process_that_is_loose_no_more_is_stopped_again(started: Started) -> None:
     for _ in range(5):
-        started.subject.loose = True
+        started.subject.may_run = True
         started.subject.freeze()
-        started.subject.loose = False
+        started.subject.may_run = False
         started.subject.freeze()
         assert states(started.subject.pid) == {"T"}
         time.sleep(0.002)
@@ -141,7 +141,7 @@ def test_a_process_that_is_loose_no_more_is_stopped_again(started: Started) -> N
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
 def test_a_loose_process_is_killed_with_its_children(started: Started) -> None:
     family = (started.subject.pid, *descendants(started.subject.pid))
-    started.subject.loose = True
+    started.subject.may_run = True
     started.subject.freeze()
     started.subject.kill()
 
@@ -164,7 +164,7 @@ def test_whoever_was_not_stopped_by_the_judge_is_not_let_go_by_it(started: Start
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
 def test_children_stand_still_go_on_and_die_with_their_parent(started: Started) -> None:
     started.subject.freeze()
-    (child,) = started.subject.strays
+    (child,) = started.subject.descendants
     assert states(child) == {"T"}
 
     started.subject.resume()
@@ -273,7 +273,7 @@ def test_what_seems_to_run_on_a_busy_machine_is_counted_and_not_refused(
 @pytest.mark.parametrize("started", [FAMILY], indirect=True)
 def test_what_it_started_is_seen_to_run_by_its_processor_time(started: Started) -> None:
     started.subject.freeze()
-    (child,) = started.subject.strays
+    (child,) = started.subject.descendants
     os.kill(child, signal.SIGCONT)
     time.sleep(0.02)
 
@@ -287,7 +287,7 @@ def test_what_it_started_is_seen_to_run_by_its_processor_time(started: Started) 
 )
 def test_what_exits_while_frozen_has_run(started: Started) -> None:
     started.subject.freeze()
-    (child,) = started.subject.strays
+    (child,) = started.subject.descendants
     os.kill(child, signal.SIGKILL)  # nothing waits for it: it is gone without a trace
     while psutil.pid_exists(child):
         time.sleep(0.001)
@@ -344,9 +344,9 @@ while True: pass
 def test_whoever_wakes_the_process_or_hides_is_stopped_too(started: Started) -> None:
     for _ in range(5):
         started.subject.freeze()
-        assert len(started.subject.strays) == 1
+        assert len(started.subject.descendants) == 1
         assert all(
-            states(pid) <= {"T", "Z"} for pid in (started.subject.pid, *started.subject.strays)
+            states(pid) <= {"T", "Z"} for pid in (started.subject.pid, *started.subject.descendants)
         )
         time.sleep(0.005)
         started.subject.resume()

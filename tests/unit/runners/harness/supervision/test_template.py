@@ -61,7 +61,7 @@ def test_a_template_that_says_something_else_is_gone() -> None:
         theirs.close()
         broken = TemplateProcess(ours, 0)
         with pytest.raises(OSError, match=r"gone|Broken pipe"):
-            broken.enlist(ENLISTED, [])
+            broken.fork_candidate(ENLISTED, [])
 
 
 def test_an_enlistment_that_cannot_be_read_costs_one_child_only() -> None:

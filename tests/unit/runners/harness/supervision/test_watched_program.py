@@ -16,7 +16,7 @@ from runners.harness.sandbox.program import Program, own_script
 from runners.harness.supervision import watched_program
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import adopt_orphans
-from runners.harness.supervision.watched_program import RESULT_MAX, Ended, WatchedProgram
+from runners.harness.supervision.watched_program import RESULT_MAX, ProgramExit, WatchedProgram
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
 
@@ -61,13 +61,13 @@ def begin() -> Begin:
     return make
 
 
-def ended(begun: tuple[WatchedProgram, bytearray], seconds: float = 20) -> Ended:
+def ended(begun: tuple[WatchedProgram, bytearray], seconds: float = 20) -> ProgramExit:
     return begun[0].run(Deadline.after(seconds))
 
 
 def test_a_phase_tells_its_status_what_it_said_and_what_it_printed(begin: Begin) -> None:
     begun = begin("os.write(line, b'a: 1\\n'); print('out'); sys.exit(112)")
-    assert ended(begun) == Ended(112, b"a: 1\n")
+    assert ended(begun) == ProgramExit(112, b"a: 1\n")
     assert begun[1] == b"out\n"
 
 
@@ -91,7 +91,7 @@ def test_one_that_hangs_is_killed_in_time_and_what_it_said_is_kept(begin: Begin)
         ended(begun, 1.5)
     assert ruled.value.verdict is Verdict.TIMED_OUT
     assert time.monotonic() - start < 5
-    assert (bytes(begun[0].said), bytes(begun[1])) == (b"a: 1\n", b"x\n")
+    assert (bytes(begun[0].result), bytes(begun[1])) == (b"a: 1\n", b"x\n")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ if os.fork() == 0:
 os.write(line, b'a: 1\\n')
 """
     start = time.monotonic()
-    assert ended(begin(script)) == Ended(0, b"a: 1\n")
+    assert ended(begin(script)) == ProgramExit(0, b"a: 1\n")
     assert time.monotonic() - start < 5
 
 

@@ -14,15 +14,15 @@ from runners.harness.timing.clocks import (
     VARIED,
     VARIED_NS,
     audit_of,
-    beneath,
+    below_floor,
     claim_resolution,
-    claimed,
     device_interval,
     device_resolution,
     host_interval,
     interval_of,
+    is_narrow,
     measurement,
-    narrow,
+    publishes_claims,
     resolution,
 )
 from runners.harness.timing.rounds import Round, t_quantile
@@ -59,9 +59,12 @@ def test_the_resolution_sees_differences_between_rounds() -> None:
 
 
 def test_drift_that_averages_out_costs_no_resolution() -> None:
-    up, down = make_round(beside=0.2 * MS, steady=0.1 * MS), make_round(0.1 * MS + MS, 0.1 * MS)
-    down.steady = [0.2 * MS] * 5
-    down.own = [0.2 * MS] * 5
+    up, down = (
+        make_round(overheads_during=0.2 * MS, overheads_before=0.1 * MS),
+        make_round(0.1 * MS + MS, 0.1 * MS),
+    )
+    down.overheads_before = [0.2 * MS] * 5
+    down.own_overheads = [0.2 * MS] * 5
 
     assert resolution([up, down]) < resolution([up, up]) + 0.1 * MS
     assert resolution([up, up]) == pytest.approx(0.1 * MS)
@@ -154,13 +157,13 @@ def test_claims_are_the_value_only_where_every_round_was_called_ahead() -> None:
     assert interval_of([ahead] * 2).centre == pytest.approx(1.05 * MS)
     assert interval_of([waiting] * 2).centre == pytest.approx(1.0 * MS)
     assert interval_of([ahead, waiting]).centre == pytest.approx(1.0 * MS)
-    assert [claimed(each) for each in ([ahead] * 2, [waiting] * 2, [ahead, waiting])] == [
+    assert [publishes_claims(each) for each in ([ahead] * 2, [waiting] * 2, [ahead, waiting])] == [
         True, False, False,
     ]  # fmt: skip
 
 
 def test_a_gpu_whose_calls_were_not_ahead_is_read_by_the_judges_own_clock() -> None:
-    lied = [make_round(claim=1.0, steady=0.1 * MS) for _ in range(2)]
+    lied = [make_round(claim=1.0, overheads_before=0.1 * MS) for _ in range(2)]
 
     found = measurement(lied, StopReason.ROUND_CAP)
 
@@ -193,7 +196,7 @@ def test_samples_on_the_cpu_are_windows_less_the_overhead() -> None:
 def test_what_answering_costs_may_be_hidden_on_the_cpu_and_is_published() -> None:
     rounds = [make_round(on_gpu=False) for _ in range(2)]
     for each in rounds:
-        each.used_beside = [150_000.0] * 5
+        each.calibration_cpu_ns = [150_000.0] * 5
 
     found = measurement(rounds, StopReason.PRECISE)
 
@@ -206,9 +209,9 @@ def gpu_round(claim: float, bound: float, overhead: float = 500_000.0) -> Round:
         on_gpu=True,
         windows=[overhead + bound] * 9,
         claims=[claim] * 9,
-        beside=[overhead] * 9,
-        steady=[overhead] * 9,
-        own=[overhead] * 9,
+        overheads_during=[overhead] * 9,
+        overheads_before=[overhead] * 9,
+        own_overheads=[overhead] * 9,
         claimed=True,
     )
 
@@ -294,7 +297,7 @@ def test_claims_of_next_to_nothing_in_some_rounds_are_not_made_good_by_those_of_
     assert no.value.verdict is Verdict.TIMING_REJECTED
 
 
-@pytest.mark.parametrize("part", ["own", "steady"])
+@pytest.mark.parametrize("part", ["own_overheads", "overheads_before"])
 def test_what_the_trusted_windows_vary_by_counts_in_full(part: str) -> None:
     rounds = spread_by(part, 20_000.0, BOUND)
 
@@ -319,7 +322,7 @@ def test_an_audit_names_claim_bound_and_resolution() -> None:
 
 
 def test_a_machine_that_grew_faster_is_less_resolved_as_well() -> None:
-    faster = make_round(beside=0.1 * MS, steady=0.3 * MS)
+    faster = make_round(overheads_during=0.1 * MS, overheads_before=0.3 * MS)
 
     assert resolution([faster] * 2) == pytest.approx(0.2 * MS)
 
@@ -327,15 +330,15 @@ def test_a_machine_that_grew_faster_is_less_resolved_as_well() -> None:
 def test_a_time_well_under_what_the_card_allows_is_for_audit_with_both_numbers() -> None:
     least = 100_000.0
 
-    assert beneath(CREDIBLE * least, least) is None
-    found = beneath(CREDIBLE * least - 1, least)
+    assert below_floor(CREDIBLE * least, least) is None
+    found = below_floor(CREDIBLE * least - 1, least)
     assert found is not None
     assert found.verdict is Verdict.AUDIT
     assert "95.00 us is less than the 100.00 us" in found.message
 
 
 def test_what_no_least_time_is_known_of_is_never_too_fast() -> None:
-    assert beneath(0.0, None) is None
+    assert below_floor(0.0, None) is None
 
 
 WANTED = 0.005
@@ -357,31 +360,31 @@ def two_rounds(value: float, half_width: float, *, claimed: bool) -> list[Round]
 def test_a_claim_on_a_gpu_is_narrow_by_its_length_or_by_what_rounds_differ_in_anyway(
     value: float, half_width: float
 ) -> None:
-    assert narrow(two_rounds(value, 0.99 * half_width, claimed=True), WANTED)
-    assert not narrow(two_rounds(value, 1.01 * half_width, claimed=True), WANTED)
+    assert is_narrow(two_rounds(value, 0.99 * half_width, claimed=True), WANTED)
+    assert not is_narrow(two_rounds(value, 1.01 * half_width, claimed=True), WANTED)
 
 
 @pytest.mark.parametrize("value", [5_000.0, 20_000.0, 30_000.0])
 def test_what_the_judges_own_clock_tells_has_to_be_as_narrow_however_short_it_is(
     value: float,
 ) -> None:
-    assert narrow(two_rounds(value, 0.99 * WANTED * value, claimed=False), WANTED)
-    assert not narrow(two_rounds(value, 1.01 * WANTED * value, claimed=False), WANTED)
+    assert is_narrow(two_rounds(value, 0.99 * WANTED * value, claimed=False), WANTED)
+    assert not is_narrow(two_rounds(value, 1.01 * WANTED * value, claimed=False), WANTED)
 
 
 def test_one_claim_of_two_is_none() -> None:
     rounds = two_rounds(5_000.0, 200.0, claimed=True)
-    assert narrow(rounds, WANTED)
+    assert is_narrow(rounds, WANTED)
     rounds[0].claimed = False
-    assert not narrow(rounds, WANTED)
+    assert not is_narrow(rounds, WANTED)
 
 
 @pytest.mark.parametrize("claimed", [True, False])
 def test_one_round_is_never_narrow_however_little_its_samples_differ(*, claimed: bool) -> None:
     rounds = two_rounds(30_000.0, 0.0, claimed=claimed)
 
-    assert narrow(rounds, WANTED)
-    assert not narrow(rounds[:1], WANTED)
+    assert is_narrow(rounds, WANTED)
+    assert not is_narrow(rounds[:1], WANTED)
 
 
 @pytest.mark.parametrize("on_gpu", [True, False])
@@ -410,7 +413,7 @@ def test_a_bound_below_minus_its_resolution_never_passes(
 def test_telling_an_answer_counts_into_the_value_and_into_the_resolution() -> None:
     rounds = [make_round(window=0.4 * MS) for _ in range(3)]
     for each in rounds:
-        each.told = [0.2 * MS] * 5
+        each.host_waits_ns = [0.2 * MS] * 5
 
     found = measurement(rounds, StopReason.PRECISE)
 

@@ -19,8 +19,8 @@ def test_the_bound_is_the_window_less_the_overhead() -> None:
 
 def test_a_disturbed_calibration_gains_nothing() -> None:
     honest, disturbing = (
-        make_round(beside=0.1 * MS, steady=0.1 * MS),
-        make_round(beside=0.8 * MS, steady=0.1 * MS),
+        make_round(overheads_during=0.1 * MS, overheads_before=0.1 * MS),
+        make_round(overheads_during=0.8 * MS, overheads_before=0.1 * MS),
     )
 
     assert disturbing.bound == honest.bound
@@ -28,20 +28,27 @@ def test_a_disturbed_calibration_gains_nothing() -> None:
 
 
 def test_a_quieter_calibration_counts_as_it_is() -> None:
-    assert make_round(beside=1.0, steady=5.0).overhead == 1.0
+    assert make_round(overheads_during=1.0, overheads_before=5.0).overhead == 1.0
 
 
 def test_a_window_costs_what_this_very_candidate_needed_and_the_trusted_one_tells_the_drift() -> (
     None
 ):
-    assert make_round(beside=5.0, steady=5.0, own=9.0).overhead == 9.0
-    assert make_round(beside=4.0, steady=5.0, own=9.0).overhead == 8.0
-    assert make_round(beside=6.0, steady=5.0, own=9.0).overhead == 9.0  # no noise that allows it
+    assert make_round(overheads_during=5.0, overheads_before=5.0, own_overheads=9.0).overhead == 9.0
+    assert make_round(overheads_during=4.0, overheads_before=5.0, own_overheads=9.0).overhead == 8.0
+    assert (
+        make_round(overheads_during=6.0, overheads_before=5.0, own_overheads=9.0).overhead == 9.0
+    )  # no noise that allows it
 
 
 def test_as_much_dearer_as_the_noise_explains_a_window_may_become() -> None:
     calm, busy = (
-        make_round(beside=6.0 * MS, steady=5.0 * MS, own=9.0 * MS, noise=noise)
+        make_round(
+            overheads_during=6.0 * MS,
+            overheads_before=5.0 * MS,
+            own_overheads=9.0 * MS,
+            noise=noise,
+        )
         for noise in (1.0, 1.0 * MS)
     )
 
@@ -50,7 +57,10 @@ def test_as_much_dearer_as_the_noise_explains_a_window_may_become() -> None:
 
 
 def test_on_the_cpu_nobody_gains_by_a_disturbed_calibration_either() -> None:
-    rounds = [make_round(beside=beside, steady=5.0, on_gpu=False) for beside in (4.0, 5.0, 6.0)]
+    rounds = [
+        make_round(overheads_during=overheads_during, overheads_before=5.0, on_gpu=False)
+        for overheads_during in (4.0, 5.0, 6.0)
+    ]
 
     assert [each.overhead for each in rounds] == [4.0, 5.0, 5.0]
 
@@ -59,29 +69,31 @@ def test_on_the_cpu_a_candidate_can_skip_what_answering_costs() -> None:
     honest = make_round(on_gpu=False)
     assert honest.skippable == 0.0  # nothing is known of it
 
-    honest.used_beside = [100_000.0, 200_000.0, 150_000.0]
+    honest.calibration_cpu_ns = [100_000.0, 200_000.0, 150_000.0]
 
     assert honest.skippable == 150_000.0
 
 
 def test_noise_beside_the_timed_calls_explains_nothing() -> None:
     """What a candidate left on the GPU may widen those windows."""
-    disturbed = make_round(beside=6.0 * MS, steady=5.0 * MS, own=9.0 * MS)
-    disturbed.beside = [6.0 * MS + step * MS for step in (-2, -1, 0, 1, 2)]
+    disturbed = make_round(
+        overheads_during=6.0 * MS, overheads_before=5.0 * MS, own_overheads=9.0 * MS
+    )
+    disturbed.overheads_during = [6.0 * MS + step * MS for step in (-2, -1, 0, 1, 2)]
 
     assert disturbed.overhead == 9.0 * MS
 
 
 def test_noise_in_a_candidates_own_calibration_is_noise_of_its_bound() -> None:
-    quiet, noisy = (make_round(steady=0.1 * MS) for _ in range(2))
-    noisy.own = [0.1 * MS + each for each in (-200.0, -100.0, 0.0, 100.0, 200.0)]
+    quiet, noisy = (make_round(overheads_before=0.1 * MS) for _ in range(2))
+    noisy.own_overheads = [0.1 * MS + each for each in (-200.0, -100.0, 0.0, 100.0, 200.0)]
 
     assert quiet.error == 0.0
     assert noisy.error > 0.0
 
 
 def test_what_a_remote_candidate_could_skip_is_all_that_a_window_costs() -> None:
-    near, far = (make_round(beside=0.1 * MS, steady=0.1 * MS) for _ in range(2))
+    near, far = (make_round(overheads_during=0.1 * MS, overheads_before=0.1 * MS) for _ in range(2))
     far.remote = True
 
     assert near.skippable == 0.0
@@ -89,59 +101,64 @@ def test_what_a_remote_candidate_could_skip_is_all_that_a_window_costs() -> None
 
 
 def test_less_than_nothing_cannot_be_skipped() -> None:
-    far = make_round(beside=-1.0)
+    far = make_round(overheads_during=-1.0)
     far.remote = True
 
     assert far.skippable == 0.0
 
 
 def test_a_restart_forgets_the_timed_calls_and_keeps_every_calibration() -> None:
-    restarted = make_round(steady=0.1 * MS)
+    restarted = make_round(overheads_before=0.1 * MS)
     restarted.late, restarted.discarded = 4, 5
 
     restarted.restart()
 
     assert (restarted.windows, restarted.claims) == ([], [])
     assert (restarted.late, restarted.discarded) == (0, 5)
-    assert len(restarted.steady) == len(restarted.own) == len(restarted.beside) == 5
+    assert (
+        len(restarted.overheads_before)
+        == len(restarted.own_overheads)
+        == len(restarted.overheads_during)
+        == 5
+    )
 
 
 def test_a_bound_is_never_less_than_the_threads_share_of_cpu_time() -> None:
     busy = Round(
         threads=2,
         windows=[500.0, 510.0, 490.0],
-        beside=[600.0, 600.0, 600.0],
-        steady=[600.0, 600.0, 600.0],
-        used=[900.0, 900.0, 900.0],
-        used_beside=[100.0, 100.0, 100.0],
+        overheads_during=[600.0, 600.0, 600.0],
+        overheads_before=[600.0, 600.0, 600.0],
+        cpu_ns_used=[900.0, 900.0, 900.0],
+        calibration_cpu_ns=[100.0, 100.0, 100.0],
     )
     assert busy.bound == 400.0
-    assert busy.busy == 400.0
+    assert busy.least_wall_ns == 400.0
 
 
 def test_a_quiet_machines_bound_is_the_window_less_the_overhead() -> None:
     quiet = Round(
         threads=2,
         windows=[1000.0],
-        beside=[600.0],
-        steady=[600.0],
-        used=[500.0],
-        used_beside=[100.0],
+        overheads_during=[600.0],
+        overheads_before=[600.0],
+        cpu_ns_used=[500.0],
+        calibration_cpu_ns=[100.0],
     )
     assert quiet.bound == 400.0
-    assert quiet.busy == 200.0
+    assert quiet.least_wall_ns == 200.0
 
 
 def test_processor_time_bounds_the_value_from_below() -> None:
     busy = make_round(window=0.2 * MS)
-    busy.threads, busy.used, busy.used_beside = 2, [1.0 * MS] * 3, [0.2 * MS] * 3
+    busy.threads, busy.cpu_ns_used, busy.calibration_cpu_ns = 2, [1.0 * MS] * 3, [0.2 * MS] * 3
 
-    assert busy.busy == busy.bound == pytest.approx(0.4 * MS)
-    assert make_round().busy < 0
+    assert busy.least_wall_ns == busy.bound == pytest.approx(0.4 * MS)
+    assert make_round().least_wall_ns < 0
 
 
 def test_a_calibrating_window_is_disturbed_when_it_is_much_longer_than_those_before() -> None:
-    calm = make_round(steady=0.1 * MS)
+    calm = make_round(overheads_before=0.1 * MS)
 
     assert not calm.disturbed_by(0.1 * MS + DISTURBED_NS)
     assert calm.disturbed_by(0.1 * MS + DISTURBED_NS + 1)
@@ -152,8 +169,8 @@ def test_one_slow_calibration_on_the_cpu_changes_neither_the_time_nor_how_well_i
     None
 ):
     calm, jolted = make_round(on_gpu=False), make_round(on_gpu=False)
-    calm.steady = [0.1 * MS] * HOST_CALIBRATIONS
-    jolted.steady = [*calm.steady[1:], 50 * MS]
+    calm.overheads_before = [0.1 * MS] * HOST_CALIBRATIONS
+    jolted.overheads_before = [*calm.overheads_before[1:], 50 * MS]
 
     assert (jolted.bound, jolted.error) == (calm.bound, calm.error)
 
@@ -169,7 +186,7 @@ def test_who_finds_a_round_disturbed_hands_it_on() -> None:
 
 
 def test_a_drift_counts_on_a_gpu_in_either_direction() -> None:
-    found = make_round(steady=0.1 * MS)
+    found = make_round(overheads_before=0.1 * MS)
 
     assert not found.drifts(0.1 * MS + DRIFT_MOST_NS)
     assert found.drifts(0.1 * MS + DRIFT_MOST_NS + 1)
@@ -178,7 +195,7 @@ def test_a_drift_counts_on_a_gpu_in_either_direction() -> None:
 
 
 def test_where_a_part_of_the_input_lies_on_the_host_a_drift_has_to_be_larger() -> None:
-    found = make_round(steady=0.1 * MS)
+    found = make_round(overheads_before=0.1 * MS)
     found.hosted = True
 
     assert not found.drifts(0.1 * MS + DRIFT_HOSTED_NS)
@@ -187,14 +204,14 @@ def test_where_a_part_of_the_input_lies_on_the_host_a_drift_has_to_be_larger() -
 
 def test_telling_an_answer_takes_time_of_which_a_candidate_may_spare_a_part() -> None:
     silent, telling = make_round(), make_round()
-    telling.told = [0.1 * MS, 0.2 * MS, 0.3 * MS]
+    telling.host_waits_ns = [0.1 * MS, 0.2 * MS, 0.3 * MS]
 
     assert telling.bound == silent.bound
     assert (silent.skippable, telling.skippable) == (0.0, 0.2 * MS)
 
 
 def test_where_trusted_windows_vary_a_drift_is_more_than_that() -> None:
-    noisy = make_round(steady=0.1 * MS, noise=10_000.0)
+    noisy = make_round(overheads_before=0.1 * MS, noise=10_000.0)
 
     assert not noisy.drifts(0.1 * MS + 2 * DRIFT_MOST_NS)
     assert noisy.drifts(0.2 * MS)

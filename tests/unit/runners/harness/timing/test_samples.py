@@ -7,7 +7,13 @@ import pytest
 from runners.contract.evaluation import RoundPolicy
 from runners.harness.deadline import Deadline
 from runners.harness.timing.rounds import Round
-from runners.harness.timing.samples import FULL_ROUNDS, LEAST, WORTH_LEAST, Samples, samples_worth
+from runners.harness.timing.samples import (
+    FULL_ROUNDS,
+    SAMPLES_LEAST,
+    SAMPLES_RELIABLE,
+    Samples,
+    samples_worth,
+)
 
 POLICY = RoundPolicy(looks=(5, 30), samples=30)
 
@@ -15,21 +21,26 @@ POLICY = RoundPolicy(looks=(5, 30), samples=30)
 def make_round(window: float, samples: int = 10) -> Round:
     """A round whose samples differ by little and whose median is `window`."""
     windows = [window + index % 3 for index in range(samples)]
-    return Round(windows=windows, claims=[window] * samples, beside=[1.0] * samples, steady=[1.0])
+    return Round(
+        windows=windows,
+        claims=[window] * samples,
+        overheads_during=[1.0] * samples,
+        overheads_before=[1.0],
+    )
 
 
 def wanted(rounds: list[Round], *, noisy: bool, round_s: float) -> int:
     """What is wanted after these rounds, of which sampling took half the time."""
     samples = Samples(POLICY, noisy=noisy)
-    samples.taking_s = 0.5 * round_s * len(rounds)
+    samples.sampling_s = 0.5 * round_s * len(rounds)
     for upto in range(1, len(rounds) + 1):
-        samples.learn(rounds[:upto], round_s)
+        samples.update(rounds[:upto], round_s)
     return samples.wanted
 
 
 def test_where_rounds_lie_far_apart_a_round_has_few_samples() -> None:
     apart = [make_round(1e6 * (1 + 0.1 * n)) for n in range(FULL_ROUNDS + 1)]
-    assert wanted(apart, noisy=True, round_s=1.0) == WORTH_LEAST
+    assert wanted(apart, noisy=True, round_s=1.0) == SAMPLES_RELIABLE
 
 
 def test_where_only_samples_tell_all_are_taken() -> None:
@@ -45,10 +56,10 @@ def test_the_first_rounds_and_all_on_a_gpu_have_all_samples() -> None:
 
 def test_a_round_without_time_left_has_the_least() -> None:
     samples, over = Samples(POLICY, noisy=True), Deadline.after(-1)
-    assert samples.wants_more(make_round(1e6, LEAST - 1), over)
-    assert not samples.wants_more(make_round(1e6, LEAST), over)
-    assert samples.wants_more(make_round(1e6, POLICY.samples - 1), Deadline.after(60))
-    assert not samples.wants_more(make_round(1e6, POLICY.samples), Deadline.after(60))
+    assert samples.needs_more(make_round(1e6, SAMPLES_LEAST - 1), over)
+    assert not samples.needs_more(make_round(1e6, SAMPLES_LEAST), over)
+    assert samples.needs_more(make_round(1e6, POLICY.samples - 1), Deadline.after(60))
+    assert not samples.needs_more(make_round(1e6, POLICY.samples), Deadline.after(60))
 
 
 def test_samples_are_worth_less_the_further_rounds_lie_apart() -> None:

@@ -27,20 +27,20 @@ from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.watches import (
     ROUNDS_TOLD,
+    candidates_on_cpu,
     measured,
-    seat_on_cpu,
     speak_as_on_gpu,
-    two_seats,
+    two_candidates,
     watch,
     without_gpu,
 )
 
 MEASURED = Round(
     windows=[3e6, 3.1e6, 3.2e6],
-    beside=[1e6] * 3,
-    steady=[1e6] * 3,
-    used=[1e6] * 3,
-    used_beside=[0.0],
+    overheads_during=[1e6] * 3,
+    overheads_before=[1e6] * 3,
+    cpu_ns_used=[1e6] * 3,
+    calibration_cpu_ns=[0.0],
 )
 
 
@@ -136,9 +136,9 @@ def rounds_apart(by_ns: float, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Round] = []
 
     def apart(
-        stopwatch: WorkloadTimer, seat: HostCandidate, anchor: HostCandidate, result: Round
+        stopwatch: WorkloadTimer, candidate: HostCandidate, calibrator: HostCandidate, result: Round
     ) -> None:
-        sample(stopwatch, seat, anchor, result)
+        sample(stopwatch, candidate, calibrator, result)
         if result not in seen:
             seen.append(result)
         calm = 1e9 + 1e3 * len(result.windows)
@@ -179,22 +179,27 @@ def test_a_call_beside_which_something_ran_is_repeated(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
-    with two_seats(stopwatch) as (seat, anchor):
+    with two_candidates(stopwatch) as (candidate, calibrator):
         ran_while_frozen(set(range(1, 300, 25)), monkeypatch)
-        found = stopwatch._round(seat, anchor, 0)
+        found = stopwatch._round(candidate, calibrator, 0)
 
     assert 0 < found.discarded <= 4
-    assert {len(found.windows), len(found.beside), len(found.used), len(found.claims)} == {4}
+    assert {
+        len(found.windows),
+        len(found.overheads_during),
+        len(found.cpu_ns_used),
+        len(found.claims),
+    } == {4}
 
 
 def test_a_kernel_beside_which_something_always_runs_is_refused(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
-    with two_seats(stopwatch) as (seat, anchor):
+    with two_candidates(stopwatch) as (candidate, calibrator):
         ran_while_frozen(set(range(1000)), monkeypatch)
         with pytest.raises(VerdictError, match="works on after its calls") as ruling:
-            stopwatch._round(seat, anchor, 0)
+            stopwatch._round(candidate, calibrator, 0)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
 
@@ -209,9 +214,9 @@ def seen_on_gpu(claimed_ns: float, confirmed_ns: float) -> Round:
         on_gpu=True,
         windows=[confirmed_ns + 10_000.0] * 5,
         claims=[claimed_ns] * 5,
-        beside=[10_000.0] * 5,
-        steady=[10_000.0] * 5,
-        own=[10_000.0] * 5,
+        overheads_during=[10_000.0] * 5,
+        overheads_before=[10_000.0] * 5,
+        own_overheads=[10_000.0] * 5,
         claimed=True,
     )
 
@@ -264,45 +269,49 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
 ) -> None:
     speak_as_on_gpu(monkeypatch)
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=3))
-    with two_seats(stopwatch) as (seat, anchor):
+    with two_candidates(stopwatch) as (candidate, calibrator):
         stopwatch.session.on_gpu = True
         steps: list[str] = []
-        build, touch = seat.build, stopwatch._touch
+        build, touch = candidate.build, stopwatch._calibration_call
 
         def building(deadline: Deadline) -> None:
             steps.append("build")
             build(deadline)
 
-        monkeypatch.setattr(seat, "build", building)
+        monkeypatch.setattr(candidate, "build", building)
 
-        def touching(seat: HostCandidate) -> Exchange:
-            steps.append("own" if seat is not anchor else "trusted")
-            return touch(seat)
+        def touching(candidate: HostCandidate) -> Exchange:
+            steps.append("own" if candidate is not calibrator else "trusted")
+            return touch(candidate)
 
-        monkeypatch.setattr(stopwatch, "_touch", touching)
-        found = stopwatch._round(seat, anchor, 0)
+        monkeypatch.setattr(stopwatch, "_calibration_call", touching)
+        found = stopwatch._round(candidate, calibrator, 0)
 
     count = timing.CALIBRATIONS
     assert steps == ["own", "trusted"] * count + ["build"] + ["trusted"] * 2
-    assert (len(found.own), len(found.steady), len(found.beside)) == (count, count, 2)
-    assert (len(found.windows), found.used, found.claimed) == (3, [], True)
+    assert (len(found.own_overheads), len(found.overheads_before), len(found.overheads_during)) == (
+        count,
+        count,
+        2,
+    )
+    assert (len(found.windows), found.cpu_ns_used, found.claimed) == (3, [], True)
 
 
 class Rehearsing:
     """Has the seats of a GPU be imitated by seats of the CPU, whose calls go as is told here."""
 
-    def __init__(self, seat: HostCandidate, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, candidate: HostCandidate, monkeypatch: pytest.MonkeyPatch) -> None:
         speak_as_on_gpu(monkeypatch)
-        self.seat = seat
+        self.next_candidate = candidate
         self.calls: list[bool] = []
         """Of every call of the kernel after the warm-up: whether it was to be ahead."""
         self.late: Callable[[int], bool] = lambda _: False
         """By its number, from 1 on, whether a call that should be ahead is not queued in time."""
         self.looked: list[object] = []
         """The replies that were looked at."""
-        self.plain = seat.call
+        self.plain = candidate.call
         self.made = 0
-        monkeypatch.setattr(seat, "call", self.call)
+        monkeypatch.setattr(candidate, "call", self.call)
 
         def verify(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed on
             self.looked.append(args)
@@ -319,10 +328,10 @@ class Rehearsing:
         exchange = self.plain(operation, *args, launch=launch)
         self.made += operation is Operation.RUN
         if operation is not Operation.RUN or self.made <= WARM_UPS:
-            assert not self.seat.ahead or operation is not Operation.RUN
+            assert not self.next_candidate.ahead or operation is not Operation.RUN
             return exchange
-        self.calls.append(self.seat.ahead)
-        late = self.seat.ahead and self.late(len(self.calls))
+        self.calls.append(self.next_candidate.ahead)
+        late = self.next_candidate.ahead and self.late(len(self.calls))
         return dataclasses.replace(exchange, late=late)
 
 
@@ -331,13 +340,13 @@ def rehearsing(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Rehearsing, Callable[[], Round]]]:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=6))
-    with two_seats(stopwatch) as (seat, anchor):
+    with two_candidates(stopwatch) as (candidate, calibrator):
         stopwatch.session.on_gpu = True
-        yield Rehearsing(seat, monkeypatch), lambda: stopwatch._round(seat, anchor, 0)
+        yield Rehearsing(candidate, monkeypatch), lambda: stopwatch._round(candidate, calibrator, 0)
 
 
 def counts(found: Round) -> tuple[int, int, int]:
-    return len(found.windows), len(found.claims), len(found.beside)
+    return len(found.windows), len(found.claims), len(found.overheads_during)
 
 
 def test_calls_that_are_queued_in_time_are_claimed(
@@ -358,7 +367,7 @@ def test_of_a_seat_whose_memory_is_on_the_host_the_round_knows_it(
     rehearsing: tuple[Rehearsing, Callable[[], Round]],
 ) -> None:
     rehearsal, round_of = rehearsing
-    rehearsal.seat.remote = True
+    rehearsal.next_candidate.remote = True
 
     assert round_of().remote
 
@@ -430,24 +439,24 @@ def test_on_a_gpu_a_calibration_stands_beside_every_second_sample_that_counts(
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=6))
     made: list[str] = []
-    call, touch = stopwatch._call, stopwatch._touch
+    call, touch = stopwatch._call, stopwatch._calibration_call
 
-    def calling(seat: HostCandidate) -> Exchange:
-        exchange = call(seat)
+    def calling(candidate: HostCandidate) -> Exchange:
+        exchange = call(candidate)
         made.append(LEFT_OUT if exchange.late else KEPT)
         return exchange
 
-    def touching(seat: HostCandidate) -> Exchange:
+    def touching(candidate: HostCandidate) -> Exchange:
         made.append(CALIBRATED)
-        return touch(seat)
+        return touch(candidate)
 
-    with two_seats(stopwatch) as (seat, anchor):
+    with two_candidates(stopwatch) as (candidate, calibrator):
         stopwatch.session.on_gpu = True
-        rehearsal = Rehearsing(seat, monkeypatch)
+        rehearsal = Rehearsing(candidate, monkeypatch)
         rehearsal.late = lambda number: number - REHEARSALS in late
         monkeypatch.setattr(stopwatch, "_call", calling)
-        monkeypatch.setattr(stopwatch, "_touch", touching)
-        stopwatch._round(seat, anchor, 0)
+        monkeypatch.setattr(stopwatch, "_calibration_call", touching)
+        stopwatch._round(candidate, calibrator, 0)
 
     before = 2 * timing.CALIBRATIONS + WARM_UPS + REHEARSALS
     assert "".join(made[before:]) == steps.replace(" ", "")
@@ -462,30 +471,30 @@ class Standing:
         call, build = HostCandidate.call, HostCandidate.build
 
         def calling(
-            seat: HostCandidate,
+            candidate: HostCandidate,
             operation: Operation,
             *args: Any,  # noqa: ANN401 - handed on
             launch: LaunchNumbers | None = None,
         ) -> Exchange:
-            exchange = call(seat, operation, *args, launch=launch)
-            self.note(seat, operation)
+            exchange = call(candidate, operation, *args, launch=launch)
+            self.note(candidate, operation)
             return exchange
 
-        def building(seat: HostCandidate, deadline: Deadline) -> None:
-            build(seat, deadline)
-            self.note(seat, Operation.BUILD)
+        def building(candidate: HostCandidate, deadline: Deadline) -> None:
+            build(candidate, deadline)
+            self.note(candidate, Operation.BUILD)
 
         monkeypatch.setattr(HostCandidate, "call", calling)
         monkeypatch.setattr(HostCandidate, "build", building)
         monkeypatch.setattr(WorkloadTimer, "_precise", lambda *_: False)
         monkeypatch.setattr(clocks, "measurement", lambda *_: None)
         speak_as_on_gpu(monkeypatch)
-        seat_on_cpu(monkeypatch)
+        candidates_on_cpu(monkeypatch)
 
-    def note(self, seat: HostCandidate, operation: Operation) -> None:
-        pid = seat.handle.process.pid
+    def note(self, candidate: HostCandidate, operation: Operation) -> None:
+        pid = candidate.handle.process.pid
         still = set(thread_states(pid).values()) == {"T"}
-        assert still is seat.handle.process.frozen
+        assert still is candidate.handle.process.frozen
         self.after[pid].append((operation, still))
 
 
@@ -498,9 +507,9 @@ def test_whoever_holds_no_submitted_code_runs_on_between_its_orders_on_a_gpu_alo
 
     measured(watch(sit, mode=Mode.BENCHMARK, on_gpu=on_gpu, rounds=policy))
 
-    anchor, *own = stood.after.values()
+    calibrator, *own = stood.after.values()
     calibrated = timing.CALIBRATIONS + 2 if on_gpu else timing.HOST_CALIBRATIONS + 3
-    assert anchor == [(Operation.TOUCH, not on_gpu)] * (timing.SETTLING + 2 * calibrated)
+    assert calibrator == [(Operation.TOUCH, not on_gpu)] * (timing.SETTLING + 2 * calibrated)
     trusted = timing.SETTLING + (timing.CALIBRATIONS if on_gpu else 0)
     runs = WARM_UPS + (REHEARSALS if on_gpu else 0) + 3
     of_own = [(Operation.TOUCH, not on_gpu)] * trusted
@@ -523,9 +532,9 @@ def test_on_the_cpu_no_call_is_ahead_and_none_is_rehearsed(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=3))
-    with two_seats(stopwatch) as (seat, anchor):
-        rehearsal = Rehearsing(seat, monkeypatch)
-        found = stopwatch._round(seat, anchor, 0)
+    with two_candidates(stopwatch) as (candidate, calibrator):
+        rehearsal = Rehearsing(candidate, monkeypatch)
+        found = stopwatch._round(candidate, calibrator, 0)
 
     assert rehearsal.calls == [False] * 3
     assert (found.claimed, counts(found)) == (False, (3, 3, 3))
@@ -537,16 +546,16 @@ def test_every_look_has_its_candidates_started_at_once_on_a_gpu_and_the_anchor_f
     stopwatch = watch(sit, on_gpu=True, rounds=RoundPolicy(looks=(3, 20)))
     asked: list[int] = []
     early: list[int] = []
-    lineup: Any = SimpleNamespace(waiting=[], begin=early.append, prepare=asked.append)
-    stopwatch.lineup = lineup
+    pool: Any = SimpleNamespace(waiting=[], begin=early.append, prepare=asked.append)
+    stopwatch.pool = pool
 
     stopwatch.begin()
     stopwatch._prepare(1, 0)
     stopwatch._prepare(0, 3)
     stopwatch._prepare(0, 17)
-    lineup.waiting = [1]
+    pool.waiting = [1]
     stopwatch._prepare(0, 18)
-    lineup.waiting = []
+    pool.waiting = []
     stopwatch.session.on_gpu = False
     stopwatch._prepare(1, 0)
     stopwatch.begin()
@@ -564,21 +573,21 @@ def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_str
         done.append("call")
         return SimpleNamespace(reply=None)
 
-    seat = SimpleNamespace(
+    candidate = SimpleNamespace(
         build=lambda _: done.append("build"),
         call=call,
         discovered=WANTED,
     )
     monkeypatch.setattr(timing, "verify", lambda *_, **__: done.append("verify"))
-    monkeypatch.setattr(timing, "fresh_candidate", lambda *_: nullcontext(seat))
+    monkeypatch.setattr(timing, "fresh_candidate", lambda *_: nullcontext(candidate))
     unnamed = make_sort_task(SORT.replace("ref_kernel", "right_answer"))
 
-    lineup = without_gpu(monkeypatch, seen_on_gpu(100_000.0, 100_000.0))
+    pool = without_gpu(monkeypatch, seen_on_gpu(100_000.0, 100_000.0))
 
     stopwatch = watch(sit, on_gpu=True, task=unnamed)
     stopwatch.begin()  # nobody can start before it is known what they have to fill
     measured(stopwatch)
-    assert stopwatch.expected == lineup.expected == WANTED
+    assert stopwatch.expected == pool.expected == WANTED
     assert done == ["build", "call", "verify"]
     measured(watch(sit, on_gpu=True))
     assert done == ["build", "call", "verify"]
@@ -616,20 +625,28 @@ def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_rea
     taken: list[Round] = []
     touched: list[Exchange] = []
     stopwatch = watch(sit)
-    touch = stopwatch._touch
+    touch = stopwatch._calibration_call
 
-    def touching(seat: HostCandidate, *_: object) -> Exchange:
-        touched.append(touch(seat))
+    def touching(candidate: HostCandidate, *_: object) -> Exchange:
+        touched.append(touch(candidate))
         return touched[-1]
 
     monkeypatch.setattr(clocks, "measurement", lambda rounds, *_, **__: taken.extend(rounds))
-    monkeypatch.setattr(stopwatch, "_touch", touching)
+    monkeypatch.setattr(stopwatch, "_calibration_call", touching)
 
     measured(stopwatch)
 
     beside = {each.cpu_ns - each.reply.claimed_cpu_ns for each in touched}
     for each in taken:
-        counts = {len(found) for found in (each.windows, each.beside, each.used, each.used_beside)}
+        counts = {
+            len(found)
+            for found in (
+                each.windows,
+                each.overheads_during,
+                each.cpu_ns_used,
+                each.calibration_cpu_ns,
+            )
+        }
         assert counts == {5}
-        assert beside.issuperset(each.used_beside)
+        assert beside.issuperset(each.calibration_cpu_ns)
     assert stopwatch.flush.min() >= len(taken) * (WARM_UPS + 5 + 5)  # before every window

@@ -26,7 +26,7 @@ from runners.harness.timing.stopwatch import (
     BLAMED_MOST,
     CALIBRATED_EVERY,
     CALIBRATIONS,
-    LOOKS,
+    CALIBRATIONS_ALONE_MOST,
     ROUNDS_VOID_MOST,
     WorkloadTimer,
 )
@@ -49,9 +49,9 @@ OTHERS_TURN_NS = 2e6
 class Machine:
     """A GPU that is imitated by the CPU: what its trusted windows cost is told by a test."""
 
-    def __init__(self, stopwatch: WorkloadTimer, lineup: CandidatePool) -> None:
+    def __init__(self, stopwatch: WorkloadTimer, pool: CandidatePool) -> None:
         self.stopwatch = stopwatch
-        self.lineup = lineup
+        self.pool = pool
         self.builds = 0
         """How many submissions have been imported."""
         self.lives = False
@@ -68,13 +68,15 @@ class Machine:
         self.builds += 1
         self.lives, self.looked = True, 0
 
-    def round(self, anchor: HostCandidate) -> Round:
-        playing: Any = SimpleNamespace(seat=self.lineup.seat, wait_for_exits=self.wait_for_exits)
-        self.stopwatch.lineup = playing
-        return self.stopwatch._next_round(anchor, 0)
+    def round(self, calibrator: HostCandidate) -> Round:
+        playing: Any = SimpleNamespace(
+            next_candidate=self.pool.next_candidate, wait_for_exits=self.wait_for_exits
+        )
+        self.stopwatch.pool = playing
+        return self.stopwatch._next_round(calibrator, 0)
 
     def wait_for_exits(self) -> None:
-        self.lineup.wait_for_exits()
+        self.pool.wait_for_exits()
         self.lives = False
 
 
@@ -82,14 +84,14 @@ class Machine:
 def machine(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     monkeypatch.setattr(rounds, "DRIFT_HOSTED_NS", DRIFT_MOST_NS)  # its tensors all are the CPU's
     stopwatch = watch(sit, seconds=60, rounds=RoundPolicy(looks=(1,), samples=SAMPLES))
-    with CandidatePool(stopwatch.session, stopwatch.room, None) as lineup:
-        lineup.prepare(1 + ROUNDS_VOID_MOST)
+    with CandidatePool(stopwatch.session, stopwatch.plan, None) as pool:
+        pool.prepare(1 + ROUNDS_VOID_MOST)
         stopwatch.session.on_gpu = True
-        made = Machine(stopwatch, lineup)
+        made = Machine(stopwatch, pool)
         build = HostCandidate.build
 
-        def building(seat: HostCandidate, deadline: Deadline) -> None:
-            build(seat, deadline)
+        def building(candidate: HostCandidate, deadline: Deadline) -> None:
+            build(candidate, deadline)
             made.built()
 
         speak_as_on_gpu(monkeypatch)
@@ -102,8 +104,8 @@ def machine(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
 
 @pytest.fixture
 def time_round(machine: Machine) -> Iterator[Callable[[], Round]]:
-    with machine.lineup.seat() as anchor:
-        yield lambda: machine.round(anchor)
+    with machine.pool.next_candidate() as calibrator:
+        yield lambda: machine.round(calibrator)
 
 
 def test_who_works_beside_the_calibration_until_its_death_is_disallowed(
@@ -133,7 +135,7 @@ def test_what_ends_with_the_candidates_that_live_beside_is_not_the_machines_faul
     machine: Machine, time_round: Callable[[], Round]
 ) -> None:
     beside = ["a reference that is asked"]
-    machine.stopwatch.session.beside.callback(beside.clear)
+    machine.stopwatch.session.extra_candidates.callback(beside.clear)
     machine.cost_ns = lambda: OTHERS_TURN_NS if machine.builds and beside else CALM_NS
 
     with pytest.raises(VerdictError, match="works on after its calls"):
@@ -156,7 +158,10 @@ def test_a_few_disturbed_calls_are_repeated(
     found = time_round()
 
     assert (machine.builds, found.discarded) == (1, discarded)
-    assert (len(found.windows), len(found.beside)) == (2 * DISCARDS_MOST + 1, DISCARDS_MOST + 1)
+    assert (len(found.windows), len(found.overheads_during)) == (
+        2 * DISCARDS_MOST + 1,
+        DISCARDS_MOST + 1,
+    )
 
 
 def test_a_round_whose_calibration_drifts_is_void_and_the_next_one_counts(
@@ -195,7 +200,7 @@ def test_a_drift_may_take_a_while_to_end_with_its_candidate(
             since[0] = machine.looked
         return CALM_NS + (DRIFT_MOST_NS + 1 if machine.lives or wiping else 0)
 
-    since, wiped = [0], (LOOKS - 1) * CALIBRATIONS
+    since, wiped = [0], (CALIBRATIONS_ALONE_MOST - 1) * CALIBRATIONS
     machine.cost_ns = cost_ns
 
     with pytest.raises(VerdictError, match="leaves work running that slows this GPU"):
@@ -210,7 +215,7 @@ def test_a_gpu_whose_pace_stays_changed_when_the_candidate_is_dead_is_not_fit(
     """Each candidate begins at the pace that the last one ended with: the machine drifts."""
     machine.cost_ns = lambda: CALM_NS + machine.builds * (DRIFT_MOST_NS + 1)
 
-    with pytest.raises(MachineError, match="pace changes too much"):
+    with pytest.raises(MachineError, match="speed of this GPU changes too much"):
         time_round()
 
     assert machine.builds == ROUNDS_VOID_MOST
@@ -225,7 +230,7 @@ def test_a_drift_that_ended_once_with_its_candidate_blames_nobody(
 
     machine.cost_ns = cost_ns
 
-    with pytest.raises(MachineError, match="pace changes too much"):
+    with pytest.raises(MachineError, match="speed of this GPU changes too much"):
         time_round()
 
     assert machine.builds == ROUNDS_VOID_MOST
@@ -241,7 +246,10 @@ def test_samples_of_a_gpu_that_protects_itself_are_left_out_and_counted_by_reaso
 
     session = machine.stopwatch.session
     session.on_gpu = False  # else the real GPU would be asked who it is
-    assert (len(found.windows), len(found.beside)) == (SAMPLES, SAMPLES / CALIBRATED_EVERY)
+    assert (len(found.windows), len(found.overheads_during)) == (
+        SAMPLES,
+        SAMPLES / CALIBRATED_EVERY,
+    )
     assert found.discarded == 2
     assert environment_of(session.request, session).slowed == {
         "hardware slowdown": 2, "hardware power brake": 1,
@@ -280,9 +288,9 @@ def seen_ns(time_ns: float, *, claimed: bool) -> Round:
         on_gpu=True,
         windows=[time_ns + CALM_NS] * 5,
         claims=[time_ns] * 5,
-        beside=[CALM_NS] * 5,
-        steady=[CALM_NS] * 5,
-        own=[CALM_NS] * 5,
+        overheads_during=[CALM_NS] * 5,
+        overheads_before=[CALM_NS] * 5,
+        own_overheads=[CALM_NS] * 5,
         claimed=claimed,
     )
 
