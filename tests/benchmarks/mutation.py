@@ -48,8 +48,11 @@ WIDER = {
     "runners/harness": ("tests/integration/harness/",),
 }
 """Tests of the wider round besides those that name the module or are in its folder's mirror."""
-APART = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
-"""Tests run in a PID namespace: a mutant may kill every process that it sees."""
+APART = (
+    *("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"),
+    *("sh", "-c", '"$@"; exit $?', "sh"),
+)
+"""Tests run in a PID namespace, not as its first process: a mutant may kill all that it sees."""
 NOT_APART = (
     "tests/unit/runners/harness/sandbox/test_cgroup.py"
     "::test_groups_of_dead_makers_go_and_those_of_living_ones_stay"
@@ -498,17 +501,19 @@ def _print_table(mutants: Sequence[Mutant], outcomes: dict[str, Outcome]) -> flo
 
 
 def _run(tree: Tree, mutants: Sequence[Mutant], results: Results, *, again: bool) -> None:
-    known, reasons = results.read(), _equivalents()
-    repeated = [each for each in known.values() if again and each.alive]
-    skipped = known.keys() - {each.key for each in repeated}
-    rest = [each for each in mutants if each.key not in skipped and each.change not in reasons]
+    before, reasons = results.read(), _equivalents()
+    repeated = {each.key for each in before.values() if again and each.alive}
+    tested = [each for each in mutants if each.change not in reasons]
+    rest = [each for each in tested if each.key not in before or each.key in repeated]
     for number, mutant in enumerate(rest, 1):
-        _tell(f"{number}/{len(rest)}", mutant, results.add(judge(tree, mutant)))
-    known = results.read()
-    rest = [each for each in mutants if each.key in known and known[each.key].by == LATER]
+        if results.read().get(mutant.key) == before.get(mutant.key):  # no other process had it
+            _tell(f"{number}/{len(rest)}", mutant, results.add(judge(tree, mutant)))
+    before = results.read()
+    rest = [each for each in tested if each.key in before and before[each.key].by == LATER]
     for number, mutant in enumerate(rest, 1):
-        outcome = judge_wider(tree, mutant, known[mutant.key])
-        _tell(f"wider {number}/{len(rest)}", mutant, results.add(outcome))
+        if results.read()[mutant.key] == before[mutant.key]:
+            outcome = judge_wider(tree, mutant, before[mutant.key])
+            _tell(f"wider {number}/{len(rest)}", mutant, results.add(outcome))
 
 
 def _tell(count: str, mutant: Mutant, outcome: Outcome) -> None:
