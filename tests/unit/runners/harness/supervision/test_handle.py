@@ -178,7 +178,7 @@ def test_memory_in_a_shared_file_that_nobody_maps_is_counted(
     with (
         Arena(1 << 30) as arena,
         CandidateHandle(template, enlistment, [files, builds.fd, arena.fd], arena) as handle,
-        pytest.raises(VerdictError, match="of memory were used") as ruling,
+        pytest.raises(VerdictError, match="more than 256 MiB of memory were used") as ruling,
     ):
         ask_often(handle)
 
