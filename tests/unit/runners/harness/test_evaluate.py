@@ -3,10 +3,10 @@ import os
 
 import pytest
 
+from runners import languages
 from runners.contract.evaluation import CaseStatus, Limits, Progress, RoundPolicy, StopReason
 from runners.contract.task import Device, Grader, Launch, Mode, RankingBy, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness import evaluate as evaluating
 from runners.harness.evaluate import choose_device, nonce_of, require_toolchain
 from runners.harness.judge.task_code import PUBLIC_NONCE
 from runners.harness.supervision import handle
@@ -267,7 +267,7 @@ def test_only_a_task_with_a_program_of_its_own_needs_no_language_of_the_runner(
     def unknown(name: str) -> None:
         raise LookupError(f"no language {name}")
 
-    monkeypatch.setattr(evaluating.languages, "language", unknown)
+    monkeypatch.setattr(languages, "language", unknown)
     require_toolchain(make_program_task())
     with pytest.raises(VerdictError, match="cannot judge the task: no language py") as ruling:
         require_toolchain(make_plain_task())
