@@ -367,6 +367,7 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        root.chmod(0o755)  # a candidate is another user
         for name in tracked_files():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, root / name)
