@@ -51,7 +51,7 @@ def test_code_that_is_deep_and_parses_is_read_to_its_end() -> None:
 
 
 def test_a_source_that_python_cannot_even_read_is_not_called_a_syntax_error_of_a_line() -> None:
-    """Python 3.12 names a NUL byte a syntax error; older versions raise another error."""
+    """Python before 3.11.4 calls a NUL byte no syntax error but raises ValueError."""
     assert python_fault("x = 1\0") in {None, "source code string cannot contain null bytes (line 1)"}
     assert python_fault("x = (") == "'(' was never closed (line 1)"
     assert python_fault("x = 1") is None
