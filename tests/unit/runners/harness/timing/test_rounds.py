@@ -204,7 +204,6 @@ def test_where_trusted_windows_vary_a_drift_is_more_than_that() -> None:
 def test_only_on_the_cpu_a_kept_call_takes_as_long_as_its_cpu_time(
     bound: float, *, on_gpu: bool
 ) -> None:
-    still = {"beside": [0.0], "steady": [0.0], "own": [0.0]}
-    quick = Round(on_gpu=on_gpu, used_beside=[100.0], **still)
-    quick.keep(300.0, 250.0, 900.0)
+    quick = Round(on_gpu=on_gpu, beside=[0.0], steady=[0.0], own=[0.0], used_beside=[100.0])
+    quick.keep(300.0, 250.0, 900)
     assert quick.bound == bound
