@@ -1,5 +1,8 @@
-from bot.domain.accounts import Rights, TokenScope, caller
+import pytest
+
+from bot.domain.accounts import ANYBODY, Rights, TokenScope, caller, require_person
 from bot.domain.board import Viewer
+from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 
 ADA = Viewer(PersonId(1), frozenset({"local:ada"}))
@@ -18,3 +21,16 @@ def test_only_an_admin_with_an_admins_token_sees_all() -> None:
             assert asks.sees_all == (is_admin and scope is TokenScope.ADMIN)
             assert asks.is_creator == is_admin
             assert asks.credentials == {"local:ada", "x"}
+
+
+def test_a_caller_without_an_account_is_told_how_to_get_a_token() -> None:
+    with pytest.raises(UserError, match="this needs a token") as refusal:
+        require_person(ANYBODY)
+    assert refusal.value.code == "bad-token"
+    require_person(caller(ADA, Rights(), TokenScope.READ))
+
+
+def test_a_word_for_each_scope_is_the_one_that_people_choose() -> None:
+    assert {scope: scope.word for scope in TokenScope if scope.word != scope.value} == {
+        TokenScope.PERSON: "submit"
+    }

@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from bot.domain.board import TaskVersion, Viewer
-from bot.domain.errors import UserError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import JobState
 from bot.domain.leaderboard import BoardStandings
@@ -275,3 +275,13 @@ async def test_a_task_that_cannot_be_read_keeps_no_other_from_being_timed(
     await publish_sort(place)
     assert await order_references(place.store) == 1
     assert await place.store.references.lacking() == ()
+
+
+async def test_a_task_that_could_not_be_read_for_a_moment_is_timed_later(place: Place) -> None:
+    await publish_sort(place)
+    untimed = await place.store.references.lacking()
+    unsteady = replace(place, store=failing(place.store, {"version": 1}, "boards"))
+    with pytest.raises(StoreError):
+        await order_references(unsteady.store)
+    assert await place.store.references.lacking() == untimed
+    assert await order_references(unsteady.store) == 1

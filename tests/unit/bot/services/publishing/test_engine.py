@@ -30,6 +30,8 @@ from tests.doubles.task_zips import packed
 DOOR = "web"
 LEASE = timedelta(seconds=30)
 KEEP = timedelta(days=30)
+PAUSE_S = module.SAVE_S
+"""As it is outside of these tests, which do not wait for it."""
 
 
 @pytest.fixture(autouse=True)
@@ -112,6 +114,10 @@ async def test_a_task_is_checked_published_and_shown(place: Place) -> None:
     assert (end.outcome, end.publishing) == (outcome, True)
     assert {step.finding is not None for step in end.steps} == {True}
     assert end.begun == ("running the solutions of double on CPU",)
+
+
+def test_the_steps_of_a_check_are_stored_a_few_times_a_second_at_most() -> None:
+    assert PAUSE_S >= 0.1
 
 
 async def test_an_observers_trouble_never_stops_the_publication(place: Place) -> None:
