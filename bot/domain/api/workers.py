@@ -135,17 +135,17 @@ class Held(Wire):
     jobs: Annotated[tuple[HeldJob, ...], Field(max_length=4096)]
 
 
-class JobBeat(Wire):
+class JobHeartbeat(Wire):
     """A job that the agent still holds; jobs that are not listed are lost."""
 
     id: int
     cancel_requested: bool
 
 
-class Beats(Wire):
+class Heartbeats(Wire):
     """The response to a heartbeat."""
 
-    jobs: tuple[JobBeat, ...] = ()
+    jobs: tuple[JobHeartbeat, ...] = ()
 
 
 class JobNotice(Wire):
