@@ -53,7 +53,7 @@ class Jobs(Protocol):
         """Store the job's only evaluation and its score, and end the job; False when fenced off."""
 
     async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
-        """End an attempt that failed through our fault: retry after a backoff, or FAILED at last.
+        """End an attempt that failed with an internal error: retry after a backoff, or FAILED.
 
         `final` fails at once. A job whose cancellation was requested becomes CANCELLED.
         """
@@ -152,7 +152,7 @@ class WorkerQueue(Protocol):
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
         """Register this worker as live, with the offers of its runners.
 
-        None until all have been asked.
+        None until all have answered.
         """
 
     async def leave(self) -> None:

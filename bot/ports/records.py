@@ -211,8 +211,8 @@ class References(Protocol):
     async def forget_given_up(self, age: timedelta) -> int:
         """Delete rows whose job ended this long ago without a verdict, to time them again.
 
-        Returns how many. Without a verdict, the end was our fault. A row with a verdict stays, as
-        the reference itself caused it.
+        Returns how many. Without a verdict, an internal error ended it. A row with a verdict stays,
+        as the reference itself caused it.
         """
 
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
