@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import Stage, Verdict
 from runners.harness.kernelbot.stream import RAN, error_of_evaluation, own_evaluation
 from tests.doubles.kernelbot import make_plain_task
 from tests.doubles.program import make_program_task
@@ -46,3 +46,22 @@ def test_a_script_that_could_not_import_the_submission_was_not_built() -> None:
     assert error_of_evaluation(1, log, SCRIPT).verdict is Verdict.BUILD_FAILED
     assert error_of_evaluation(1, "ImportError: x", SCRIPT).verdict is Verdict.CRASHED
     assert error_of_evaluation(-signal.SIGSEGV, log, SCRIPT).message.endswith("killed by SIGSEGV")
+
+
+COMPILED = """\
+in submission.py
+RuntimeError: Error building extension 'k': [1/2] nvcc -c main.cu
+main.cu(3): error: expected a ";"
+ninja: build stopped: subcommand failed.
+"""
+
+
+def test_inline_code_that_does_not_compile_was_not_built_and_its_first_error_is_told() -> None:
+    ruling = error_of_evaluation(1, COMPILED, SCRIPT)
+    assert (ruling.verdict, ruling.stage) == (Verdict.BUILD_FAILED, Stage.BUILD)
+    assert ruling.message == 'main.cu:3: error: expected a ";"'
+
+
+def test_what_a_running_script_prints_is_no_compilers_output() -> None:
+    log = COMPILED.replace("Error building extension", "Error")
+    assert error_of_evaluation(1, log, SCRIPT).verdict is Verdict.CRASHED

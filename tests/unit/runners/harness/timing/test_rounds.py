@@ -215,3 +215,18 @@ def test_where_trusted_windows_vary_a_drift_is_more_than_that() -> None:
 
     assert not noisy.drifts(0.1 * MS + 2 * DRIFT_MOST_NS)
     assert noisy.drifts(0.2 * MS)
+
+
+@pytest.mark.parametrize(("on_gpu", "bound"), [(False, 800.0), (True, 300.0)])
+def test_only_on_the_cpu_a_kept_call_takes_as_long_as_its_cpu_time(
+    bound: float, *, on_gpu: bool
+) -> None:
+    quick = Round(
+        on_gpu=on_gpu,
+        overheads_during=[0.0],
+        overheads_before=[0.0],
+        own_overheads=[0.0],
+        calibration_cpu_ns=[100.0],
+    )
+    quick.add(300.0, 250.0, 900)
+    assert quick.bound == bound
