@@ -28,7 +28,7 @@ from runners.contract.io_contract import (
 )
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.build.kernel_calls import NOTHING
+from runners.harness.build.kernel_calls import NO_OUTPUT
 from runners.harness.build.python_kernels import MODEL_SEED
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract import sources
@@ -210,7 +210,7 @@ class ContractTask(TaskCode):
         """
         found = values.leaves(output)
         if not found:
-            return NOTHING
+            return NO_OUTPUT
         reference = self.contract.reference
         if reference is None or not self._compared(data):
             return None
