@@ -266,7 +266,7 @@ class WorkloadTimer:
             if self.session.on_gpu:
                 touched = self._touch(seat)
                 result.own.append(seat.overhead(touched))
-                result.told.append(touched.told_ns)
+                result.told.append(touched.host_part_ns)
             result.steady.append(anchor.overhead(self._touch(anchor)))
 
     def _touch(self, seat: HostCandidate) -> channel.Exchange:

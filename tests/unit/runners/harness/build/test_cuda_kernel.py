@@ -174,9 +174,9 @@ def test_what_was_compiled_is_found_again_and_launched(
     wanted = call(X, Y.model_copy(update={"role": "output"}), FACTOR, N, DEEP)
     first = cuda_kernel.build(tmp_path, "kernel.cu", wanted)
     assert first.compiled is not None
-    monkeypatch.setattr(cuda_kernel, "compiled", None)
+    monkeypatch.setattr(cuda_kernel, "compile_kernel", None)
     kernel = cuda_kernel.build(tmp_path, "kernel.cu", wanted).kernel
     x, y = torch.ones(4), torch.zeros(4)
     kernel({"args": [x, y, 2.5, 4, True]})
-    assert bytes(launched[0].kept[0]) == x.data_ptr().to_bytes(8, "little")
-    assert bytes(launched[0].kept[2]) == struct.pack("<f", 2.5)
+    assert bytes(launched[0].values[0]) == x.data_ptr().to_bytes(8, "little")
+    assert bytes(launched[0].values[2]) == struct.pack("<f", 2.5)
