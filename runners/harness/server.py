@@ -28,7 +28,7 @@ from runners.harness import HARNESS_VERSION, graders
 from runners.harness.build.kit import KIT
 from runners.harness.evaluate import evaluate, importable
 from runners.harness.gpu import warm
-from runners.harness.gpu.health import Card, examine, first_look
+from runners.harness.gpu.health import Card, examine, read_cards
 from runners.harness.sandbox import process_limits, view
 from runners.harness.supervision import handle, process
 from runners.harness.supervision.template import TemplateProcess, fork_template, spare_compiler
@@ -81,7 +81,7 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
         return _serve_all(isolation, None, None)
     with closing(warm.DriverKeepAlive()) as keeper:
         warm.warm_up()
-        return _serve_all(isolation, keeper, first_look())
+        return _serve_all(isolation, keeper, read_cards())
 
 
 def _serve_all(

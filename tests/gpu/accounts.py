@@ -87,7 +87,7 @@ def judge(asked: Asked, order: EvaluationRequest, *accounts: Account) -> bool:
 
 
 def table(accounts: list[Account], first: str) -> list[str]:
-    """Lines of seconds, then lines of the mean seconds by step."""
+    """ProgramPipes of seconds, then lines of the mean seconds by step."""
     known = {step for account in accounts for step in account.steps}
     steps = sorted(known, key=lambda step: -sum(each.steps.get(step, 0.0) for each in accounts))
     width = max((len(step) for step in steps), default=0) + 1

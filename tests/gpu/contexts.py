@@ -3,7 +3,7 @@
 Run from the repository root on a machine with a GPU:
     python tests/gpu/contexts.py [--repeat N]
 
-A ranked run makes seven contexts at once or so, one for each candidate. `have_one_copy_queue` makes
+A ranked run makes seven contexts at once or so, one for each candidate. `limit_copy_queues` makes
 them cheaper, which must not slow a kernel that uses several streams: the last columns are
 microseconds of so many streams of three kernels each, queued stream by stream, without and with a
 copy on the device between them. The keeper's own effect is on the first use of the driver.
@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402 - found by the line above
 
-from runners.harness.gpu.warm import DriverKeepAlive, have_one_copy_queue  # noqa: E402 - likewise
+from runners.harness.gpu.warm import DriverKeepAlive, limit_copy_queues  # noqa: E402 - likewise
 
 AT_ONCE = 7
 STREAMS = (1, 2, 4, 8)
@@ -44,7 +44,7 @@ def nothing() -> None:
 
 SETTINGS: dict[str, Callable[[], None]] = {
     "the driver's own": nothing,
-    "one for copies": have_one_copy_queue,
+    "one for copies": limit_copy_queues,
 }
 
 

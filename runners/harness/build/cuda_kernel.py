@@ -20,8 +20,14 @@ from runners.contract.io_contract import Argument, KernelCall, TensorArgument
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.contract.wire import Wire
-from runners.harness.build.c_signature import ArgumentError, Declared, Parameter, kernels_in, packed
-from runners.harness.build.kernel_calls import Outputs, written
+from runners.harness.build.c_signature import (
+    ArgumentError,
+    KernelDeclaration,
+    Parameter,
+    find_kernels,
+    pack_scalar,
+)
+from runners.harness.build.kernel_calls import Outputs, written_outputs
 from runners.harness.gpu.device_code import DeviceCode, ReadyLaunch
 from runners.harness.protocol import builds
 from runners.harness.toolchains import nvrtc
@@ -70,12 +76,14 @@ _MATH = """\
 #define M_PI 3.14159265358979323846
 #endif
 """
-_FUNCTIONS = (
+_MATH_FUNCTIONS = (
     "abs", "acos", "asin", "atan", "atan2", "cbrt", "ceil", "cos", "cosh", "erf", "exp", "exp2",
     "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "isfinite", "isinf", "isnan",
     "log", "log10", "log1p", "log2", "pow", "round", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 )  # fmt: skip
-_STD_MATH = "namespace std {{\n{}}}\n".format("".join(f"using ::{name};\n" for name in _FUNCTIONS))
+_STD_MATH = "namespace std {{\n{}}}\n".format(
+    "".join(f"using ::{name};\n" for name in _MATH_FUNCTIONS)
+)
 _MIN_MAX = """\
 #pragma once
 namespace std {
@@ -87,7 +95,7 @@ template <class T> __device__ constexpr const T& max(const T& a, const T& b) {
 }
 }
 """
-_FORWARD = """\
+_USE_CUDA_HEADER = """\
 #pragma once
 #if __has_include(<cuda/std/{0}>)
 #include <cuda/std/{0}>
@@ -99,7 +107,7 @@ _CUDA_HEADERS = (
     "utility",
 )  # fmt: skip
 _HEADERS = {
-    **{name: _FORWARD.format(name) for name in _CUDA_HEADERS},
+    **{name: _USE_CUDA_HEADER.format(name) for name in _CUDA_HEADERS},
     "algorithm": _MIN_MAX,
     "math.h": _MATH,
     "cmath": _MATH + "#include <algorithm>\n" + _STD_MATH,
@@ -114,19 +122,19 @@ _HEADERS = {
 }  # fmt: skip
 
 
-def lay_out(folder: Path) -> Path:
+def write_headers(folder: Path) -> Path:
     """Write these headers into a subfolder of the candidate's folder; return that subfolder."""
-    place = folder / "std_headers"
-    place.mkdir(exist_ok=True)
+    headers = folder / "std_headers"
+    headers.mkdir(exist_ok=True)
     for name, text in _HEADERS.items():
-        (place / name).write_text(text)
-    return place
+        (headers / name).write_text(text)
+    return headers
 
 
 FOLDER = f"{builds.FOLDER}/contract"
-_CUBIN, _LISTING = "kernel.cubin", "kernel.json"
-_POINTER = 8
-_SET_HERE = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-O", "-lineinfo")
+_CUBIN, _METADATA = "kernel.cubin", "kernel.json"
+_POINTER_BYTES = 8
+_HARNESS_OPTIONS = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-O", "-lineinfo")
 """Prefixes of options for the target and the optimization, which the harness sets itself."""
 _NVCC_ONLY = (
     "-X", "--compiler-options", "--compiler-bindir", "-ccbin", "-expt-", "--expt-",
@@ -161,27 +169,27 @@ class CudaKernel:
         values = data["args"]
         tensors = [value for value in values if isinstance(value, torch.Tensor)]
         self.code(ReadyLaunch(self.numbers, tensors, ()))
-        return written(self.args, values)
+        return written_outputs(self.args, values)
 
 
 def build(folder: Path, file_name: str, call: KernelCall) -> Built:
     """Return the kernel of a source; compile it unless an earlier candidate has done that."""
-    declared = chosen((folder / file_name).read_text(encoding="utf-8"), call)
-    cached = folder / FOLDER
+    declaration = select_kernel((folder / file_name).read_text(encoding="utf-8"), call)
+    cache = folder / FOLDER
     try:
-        listing = CachedContractKernel.model_validate_json((cached / _LISTING).read_bytes())
-        cubin = (cached / _CUBIN).read_bytes()
+        metadata = CachedContractKernel.model_validate_json((cache / _METADATA).read_bytes())
+        cubin = (cache / _CUBIN).read_bytes()
     except (OSError, ValidationError):
         target = nvrtc.architecture(torch.cuda.get_device_capability())
-        listing, cubin = compiled(folder, file_name, call, target)
-        cached.mkdir(parents=True, exist_ok=True)
-        (cached / _CUBIN).write_bytes(cubin)
-        (cached / _LISTING).write_text(listing.model_dump_json())
-    numbers = launch_of(call, declared, listing.sizes)
-    return Built(CudaKernel(DeviceCode(cubin, listing.entry), call, numbers), listing.compiled)
+        metadata, cubin = compile_kernel(folder, file_name, call, target)
+        cache.mkdir(parents=True, exist_ok=True)
+        (cache / _CUBIN).write_bytes(cubin)
+        (cache / _METADATA).write_text(metadata.model_dump_json())
+    numbers = launch_numbers(call, declaration, metadata.sizes)
+    return Built(CudaKernel(DeviceCode(cubin, metadata.entry), call, numbers), metadata.compiled)
 
 
-def compiled(
+def compile_kernel(
     folder: Path, file_name: str, call: KernelCall, target: str
 ) -> tuple[CachedContractKernel, bytes]:
     """Compile for the architecture `target` in NVRTC's notation; prints the compiler's warnings.
@@ -189,29 +197,33 @@ def compiled(
     BuildFailedError or InvalidSubmissionError if that fails.
     """
     source = (folder / file_name).read_text(encoding="utf-8")
-    found = nvrtc.find()
-    if found is None:
+    toolchain = nvrtc.find()
+    if toolchain is None:
         raise BuildFailedError("this machine cannot compile CUDA: it has no NVRTC", "")
-    includes = (folder, lay_out(folder), *found.includes)
-    code = nvrtc.compile_source(
-        found.library,
+    includes = (folder, write_headers(folder), *toolchain.includes)
+    binary = nvrtc.compile_source(
+        toolchain.library,
         source,
         file_name,
-        kernel=expression_of(call, chosen(source, call)),
-        options=options(call.options, target, includes),
+        kernel=name_expression(call, select_kernel(source, call)),
+        options=nvrtc_options(call.options, target, includes),
     )
-    if said := nvrtc.remarks(code.log):
-        print(said)  # noqa: T201 - the log
-    sizes = nvrtc.parameter_sizes(code.ptx, code.entry)
+    if warnings := nvrtc.remarks(binary.log):
+        print(warnings)  # noqa: T201 - the log
+    sizes = nvrtc.parameter_sizes(binary.ptx, binary.entry)
     return CachedContractKernel(
-        entry=code.entry, sizes=sizes, compiled=nvrtc.resources(code.log, code.entry)
-    ), code.cubin
+        entry=binary.entry, sizes=sizes, compiled=nvrtc.resources(binary.log, binary.entry)
+    ), binary.cubin
 
 
-def options(own: Sequence[str], target: str, includes: Sequence[Path]) -> list[str]:
-    """NVRTC's options, with those of `own` that NVRTC has."""
-    kept = [option for option in own if option and not option.startswith((*_SET_HERE, *_NVCC_ONLY))]
-    standard = any(option.lstrip("-").startswith("std=") for option in kept)
+def nvrtc_options(requested: Sequence[str], target: str, includes: Sequence[Path]) -> list[str]:
+    """NVRTC's options, with those of `requested` that NVRTC has."""
+    supported = [
+        option
+        for option in requested
+        if option and not option.startswith((*_HARNESS_OPTIONS, *_NVCC_ONLY))
+    ]
+    standard = any(option.lstrip("-").startswith("std=") for option in supported)
     return [
         f"--gpu-architecture={target}",
         "-lineinfo",
@@ -219,39 +231,47 @@ def options(own: Sequence[str], target: str, includes: Sequence[Path]) -> list[s
         *(() if standard else (_STANDARD,)),
         f"--pre-include={INTEGERS}",
         *(f"-I{folder}" for folder in includes),
-        *kept,
+        *supported,
     ]
 
 
-def chosen(source: str, call: KernelCall) -> Declared:
+def select_kernel(source: str, call: KernelCall) -> KernelDeclaration:
     """The named kernel, or the first one; InvalidSubmissionError if there is none."""
     if call.args is None:
         raise InvalidSubmissionError("a cuda kernel needs io with the arguments of its call")
-    wanted = _wanted(call)
-    found = kernels_in(source)
-    if wanted is None:
-        if not found:
+    expression = _requested_name(call)
+    kernels = find_kernels(source)
+    if expression is None:
+        if not kernels:
             raise InvalidSubmissionError("there is no kernel: define a `__global__` function")
-        return found[0]
-    named = wanted.partition("<")[0].rpartition("::")[2].strip()
-    kernel = next((each for each in found if each.name == named), Declared(named, ()))
-    return kernel.instance(wanted)
+        return kernels[0]
+    name = expression.partition("<")[0].rpartition("::")[2].strip()
+    kernel = next(
+        (kernel for kernel in kernels if kernel.name == name), KernelDeclaration(name, ())
+    )
+    return kernel.instance(expression)
 
 
-def expression_of(call: KernelCall, declared: Declared) -> str:
+def name_expression(call: KernelCall, declaration: KernelDeclaration) -> str:
     """The name expression for NVRTC, with the arguments of a template's instance."""
-    return _wanted(call) or declared.name
+    return _requested_name(call) or declaration.name
 
 
-def _wanted(call: KernelCall) -> str | None:
+def _requested_name(call: KernelCall) -> str | None:
     name = call.kernel_name
     if name is None:
         return call.expressions[0] if call.expressions else None
-    instances = (each for each in call.expressions if each.partition("<")[0].strip() == name)
+    instances = (
+        expression
+        for expression in call.expressions
+        if expression.partition("<")[0].strip() == name
+    )
     return next(instances, name)
 
 
-def launch_of(call: KernelCall, declared: Declared, sizes: Sequence[int]) -> LaunchNumbers:
+def launch_numbers(
+    call: KernelCall, declaration: KernelDeclaration, sizes: Sequence[int]
+) -> LaunchNumbers:
     """The launch, with every number packed in the type of its parameter.
 
     `sizes` are from the compiler. They override the parameters that were parsed from the source,
@@ -260,20 +280,22 @@ def launch_of(call: KernelCall, declared: Declared, sizes: Sequence[int]) -> Lau
     args = call.args or ()
     if len(args) != len(sizes):
         raise InvalidSubmissionError(
-            f"`{declared.name}` takes {len(sizes)} parameters, and io has {len(args)} arguments"
+            f"`{declaration.name}` takes {len(sizes)} parameters, and io has {len(args)} arguments"
         )
-    known = len(declared.parameters) == len(sizes)
-    parameters: Sequence[Parameter | None] = declared.parameters if known else [None] * len(sizes)
+    known = len(declaration.parameters) == len(sizes)
+    parameters: Sequence[Parameter | None] = (
+        declaration.parameters if known else [None] * len(sizes)
+    )
     arguments: list[PackedArgument] = []
-    tensors = 0
+    index = 0
     for argument, parameter, size in zip(args, parameters, sizes, strict=True):
         if isinstance(argument, TensorArgument):
             _require_pointer(argument, size, pointer=parameter is None or parameter.pointer)
-            arguments.append(BufferArgument(kind="in", index=tensors))
-            tensors += 1
+            arguments.append(BufferArgument(kind="in", index=index))
+            index += 1
             continue
         try:
-            data = packed(parameter, size, argument.value)
+            data = pack_scalar(parameter, size, argument.value)
         except ArgumentError as error:
             raise InvalidSubmissionError(f"argument `{argument.name}`: {error}") from error
         arguments.append(LaunchScalar(data=data.hex()))
@@ -281,7 +303,7 @@ def launch_of(call: KernelCall, declared: Declared, sizes: Sequence[int]) -> Lau
 
 
 def _require_pointer(argument: TensorArgument, size: int, *, pointer: bool) -> None:
-    if size != _POINTER or not pointer:
+    if size != _POINTER_BYTES or not pointer:
         raise InvalidSubmissionError(
             f"argument `{argument.name}` is a tensor, and its parameter is no pointer"
         )

@@ -15,10 +15,10 @@ from runners.contract.io_contract import Argument, ContractScalar, Role, TensorA
 from runners.harness.protocol.values import leaves
 from runners.languages import InvalidSubmissionError
 
-MOST_TRIED = 20
+MAX_GUESSES = 20
 """The most shapes that are tried."""
 _BATCH, _LENGTH, _ROWS = 16, 128, 1024
-_SIDES = ((64, 64), (32, 32), (28, 28), (224, 224))
+_IMAGE_SIZES = ((64, 64), (32, 32), (28, 28), (224, 224))
 _WIDTHS = (1024, 512, 256, 768, 128, 64)
 
 
@@ -29,58 +29,58 @@ class Guess:
     shape: tuple[int, ...]
     below: int | None = None
 
-    def drawn(self) -> torch.Tensor:
+    def random_tensor(self) -> torch.Tensor:
         """A random tensor on the default device, from torch's global generators."""
         if self.below is None:
             return torch.randn(self.shape)
         return torch.randint(self.below, self.shape)
 
 
-def tensors_taken(function: Callable[..., object], *, own: int = 0) -> int:
-    """Return how many tensors a call requires, without the first `own` parameters.
+def required_tensors(function: Callable[..., object], *, skipped: int = 0) -> int:
+    """Return how many tensors a call requires, without the first `skipped` parameters.
 
     InvalidSubmissionError if a required parameter cannot be a tensor.
     """
-    parameters = list(inspect.signature(function).parameters.values())[own:]
-    needed = [each for each in parameters if not _is_optional(each)]
-    for each in needed:
-        annotation = each.annotation
+    parameters = list(inspect.signature(function).parameters.values())[skipped:]
+    needed = [parameter for parameter in parameters if not _is_optional(parameter)]
+    for parameter in needed:
+        annotation = parameter.annotation
         if not (annotation is inspect.Parameter.empty or "Tensor" in str(annotation)):
             raise InvalidSubmissionError(
-                f"nothing tells what `{each.name}` is to be: define get_inputs, or give io with"
-                " the arguments of the call"
+                f"nothing tells what `{parameter.name}` is to be: define get_inputs,"
+                " or give io with the arguments of the call"
             )
     return len(needed)
 
 
 def _is_optional(parameter: inspect.Parameter) -> bool:
-    star = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return star or parameter.default is not inspect.Parameter.empty
+    variadic = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return variadic or parameter.default is not inspect.Parameter.empty
 
 
 def guesses(model: object) -> tuple[Guess, ...]:
-    """Return `MOST_TRIED` shapes: those for the first layer with a size, then common ones."""
-    found = dict.fromkeys((*_by_layer(model), *_common_shapes()))
-    return tuple(islice(found, MOST_TRIED))
+    """Return `MAX_GUESSES` shapes: those for the first layer with a size, then common ones."""
+    shapes = dict.fromkeys((*_by_layer(model), *_common_shapes()))
+    return tuple(islice(shapes, MAX_GUESSES))
 
 
-def fitting(found: Sequence[Guess], call: Callable[[Guess], object]) -> Guess:
+def first_accepted(shapes: Sequence[Guess], call: Callable[[Guess], object]) -> Guess:
     """Return the first guess for which `call` succeeds; without one raise the first error."""
-    first: Exception | None = None
-    for guess in found:
+    first_error: Exception | None = None
+    for guess in shapes:
         try:
             call(guess)
         except Exception as error:  # noqa: BLE001 - submitted code may raise anything
-            first = first or error
+            first_error = first_error or error
             continue
         return guess
-    raise _with_remedy(first or ValueError("there is no shape to try"), found)
+    raise _with_remedy(first_error or ValueError("there is no shape to try"), shapes)
 
 
-def _with_remedy(error: Exception, found: Sequence[Guess]) -> Exception:
-    shapes = ", ".join(str(list(guess.shape)) for guess in found)
+def _with_remedy(error: Exception, guesses: Sequence[Guess]) -> Exception:
+    shapes = ", ".join(str(list(guess.shape)) for guess in guesses)
     error.add_note(
-        f"None of {len(found)} shapes can be called: {shapes}. Define get_inputs, or give io with"
+        f"None of {len(guesses)} shapes can be called: {shapes}. Define get_inputs, or give io with"
         " the arguments of the call."
     )
     return error
@@ -98,8 +98,8 @@ def _by_layer(model: object) -> Iterator[Guess]:
             yield Guess((_BATCH, _LENGTH, width))
         elif channels := _size_of(layer, "in_channels"):
             yield from _images(channels, getattr(layer, "kernel_size", None))
-        elif words := _size_of(layer, "num_embeddings"):
-            yield Guess((_BATCH, _LENGTH), below=words)
+        elif entries := _size_of(layer, "num_embeddings"):
+            yield Guess((_BATCH, _LENGTH), below=entries)
         else:
             continue
         return
@@ -107,8 +107,8 @@ def _by_layer(model: object) -> Iterator[Guess]:
 
 def _size_of(layer: torch.nn.Module, name: str) -> int:
     """A layer's attribute if it is a positive integer, otherwise 0."""
-    found = getattr(layer, name, None)
-    return found if isinstance(found, int) and found > 0 else 0
+    size = getattr(layer, name, None)
+    return size if isinstance(size, int) and size > 0 else 0
 
 
 def _images(channels: int, kernel_size: object) -> Iterator[Guess]:
@@ -117,7 +117,7 @@ def _images(channels: int, kernel_size: object) -> Iterator[Guess]:
     if dimensions == 1:
         yield Guess((_BATCH, channels, _ROWS))
     elif dimensions == 2:
-        for sides in _SIDES:
+        for sides in _IMAGE_SIZES:
             yield Guess((_BATCH, channels, *sides))
     else:
         yield Guess((4, channels, *(16,) * dimensions))
@@ -129,12 +129,12 @@ def _common_shapes() -> Iterator[Guess]:
         yield Guess((_LENGTH, _BATCH, width))
     yield Guess((_ROWS,))
     for channels in (3, 1):
-        yield Guess((_BATCH, channels, *_SIDES[0]))
-        yield Guess((_BATCH, channels, *_SIDES[-1]))
+        yield Guess((_BATCH, channels, *_IMAGE_SIZES[0]))
+        yield Guess((_BATCH, channels, *_IMAGE_SIZES[-1]))
     yield Guess((1,))
 
 
-NOTHING = "the kernel gave no tensor: return one, or give an argument the role output or inout"
+NO_OUTPUT = "the kernel gave no tensor: return one, or give an argument the role output or inout"
 Outputs = tuple[torch.Tensor, ...]
 
 
@@ -142,32 +142,35 @@ class NoOutputError(Exception):
     """A call produced no output tensor."""
 
 
-def written(arguments: Sequence[Argument], values: Sequence[Any]) -> Outputs:
+def written_outputs(arguments: Sequence[Argument], values: Sequence[Any]) -> Outputs:
     """The tensors of role `output` or `inout`, or all tensors if there are none."""
     pairs = [
         (argument, value)
         for argument, value in zip(arguments, values, strict=True)
         if isinstance(argument, TensorArgument)
     ]
-    found = tuple(value for argument, value in pairs if argument.role is not Role.INPUT)
-    return some(found or tuple(value for _, value in pairs))
+    outputs = tuple(value for argument, value in pairs if argument.role is not Role.INPUT)
+    return require_outputs(outputs or tuple(value for _, value in pairs))
 
 
-def returned(output: object, arguments: Sequence[Argument], values: Sequence[Any]) -> Outputs:
+def returned_outputs(
+    output: object, arguments: Sequence[Argument], values: Sequence[Any]
+) -> Outputs:
     """The tensors that a function returned; if none, those of role `output` or `inout`."""
-    found = leaves(output)
-    if found:
-        return found
-    declared = any(
-        isinstance(each, TensorArgument) and each.role is not Role.INPUT for each in arguments
+    outputs = leaves(output)
+    if outputs:
+        return outputs
+    has_output = any(
+        isinstance(argument, TensorArgument) and argument.role is not Role.INPUT
+        for argument in arguments
     )
-    return written(arguments, values) if declared else some(())
+    return written_outputs(arguments, values) if has_output else require_outputs(())
 
 
-def some(tensors: Outputs) -> Outputs:
+def require_outputs(tensors: Outputs) -> Outputs:
     """The same tensors; NoOutputError if there are none."""
     if not tensors:
-        raise NoOutputError(NOTHING)
+        raise NoOutputError(NO_OUTPUT)
     return tensors
 
 
@@ -175,25 +178,25 @@ Match = tuple[tuple[int, ...], dict[str, int]]
 """The indices of the arguments passed by position, and of those passed by name."""
 
 
-def matched(function: Callable[..., Any], arguments: Sequence[Argument]) -> Match:
+def match_arguments(function: Callable[..., Any], arguments: Sequence[Argument]) -> Match:
     """Return how a function is called: by name if the names fit its signature, else by position.
 
     By position it gets the first of these lists that fits: all arguments; all except outputs; all
     except outputs and compile-time constants. InvalidSubmissionError if none fits.
     """
-    everything = tuple(range(len(arguments)))
+    all_arguments = tuple(range(len(arguments)))
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return everything, {}  # no signature to check
+        return all_arguments, {}  # no signature to check
     named = _by_name(signature, arguments)
     if named is not None:
         return (), named
-    read = tuple(place for place in everything if not _is_output(arguments[place]))
-    plain = tuple(place for place in read if not _is_meta(arguments[place]))
-    for places in (everything, read, plain):
-        if _fits(signature, len(places)):
-            return places, {}
+    without_outputs = tuple(index for index in all_arguments if not _is_output(arguments[index]))
+    without_constants = tuple(index for index in without_outputs if not _is_meta(arguments[index]))
+    for positions in (all_arguments, without_outputs, without_constants):
+        if _fits(signature, len(positions)):
+            return positions, {}
     names = ", ".join(argument.name for argument in arguments)
     raise InvalidSubmissionError(
         f"`{getattr(function, '__name__', 'the kernel')}{signature}` cannot be called with the"
@@ -203,16 +206,22 @@ def matched(function: Callable[..., Any], arguments: Sequence[Argument]) -> Matc
 
 def _by_name(signature: inspect.Signature, arguments: Sequence[Argument]) -> dict[str, int] | None:
     """Parameter name -> index of its argument; None if the names do not fit."""
-    places = {argument.name: place for place, argument in enumerate(arguments)}
-    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    indices = {argument.name: index for index, argument in enumerate(arguments)}
+    named_kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = signature.parameters.values()
-    if not parameters or any(each.kind not in plain for each in parameters):
+    if not parameters or any(parameter.kind not in named_kinds for parameter in parameters):
         return None
-    needed = {each.name for each in parameters if each.default is inspect.Parameter.empty}
+    needed = {
+        parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty
+    }
     needed |= {argument.name for argument in arguments if not _is_output(argument)}
-    if needed - places.keys() or needed - {each.name for each in parameters}:
+    if needed - indices.keys() or needed - {parameter.name for parameter in parameters}:
         return None
-    return {each.name: places[each.name] for each in parameters if each.name in places}
+    return {
+        parameter.name: indices[parameter.name]
+        for parameter in parameters
+        if parameter.name in indices
+    }
 
 
 def _is_output(argument: Argument) -> bool:

@@ -11,14 +11,14 @@ from runners import languages
 from runners.contract.io_contract import CALL, KernelCall, KernelKind
 from runners.contract.task import TaskFormat
 from runners.harness.build import cuda_kernel
-from runners.harness.build.loading import FUNCTION, ModelKernel, imported
+from runners.harness.build.loading import FUNCTION, ModelKernel, import_file
 from runners.harness.build.python_kernels import TorchKernel, TritonKernel
 from runners.harness.gpu.device_code import DeviceCode
 from runners.harness.protocol import builds
 from runners.harness.toolchains import nvrtc
 
-GPU = Path("/dev/nvidiactl")
-GPU_OF_WSL = Path("/dev/dxg")
+GPU_DEVICE = Path("/dev/nvidiactl")
+WSL_GPU_DEVICE = Path("/dev/dxg")
 
 
 def build(folder: Path, recipe: languages.Recipe) -> languages.Built:
@@ -33,24 +33,24 @@ def build(folder: Path, recipe: languages.Recipe) -> languages.Built:
 class Nvrtc(languages.CudaCompiler):
     """The NVRTC of this machine."""
 
-    found: nvrtc.Toolchain
+    toolchain: nvrtc.Toolchain
 
     @property
     @override
     def title(self) -> str:
-        return f"NVRTC {self.found.version}"
+        return f"NVRTC {self.toolchain.version}"
 
     @property
     @override
     def includes(self) -> tuple[Path, ...]:
-        return self.found.includes
+        return self.toolchain.includes
 
     @override
     def compile(
         self, source: str, file_name: str, *, kernel: str, options: list[str]
     ) -> languages.DeviceBinary:
         code = nvrtc.compile_source(
-            self.found.library, source, file_name, kernel=kernel, options=options
+            self.toolchain.library, source, file_name, kernel=kernel, options=options
         )
         return languages.DeviceBinary(
             entry=code.entry,
@@ -66,7 +66,7 @@ class HarnessKit(languages.BuildKit):
 
     @override
     def import_file(self, folder: Path, file_name: str) -> ModuleType:
-        return imported(folder, file_name)
+        return import_file(folder, file_name)
 
     @override
     def model_kernel(self, module: ModuleType) -> languages.Kernel | None:
@@ -82,7 +82,7 @@ class HarnessKit(languages.BuildKit):
 
     @override
     def has_gpu(self) -> bool:
-        return GPU.exists() or GPU_OF_WSL.exists()
+        return GPU_DEVICE.exists() or WSL_GPU_DEVICE.exists()
 
     @override
     def gpu_architecture(self) -> str:
@@ -90,8 +90,8 @@ class HarnessKit(languages.BuildKit):
 
     @override
     def nvrtc(self) -> languages.CudaCompiler | None:
-        found = nvrtc.find()
-        return None if found is None else Nvrtc(found)
+        toolchain = nvrtc.find()
+        return None if toolchain is None else Nvrtc(toolchain)
 
     @override
     def device_kernel(self, cubin: bytes, entry: str) -> languages.Kernel:
@@ -101,7 +101,7 @@ class HarnessKit(languages.BuildKit):
 KIT = HarnessKit()
 
 
-def call_in(folder: Path) -> KernelCall:
+def read_call(folder: Path) -> KernelCall:
     """The call of the kernel in a candidate's folder, from `call.json`."""
     return KernelCall.model_validate_json((folder / CALL).read_bytes())
 
@@ -134,8 +134,8 @@ def build_by_contract(folder: Path, recipe: languages.Recipe) -> languages.Built
     A Python module has `torch` and `nn` predefined, because the evaluation server's examples rely
     on that.
     """
-    call = call_in(folder)
+    call = read_call(folder)
     if call.kind is KernelKind.CUDA:
         return build_cuda(folder, recipe.submission_file, call)
-    module = imported(folder, recipe.submission_file, torch=torch, nn=torch.nn)
+    module = import_file(folder, recipe.submission_file, torch=torch, nn=torch.nn)
     return build_python(module, call)

@@ -19,7 +19,7 @@ import torch
 from runners.languages import InvalidSubmissionError
 
 
-def imported(folder: Path, file_name: str, **names: Any) -> ModuleType:  # noqa: ANN401 - any
+def import_file(folder: Path, file_name: str, **names: Any) -> ModuleType:  # noqa: ANN401 - any
     """Import a file of the candidate's folder, whose other files it can import.
 
     `names` are defined in the module before it runs. Exceptions of the import pass through, because
@@ -52,14 +52,14 @@ class ModelKernel:
 
     def __init__(self, model_class: Callable[..., Any]) -> None:
         self.model_class = model_class
-        self.created_with: int | None = None
+        self.created_with_seed: int | None = None
         self.model: Any = None
 
     def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
         """The model's output for the inputs in `data`."""
-        if self.created_with != data["seed"]:
+        if self.created_with_seed != data["seed"]:
             self.model = self._create(data)
-            self.created_with = data["seed"]
+            self.created_with_seed = data["seed"]
         with torch.no_grad():
             return self.model(*data["inputs"])
 
@@ -77,14 +77,14 @@ class ModelKernel:
 WEIGHT_ALIGNMENT = 256
 """Bytes; every weight starts at a multiple of this, like torch's own allocations."""
 
-Entry = tuple[str, str, int, tuple[int, ...]]
+WeightEntry = tuple[str, str, int, tuple[int, ...]]
 """Name, dtype, first element in the flat tensor of that dtype, and shape."""
 
 
 def pack_weights(state: Mapping[str, torch.Tensor], device: torch.device | str) -> dict[str, Any]:
     """Return a model's state as one flat tensor per dtype, and a table in JSON as bytes."""
     sizes: dict[str, int] = {}
-    entries: list[Entry] = []
+    entries: list[WeightEntry] = []
     for name, tensor in state.items():
         dtype = str(tensor.dtype).removeprefix("torch.")
         offset = sizes.get(dtype, 0)
@@ -107,7 +107,7 @@ def unpack_weights(packed: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     return {entry[0]: _view(packed["flat"], entry) for entry in entries}
 
 
-def _view(flat: Mapping[str, torch.Tensor], entry: Entry) -> torch.Tensor:
+def _view(flat: Mapping[str, torch.Tensor], entry: WeightEntry) -> torch.Tensor:
     _, dtype, offset, shape = entry
     return flat[dtype][offset : offset + prod(shape)].view(tuple(shape))
 
@@ -118,16 +118,18 @@ def load_weights(model: torch.nn.Module, weights: Mapping[str, torch.Tensor]) ->
     Loading by order is right for a model with other names that creates its weights in the
     reference's order. In another order, the same seed would not give it the reference's values.
     """
-    own = model.state_dict(keep_vars=True)
-    if _shapes(own.items()) == _shapes(weights.items()):
-        pairs = [(own[name], weights[name]) for name in weights]
-    elif [each.shape for each in own.values()] == [each.shape for each in weights.values()]:
-        pairs = list(zip(own.values(), weights.values(), strict=True))
+    model_weights = model.state_dict(keep_vars=True)
+    if _shapes(model_weights.items()) == _shapes(weights.items()):
+        pairs = [(model_weights[name], weights[name]) for name in weights]
+    elif [tensor.shape for tensor in model_weights.values()] == [
+        tensor.shape for tensor in weights.values()
+    ]:
+        pairs = list(zip(model_weights.values(), weights.values(), strict=True))
     else:
         return False
     with torch.no_grad():
-        for mine, given in pairs:
-            mine.copy_(given)
+        for target, weight in pairs:
+            target.copy_(weight)
     return True
 
 

@@ -36,7 +36,7 @@ class TorchKernel:
         self.guess: kernel_calls.Guess | None = None
         if call.kind is KernelKind.MULTI_KERNEL and call.args is None:
             raise InvalidSubmissionError("a multi_kernel needs io with the arguments of its call")
-        self._named()  # raises if the function or class is missing
+        self._callable_or_class()  # raises if the function or class is missing
 
     def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - tensors, or drawn inputs
         """The output as a tuple of tensors, or the requested inputs."""
@@ -46,22 +46,22 @@ class TorchKernel:
             if self.function is None:
                 self.function = self._create_callable(data.get("init"))
             if self.call.args is None:
-                return kernel_calls.some(leaves(self.function(*data["inputs"])))
+                return kernel_calls.require_outputs(leaves(self.function(*data["inputs"])))
             return self._by_contract(self.function, self.call.args, data["args"])
 
     def _by_contract(
         self, function: Callable[..., Any], arguments: Sequence[Argument], values: list[Any]
     ) -> kernel_calls.Outputs:
         if self.call.kind is KernelKind.MULTI_KERNEL:
-            return kernel_calls.returned(function(*values), arguments, values)
+            return kernel_calls.returned_outputs(function(*values), arguments, values)
         if self.match is None:
-            self.match = kernel_calls.matched(function, arguments)
-        places, names = self.match
-        by_name = {name: values[place] for name, place in names.items()}
-        output = function(*(values[place] for place in places), **by_name)
-        return kernel_calls.returned(output, arguments, values)
+            self.match = kernel_calls.match_arguments(function, arguments)
+        positions, names = self.match
+        by_name = {name: values[index] for name, index in names.items()}
+        output = function(*(values[index] for index in positions), **by_name)
+        return kernel_calls.returned_outputs(output, arguments, values)
 
-    def _named(self) -> Callable[..., Any]:
+    def _callable_or_class(self) -> Callable[..., Any]:
         """The function or class that the metadata names, or the kind's default."""
         if self.call.kind is KernelKind.MULTI_KERNEL:
             return self._entry_point()
@@ -69,13 +69,13 @@ class TorchKernel:
             return self._attribute(self.call.function_name, "function_name")
         if self.call.class_name:
             return self._attribute(self.call.class_name, "class_name")
-        own = ("Model", "ModelNew")
-        names = own if self.call.kind is KernelKind.TORCH else own[::-1]
-        found = (getattr(self.module, name, None) for name in names)
-        model = next((each for each in found if callable(each)), None)
+        class_names = ("Model", "ModelNew")
+        preferred = class_names if self.call.kind is KernelKind.TORCH else class_names[::-1]
+        attributes = (getattr(self.module, name, None) for name in preferred)
+        model = next((attribute for attribute in attributes if callable(attribute)), None)
         if model is None:
             raise InvalidSubmissionError(
-                f"there is no `{names[0]}`; define that class, or name what is called with"
+                f"there is no `{preferred[0]}`; define that class, or name what is called with"
                 " function_name or class_name in metadata"
             )
         return model  # type: ignore[no-any-return]
@@ -92,33 +92,33 @@ class TorchKernel:
     def _attribute(self, name: str | None, key: str) -> Callable[..., Any]:
         if name is None:
             raise InvalidSubmissionError(f"metadata has no {key}, which names what is called")
-        found = getattr(self.module, name, None)
-        if not callable(found):
+        attribute = getattr(self.module, name, None)
+        if not callable(attribute):
             raise InvalidSubmissionError(f"there is no `{name}`, which metadata names as {key}")
-        return found  # type: ignore[no-any-return]
+        return attribute  # type: ignore[no-any-return]
 
     def _is_function(self) -> bool:
         return self.call.kind is KernelKind.MULTI_KERNEL or bool(self.call.function_name)
 
     def _create_callable(self, init: list[Any] | None) -> Callable[..., Any]:
         """The callable: the function itself, or a method of a new instance of the class."""
-        named = self._named()
+        target = self._callable_or_class()
         if self._is_function():
-            return named
-        init = self._init() if init is None else init
+            return target
+        init = self._init_inputs() if init is None else init
         seed_all(MODEL_SEED)
-        made = named(*init)
-        if isinstance(made, torch.nn.Module):
-            made = made.to(self.device)
+        instance = target(*init)
+        if isinstance(instance, torch.nn.Module):
+            instance = instance.to(self.device)
         method = self.call.method_name or _FORWARD
-        if method == _FORWARD and callable(made):
-            return made  # type: ignore[no-any-return]  # with a module's hooks
-        found = getattr(made, method, None)
-        if not callable(found):
+        if method == _FORWARD and callable(instance):
+            return instance  # type: ignore[no-any-return]  # with a module's hooks
+        bound_method = getattr(instance, method, None)
+        if not callable(bound_method):
             raise InvalidSubmissionError(f"there is no method `{method}` to call")
-        return found  # type: ignore[no-any-return]
+        return bound_method  # type: ignore[no-any-return]
 
-    def _init(self) -> list[Any]:
+    def _init_inputs(self) -> list[Any]:
         """The constructor's arguments from the source's `get_init_inputs`."""
         function = getattr(self.module, "get_init_inputs", None)
         if not callable(function):
@@ -128,10 +128,10 @@ class TorchKernel:
 
     def _own_inputs(self, seed: int) -> dict[str, Any]:
         """The constructor's arguments and one trial's inputs, from the source or guessed."""
-        init = [] if self._is_function() else self._init()
+        init = [] if self._is_function() else self._init_inputs()
         function = getattr(self.module, "get_inputs", None)
         if not callable(function):
-            return {"init": self._placed(init), "inputs": self._guessed_inputs(init, seed)}
+            return {"init": self._to_device(init), "inputs": self._guessed_inputs(init, seed)}
         try:
             with self.device:  # create large inputs directly on the device
                 inputs = _seeded_call(function, seed)
@@ -139,13 +139,13 @@ class TorchKernel:
             if self.device.type == "cpu":
                 raise
             inputs = _seeded_call(function, seed)
-        return {"init": self._placed(init), "inputs": self._placed(inputs)}
+        return {"init": self._to_device(init), "inputs": self._to_device(inputs)}
 
-    def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came
+    def _to_device(self, value: Any) -> Any:  # noqa: ANN401 - as it came
         if isinstance(value, torch.Tensor):
             return value.to(self.device)
         if isinstance(value, (list, tuple)):
-            return type(value)(self._placed(each) for each in value)
+            return type(value)(self._to_device(item) for item in value)
         return value
 
     def _guessed_inputs(self, init: list[Any], seed: int) -> list[Any]:
@@ -157,20 +157,20 @@ class TorchKernel:
         with self.device:
             if self.guess is None:
                 function = self._create_callable(init)
-                self.guess = kernel_calls.fitting(
+                self.guess = kernel_calls.first_accepted(
                     kernel_calls.guesses(function),
-                    lambda guess: function(*(guess.drawn() for _ in range(count))),
+                    lambda guess: function(*(guess.random_tensor() for _ in range(count))),
                 )
             seed_all(seed)
-            return [self.guess.drawn() for _ in range(count)]
+            return [self.guess.random_tensor() for _ in range(count)]
 
     def _tensor_count(self) -> int:
         """How many tensors a call takes."""
-        named = self._named()
+        target = self._callable_or_class()
         if self._is_function():
-            return kernel_calls.tensors_taken(named)
-        return kernel_calls.tensors_taken(
-            getattr(named, self.call.method_name or _FORWARD, named), own=1
+            return kernel_calls.required_tensors(target)
+        return kernel_calls.required_tensors(
+            getattr(target, self.call.method_name or _FORWARD, target), skipped=1
         )
 
 
@@ -187,10 +187,10 @@ def _without_missing_names(call: KernelCall, module: Any) -> KernelCall:  # noqa
     if call.args is not None:
         return call
     names = {key: getattr(call, key) for key in ("function_name", "class_name")}
-    gone = [
+    missing = [
         key for key, name in names.items() if name and not callable(getattr(module, name, None))
     ]
-    return call.model_copy(update=dict.fromkeys(gone))
+    return call.model_copy(update=dict.fromkeys(missing))
 
 
 def seed_all(seed: int) -> None:
@@ -201,7 +201,7 @@ def seed_all(seed: int) -> None:
         numpy.random.seed(seed % (1 << 32))
 
 
-_MARKS = ("run", "fn", "__getitem__")
+_KERNEL_ATTRIBUTES = ("run", "fn", "__getitem__")
 """Attributes of Triton's kernels, autotuned or not, that hardly any other object has."""
 
 
@@ -212,29 +212,29 @@ class TritonKernel:
         if call.args is None:
             raise InvalidSubmissionError("a triton kernel needs io with the arguments of its call")
         self.args: tuple[Argument, ...] = call.args
-        self.kernel = _found(module, call.kernel_name)
+        self.kernel = _find_kernel(module, call.kernel_name)
         self.grid = call.grid
-        said = {"num_warps": call.num_warps, "num_stages": call.num_stages}
-        self.options = {key: value for key, value in said.items() if value is not None}
+        launch_options = {"num_warps": call.num_warps, "num_stages": call.num_stages}
+        self.options = {key: value for key, value in launch_options.items() if value is not None}
 
     def __call__(self, data: dict[str, Any]) -> kernel_calls.Outputs:
         """Launch it and return the tensors that it writes."""
         values = data["args"]
         self.kernel[self.grid](*values, **self.options)
-        return kernel_calls.written(self.args, values)
+        return kernel_calls.written_outputs(self.args, values)
 
 
-def _found(module: Any, name: str | None) -> Any:  # noqa: ANN401 - Triton's own type
+def _find_kernel(module: Any, name: str | None) -> Any:  # noqa: ANN401 - Triton's own type
     if name is not None:
-        found = getattr(module, name, None)
-        if not _is_kernel(found):
+        kernel = getattr(module, name, None)
+        if not _is_kernel(kernel):
             raise InvalidSubmissionError(f"there is no Triton kernel `{name}`")
-        return found
-    first = next((each for each in vars(module).values() if _is_kernel(each)), None)
-    if first is None:
+        return kernel
+    kernel = next((value for value in vars(module).values() if _is_kernel(value)), None)
+    if kernel is None:
         raise InvalidSubmissionError("there is no Triton kernel: put @triton.jit before a function")
-    return first
+    return kernel
 
 
 def _is_kernel(value: object) -> bool:
-    return not isinstance(value, type) and all(hasattr(value, mark) for mark in _MARKS)
+    return not isinstance(value, type) and all(hasattr(value, name) for name in _KERNEL_ATTRIBUTES)

@@ -22,7 +22,7 @@ import torch
 
 from runners.harness.build import kit
 from runners.harness.candidate.gpu_endpoint import GpuEndpoint
-from runners.harness.gpu.warm import have_one_copy_queue
+from runners.harness.gpu.warm import limit_copy_queues
 from runners.harness.protocol import builds, channel, values
 from runners.harness.protocol.arena import view
 from runners.harness.sandbox import diagnostics, isolate
@@ -292,7 +292,7 @@ def enter(orders: socket.socket, fds: list[int], spec: channel.CandidateSpec) ->
     )
     torch.set_num_threads(spec.threads)
     if spec.shared is not None:
-        have_one_copy_queue()
+        limit_copy_queues()
     candidate = Candidate(orders, memory, spec)
     lay_out_files(files)
     address = candidate.guest.local.data_ptr() if candidate.guest else 0

@@ -13,11 +13,11 @@ import torch
 
 from runners.contract.verdict import Verdict
 from runners.harness.gpu.memory import (
-    GRAIN,
+    SEGMENT_BYTES,
     DeviceBuffer,
     DriverError,
     HostBuffer,
-    letting_go,
+    ignoring_broken_context,
     typed_view,
 )
 from runners.harness.protocol.arena import ALIGNMENT, Arena, Layout, Plan
@@ -35,13 +35,13 @@ from runners.harness.protocol.values import (
 from runners.harness.supervision.process import UnreadableError
 from runners.harness.verdicts import VerdictError
 
-LINE = 128
+LINE_BYTES = 128
 """Bytes of a cache line."""
-SHARE = 8
-"""One in `SHARE` lines of a tensor is withheld, at least one, as far as `MOST` allows."""
+LINES_PER_WITHHELD = 8
+"""One in so many lines of a tensor is withheld, at least one, as far as `MAX_LINES` allows."""
 LAST_BITS = {1: 2, 2: 6, 4: 18, 8: 40}
 """Bytes of a number -> how many of its low bits are randomized; its magnitude stays plausible."""
-MOST = 512
+MAX_LINES = 512
 """The most withheld lines of an input; more would bring a large input into the cache."""
 
 
@@ -62,35 +62,39 @@ class Withheld:
         self._set_masks({})
 
     def _set_masks(self, masks: Mapping[int, int]) -> None:
-        places, lines = zip(*sorted(masks.items() or {0: 0}.items()), strict=True)
-        self.places = torch.tensor(places).to(self.staging.device)
-        self.masks = torch.tensor(lines).to(self.staging.device).unsqueeze(1)
-        self.right = self.staging[self.places]
+        indices, line_masks = zip(*sorted(masks.items() or {0: 0}.items()), strict=True)
+        self.indices = torch.tensor(indices).to(self.staging.device)
+        self.masks = torch.tensor(line_masks).to(self.staging.device).unsqueeze(1)
+        self.correct = self.staging[self.indices]
 
     def take(self, nodes: Sequence[TensorNode]) -> None:
         """Withhold lines of these tensors in staging, whose bytes are all correct so far."""
         masks: dict[int, int] = {}
         for node in nodes:
-            masks |= dict.fromkeys(self._chosen(node, MOST // len(nodes)), _last_bits(node))
+            masks |= dict.fromkeys(
+                self._choose_lines(node, MAX_LINES // len(nodes)), _last_bits(node)
+            )
         self._set_masks(masks)
         if masks:
-            noise = torch.randint(1 << 62, self.right.shape, device=self.staging.device)
-            plausible = self.right.roll(1, 0) ^ (noise & self.masks)
-            self.staging.index_copy_(0, self.places, plausible if len(masks) > 1 else ~self.right)
+            noise = torch.randint(1 << 62, self.correct.shape, device=self.staging.device)
+            plausible = self.correct.roll(1, 0) ^ (noise & self.masks)
+            self.staging.index_copy_(
+                0, self.indices, plausible if len(masks) > 1 else ~self.correct
+            )
 
-    def _chosen(self, node: TensorNode, most: int) -> list[int]:
-        begin = node.offset or 0
-        first, last = begin // LINE, (begin + node.reach - 1) // LINE
-        count = min(-(-(last - first + 1) // SHARE), max(1, most))
+    def _choose_lines(self, node: TensorNode, limit: int) -> list[int]:
+        start = node.offset or 0
+        first, last = start // LINE_BYTES, (start + node.reach - 1) // LINE_BYTES
+        count = min(-(-(last - first + 1) // LINES_PER_WITHHELD), max(1, limit))
         return torch.randint(first, last + 1, (count,), generator=self.random).tolist()
 
     def reveal(self, memory: torch.Tensor) -> None:
         """Queue a write of the correct lines to the shared memory."""
-        _lines_of(memory).index_copy_(0, self.places, self.right)
+        _lines_of(memory).index_copy_(0, self.indices, self.correct)
 
     def restore(self) -> None:
         """Write the correct lines to staging too."""
-        self.staging.index_copy_(0, self.places, self.right)
+        self.staging.index_copy_(0, self.indices, self.correct)
 
 
 def _last_bits(node: TensorNode) -> int:
@@ -104,7 +108,7 @@ def _last_bits(node: TensorNode) -> int:
 
 
 def _lines_of(memory: torch.Tensor) -> torch.Tensor:
-    return memory.view(torch.int64).view(-1, LINE // 8)
+    return memory.view(torch.int64).view(-1, LINE_BYTES // 8)
 
 
 SPARE = 64 << 20
@@ -116,8 +120,8 @@ CONTEXT_BYTES = 1 << 30
 
 
 def aligned(size: int) -> int:
-    """The size, rounded up to a multiple of `GRAIN`."""
-    return -(-size // GRAIN) * GRAIN
+    """The size, rounded up to a multiple of `SEGMENT_BYTES`."""
+    return -(-size // SEGMENT_BYTES) * SEGMENT_BYTES
 
 
 @dataclass(slots=True)
@@ -138,18 +142,22 @@ class Buffers:
     """Free bytes on the GPU before the candidate ran."""
 
     @classmethod
-    def create(cls, room: Plan, expected: Node | None, *, pooled: bool = True) -> Self:
-        """Allocate buffers for inputs like `room` and outputs like `expected`.
+    def create(cls, plan: Plan, expected: Node | None, *, pooled: bool = True) -> Self:
+        """Allocate buffers for inputs like `plan` and outputs like `expected`.
 
         `flush` is twice as large as the L2 cache. With `pooled` off there is no pool, for device
         code, which allocates nothing.
         """
-        wanted = device_bytes(expected) if expected is not None else 2 * room.device_size + SPARE
-        output_at = aligned(max(1, room.device_size))
-        pool_at = output_at + aligned(max(1, wanted))
-        (memory, words), pool = share(pool_at, pool_size(expected if pooled else None, wanted))
+        output_bytes = (
+            device_bytes(expected) if expected is not None else 2 * plan.device_size + SPARE
+        )
+        output_at = aligned(max(1, plan.device_size))
+        pool_at = output_at + aligned(max(1, output_bytes))
+        (memory, words), pool = share(
+            pool_at, pool_size(expected if pooled else None, output_bytes)
+        )
         staging = torch.zeros(output_at, dtype=torch.uint8, device="cuda")  # gaps are copied too
-        made = cls(
+        buffers = cls(
             memory=memory,
             words=words,
             output_at=output_at,
@@ -159,11 +167,11 @@ class Buffers:
             flush=torch.zeros(2 * l2_cache_bytes(), dtype=torch.uint8, device="cuda"),
             free_before=torch.cuda.mem_get_info()[0],
         )
-        made.reveal()  # loads its CUDA kernels, which is impossible while a stream waits
-        made.complete()
-        return made
+        buffers.reveal()  # loads its CUDA kernels, which is impossible while a stream waits
+        buffers.complete()
+        return buffers
 
-    def refuse_hoard(self) -> None:
+    def check_free_memory(self) -> None:
         """Raise VerdictError if the candidate left the judge too little GPU memory to continue."""
         free, _ = torch.cuda.mem_get_info()
         if free < min(SPARE + 8 * self.pool_at, self.free_before // 8):
@@ -195,7 +203,7 @@ def l2_cache_bytes() -> int:
     return int(torch.cuda.get_device_properties(0).L2_cache_size)
 
 
-def pool_size(expected: Node | None, wanted: int) -> int:
+def pool_size(expected: Node | None, output_bytes: int) -> int:
     """Bytes for the kernel's own allocations, including its output; 0 if memory is scarce.
 
     The pool is much larger than the output, because torch requests segments of up to 20 MiB even
@@ -203,16 +211,16 @@ def pool_size(expected: Node | None, wanted: int) -> int:
     """
     if expected is None:
         return 0
-    size = aligned(4 * wanted + POOL_SPARE)
+    size = aligned(4 * output_bytes + POOL_SPARE)
     return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
 
 
-def starts_at_once(room: Plan, expected: Node | None) -> int:
+def max_parallel_candidates(plan: Plan, expected: Node | None) -> int:
     """How many candidates may exist at once without filling the GPU's memory."""
-    wanted = 0 if expected is None else device_bytes(expected)
-    each = CONTEXT_BYTES + room.device_size + 5 * wanted + POOL_SPARE
+    output_bytes = 0 if expected is None else device_bytes(expected)
+    candidate_bytes = CONTEXT_BYTES + plan.device_size + 5 * output_bytes + POOL_SPARE
     free, _ = torch.cuda.mem_get_info()
-    return max(1, free // 2 // each)
+    return max(1, free // 2 // candidate_bytes)
 
 
 def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
@@ -222,43 +230,43 @@ def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer],
     """
     torch.cuda.init()  # type: ignore[no-untyped-call]
     torch.zeros(1, device="cuda")  # creates the context
-    made: list[DeviceBuffer] = []
+    buffers: list[DeviceBuffer] = []
     try:
-        for size in (fixed + pool, GRAIN):
-            made.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be closed
+        for size in (fixed + pool, SEGMENT_BYTES):
+            buffers.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be closed
     except (DriverError, AttributeError):
-        for each in made:
-            each.close()
-        return [HostBuffer.create(size) for size in (fixed, GRAIN)], 0
-    return made, pool
+        for buffer in buffers:
+            buffer.close()
+        return [HostBuffer.create(size) for size in (fixed, SEGMENT_BYTES)], 0
+    return buffers, pool
 
 
 def device_bytes(node: Node) -> int:
     """Bytes of device memory up to the end of the last tensor of a structure with offsets."""
-    return max((each.reach + (each.offset or 0) for each in on_device(node)), default=0)
+    return max((tensor.reach + (tensor.offset or 0) for tensor in on_device(node)), default=0)
 
 
 def on_device(node: Node) -> list[TensorNode]:
     """The tensors of a structure that are on the GPU."""
-    return [each for each in tensors(node) if each.device == "cuda"]
+    return [tensor for tensor in tensors(node) if tensor.device == "cuda"]
 
 
 def replan(node: Node) -> Node:
     """The same output with contiguous tensors at new offsets in a buffer of the judge."""
     layout = Layout()
-    places = iter(tensors(node))
+    nodes = iter(tensors(node))
 
-    def shape_of(place: TensorNode) -> torch.Tensor:
-        dtype = DTYPES.get(place.dtype)
+    def shape_of(tensor_node: TensorNode) -> torch.Tensor:
+        dtype = DTYPES.get(tensor_node.dtype)
         if dtype is None:
-            raise UnreadableError(f"the output is a {place.dtype} tensor")
+            raise UnreadableError(f"the output is a {tensor_node.dtype} tensor")
         try:
-            return torch.empty(place.shape, dtype=dtype, device="meta")
+            return torch.empty(tensor_node.shape, dtype=dtype, device="meta")
         except RuntimeError as error:
             raise UnreadableError(f"the output cannot be laid out: {error}") from error
 
     return describe(
-        restore(node, shape_of), lambda tensor: layout.place(tensor, next(places).device)
+        restore(node, shape_of), lambda tensor: layout.place(tensor, next(nodes).device)
     )
 
 
@@ -280,15 +288,19 @@ class HostInput:
     def lay(self, node: Node, value: object) -> None:
         """Prepare the host tensors of a value in memory that the candidate cannot see."""
         pairs = zip(tensors(node), leaves(value), strict=True)
-        hosted = [(place, tensor) for place, tensor in pairs if on_host(place)]
+        host_pairs = [
+            (tensor_node, tensor) for tensor_node, tensor in pairs if on_host(tensor_node)
+        ]
         self.withheld = None
-        if not hosted:
+        if not host_pairs:
             return
-        self._reserve(max((place.offset or 0) + place.reach for place, _ in hosted))
-        for place, tensor in hosted:
-            bits(typed_view(self.staging, place)).copy_(bits(tensor.detach()))
+        self._reserve(
+            max((tensor_node.offset or 0) + tensor_node.reach for tensor_node, _ in host_pairs)
+        )
+        for tensor_node, tensor in host_pairs:
+            bits(typed_view(self.staging, tensor_node)).copy_(bits(tensor.detach()))
         self.withheld = Withheld(self.staging)
-        self.withheld.take([place for place, _ in hosted])
+        self.withheld.take([tensor_node for tensor_node, _ in host_pairs])
 
     def _reserve(self, size: int) -> None:
         size = -(-size // ALIGNMENT) * ALIGNMENT
@@ -297,7 +309,7 @@ class HostInput:
         self.close()
         self.pinned = HostBuffer.adopt(os.dup(self.arena.fd), size)
         self.staging = torch.zeros(size, dtype=torch.uint8, device="cuda")
-        self.arena.keep(size)
+        self.arena.count_as_input(size)
 
     def reveal(self) -> None:
         """Queue the transfer of all lines except the withheld ones."""
@@ -317,6 +329,6 @@ class HostInput:
     def close(self) -> None:
         """Unregister the arena's memory."""
         if self.pinned:
-            with letting_go():
+            with ignoring_broken_context():
                 self.pinned.close()
         self.pinned = None

@@ -28,9 +28,9 @@ class ReadyLaunch:
     ) -> None:
         self.grid, self.block, self.shared = numbers.grid, numbers.block, numbers.shared
         buffers = {"in": inputs, "out": outputs}
-        packed = [_packed(each, buffers) for each in numbers.arguments]
-        self.kept = [ctypes.create_string_buffer(data, len(data)) for data in packed]
-        self.pointers = (ctypes.c_void_p * len(packed))(*map(ctypes.addressof, self.kept))
+        packed = [_packed(argument, buffers) for argument in numbers.arguments]
+        self.values = [ctypes.create_string_buffer(data, len(data)) for data in packed]
+        self.pointers = (ctypes.c_void_p * len(packed))(*map(ctypes.addressof, self.values))
         self.returned = returned
         """The outputs that must still be copied to where the judge reads; () if none."""
 
@@ -51,10 +51,10 @@ class DeviceCode:
         self.shared = 0
         """Bytes of dynamic shared memory that launches may use, by the requests so far."""
         check(cuda_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), "cuModuleLoadData")
-        found = cuda_driver().cuModuleGetFunction(
+        status = cuda_driver().cuModuleGetFunction(
             ctypes.byref(self.function), self.module, entry.encode()
         )
-        check(found, "cuModuleGetFunction")
+        check(status, "cuModuleGetFunction")
 
     def __call__(self, launch: ReadyLaunch) -> tuple[torch.Tensor, ...]:
         """Launch it on the default stream; DriverError if the driver refuses."""
@@ -62,16 +62,16 @@ class DeviceCode:
             self._allow(launch.shared)
         sizes = [ctypes.c_uint(size) for size in (*launch.grid, *launch.block, launch.shared)]
         default_stream, nothing = ctypes.c_void_p(0), ctypes.c_void_p(0)
-        launched = cuda_driver().cuLaunchKernel(
+        status = cuda_driver().cuLaunchKernel(
             self.function, *sizes, default_stream, launch.pointers, nothing
         )
-        check(launched, "cuLaunchKernel")
+        check(status, "cuLaunchKernel")
         return launch.returned
 
     def _allow(self, shared: int) -> None:
         """Request more than 48 KiB of dynamic shared memory, which needs an explicit opt-in."""
-        allowed = cuda_driver().cuFuncSetAttribute(
+        status = cuda_driver().cuFuncSetAttribute(
             self.function, ctypes.c_int(_MAX_DYNAMIC_SHARED), ctypes.c_int(shared)
         )
-        check(allowed, f"asking for {shared} bytes of dynamic shared memory")
+        check(status, f"asking for {shared} bytes of dynamic shared memory")
         self.shared = shared

@@ -46,25 +46,25 @@ class Handover:
         self.turn = 0
         shared.bytes[: 2 * DONE].zero_()
         words = torch.zeros(2 * DONE, dtype=torch.uint8, device="cuda")
-        self.own = words
+        self.private_words = words
         self.start, self.taken = words.data_ptr(), words.data_ptr() + DONE
-        self.beside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self.control_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.opened = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.captured = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.closed = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()
 
-    def run(self, steps: WindowActions) -> None:
+    def run(self, actions: WindowActions) -> None:
         """Queue one window, then start it."""
         await_word(self.start, self.turn)  # the whole window is queued before it starts
-        steps.sweep()
+        actions.sweep()
         self.opened.record()
-        steps.reveal()
-        steps.complete()
+        actions.reveal()
+        actions.complete()
         write_word(self.shared.address + RELEASED, self.turn)
         await_word(self.shared.address + DONE, self.turn)
-        steps.capture()
-        if steps.take:
+        actions.capture()
+        if actions.take:
             self.captured.record()
             await_word(self.taken, self.turn)
         self.closed.record()
@@ -75,7 +75,7 @@ class Handover:
         self._write(self.taken)
 
     def _write(self, word: int) -> None:
-        write_word(word, self.turn, self.beside.cuda_stream)
+        write_word(word, self.turn, self.control_stream.cuda_stream)
 
     def abort(self) -> None:
         """Release a window whose candidate will not answer any more."""
@@ -87,9 +87,9 @@ class Handover:
 class HandoverCall:
     """One call of a `Handover`, with the judge's actions."""
 
-    def __init__(self, gate: Handover, patience_s: float, steps: WindowActions) -> None:
-        gate.turn += 1
-        self.gate = gate
+    def __init__(self, handover: Handover, patience_s: float, steps: WindowActions) -> None:
+        handover.turn += 1
+        self.handover = handover
         self.patience_s = patience_s
         self.steps = steps
         self.told = steps.take is not None
@@ -100,24 +100,24 @@ class HandoverCall:
 
     def release(self) -> None:
         """Open the window."""
-        self.gate.run(self.steps)
+        self.handover.run(self.steps)
 
     def take(self, last: CandidateReply) -> None:
         """Copy the part of the output that the last frame carries or names; close the window."""
         if self.steps.take:
             self.steps.take(last)
-        self.gate.close()
+        self.handover.close()
 
     def over(self) -> bool:
         """Whether the window has closed."""
-        return bool(self.gate.closed.query())  # type: ignore[no-untyped-call]
+        return bool(self.handover.closed.query())  # type: ignore[no-untyped-call]
 
     def window_ns(self) -> float:
         """Nanoseconds from before the input was visible until the judge had copied the output."""
-        return float(self.gate.opened.elapsed_time(self.gate.closed)) * 1e6
+        return float(self.handover.opened.elapsed_time(self.handover.closed)) * 1e6
 
-    def told_ns(self) -> float:
+    def host_part_ns(self) -> float:
         """Nanoseconds of the window's last part, in which the judge copied the host part."""
         if not self.told:
             return 0.0
-        return float(self.gate.captured.elapsed_time(self.gate.closed)) * 1e6
+        return float(self.handover.captured.elapsed_time(self.handover.closed)) * 1e6

@@ -18,11 +18,11 @@ from dataclasses import asdict, dataclass, field
 import torch
 
 from runners.contract.runner import Health
-from runners.harness.gpu.warm import have_one_copy_queue
+from runners.harness.gpu.warm import limit_copy_queues
 from runners.harness.sandbox.program import visible_gpus
 
 _NAME_BYTES = 96
-_TOO_SMALL = 7
+_INSUFFICIENT_SIZE = 7
 _UNCORRECTED, _SINCE_BOOT = 1, 0
 _TEMPERATURE = 0
 _CLOCKS = {"sm_mhz": 1, "memory_mhz": 2}
@@ -62,32 +62,32 @@ class Monitor:
         self.nvml = nvml if nvml and self._find_device(nvml, handle) == 0 else None
 
     def _find_device(self, nvml: ctypes.CDLL, handle: str) -> int:
-        place = ctypes.byref(self.device)
+        pointer = ctypes.byref(self.device)
         if handle.isdecimal():
-            return int(nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(handle)), place))
-        return int(nvml.nvmlDeviceGetHandleByUUID(handle.encode(), place))
+            return int(nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(handle)), pointer))
+        return int(nvml.nvmlDeviceGetHandleByUUID(handle.encode(), pointer))
 
     def used(self) -> int:
         """Bytes of the GPU's memory in use by all processes; 0 if unknown."""
         memory = (ctypes.c_ulonglong * 3)()  # total, free, used
-        told = self.nvml and self.nvml.nvmlDeviceGetMemoryInfo(self.device, ctypes.byref(memory))
-        return memory[2] if told == 0 else 0
+        status = self.nvml and self.nvml.nvmlDeviceGetMemoryInfo(self.device, ctypes.byref(memory))
+        return memory[2] if status == 0 else 0
 
     def processes(self) -> int:
         """How many processes have a compute context on the GPU; 0 if unknown."""
         count = ctypes.c_uint(0)
         if self.nvml is None:
             return 0
-        listed = _listing_of(self.nvml)(self.device, ctypes.byref(count), None)
-        return count.value if listed == _TOO_SMALL else 0
+        status = _process_list_of(self.nvml)(self.device, ctypes.byref(count), None)
+        return count.value if status == _INSUFFICIENT_SIZE else 0
 
     def memory_errors(self) -> int:
         """Uncorrectable memory errors since the driver was loaded; 0 if unknown."""
         count = ctypes.c_ulonglong()
-        told = self.nvml and self.nvml.nvmlDeviceGetTotalEccErrors(
+        status = self.nvml and self.nvml.nvmlDeviceGetTotalEccErrors(
             self.device, _UNCORRECTED, _SINCE_BOOT, ctypes.byref(count)
         )
-        return int(count.value) if told == 0 else 0
+        return int(count.value) if status == 0 else 0
 
     def read(self) -> Readings | None:
         """The GPU's identity, clocks (MHz), temperature (C) and power (W); None without NVML."""
@@ -109,15 +109,15 @@ class Monitor:
 
     def _clocks(self, nvml: ctypes.CDLL) -> dict[str, float]:
         value = ctypes.c_uint()
-        found: dict[str, float] = {}
+        readings: dict[str, float] = {}
         for name, kind in _CLOCKS.items():
             if nvml.nvmlDeviceGetClockInfo(self.device, kind, ctypes.byref(value)) == 0:
-                found[name] = float(value.value)
+                readings[name] = float(value.value)
         if nvml.nvmlDeviceGetTemperature(self.device, _TEMPERATURE, ctypes.byref(value)) == 0:
-            found["temperature_c"] = float(value.value)
+            readings["temperature_c"] = float(value.value)
         if nvml.nvmlDeviceGetPowerUsage(self.device, ctypes.byref(value)) == 0:
-            found["power_w"] = value.value / 1000
-        return found
+            readings["power_w"] = value.value / 1000
+        return readings
 
 
 @functools.cache
@@ -134,20 +134,20 @@ def _open_library() -> ctypes.CDLL | None:
     return nvml if nvml.nvmlInit_v2() == 0 else None
 
 
-def _listing_of(nvml: ctypes.CDLL) -> Callable[..., int]:
+def _process_list_of(nvml: ctypes.CDLL) -> Callable[..., int]:
     try:
-        found: Callable[..., int] = nvml.nvmlDeviceGetComputeRunningProcesses_v3
+        function: Callable[..., int] = nvml.nvmlDeviceGetComputeRunningProcesses_v3
     except AttributeError:  # its name before driver 510
-        found = nvml.nvmlDeviceGetComputeRunningProcesses
-    return found
+        function = nvml.nvmlDeviceGetComputeRunningProcesses
+    return function
 
 
 def _reasons_of(nvml: ctypes.CDLL) -> Callable[..., int]:
     try:
-        found: Callable[..., int] = nvml.nvmlDeviceGetCurrentClocksEventReasons
+        function: Callable[..., int] = nvml.nvmlDeviceGetCurrentClocksEventReasons
     except AttributeError:  # its name before driver 535
-        found = nvml.nvmlDeviceGetCurrentClocksThrottleReasons
-    return found
+        function = nvml.nvmlDeviceGetCurrentClocksThrottleReasons
+    return function
 
 
 def _text(call: Callable[..., int], *device: ctypes.c_void_p) -> str:
@@ -157,17 +157,17 @@ def _text(call: Callable[..., int], *device: ctypes.c_void_p) -> str:
 
 SETTLE_S = 10.0
 """Seconds for the driver to free the memory of exited processes."""
-LOOK_S = 0.02
-LEFT_MOST = 256 << 20
+POLL_S = 0.02
+MAX_LEFT_BYTES = 256 << 20
 """The most bytes in use beyond those of the first check; the driver needs some itself."""
 SAMPLE_BYTES = 2 << 30
 """Bytes of fresh memory that a judge examines; unless all are zero, all free memory is wiped."""
 BLOCK_BYTES = 1 << 30
 RESERVE_BYTES = 1 << 30
 """Bytes of GPU memory that wiping leaves unallocated."""
-NUMBERS = 1 << 20
-SQUARES = 34_348_066_600
-"""The sum of the squares of 0 to `NUMBERS` - 1, each modulo `MODULUS`."""
+SUMMED_NUMBERS = 1 << 20
+SUM_OF_SQUARES = 34_348_066_600
+"""The sum of the squares of 0 to `SUMMED_NUMBERS` - 1, each modulo `MODULUS`."""
 MODULUS = 65_521
 
 
@@ -183,7 +183,7 @@ class Card:
     """Uncorrectable memory errors since the driver was loaded."""
 
 
-def first_look() -> tuple[Card, ...]:
+def read_cards() -> tuple[Card, ...]:
     """Return the state of this process's GPUs, before any process of the harness uses them.
 
     A child process reads it, because a process that has used the driver cannot fork others that do.
@@ -192,13 +192,13 @@ def first_look() -> tuple[Card, ...]:
     pid = os.fork()
     if pid == 0:
         with suppress(BaseException):
-            os.write(writer, json.dumps([asdict(each) for each in _cards()]).encode())
+            os.write(writer, json.dumps([asdict(card) for card in _cards()]).encode())
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:
-        told = answer.read()
+        data = answer.read()
     os.waitpid(pid, 0)
-    return tuple(Card(**each) for each in json.loads(told or b"[]"))
+    return tuple(Card(**card) for card in json.loads(data or b"[]"))
 
 
 def _cards() -> Iterable[Card]:
@@ -210,14 +210,14 @@ def _cards() -> Iterable[Card]:
 def examine(cards: Iterable[Card]) -> Health:
     """Check the GPUs and create a context; no process of the harness may have one before."""
     for card in cards:
-        if why := _unfitness(card):
-            return Health(unfit=why)
+        if reason := _unfitness(card):
+            return Health(unfit=reason)
     make_context()
     try:
         wiped = 0
         for number in range(torch.cuda.device_count()):
             with torch.cuda.device(number):
-                if not reckons_right("cuda"):
+                if not arithmetic_is_right("cuda"):
                     return Health(unfit=f"GPU {number} makes mistakes: a sum came out wrong")
                 wiped += scrub()
     except (RuntimeError, AssertionError) as error:
@@ -227,7 +227,7 @@ def examine(cards: Iterable[Card]) -> Health:
 
 def make_context() -> None:
     """Create the CUDA context, which takes 0.1 s; errors are ignored and appear at the next use."""
-    have_one_copy_queue()
+    limit_copy_queues()
     with suppress(RuntimeError, AssertionError):
         torch.zeros(1, dtype=torch.uint8, device="cuda").fill_(1)
         first_gpu()
@@ -242,24 +242,26 @@ def _unfitness(card: Card) -> str:
     if monitor.memory_errors() > card.errors:
         return f"GPU {card.handle}: its memory failed beyond correction"
     deadline = time.monotonic() + SETTLE_S
-    while why := _occupied(monitor, card):
+    while reason := _occupied(monitor, card):
         if time.monotonic() > deadline:
-            return f"GPU {card.handle}: {why}"
-        select.select([], [], [], LOOK_S)
+            return f"GPU {card.handle}: {reason}"
+        select.select([], [], [], POLL_S)
     return ""
 
 
 def _occupied(monitor: Monitor, card: Card) -> str:
     if others := monitor.processes():
         return f"{others} other process{'es' if others > 1 else ''} computing on it"
-    left = monitor.used() - card.used
-    return f"{left >> 20} MiB of its memory were not given back" if left > LEFT_MOST else ""
+    left_bytes = monitor.used() - card.used
+    if left_bytes <= MAX_LEFT_BYTES:
+        return ""
+    return f"{left_bytes >> 20} MiB of its memory were not given back"
 
 
-def reckons_right(device: str) -> bool:
+def arithmetic_is_right(device: str) -> bool:
     """Return whether integer arithmetic over some megabytes gives the right result."""
-    numbers = torch.arange(NUMBERS, dtype=torch.int64, device=device)
-    return int((numbers * numbers % MODULUS).sum()) == SQUARES
+    numbers = torch.arange(SUMMED_NUMBERS, dtype=torch.int64, device=device)
+    return int((numbers * numbers % MODULUS).sum()) == SUM_OF_SQUARES
 
 
 def scrub() -> int:

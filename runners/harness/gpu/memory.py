@@ -37,7 +37,7 @@ def cuda_driver() -> ctypes.CDLL:
 
 
 @contextmanager
-def letting_go() -> Iterator[None]:
+def ignoring_broken_context() -> Iterator[None]:
     """Ignore CUDA errors of the block if the context is broken; its memory ends with it."""
     try:
         yield
@@ -54,11 +54,11 @@ def check(status: int, call: str) -> None:
 
 def reason_of(status: int) -> str:
     """CUDA's name and text of an error, as in `CUDA_ERROR_INVALID_VALUE (...)`."""
-    name, words = ctypes.c_char_p(), ctypes.c_char_p()
+    name, text = ctypes.c_char_p(), ctypes.c_char_p()
     known = cuda_driver().cuGetErrorName(status, ctypes.byref(name)) == 0
-    if not known or cuda_driver().cuGetErrorString(status, ctypes.byref(words)) != 0:
+    if not known or cuda_driver().cuGetErrorString(status, ctypes.byref(text)) != 0:
         return f"CUDA error {status}"
-    return f"{(name.value or b'').decode()} ({(words.value or b'').decode()})"
+    return f"{(name.value or b'').decode()} ({(text.value or b'').decode()})"
 
 
 def broken_by() -> str | None:
@@ -72,18 +72,18 @@ def await_word(address: int, value: int) -> None:
 
     Source: CUDA driver API, chapter "Stream Memory Operations"; the comparison is cyclic.
     """
-    waiting = cuda_driver().cuStreamWaitValue32_v2(
+    status = cuda_driver().cuStreamWaitValue32_v2(
         ctypes.c_void_p(0), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
     )
-    check(waiting, "cuStreamWaitValue32")
+    check(status, "cuStreamWaitValue32")
 
 
 def write_word(address: int, value: int, stream: int = 0) -> None:
     """Make a stream (by default the default stream) write a word after its earlier work."""
-    written = cuda_driver().cuStreamWriteValue32_v2(
+    status = cuda_driver().cuStreamWriteValue32_v2(
         ctypes.c_void_p(stream), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
     )
-    check(written, "cuStreamWriteValue32")
+    check(status, "cuStreamWriteValue32")
 
 
 class _Bytes:
@@ -112,7 +112,7 @@ def typed_view(raw: torch.Tensor, node: values.TensorNode) -> torch.Tensor:
     return part.view(values.DTYPES[node.dtype]).as_strided(node.shape, node.stride)
 
 
-_PINNED = 1
+_PINNED_ALLOCATION = 1
 _POSIX_FD = 1
 _ON_DEVICE = 1
 _READ_WRITE = 3
@@ -138,7 +138,7 @@ class _Access(ctypes.Structure):
 
 def _properties(device: int) -> _Properties:
     properties = _Properties()
-    properties.type = _PINNED
+    properties.type = _PINNED_ALLOCATION
     properties.handle_types = _POSIX_FD
     properties.location = _Location(_ON_DEVICE, device)
     return properties
@@ -148,14 +148,14 @@ def _map(driver: ctypes.CDLL, handle: ctypes.c_uint64, size: int, device: int) -
     address = ctypes.c_uint64()
     width = ctypes.c_size_t(size)
     zero = ctypes.c_uint64(0)
-    reserve = driver.cuMemAddressReserve(
+    status = driver.cuMemAddressReserve(
         ctypes.byref(address), width, ctypes.c_size_t(0), zero, zero
     )
-    check(reserve, "cuMemAddressReserve")
+    check(status, "cuMemAddressReserve")
     check(driver.cuMemMap(address, width, ctypes.c_size_t(0), handle, zero), "cuMemMap")
     access = _Access(_Location(_ON_DEVICE, device), _READ_WRITE)
-    granted = driver.cuMemSetAccess(address, width, ctypes.byref(access), ctypes.c_size_t(1))
-    check(granted, "cuMemSetAccess")
+    status = driver.cuMemSetAccess(address, width, ctypes.byref(access), ctypes.c_size_t(1))
+    check(status, "cuMemSetAccess")
     return int(address.value)
 
 
@@ -175,21 +175,21 @@ class DeviceBuffer:
         """Allocate at least `size` bytes and export them."""
         driver = cuda_driver()
         properties = _properties(device)
-        grain = ctypes.c_size_t()
-        asked = driver.cuMemGetAllocationGranularity(
-            ctypes.byref(grain), ctypes.byref(properties), 0
+        granularity = ctypes.c_size_t()
+        status = driver.cuMemGetAllocationGranularity(
+            ctypes.byref(granularity), ctypes.byref(properties), 0
         )
-        check(asked, "cuMemGetAllocationGranularity")
-        whole = max(1, -(-size // grain.value)) * grain.value
+        check(status, "cuMemGetAllocationGranularity")
+        whole = max(1, -(-size // granularity.value)) * granularity.value
         handle = ctypes.c_uint64()
         zero = ctypes.c_uint64(0)
-        made = driver.cuMemCreate(
+        status = driver.cuMemCreate(
             ctypes.byref(handle), ctypes.c_size_t(whole), ctypes.byref(properties), zero
         )
-        check(made, "cuMemCreate")
+        check(status, "cuMemCreate")
         fd = ctypes.c_int(-1)
-        exported = driver.cuMemExportToShareableHandle(ctypes.byref(fd), handle, _POSIX_FD, zero)
-        check(exported, "cuMemExportToShareableHandle")
+        status = driver.cuMemExportToShareableHandle(ctypes.byref(fd), handle, _POSIX_FD, zero)
+        check(status, "cuMemExportToShareableHandle")
         address = _map(driver, handle, whole, device)
         check(driver.cuMemRelease(handle), "cuMemRelease")  # the mapping keeps the memory
         return cls(fd.value, address, whole)
@@ -199,10 +199,10 @@ class DeviceBuffer:
         """Map a buffer that another process exported."""
         driver = cuda_driver()
         handle = ctypes.c_uint64()
-        imported = driver.cuMemImportFromShareableHandle(
+        status = driver.cuMemImportFromShareableHandle(
             ctypes.byref(handle), ctypes.c_void_p(fd), _POSIX_FD
         )
-        check(imported, "cuMemImportFromShareableHandle")
+        check(status, "cuMemImportFromShareableHandle")
         return cls(fd, _map(driver, handle, size, device), size)
 
     def close(self) -> None:
@@ -212,8 +212,8 @@ class DeviceBuffer:
         self.bytes = torch.empty(0, dtype=torch.uint8, device="cuda")
         width = ctypes.c_size_t(self.size)
         check(driver.cuMemUnmap(ctypes.c_uint64(self.address), width), "cuMemUnmap")
-        freed = driver.cuMemAddressFree(ctypes.c_uint64(self.address), width)
-        check(freed, "cuMemAddressFree")
+        status = driver.cuMemAddressFree(ctypes.c_uint64(self.address), width)
+        check(status, "cuMemAddressFree")
         os.close(self.fd)
 
 
@@ -231,15 +231,15 @@ class HostBuffer:
         self.memory = mmap.mmap(fd, size)
         self.host = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         driver = cuda_driver()
-        registered = driver.cuMemHostRegister_v2(
+        status = driver.cuMemHostRegister_v2(
             ctypes.c_void_p(self.host), ctypes.c_size_t(size), _DEVICE_MAP
         )
-        check(registered, "cuMemHostRegister")
+        check(status, "cuMemHostRegister")
         address = ctypes.c_uint64()
-        found = driver.cuMemHostGetDevicePointer_v2(
+        status = driver.cuMemHostGetDevicePointer_v2(
             ctypes.byref(address), ctypes.c_void_p(self.host), 0
         )
-        check(found, "cuMemHostGetDevicePointer")
+        check(status, "cuMemHostGetDevicePointer")
         self.address = int(address.value)
         self.bytes = raw_bytes(self.address, size)
 
@@ -264,7 +264,7 @@ class HostBuffer:
         os.close(self.fd)
 
 
-GRAIN = 2 << 20
+SEGMENT_BYTES = 2 << 20
 """Bytes; the size and address of every segment that torch requests are multiples of it."""
 
 _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
@@ -274,22 +274,22 @@ _FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, 
 class Segments:
     """Allocates segments from one block of memory, and from the driver once that is used up."""
 
-    def __init__(self, address: int, size: int, beyond: Callable[[int], int | None]) -> None:
-        self.begin = self.free = address
+    def __init__(self, address: int, size: int, fallback: Callable[[int], int | None]) -> None:
+        self.start = self.free = address
         self.end = address + size
-        self.beyond = beyond
+        self.fallback = fallback
 
     def allocate(self, size: int) -> int | None:
         """The address of `size` new bytes; None if there are none."""
-        whole = -(-size // GRAIN) * GRAIN
+        whole = -(-size // SEGMENT_BYTES) * SEGMENT_BYTES
         if self.free + whole > self.end:
-            return self.beyond(size)
+            return self.fallback(size)
         self.free += whole
         return self.free - whole
 
     def owns(self, address: int) -> bool:
         """Whether a segment came from the block, which is never freed."""
-        return self.begin <= address < self.end
+        return self.start <= address < self.end
 
 
 class OutputPool:
@@ -305,8 +305,8 @@ class OutputPool:
             if not segments.owns(address):
                 cuda_driver().cuMemFree_v2(ctypes.c_uint64(address))
 
-        self.kept = (_ALLOCATE(allocate), _FREE(free))  # torch keeps calling them
-        pointers = (ctypes.cast(each, ctypes.c_void_p).value for each in self.kept)
+        self.callbacks = (_ALLOCATE(allocate), _FREE(free))  # torch keeps calling them
+        pointers = (ctypes.cast(callback, ctypes.c_void_p).value for callback in self.callbacks)
         binding: Any = torch._C  # noqa: SLF001 - the public form needs a compiled library
         self.pool = torch.cuda.MemPool(binding._cuda_customAllocator(*pointers))  # noqa: SLF001
 
@@ -317,5 +317,5 @@ class OutputPool:
 
 def _from_driver(size: int) -> int | None:
     address = ctypes.c_uint64()
-    made = cuda_driver().cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size))
-    return address.value if made == 0 else None
+    status = cuda_driver().cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(size))
+    return address.value if status == 0 else None

@@ -56,7 +56,7 @@ def _build_driver() -> None:
     CudaUtils.__init__ = lambda _: None  # already done, so candidates do not repeat it
 
 
-def have_one_copy_queue() -> None:
+def limit_copy_queues() -> None:
     """Give this process's future context only one copy queue, so that it starts and ends sooner.
 
     The driver creates and destroys contexts one at a time. Most of that time is for their hardware
@@ -106,7 +106,7 @@ class DriverKeepAlive:
 
 
 def _keep(parent: int) -> None:
-    isolate.let_go_of_streams()
+    isolate.detach_streams()
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() == parent and cuda_driver().cuInit(0) == 0:
         while True:

@@ -197,7 +197,7 @@ def _program(session: EvaluationSession, plan: _Plan, program: int | None) -> Pr
         command=line,
         script=script,
         files=files,
-        programs={} if program is None else {executable.NAME: program},
+        executables={} if program is None else {executable.NAME: program},
         environment=_environment(session, plan),
         limits=_limits(session.request.limits, task.world_size),
         gpu=session.on_gpu,

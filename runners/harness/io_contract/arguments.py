@@ -14,7 +14,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.protocol.values import DTYPES
 from runners.harness.verdicts import VerdictError
 
-INTEGERS_MOST = 1_000_000
+MAX_INTEGER = 1_000_000
 """The default bound of the absolute value of a random 64-bit integer."""
 UNIFORM_HIGH = 100
 """The default largest integer of a uniform fill."""
@@ -22,7 +22,7 @@ _UNWRITTEN = 0x5A
 """The value of each byte of an integer output before a kernel writes it; a float is NaN."""
 
 
-def materialised(
+def create_arguments(
     arguments: Sequence[io_contract.Argument],
     seed: int,
     names: frozenset[str],
@@ -35,42 +35,44 @@ def materialised(
     seed of a tensor without one is derived from its name if that is among `names`, the tensors that
     both kernels read, otherwise from its index among the tensors that the kernel reads.
     """
-    found: list[Any] = []
-    place = 0
+    values: list[Any] = []
+    index = 0
     for argument in arguments:
         if isinstance(argument, io_contract.ContractScalar):
-            found.append(argument.value)
+            values.append(argument.value)
             continue
-        key = argument.name if argument.name in names else f"#{place}"
-        place += argument.role is not io_contract.Role.OUTPUT
-        found.append(_tensor(argument, seed, key, device))
-    return found
+        key = argument.name if argument.name in names else f"#{index}"
+        index += argument.role is not io_contract.Role.OUTPUT
+        values.append(_tensor(argument, seed, key, device))
+    return values
 
 
 def size_of(arguments: Sequence[io_contract.Argument]) -> int:
     """The bytes of all tensors of a call."""
-    tensors = (each for each in arguments if isinstance(each, io_contract.TensorArgument))
-    return sum(math.prod(each.shape) * _dtype(each).itemsize for each in tensors)
+    tensors = (
+        argument for argument in arguments if isinstance(argument, io_contract.TensorArgument)
+    )
+    return sum(math.prod(argument.shape) * _dtype(argument).itemsize for argument in tensors)
 
 
 def unwritten(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A tensor of NaN or a byte pattern, by which elements that no kernel wrote are detected."""
-    made = torch.empty(shape, dtype=dtype, device=device)
+    tensor = torch.empty(shape, dtype=dtype, device=device)
     if dtype.is_floating_point or dtype.is_complex:
-        return made.fill_(math.nan)
+        return tensor.fill_(math.nan)
     pattern = int.from_bytes(bytes([_UNWRITTEN]) * dtype.itemsize, "little")
-    return made.fill_(1 if dtype == torch.bool else pattern)
+    return tensor.fill_(1 if dtype == torch.bool else pattern)
 
 
 def _dtype(argument: io_contract.TensorArgument) -> torch.dtype:
-    found = DTYPES.get(argument.dtype)
-    if found is None:
+    dtype = DTYPES.get(argument.dtype)
+    if dtype is None:
         raise _invalid(argument, f"there is no dtype {argument.dtype!r}")
-    return found
+    return dtype
 
 
-def _invalid(argument: io_contract.TensorArgument, why: str) -> VerdictError:
-    return VerdictError(Verdict.TASK_ERROR, f"argument {argument.name!r} cannot be made: {why}")
+def _invalid(argument: io_contract.TensorArgument, reason: str) -> VerdictError:
+    return VerdictError(Verdict.TASK_ERROR, f"argument {argument.name!r} cannot be made: {reason}")
 
 
 def _tensor(
@@ -82,17 +84,17 @@ def _tensor(
             return _literal(argument.literals, argument.shape, dtype).to(device)
         if argument.fill is None:
             return unwritten(argument.shape, dtype, device)
-        drawn = _FilledTensor(argument.fill, argument.shape, dtype, device)
-        return drawn.tensor(_seed(argument.fill.seed, seed, key))
+        filled = _FilledTensor(argument.fill, argument.shape, dtype, device)
+        return filled.tensor(_seed(argument.fill.seed, seed, key))
     except (ValueError, OverflowError, RuntimeError) as error:
         raise _invalid(argument, str(error)) from error
 
 
-def _seed(given: int | None, trial: int, key: str) -> int:
-    if given is not None and trial == io_contract.GIVEN_SEED:
-        return given % (1 << 63)
-    of = key if given is None else f"seed {given}"
-    digest = hashlib.blake2b(f"{of}\0{trial}".encode(), digest_size=8).digest()
+def _seed(contract_seed: int | None, trial: int, key: str) -> int:
+    if contract_seed is not None and trial == io_contract.GIVEN_SEED:
+        return contract_seed % (1 << 63)
+    origin = key if contract_seed is None else f"seed {contract_seed}"
+    digest = hashlib.blake2b(f"{origin}\0{trial}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
@@ -100,21 +102,21 @@ def _literal(
     literals: io_contract.Literals, shape: Sequence[int], dtype: torch.dtype
 ) -> torch.Tensor:
     """A tensor of the given bytes, in C order; ValueError if they do not fit shape and dtype."""
-    wanted = math.prod(shape) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     data = base64.b64decode(literals.data, validate=True)
     if literals.zipped:
-        data = _unzipped(data, wanted)
-    if len(data) != wanted:
-        raise ValueError(f"its data has {len(data)} bytes, and its shape takes {wanted}")
+        data = _unzipped(data, size)
+    if len(data) != size:
+        raise ValueError(f"its data has {len(data)} bytes, and its shape takes {size}")
     if not data:
         return torch.empty(tuple(shape), dtype=dtype)
     flat = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     return flat.view(dtype).reshape(tuple(shape))
 
 
-def _unzipped(data: bytes, wanted: int) -> bytes:
+def _unzipped(data: bytes, size: int) -> bytes:
     try:
-        return zlib.decompressobj().decompress(data, wanted + 1)
+        return zlib.decompressobj().decompress(data, size + 1)
     except zlib.error as error:
         raise ValueError(f"zlib cannot unpack its data: {error}") from error
 
@@ -147,9 +149,9 @@ class _FilledTensor:
     def _normal(self, seed: int) -> torch.Tensor:
         if not self.floats:
             return self._integers(seed, *self._range())
-        drawn = torch.randn(self.shape, **self._random_options(seed))
+        random = torch.randn(self.shape, **self._random_options(seed))
         std = 1.0 if self.fill.std is None else self.fill.std
-        return drawn.mul_(std).add_(self.fill.mean or 0.0).to(self.dtype)
+        return random.mul_(std).add_(self.fill.mean or 0.0).to(self.dtype)
 
     def _uniform(self, seed: int) -> torch.Tensor:
         low = 0.0 if self.fill.low is None else self.fill.low
@@ -158,21 +160,21 @@ class _FilledTensor:
             top = 1 if self.dtype == torch.bool else int(high)
             return self._integers(seed, min(int(low), top), top)
         high = 1.0 if self.fill.high is None else self.fill.high
-        drawn = torch.rand(self.shape, **self._random_options(seed))
-        return drawn.mul_(high - low).add_(low).to(self.dtype)
+        random = torch.rand(self.shape, **self._random_options(seed))
+        return random.mul_(high - low).add_(low).to(self.dtype)
 
     def _integers(self, seed: int, low: int, high: int) -> torch.Tensor:
         """Random integers from `low` to `high`, both included."""
-        drawn = torch.randint(
+        random = torch.randint(
             low, high + 1, self.shape, generator=self._generator(seed), device=self.device
         )
-        return drawn.to(self.dtype)
+        return random.to(self.dtype)
 
     def _range(self) -> tuple[int, int]:
         if self.dtype == torch.bool:
             return 0, 1
         if self.dtype.itemsize == torch.int64.itemsize:
-            return -INTEGERS_MOST, INTEGERS_MOST
+            return -MAX_INTEGER, MAX_INTEGER
         limits = torch.iinfo(self.dtype)
         return limits.min, limits.max
 
@@ -189,8 +191,8 @@ class _FilledTensor:
 
     def _random_options(self, seed: int) -> dict[str, Any]:
         """Arguments of `torch.rand`; its dtype is float64 for float64, otherwise float32."""
-        wide = torch.float64 if self.dtype == torch.float64 else torch.float32
-        return {"generator": self._generator(seed), "device": self.device, "dtype": wide}
+        dtype = torch.float64 if self.dtype == torch.float64 else torch.float32
+        return {"generator": self._generator(seed), "device": self.device, "dtype": dtype}
 
     def _generator(self, seed: int) -> torch.Generator:
         return torch.Generator(self.device).manual_seed(seed)

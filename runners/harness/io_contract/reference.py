@@ -28,11 +28,11 @@ from runners.contract.io_contract import (
 )
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.build.kernel_calls import NOTHING
+from runners.harness.build.kernel_calls import NO_OUTPUT
 from runners.harness.build.python_kernels import MODEL_SEED
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract import sources
-from runners.harness.io_contract.arguments import materialised, size_of
+from runners.harness.io_contract.arguments import create_arguments, size_of
 from runners.harness.judge.session import EvaluationSession, TaskCode
 from runners.harness.profile.profiler import collect_counters
 from runners.harness.protocol import arena, values
@@ -43,63 +43,68 @@ _NARROW_BYTES = 2
 
 
 def mismatch(
-    right: Sequence[torch.Tensor], given: Sequence[torch.Tensor], atol: float, rtol: float
+    expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor], atol: float, rtol: float
 ) -> str | None:
     """Return how outputs differ from the reference's; None if they do not. NaN equals nothing."""
-    if len(right) != len(given):
-        return f"Output count mismatch: ref={len(right)}, custom={len(given)}"
-    for number, (want, got) in enumerate(zip(right, given, strict=True)):
-        place = f"output {number}: " if len(right) > 1 else ""
-        if want.shape != got.shape:
-            return f"{place}Shape mismatch: ref={list(want.shape)}, custom={list(got.shape)}"
-        if want.dtype != got.dtype:
-            return f"{place}Dtype mismatch: ref={_name(want)}, custom={_name(got)}"
-        wrong = _values(want, got, atol, rtol)
-        if wrong:
-            return place + wrong
+    if len(expected) != len(actual):
+        return f"Output count mismatch: ref={len(expected)}, custom={len(actual)}"
+    for number, (expected_tensor, actual_tensor) in enumerate(zip(expected, actual, strict=True)):
+        prefix = f"output {number}: " if len(expected) > 1 else ""
+        if expected_tensor.shape != actual_tensor.shape:
+            shapes = f"ref={list(expected_tensor.shape)}, custom={list(actual_tensor.shape)}"
+            return f"{prefix}Shape mismatch: {shapes}"
+        if expected_tensor.dtype != actual_tensor.dtype:
+            dtypes = f"ref={_dtype_name(expected_tensor)}, custom={_dtype_name(actual_tensor)}"
+            return f"{prefix}Dtype mismatch: {dtypes}"
+        reason = _value_mismatch(expected_tensor, actual_tensor, atol, rtol)
+        if reason:
+            return prefix + reason
     return None
 
 
-def undefined(outputs: Sequence[torch.Tensor]) -> bool:
+def contains_nan(outputs: Sequence[torch.Tensor]) -> bool:
     """Whether an output contains NaN."""
-    floats = (each for each in outputs if each.is_floating_point() or each.is_complex())
-    return any(bool(torch.isnan(_wide(each)).any()) for each in floats)
+    floats = (output for output in outputs if output.is_floating_point() or output.is_complex())
+    return any(bool(torch.isnan(_widened(output)).any()) for output in floats)
 
 
-def _values(right: torch.Tensor, given: torch.Tensor, atol: float, rtol: float) -> str | None:
-    if right.dtype == torch.bool:
-        off = right != given
+def _value_mismatch(
+    expected: torch.Tensor, actual: torch.Tensor, atol: float, rtol: float
+) -> str | None:
+    if expected.dtype == torch.bool:
+        wrong = expected != actual
     else:
-        right, given = _wide(right), _wide(given)
-        off = ~torch.isclose(given, right, rtol=rtol, atol=atol)
-    count = int(off.sum())
+        expected, actual = _widened(expected), _widened(actual)
+        wrong = ~torch.isclose(actual, expected, rtol=rtol, atol=atol)
+    count = int(wrong.sum())
     if not count:
         return None
-    exact = torch.complex128 if right.is_complex() else torch.float64
-    apart = (right.to(exact) - given.to(exact)).abs()
-    first = [int(each) for each in off.nonzero()[0]]
+    exact = torch.complex128 if expected.is_complex() else torch.float64
+    differences = (expected.to(exact) - actual.to(exact)).abs()
+    first = [int(index) for index in wrong.nonzero()[0]]
     return (
-        f"{count} of {off.numel()} elements differ, the first at {first}. "
-        f"Max difference: {apart.max().item():g}. Avg difference: {apart.mean().item():g}. "
+        f"{count} of {wrong.numel()} elements differ, the first at {first}. "
+        f"Max difference: {differences.max().item():g}. "
+        f"Avg difference: {differences.mean().item():g}. "
         f"Tolerance: atol={atol:g}, rtol={rtol:g}."
     )
 
 
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
+def _widened(tensor: torch.Tensor) -> torch.Tensor:
     narrow = tensor.is_floating_point() and tensor.dtype.itemsize <= _NARROW_BYTES
     return tensor.float() if narrow else tensor
 
 
-def _name(tensor: torch.Tensor) -> str:
+def _dtype_name(tensor: torch.Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
 GPU_PART = 24
 """All tensors of a call may take 1 / `GPU_PART` of a GPU's memory. The judge and several candidates
 have copies, and some candidates need memory for an output of unknown size and for allocations."""
-SHOWN = 16
+MAX_LOGGED_INPUTS = 16
 """The most inputs that the log lists."""
-REMEMBERED = 2
+MAX_SEEDS = 2
 """The number of inputs whose seeds are stored; only the latest input is looked up."""
 
 
@@ -113,13 +118,13 @@ class ContractTask(TaskCode):
         self.contract = contract
         self.device = torch.device("cuda" if on_gpu else "cpu")
         self.sessions: dict[Side, EvaluationSession] = {}
-        self.asked: dict[Side, sources.SourceProcess] = {}
+        self.processes: dict[Side, sources.SourceProcess] = {}
         self.end = Deadline.after(0)
         """The deadline of the whole evaluation."""
-        self._generated: deque[tuple[Any, Side, int]] = deque(maxlen=REMEMBERED)
-        self._right: tuple[Any, tuple[torch.Tensor, ...]] | None = None
+        self._generated: deque[tuple[Any, Side, int]] = deque(maxlen=MAX_SEEDS)
+        self._reference_output: tuple[Any, tuple[torch.Tensor, ...]] | None = None
         self._called_with = ""
-        self._shared = self._names(Side.CUSTOM) & self._names(Side.REFERENCE)
+        self._shared_names = self._read_names(Side.CUSTOM) & self._read_names(Side.REFERENCE)
 
     @override
     @contextmanager
@@ -133,17 +138,15 @@ class ContractTask(TaskCode):
             session.extra_candidates,
         ):
             self.sessions = {Side.CUSTOM: session, Side.REFERENCE: reference}
-            self.asked = {
+            self.processes = {
                 Side.CUSTOM: sources.SourceProcess(custom, Side.CUSTOM),
                 Side.REFERENCE: sources.SourceProcess(reference, Side.REFERENCE),
             }
             try:
                 yield
             except torch.OutOfMemoryError as error:
-                words = (
-                    "the tensors of the call do not fit into this GPU's memory beside each other"
-                )
-                raise VerdictError(Verdict.TASK_ERROR, f"{words}; make them smaller") from error
+                reason = "the tensors of the call do not fit into this GPU's memory together"
+                raise VerdictError(Verdict.TASK_ERROR, f"{reason}; make them smaller") from error
 
     @override
     def session_for(self, session: EvaluationSession, workload: Workload) -> EvaluationSession:
@@ -197,10 +200,10 @@ class ContractTask(TaskCode):
         """
         if self.device.type == "cpu":
             return None
-        room: values.Node = as_task_error(
-            "kernel", lambda: arena.compact_description(self._right_output(data))
+        description: values.Node = as_task_error(
+            "kernel", lambda: arena.compact_description(self._expected_output(data))
         )
-        return room
+        return description
 
     @override
     def mismatch(self, data: Any, output: object, expected: values.Node | None) -> str | None:
@@ -208,34 +211,34 @@ class ContractTask(TaskCode):
 
         VerdictError if the reference returns NaN, or different outputs for the same input.
         """
-        found = values.leaves(output)
-        if not found:
-            return NOTHING
+        outputs = values.leaves(output)
+        if not outputs:
+            return NO_OUTPUT
         reference = self.contract.reference
         if reference is None or self._trial_of(data)[0] is not Side.CUSTOM:
             return None
-        right = self._right_output(data)
-        if undefined(right):
+        reference_output = self._expected_output(data)
+        if contains_nan(reference_output):
             raise VerdictError(
                 Verdict.TASK_ERROR,
                 f"{REFERENCE_FAULT} gives NaN, or leaves a part of its output unwritten: nothing"
                 " can be compared with that",
             )
-        wrong = mismatch(right, found, reference.atol, reference.rtol)
-        if wrong and mismatch(right, self._fetch(data), reference.atol, reference.rtol):
+        reason = mismatch(reference_output, outputs, reference.atol, reference.rtol)
+        if reason and mismatch(reference_output, self._fetch(data), reference.atol, reference.rtol):
             raise VerdictError(
                 Verdict.TASK_ERROR,
                 f"{REFERENCE_FAULT} gives another output each time that it is given the same input",
             )
-        return wrong
+        return reason
 
     def _trial_of(self, data: Any) -> tuple[Side, int]:  # noqa: ANN401 - as `generate` made it
-        return next((side, seed) for made, side, seed in self._generated if made is data)
+        return next((side, seed) for generated, side, seed in self._generated if generated is data)
 
-    def _right_output(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
-        if self._right is None or self._right[0] is not data:
-            self._right = (data, self._fetch(data))
-        return self._right[1]
+    def _expected_output(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
+        if self._reference_output is None or self._reference_output[0] is not data:
+            self._reference_output = (data, self._fetch(data))
+        return self._reference_output[1]
 
     def _fetch(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
         """The output of the reference, or without one of the kernel, for the trial of `data`."""
@@ -245,23 +248,23 @@ class ContractTask(TaskCode):
         def public() -> dict[str, Any]:
             return self._data(side, GIVEN_SEED)
 
-        given = self._data(side, seed)
-        return values.leaves(self.asked[side].ask("answer", given, self.end, public))
+        input_data = self._data(side, seed)
+        return values.leaves(self.processes[side].ask("answer", input_data, self.end, public))
 
     def _data(self, side: Side, seed: int) -> dict[str, Any]:
         arguments = self.contract.call_of(side).args
         if arguments is None:
             return self._inputs_of_source(seed)
-        most = self._room()
-        if size_of(arguments) > most:
+        limit = self._input_limit()
+        if size_of(arguments) > limit:
             raise VerdictError(
                 Verdict.TASK_ERROR,
                 f"the tensors of io take {size_of(arguments) >> 20:,} MiB; there is room for"
-                f" {most >> 20:,}",
+                f" {limit >> 20:,}",
             )
-        return {"args": materialised(arguments, seed, self._shared, self.device)}
+        return {"args": create_arguments(arguments, seed, self._shared_names, self.device)}
 
-    def _room(self) -> int:
+    def _input_limit(self) -> int:
         """The most bytes that all tensors of a call may have."""
         if self.device.type == "cpu":
             return self.sessions[Side.CUSTOM].request.limits.memory // 2
@@ -272,44 +275,44 @@ class ContractTask(TaskCode):
         """One trial's inputs from a source's own `get_inputs`, on the kernels' device."""
         side = self.contract.drawn_by
         public = {"draw": MODEL_SEED}
-        order = public if seed == GIVEN_SEED else {"draw": seed}
-        told = self.asked[side].ask("draw", order, self.end, lambda: public)
-        if not isinstance(told, dict) or told.keys() != {"init", "inputs"}:
+        request = public if seed == GIVEN_SEED else {"draw": seed}
+        inputs = self.processes[side].ask("draw", request, self.end, lambda: public)
+        if not isinstance(inputs, dict) or inputs.keys() != {"init", "inputs"}:
             raise VerdictError(
                 Verdict.DISALLOWED, "the inputs of a source are not what was asked for"
             )
         self._called_with = ", ".join(
-            _shown(each) for each in values.leaves(told["inputs"])[:SHOWN]
+            _description(tensor) for tensor in values.leaves(inputs["inputs"])[:MAX_LOGGED_INPUTS]
         )
-        return {key: self._placed(value) for key, value in told.items()}
+        return {key: self._to_device(value) for key, value in inputs.items()}
 
-    def _placed(self, value: Any) -> Any:  # noqa: ANN401 - as it came
+    def _to_device(self, value: Any) -> Any:  # noqa: ANN401 - as it came
         if isinstance(value, torch.Tensor):
             return value.to(self.device)
         if isinstance(value, (list, tuple)):
-            return type(value)(self._placed(each) for each in value)
+            return type(value)(self._to_device(item) for item in value)
         return value
 
-    def _names(self, side: Side) -> frozenset[str]:
+    def _read_names(self, side: Side) -> frozenset[str]:
         """The names of the tensors that a kernel reads."""
         arguments: tuple[Argument, ...] = ()
         if side is Side.CUSTOM or self.contract.reference is not None:
             arguments = self.contract.call_of(side).args or ()
         return frozenset(
-            each.name
-            for each in arguments
-            if isinstance(each, TensorArgument) and each.role is not Role.OUTPUT
+            argument.name
+            for argument in arguments
+            if isinstance(argument, TensorArgument) and argument.role is not Role.OUTPUT
         )
 
 
-def _shown(tensor: torch.Tensor) -> str:
+def _description(tensor: torch.Tensor) -> str:
     """Dtype and shape, as in `float32[1024, 512]`."""
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
 def read_contract(folder: Path) -> Contract:
     """The contract in a task's folder; VerdictError if it cannot be read."""
-    found: Contract = as_task_error(
+    contract: Contract = as_task_error(
         "contract", lambda: Contract.model_validate_json((folder / CONTRACT).read_bytes())
     )
-    return found
+    return contract

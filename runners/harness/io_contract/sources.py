@@ -24,10 +24,10 @@ from runners.harness.protocol.builds import Builds
 from runners.harness.supervision.template import pack_files
 from runners.harness.verdicts import VerdictError
 
-ROOM_MOST = 2 << 30
+MAX_INPUT_BYTES = 2 << 30
 """The most bytes on a GPU that are assumed for an input when the output's size is unknown."""
-ROOM_PART = 32
-"""The same limit as a part of the free memory: 1 / `ROOM_PART`."""
+INPUT_FRACTION = 32
+"""The same limit as a part of the free memory: 1 / `INPUT_FRACTION`."""
 
 
 Data = dict[str, Any]
@@ -37,7 +37,7 @@ Data = dict[str, Any]
 class _Running:
     """A candidate that answers one kind of question, and the structure of its answers on a GPU."""
 
-    seat: HostCandidate
+    candidate: HostCandidate
     stack: ExitStack
     answer: values.Node | None
 
@@ -49,7 +49,7 @@ class SourceProcess:
         self.session = session
         self.side = side
         self.running: dict[str, _Running] = {}
-        self.fallen: dict[str, VerdictError] = {}
+        self.failures: dict[str, VerdictError] = {}
         """Questions that failed on public data; they are not tried again, to save time."""
 
     def ask(self, question: str, data: Data, deadline: Deadline, public: Callable[[], Data]) -> Any:  # noqa: ANN401 - as the source gives it
@@ -59,49 +59,51 @@ class SourceProcess:
         data, and only its compiled code is stored for later candidates.
         """
         with attribute_to_reference(self.side):
-            if question in self.fallen:
-                raise self.fallen[question]
-            found = self.running.get(question)
-            if found is None:
-                found = self._start(question, public(), deadline)
-            exchange = found.seat.call(channel.Operation.RUN, data, found.answer, deadline)
-            answer = found.seat.fetch(exchange.reply, found.answer, deadline)
-            found.seat.handle.verify_frozen(deadline)
+            if question in self.failures:
+                raise self.failures[question]
+            running = self.running.get(question)
+            if running is None:
+                running = self._start(question, public(), deadline)
+            exchange = running.candidate.call(channel.Operation.RUN, data, running.answer, deadline)
+            answer = running.candidate.fetch(exchange.reply, running.answer, deadline)
+            running.candidate.handle.verify_frozen(deadline)
             return _copy(answer)
 
     def _start(self, question: str, data: Data, deadline: Deadline) -> _Running:
         """Start and build a candidate; on a GPU its rooms have the size of its answers."""
-        room = planned(data)
-        checking = self.session.request.task.test_timeout
+        plan = planned(data)
+        timeout = self.session.request.task.test_timeout
         try:
-            soon = Deadline.after(min(checking, deadline.remaining))
-            answer = self._rehearsed(room, data, soon)
-        except VerdictError as ruling:
-            self.fallen[question] = ruling
+            first_deadline = Deadline.after(min(timeout, deadline.remaining))
+            answer = self._answer_structure(plan, data, first_deadline)
+        except VerdictError as error:
+            self.failures[question] = error
             raise
         stack = self.session.extra_candidates.enter_context(ExitStack())
         stack.callback(self.running.pop, question, None)
-        seat = stack.enter_context(fresh_candidate(self.session, room, answer))
-        seat.build(deadline)
-        self.running[question] = _Running(seat, stack, answer)
+        candidate = stack.enter_context(fresh_candidate(self.session, plan, answer))
+        candidate.build(deadline)
+        self.running[question] = _Running(candidate, stack, answer)
         return self.running[question]
 
-    def _rehearsed(self, room: arena.Plan, data: Data, deadline: Deadline) -> values.Node | None:
+    def _answer_structure(
+        self, plan: arena.Plan, data: Data, deadline: Deadline
+    ) -> values.Node | None:
         """Return the structure of an answer on a GPU, from one call in a separate candidate."""
         if self.session.on_gpu:
-            room = replace(room, device_size=max(room.device_size, input_bytes_limit()))
-        with fresh_candidate(self.session, room, None) as seat:
-            seat.build(deadline)
-            seat.call(channel.Operation.RUN, data, None, deadline)
-            self._keep_builds(seat, deadline)
-            return seat.discovered
+            plan = replace(plan, device_size=max(plan.device_size, input_bytes_limit()))
+        with fresh_candidate(self.session, plan, None) as candidate:
+            candidate.build(deadline)
+            candidate.call(channel.Operation.RUN, data, None, deadline)
+            self._keep_builds(candidate, deadline)
+            return candidate.discovered
 
-    def _keep_builds(self, seat: HostCandidate, deadline: Deadline) -> None:
+    def _keep_builds(self, candidate: HostCandidate, deadline: Deadline) -> None:
         """Store compiled code for later candidates, unless that was done before."""
         if self.session.builds.packed:
             return
         with suppress(VerdictError):  # without the files every candidate compiles for itself
-            seat.pack(deadline)
+            candidate.pack(deadline)
             self.session.builds.packed = True
         self.session.builds.seal()
 
@@ -109,7 +111,7 @@ class SourceProcess:
 def input_bytes_limit() -> int:
     """Bytes to reserve for an input on a GPU; an output of unknown size gets twice as many."""
     free, _ = torch.cuda.mem_get_info()
-    return min(ROOM_MOST, int(free) // ROOM_PART)
+    return min(MAX_INPUT_BYTES, int(free) // INPUT_FRACTION)
 
 
 def _copy(value: Any) -> Any:  # noqa: ANN401 - as it came
@@ -119,7 +121,7 @@ def _copy(value: Any) -> Any:  # noqa: ANN401 - as it came
     if isinstance(value, (list, tuple)):
         return type(value)(map(_copy, value))
     if isinstance(value, dict):
-        return {key: _copy(each) for key, each in value.items()}
+        return {key: _copy(item) for key, item in value.items()}
     return value
 
 
@@ -142,7 +144,10 @@ def own_session(
         builds = Builds(request.limits.disk)
         stack.callback(builds.close)
         yield replace(
-            session, request=request, files_fd=_packed(request.task, source, stack), builds=builds
+            session,
+            request=request,
+            files_fd=_pack_source(request.task, source, stack),
+            builds=builds,
         )
 
 
@@ -152,10 +157,10 @@ def _task_of(task: TaskDefinition, contract: Contract, file_name: str) -> TaskDe
     return task.model_copy(update={"files": files, "submission_file": file_name})
 
 
-def _packed(task: TaskDefinition, source: str, stack: ExitStack) -> int:
-    files = pack_files(candidate_files(task, source))
-    stack.callback(os.close, files)
-    return files
+def _pack_source(task: TaskDefinition, source: str, stack: ExitStack) -> int:
+    descriptor = pack_files(candidate_files(task, source))
+    stack.callback(os.close, descriptor)
+    return descriptor
 
 
 @contextmanager
@@ -163,10 +168,10 @@ def attribute_to_reference(side: Side) -> Iterator[None]:
     """Turn a VerdictError of the block into `task_error` if `side` is the reference."""
     try:
         yield
-    except VerdictError as ruling:
-        if side is Side.CUSTOM or ruling.message.startswith(REFERENCE_FAULT):
+    except VerdictError as error:
+        if side is Side.CUSTOM or error.message.startswith(REFERENCE_FAULT):
             raise
-        words = ruling.verdict.value.replace("_", " ")
+        verdict = error.verdict.value.replace("_", " ")
         raise VerdictError(
-            Verdict.TASK_ERROR, f"{REFERENCE_FAULT}: {words}: {ruling.message}"
-        ) from ruling
+            Verdict.TASK_ERROR, f"{REFERENCE_FAULT}: {verdict}: {error.message}"
+        ) from error

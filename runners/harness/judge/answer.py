@@ -69,7 +69,7 @@ class Answer:
     @property
     def told(self) -> bool:
         """Whether a part of the output arrives in the last frame or in memory that it names."""
-        return self.room is not None and values.told_by_host(self.room)
+        return self.room is not None and values.has_host_part(self.room)
 
     def places(self, output: values.Node | None) -> values.Node | None:
         """Return the output with offsets in the shared memory; VerdictError if it is not there."""

@@ -14,7 +14,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.gpu import handover
 from runners.harness.gpu.buffers import Buffers, HostInput, device_bytes, on_device, replan
 from runners.harness.gpu.health import first_gpu
-from runners.harness.gpu.memory import HostBuffer, letting_go, typed_view
+from runners.harness.gpu.memory import HostBuffer, ignoring_broken_context, typed_view
 from runners.harness.judge.answer import Answer
 from runners.harness.judge.checks import Changes, refuse_changed, spans
 from runners.harness.judge.host_candidate import (
@@ -75,14 +75,14 @@ class DeviceCandidate(HostCandidate):
             expected = self._discover(plan, value, deadline)
         # A call with a host part cannot be queued ahead: the kernel may need the host input while
         # it launches, and the host output exists only after its work is done.
-        by_host = any(map(values.on_host, values.tensors(plan.node))) or values.told_by_host(
+        by_host = any(map(values.on_host, values.tensors(plan.node))) or values.has_host_part(
             expected
         )
         held_up = self.ahead and by_host
         ahead = self.ahead and not held_up
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
         exchange = self._run(order, value, deadline)
-        self.buffers.refuse_hoard()
+        self.buffers.check_free_memory()
         return replace(exchange, late=exchange.late or held_up)
 
     def _order(
@@ -135,7 +135,7 @@ class DeviceCandidate(HostCandidate):
         try:
             exchange = self.handle.call_on_device(self._packed(order), deadline, call)
         except BaseException:
-            with letting_go():
+            with ignoring_broken_context():
                 self.gate.abort()
             raise
         self._restore()
@@ -174,7 +174,7 @@ class DeviceCandidate(HostCandidate):
     @override
     def build(self, deadline: Deadline) -> None:
         super().build(deadline)
-        self.buffers.refuse_hoard()
+        self.buffers.check_free_memory()
 
     @override
     def slowed_by(self) -> tuple[str, ...]:
@@ -266,5 +266,5 @@ def device_start(
         ):
             yield lambda: DeviceCandidate(session, handle, hosted, buffers)
     finally:
-        with session.record_duration("memory"), letting_go():
+        with session.record_duration("memory"), ignoring_broken_context():
             buffers.close()

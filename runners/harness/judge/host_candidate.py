@@ -144,7 +144,7 @@ class HostCandidate:
 
     def overhead(self, exchange: channel.Exchange) -> float:
         """Return by how many ns a calibration window exceeds the calibration kernel's own time."""
-        return exchange.window_ns - exchange.told_ns - exchange.reply.claimed_ns
+        return exchange.window_ns - exchange.host_part_ns - exchange.reply.claimed_ns
 
     def refuse_overruns(self) -> None:
         """Refuse device code that wrote outside its output; does nothing for other kernels."""

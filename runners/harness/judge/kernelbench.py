@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
-from runners.harness.build.kernel_calls import Guess, fitting, guesses, tensors_taken
+from runners.harness.build.kernel_calls import Guess, first_accepted, guesses, required_tensors
 from runners.harness.build.loading import FUNCTION, PRECISIONS, pack_weights
 from runners.harness.judge.session import TaskCode
 from runners.harness.judge.task_code import reference_function, reference_module, shape_mismatch
@@ -145,14 +145,14 @@ class _FunctionProblem:
         return []
 
     def _guessed_inputs(self) -> list[torch.Tensor]:
-        count = tensors_taken(self._function)
+        count = required_tensors(self._function)
         if self._guess is None:
             with torch.random.fork_rng(), torch.no_grad():
-                self._guess = fitting(
+                self._guess = first_accepted(
                     guesses(self._function),
-                    lambda guess: self._function(*(guess.drawn() for _ in range(count))),
+                    lambda guess: self._function(*(guess.random_tensor() for _ in range(count))),
                 )
-        return [self._guess.drawn() for _ in range(count)]
+        return [self._guess.random_tensor() for _ in range(count)]
 
 
 def _precision(workload: Workload) -> str:

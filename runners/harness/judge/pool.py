@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Self
 
 from runners.contract.task import IsolationLayer
-from runners.harness.gpu.buffers import starts_at_once
+from runners.harness.gpu.buffers import max_parallel_candidates
 from runners.harness.judge.device_candidate import device_start
 from runners.harness.judge.host_candidate import HostCandidate, host_start
 from runners.harness.judge.session import EvaluationSession
@@ -34,7 +34,7 @@ class CandidatePool:
     def begin(self, count: int) -> None:
         """Start candidates, without waiting, up to `count` in all or what fits into GPU memory."""
         if self.session.on_gpu and count > 1:
-            count = min(count, starts_at_once(self.plan, self.expected))
+            count = min(count, max_parallel_candidates(self.plan, self.expected))
         with ExitStack() as failed:
             existing = len(self.waiting) + len(self.starting)
             stacks = [failed.enter_context(ExitStack()) for _ in range(existing, count)]

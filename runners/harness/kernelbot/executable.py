@@ -61,7 +61,7 @@ def compiled(session: EvaluationSession) -> Iterator[int]:
     """
     compiler, kind = nvcc.find(), nvcc.toolchain()
     if compiler is None or kind is None:
-        raise MachineError(f"this runner cannot compile tasks of sources: {nvcc.lacking()}")
+        raise MachineError(f"this runner cannot compile tasks of sources: {nvcc.why_missing()}")
     program = os.memfd_create("program", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         session.report_progress(Stage.BUILD, 0, 1)
@@ -112,17 +112,19 @@ def _compile(session: EvaluationSession, compiler: Path, kind: str, program: int
         files={**request.task.files, request.task.submission_file: request.source},
         environment={},
         limits=request.limits.model_copy(update={"output": SAID_MAX}),
-        handed=frozenset({program}),
+        inherited_fds=frozenset({program}),
     )
     printed = bytearray()
     fault = _fault(WatchedProgram(order, printed, session.record_sandbox), most)
     said = diagnostics.without_paths(printed.decode(errors="replace"), _folders(compiler))
     if fault is not None:
-        said = diagnostics.without_use(said)
-        session.add_to_log(diagnostics.cut(said, LOG_MAX).encode())
+        said = diagnostics.without_resources(said)
+        session.add_to_log(diagnostics.truncated(said, LOG_MAX).encode())
         raise _with_message(fault, said)
     made_for = f" for compute capability {capability / 10}" if capability else ""
-    session.add_to_log(diagnostics.cut(f"compiled by {kind}{made_for}\n{said}", LOG_MAX).encode())
+    session.add_to_log(
+        diagnostics.truncated(f"compiled by {kind}{made_for}\n{said}", LOG_MAX).encode()
+    )
     fcntl.fcntl(program, fcntl.F_ADD_SEALS, _SEALS)
 
 

@@ -60,7 +60,7 @@ class Kernel:
         if not more:
             return self
         advice = [line for line in self.sections.get(MEMORY_TABLES, []) if line not in set(more)]
-        tables = [*diagnostics.cut("\n".join(more), MEMORY_TABLES_MAX).splitlines(), *advice]
+        tables = [*diagnostics.truncated("\n".join(more), MEMORY_TABLES_MAX).splitlines(), *advice]
         return Kernel(self.name, {**self.sections, MEMORY_TABLES: tables})
 
 
@@ -99,7 +99,7 @@ class Tables:
             text = _joined(kernels)
             if kernels and len(text.encode()) <= most:
                 return text
-        return diagnostics.cut(_joined(self.short), most)
+        return diagnostics.truncated(_joined(self.short), most)
 
 
 def _joined(kernels: Sequence[Kernel]) -> str:
@@ -178,7 +178,7 @@ class KernelProfiler:
         The program's result lines become ordinary output and are not parsed.
         """
         asked = self.session.request.profile
-        measuring = self.ncu.measuring(MADE, order.command, asked=asked)
+        measuring = self.ncu.measuring(MADE, order.command, options=asked)
         told = ("/usr/bin/env", f"{RESULT_FD}=1", *measuring)
         return self._profile(replace(order, command=told), deadline)
 
@@ -189,11 +189,11 @@ class KernelProfiler:
         return Program(
             command=self.ncu.measuring(MADE, program, sections, self.session.request.profile),
             files={_ORDER: call.model_dump_json()},
-            programs={_INPUT: content},
+            executables={_INPUT: content},
             environment={"PYTHONPATH": str(_ROOT)},
             limits=self.session.request.limits,
             gpu=self.session.on_gpu,
-            handed=frozenset(() if call.builds is None else {call.builds}),
+            inherited_fds=frozenset(() if call.builds is None else {call.builds}),
         )
 
     def _profile(self, order: Program, deadline: Deadline) -> KernelProfile:
@@ -212,7 +212,7 @@ class KernelProfiler:
             order,
             command=own_script(*script),
             limits=_limits(order.limits),
-            handed=order.handed | {report},
+            inherited_fds=order.inherited_fds | {report},
         )
         printed = bytearray()
         until = Deadline.after(min(CALL_S, deadline.remaining))
@@ -241,7 +241,7 @@ class KernelProfiler:
         order = Program(
             command=command,
             files={},
-            programs={REPORT: report},
+            executables={REPORT: report},
             environment={},
             limits=limits,
         )

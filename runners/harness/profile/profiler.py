@@ -15,7 +15,7 @@ from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.profile.kernel_profile import KernelProfile, KernelProfiler, NoProfileError
 from runners.harness.protocol.channel import Operation
-from runners.harness.sandbox.diagnostics import cut
+from runners.harness.sandbox.diagnostics import truncated
 from runners.harness.timing.stopwatch import WARM_UPS
 from runners.harness.toolchains import ncu
 from runners.harness.verdicts import GradingResult, VerdictError
@@ -94,7 +94,7 @@ def profile_by(
 
 
 def _text(seen: KernelProfile, most: int) -> str:
-    return cut(f"{seen.fault}\n", most) if seen.fault else seen.tables.text(most)
+    return truncated(f"{seen.fault}\n", most) if seen.fault else seen.tables.text(most)
 
 
 def _keep_report(session: EvaluationSession, name: str, seen: KernelProfile) -> str:

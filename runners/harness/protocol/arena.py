@@ -70,11 +70,11 @@ def compact_description(value: object) -> values.Node:
     """Describe a value as if its tensors were contiguous."""
     layout = Layout()
 
-    def placed(each: torch.Tensor) -> values.TensorNode:
-        whole = torch.empty_like(each, memory_format=torch.contiguous_format, device="meta")
-        return layout.place(whole, each.device.type)
+    def place(tensor: torch.Tensor) -> values.TensorNode:
+        contiguous = torch.empty_like(tensor, memory_format=torch.contiguous_format, device="meta")
+        return layout.place(contiguous, tensor.device.type)
 
-    return values.describe(value, placed)
+    return values.describe(value, place)
 
 
 def view(buffer: mmap.mmap, node: values.TensorNode) -> torch.Tensor:
@@ -103,28 +103,28 @@ class Arena:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.filled = 0
+        self.input_size = 0
         self.fd = sealed_memory("arena", self.size)
         self.buffer = mmap.mmap(self.fd, self.size)
 
     def write(self, node: values.Node, value: object) -> None:
         """Copy every host tensor of `value` to its place in `node`."""
-        for place, tensor in zip(values.tensors(node), values.leaves(value), strict=True):
-            if place.device == "cpu":
-                values.bits(view(self.buffer, place)).copy_(values.bits(tensor.detach()))
-                self.keep((place.offset or 0) + place.reach)
+        for tensor_node, tensor in zip(values.tensors(node), values.leaves(value), strict=True):
+            if tensor_node.device == "cpu":
+                values.bits(view(self.buffer, tensor_node)).copy_(values.bits(tensor.detach()))
+                self.count_as_input((tensor_node.offset or 0) + tensor_node.reach)
 
-    def keep(self, size: int) -> None:
+    def count_as_input(self, size: int) -> None:
         """Count the first `size` bytes as the judge's own memory, not as the candidate's."""
-        self.filled = max(self.filled, -(-size // ALIGNMENT) * ALIGNMENT)
+        self.input_size = max(self.input_size, -(-size // ALIGNMENT) * ALIGNMENT)
 
     @property
-    def hoard(self) -> int:
+    def excess_bytes(self) -> int:
         """Bytes of memory that the candidate occupies in the file beyond the judge's input.
 
         They are counted here because no process's memory usage includes pages that were unmapped.
         """
-        return max(0, os.fstat(self.fd).st_blocks * 512 - self.filled)
+        return max(0, os.fstat(self.fd).st_blocks * 512 - self.input_size)
 
     def close(self) -> None:
         """Release the memory; tensors that view it keep it mapped until they are freed."""

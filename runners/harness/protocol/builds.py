@@ -13,8 +13,8 @@ from pathlib import Path
 
 FOLDER = ".builds"
 """A folder in the candidate's home."""
-_TIME = "PODIUM.mtime_ns"
-_FIXED = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+_MTIME_KEY = "PODIUM.mtime_ns"
+_FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 _READ_ONLY = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
@@ -43,12 +43,12 @@ class Builds:
     def __init__(self, size: int) -> None:
         self.size = size
         self.packed = False
-        self.fd = self._make()
+        self.fd = self._create_file()
 
-    def _make(self) -> int:
+    def _create_file(self) -> int:
         fd = os.memfd_create("builds", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(fd, self.size)
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _FIXED)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _FIXED_SIZE)
         return fd
 
     def seal(self) -> bool:
@@ -58,7 +58,7 @@ class Builds:
         except OSError:
             os.close(self.fd)
             self.packed = False
-            self.fd = self._make()
+            self.fd = self._create_file()
             fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _READ_ONLY)
             return False
         return True
@@ -74,7 +74,7 @@ def pack(home: Path, fd: int) -> None:
         for path in _files(home / FOLDER):
             entry = archive.gettarinfo(path, str(path.relative_to(home)))
             # Build tools compare file times in nanoseconds, but tar stores coarser ones.
-            entry.pax_headers = {_TIME: str(path.stat().st_mtime_ns)}
+            entry.pax_headers = {_MTIME_KEY: str(path.stat().st_mtime_ns)}
             with path.open("rb") as content:
                 archive.addfile(entry, content)
 
@@ -97,7 +97,7 @@ def unpack(fd: int, home: Path) -> None:
         tarfile.open(fileobj=content, mode="r:") as archive,
     ):
         for entry in archive:
-            inside = tarfile.data_filter(entry, str(home))
-            archive.extract(inside, home, filter="data")
-            when = int(entry.pax_headers.get(_TIME, "0"))
-            os.utime(home / inside.name, ns=(when, when))
+            safe_entry = tarfile.data_filter(entry, str(home))
+            archive.extract(safe_entry, home, filter="data")
+            mtime_ns = int(entry.pax_headers.get(_MTIME_KEY, "0"))
+            os.utime(home / safe_entry.name, ns=(mtime_ns, mtime_ns))

@@ -171,8 +171,8 @@ class ProfiledCall(Wire):
     gpu: bool = False
 
 
-Greeting = Annotated[CandidatePid | CandidateReady, Field(discriminator="kind")]
-GREETING: TypeAdapter[Greeting] = TypeAdapter(Greeting)
+Handshake = Annotated[CandidatePid | CandidateReady, Field(discriminator="kind")]
+HANDSHAKE: TypeAdapter[Handshake] = TypeAdapter(Handshake)
 
 
 def receive(link: socket.socket, most_bytes: int, most_fds: int) -> tuple[bytes, list[int]]:
@@ -204,7 +204,7 @@ class Exchange:
     reply: CandidateReply
     cpu_ns: int = 0
     """CPU time of the candidate's threads in the window; not measured on a GPU."""
-    told_ns: float = 0.0
+    host_part_ns: float = 0.0
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
     late: bool = False
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
@@ -234,5 +234,5 @@ class DeviceCall(Protocol):
     def window_ns(self) -> float:
         """The length of the window in nanoseconds."""
 
-    def told_ns(self) -> float:
+    def host_part_ns(self) -> float:
         """The part of the window after the outputs on the GPU were captured."""

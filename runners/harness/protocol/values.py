@@ -97,7 +97,7 @@ class DictNode(Wire):
     @model_validator(mode="after")
     def _each_key_once(self) -> Self:
         if len(dict(self.items)) != len(self.items):
-            raise ValueError("a key stands there twice")
+            raise ValueError("a key is there twice")
         return self
 
 
@@ -141,7 +141,7 @@ def describe(value: object, place: Place, *, keys_sorted: bool = False) -> Node:
 
 
 def _describe(value: object, place: Place, depth: int, *, keys_sorted: bool) -> Node:
-    _refuse_deep(depth)
+    _check_depth(depth)
     if isinstance(value, torch.Tensor):
         return place(value)
 
@@ -164,7 +164,7 @@ def key_order(item: tuple[str | int, object]) -> tuple[bool, str | int]:
     return isinstance(key, str), key
 
 
-def _refuse_deep(depth: int) -> None:
+def _check_depth(depth: int) -> None:
     if depth > DEPTH:
         raise UndescribableError(f"nested more than {DEPTH} deep")
 
@@ -189,7 +189,7 @@ def restore(node: Node, fetch: Fetch) -> Any:  # noqa: ANN401 - the value's type
 
 
 def _restore(node: Node, fetch: Fetch, depth: int) -> Any:  # noqa: ANN401 - as `restore`
-    _refuse_deep(depth)
+    _check_depth(depth)
     match node:
         case TensorNode():
             return fetch(node)
@@ -210,9 +210,9 @@ def tensors(node: Node) -> tuple[TensorNode, ...]:
         case TensorNode():
             return (node,)
         case SequenceNode():
-            return tuple(found for item in node.items for found in tensors(item))
+            return tuple(tensor for item in node.items for tensor in tensors(item))
         case DictNode():
-            return tuple(found for _, item in node.items for found in tensors(item))
+            return tuple(tensor for _, item in node.items for tensor in tensors(item))
         case FloatNode() | ScalarNode():
             return ()
 
@@ -222,9 +222,9 @@ def leaves(value: object) -> tuple[torch.Tensor, ...]:
     if isinstance(value, torch.Tensor):
         return (value,)
     if isinstance(value, (list, tuple)):
-        return tuple(found for item in value for found in leaves(item))
+        return tuple(tensor for item in value for tensor in leaves(item))
     if isinstance(value, dict):
-        return tuple(found for item in value.values() for found in leaves(item))
+        return tuple(tensor for item in value.values() for tensor in leaves(item))
     return ()
 
 
@@ -233,7 +233,7 @@ def on_host(node: TensorNode) -> bool:
     return node.device != "cuda" and node.span > 0
 
 
-def told_by_host(node: Node) -> bool:
+def has_host_part(node: Node) -> bool:
     """Whether a part of a value is not transferred through GPU memory.
 
     That is any scalar except None, and any host tensor with elements.
@@ -242,9 +242,9 @@ def told_by_host(node: Node) -> bool:
         case TensorNode():
             return on_host(node)
         case SequenceNode():
-            return any(told_by_host(item) for item in node.items)
+            return any(has_host_part(item) for item in node.items)
         case DictNode():
-            return any(told_by_host(item) for _, item in node.items)
+            return any(has_host_part(item) for _, item in node.items)
         case FloatNode():
             return True
         case ScalarNode():

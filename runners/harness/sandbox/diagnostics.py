@@ -24,34 +24,34 @@ _COMMAND = re.compile(
 )
 _TORCH_HEADING = re.compile(r"^(Error building extension .*?:) *(?=\[\d+/\d+\] )", re.MULTILINE)
 """The text that torch puts before the first command, on the same line."""
-_USE = re.compile(r"^(?:ptxas|nvlink) info .*\n(?:    \d+ bytes stack frame.*\n)?", re.MULTILINE)
+_USAGE = re.compile(r"^(?:ptxas|nvlink) info .*\n(?:    \d+ bytes stack frame.*\n)?", re.MULTILINE)
 
 
-def without_paths(said: str, folders: Iterable[str] = ()) -> str:
+def without_paths(output: str, folders: Iterable[str] = ()) -> str:
     """The text with file names instead of paths in the system's or the given folders.
 
     The prefixes of nvcc's intermediate files are removed too.
     """
     roots = {*view.SYSTEM, *view.SCRATCH, view.TASK, sys.prefix, sys.base_prefix, *folders}
-    longest = sorted((each.rstrip("/") for each in roots), key=len, reverse=True)
-    known = "|".join(re.escape(each) for each in longest if each)
+    longest = sorted((folder.rstrip("/") for folder in roots), key=len, reverse=True)
+    known = "|".join(re.escape(folder) for folder in longest if folder)
     paths = re.compile(rf"(?<![\w.~/-])(?:{known})/{_FOLDERS}(?=[^\s/])")
-    return _TEMPORARY.sub("", paths.sub("", said))
+    return _TEMPORARY.sub("", paths.sub("", output))
 
 
-def without_use(said: str) -> str:
+def without_resources(output: str) -> str:
     """The text without the lines about registers and memory, which matter only after a success."""
-    return _USE.sub("", said)
+    return _USAGE.sub("", output)
 
 
-def first_error(said: str) -> str:
+def first_error(output: str) -> str:
     """The line with the error, with file and line number if the compiler gives them."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    placed = next((found for line in lines if (found := _LOCATED.match(line))), None)
-    if placed is not None:
-        number = placed["nvcc"] or placed["gcc"]
-        return f"{placed['file']}:{number}: {placed['what']}"
-    cause = next((found for line in lines if (found := _CAUSE.search(line))), None)
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    located = next((match for line in lines if (match := _LOCATED.match(line))), None)
+    if located is not None:
+        number = located["nvcc"] or located["gcc"]
+        return f"{located['file']}:{number}: {located['what']}"
+    cause = next((match for line in lines if (match := _CAUSE.search(line))), None)
     if cause is not None:
         return cause[0]
     return lines[-1] if lines else "the compiler said nothing"
@@ -68,29 +68,29 @@ class FailedBuild:
     commands: str
 
 
-def failed_build(said: str) -> FailedBuild | None:
+def failed_build(output: str) -> FailedBuild | None:
     """The parts of a build tool's output; None if the text is not the output of a failed build."""
-    lines = _TORCH_HEADING.sub(r"\1\n", without_paths(said)).splitlines()
-    words = [line for line in lines if not _COMMAND.match(line)]
+    lines = _TORCH_HEADING.sub(r"\1\n", without_paths(output)).splitlines()
+    messages = [line for line in lines if not _COMMAND.match(line)]
     commands = [line for line in lines if _COMMAND.match(line)]
-    placed = any(_LOCATED.match(line.strip()) for line in words)
-    caused = bool(commands) and any(_CAUSE.search(line) for line in words)
-    if len(lines) < 2 or not (placed or caused):
+    has_location = any(_LOCATED.match(line.strip()) for line in messages)
+    has_cause = bool(commands) and any(_CAUSE.search(line) for line in messages)
+    if len(lines) < 2 or not (has_location or has_cause):
         return None
-    errors = "\n".join(words)
+    errors = "\n".join(messages)
     return FailedBuild(first_error(errors), errors, "\n".join(commands))
 
 
-def cut(said: str, most: int) -> str:
-    """The text; if too long, its first lines in `most` bytes and a count of the omitted ones."""
-    if len(said.encode()) <= most:
-        return said
+def truncated(output: str, max_bytes: int) -> str:
+    """The text; if too long, its first lines in `max_bytes` and a count of the omitted ones."""
+    if len(output.encode()) <= max_bytes:
+        return output
     kept: list[str] = []
-    room = most - 40  # for the last line
-    lines = said.splitlines(keepends=True)
+    remaining = max_bytes - 40  # for the last line
+    lines = output.splitlines(keepends=True)
     for line in lines:
-        room -= len(line.encode())
-        if room < 0:
+        remaining -= len(line.encode())
+        if remaining < 0:
             break
         kept.append(line)
     return "".join([*kept, f"[... {len(lines) - len(kept)} lines are left out]\n"])

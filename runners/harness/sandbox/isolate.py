@@ -58,27 +58,29 @@ candidate is frozen."""
 _FIRST_FREE_FD = 3
 
 Announce = Callable[[int], object]
-Found = tuple[tuple[str, ...], dict[str, str]]
+LayerReport = tuple[tuple[str, ...], dict[str, str]]
 
 
-def enter(limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool) -> Found:
+def enter(
+    limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool
+) -> LayerReport:
     """Put this process into a sandbox; returns only in PID 1 of the new namespaces.
 
     `announce` is called once with PID 1's id in the caller's namespace, after the intermediate
     process has exited. Returns the active layers, and for each missing layer the reason.
     """
-    layers, job = move_in(limits, announce, keep_fds=keep_fds, gpu=gpu)
-    take_rights_away(layers, limits, SandboxAccess(job, gpu=gpu))
+    layers, job = enter_keeping_rights(limits, announce, keep_fds=keep_fds, gpu=gpu)
+    drop_rights(layers, limits, SandboxAccess(job, gpu=gpu))
     return tuple(layers.active), layers.missing
 
 
-def move_in(
+def enter_keeping_rights(
     limits: Limits, announce: Announce, *, keep_fds: frozenset[int], gpu: bool
 ) -> tuple[Layers, str]:
     """Do the first half of `enter`: create the namespaces and the new root, but give up no rights.
 
     Returns the layers so far and the work folder. No submitted code may run in this process before
-    `take_rights_away`.
+    `drop_rights`.
     """
     layers = Layers()
     as_root = os.getuid() == 0
@@ -139,16 +141,16 @@ def leave_parent(announce: Announce) -> None:
     it. The parent sends the child its id in the outer namespace.
     """
     parent = os.pidfd_open(os.getpid())
-    told, tell = os.pipe()
+    reader, writer = os.pipe()
     child = os.fork()
     if child:
-        os.write(tell, str(child).encode())
+        os.write(writer, str(child).encode())
         os._exit(0)
-    os.close(tell)  # otherwise the read never ends if the parent is killed before it writes
+    os.close(writer)  # otherwise the read never ends if the parent is killed before it writes
     select.select([parent], [], [])
-    announce(int(os.read(told, 32)))
+    announce(int(os.read(reader, 32)))
     os.close(parent)
-    os.close(told)
+    os.close(reader)
 
 
 def _forbid_namespaces() -> None:
@@ -172,7 +174,7 @@ def _clean_environment(job: str) -> None:
     tempfile.tempdir = None  # the cached value is another process's
 
 
-def let_go_of_streams() -> None:
+def detach_streams() -> None:
     """Replace this process's standard input and output, which belong to the harness.
 
     They carry requests and evaluations. The output must end when the harness ends, so no other
@@ -205,17 +207,17 @@ class SandboxAccess:
     """Whether TCP is allowed, for processes that communicate over their own loopback interface."""
 
 
-def take_rights_away(layers: Layers, limits: Limits, walls: SandboxAccess) -> None:
+def drop_rights(layers: Layers, limits: Limits, access: SandboxAccess) -> None:
     """Do the second half of `enter`: give up rights permanently, also across `exec`."""
-    job, gpu = walls.job, walls.gpu
+    job, gpu = access.job, access.gpu
     layers.attempt(IsolationLayer.LIMITS, lambda: set_limits(limits, gpu=gpu))
     layers.attempt(CAPABILITIES, syscalls.drop_capabilities)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     readable, writable = _paths(job)
-    readable += walls.readable
+    readable += access.readable
     layers.attempt(
-        IsolationLayer.LANDLOCK, lambda: filters.restrict_paths(readable, writable, tcp=walls.tcp)
+        IsolationLayer.LANDLOCK, lambda: filters.restrict_paths(readable, writable, tcp=access.tcp)
     )
     layers.attempt(IsolationLayer.SECCOMP, lambda: filters.refuse_calls(gpu=gpu))
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)
@@ -234,7 +236,7 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
 
     Memory is limited in addition to what the process already uses.
     """
-    caps = {
+    values = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: limits.disk,
         resource.RLIMIT_NOFILE: limits.open_files,
@@ -243,11 +245,11 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
         resource.RLIMIT_SIGPENDING: _SIGNALS,
     }
     if not gpu:  # CUDA reserves far more than it uses; the watchdog checks usage
-        caps[resource.RLIMIT_DATA] = _data_bytes() + limits.memory
-        caps[resource.RLIMIT_MEMLOCK] = _LOCKED_BYTES
-    for name, wanted in caps.items():
+        values[resource.RLIMIT_DATA] = _data_bytes() + limits.memory
+        values[resource.RLIMIT_MEMLOCK] = _LOCKED_BYTES
+    for name, value in values.items():
         hard = resource.getrlimit(name)[1]
-        cap = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        cap = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(name, (cap, cap))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 MADE = "{made}"
 """The word in a command that is replaced by the path of the file that it creates."""
 _PR_SET_DUMPABLE = 4
-_LINE = "POPCORN_FD"
+_RESULT_FD = "POPCORN_FD"
 
 
 class End(IntEnum):
@@ -37,16 +37,16 @@ def main(arguments: list[str]) -> End:
     descriptor, most, name, *command = arguments
     target, made = int(descriptor), Path(os.environ["HOME"], name)
     os.set_inheritable(target, False)  # noqa: FBT003 - the library's own signature
-    os.close(int(os.environ.pop(_LINE)))
+    os.close(int(os.environ.pop(_RESULT_FD)))
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     words = [str(made) if word == MADE else word for word in command]
     child = os.posix_spawn(words[0], words, os.environ)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    _end_others()
+    _kill_others()
     return End.REFUSED if status else _hand_over(made, target, int(most))
 
 
-def _end_others() -> None:
+def _kill_others() -> None:
     if os.getpid() != 1:
         return  # without a PID namespace, the judge kills them together with this process
     with suppress(ProcessLookupError):
@@ -61,14 +61,14 @@ def _hand_over(made: Path, target: int, most: int) -> End:
         source = os.open(made, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return End.NOTHING
-    found = os.fstat(source)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(source)
+    if not stat.S_ISREG(status.st_mode):
         return End.NOTHING
-    if found.st_size > most:
+    if status.st_size > most:
         return End.TOO_LARGE
-    done = 0
-    while done < found.st_size:
-        done += os.sendfile(target, source, done, found.st_size - done)
+    copied = 0
+    while copied < status.st_size:
+        copied += os.sendfile(target, source, copied, status.st_size - copied)
     return End.MADE
 
 

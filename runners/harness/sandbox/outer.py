@@ -56,23 +56,23 @@ def confine(
         outer = BUBBLEWRAP
     else:
         supervisor = os.pidfd_open(os.getpid())
-        _fork_under_supervisor(layers, _starter() if until_orphaned else ())
+        _fork_under_supervisor(layers, _backend_fd() if until_orphaned else ())
         if os.getuid() != 0 and bubblewrap_installed():
             _try_bubblewrap(layers, argv, gpu=gpu)
-        _launch(layers, supervisor, gpu=gpu)
+        _enter_namespaces(layers, supervisor, gpu=gpu)
         outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
     _drop_rights(layers)
     active, missing = candidate_layers(gpu=gpu)
-    found = Isolation(
+    isolation = Isolation(
         outer=outer,
         layers=tuple(layers.active),
         missing={f"harness {name}": why for name, why in layers.missing.items()},
     ).around(active, missing)
-    _report(found, strict=strict)
-    return found
+    _report(isolation, strict=strict)
+    return isolation
 
 
-def _starter() -> tuple[int, ...]:
+def _backend_fd() -> tuple[int, ...]:
     """A descriptor of this process's parent; () if this is the first process of a container."""
     parent = os.getppid()
     return (os.pidfd_open(parent),) if parent else ()
@@ -98,7 +98,7 @@ def _try_bubblewrap(layers: Layers, argv: Sequence[str], *, gpu: bool) -> None:
     )
 
 
-def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
+def _enter_namespaces(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     as_root = os.getuid() == 0
     if as_root:
         layers.attempt(
@@ -110,7 +110,7 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     if os.fork():
         os._exit(_REPLACED)
     select.select([intermediate], [], [])  # now the supervisor is the parent
-    _die_with(supervisor)
+    _exit_with(supervisor)
     if not as_root and IsolationLayer.NAMESPACES in layers.active:
         layers.attempt(IsolationLayer.FILESYSTEM, lambda: view.build(_SCRATCH_BYTES, gpu=gpu))
     if IsolationLayer.NAMESPACES in layers.active:
@@ -118,7 +118,7 @@ def _launch(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     init = os.pidfd_open(os.getpid())
     if child := os.fork():
         _reap_until(child)
-    _die_with(init)
+    _exit_with(init)
 
 
 def _supervise(group: process_limits.Group | None, starter: tuple[int, ...], child: int) -> None:
@@ -128,17 +128,17 @@ def _supervise(group: process_limits.Group | None, starter: tuple[int, ...], chi
     with its parent. When `starter` has exited, everything is killed: the answer has no reader, and
     a kernel that still runs would disturb the next timing.
     """
-    isolate.let_go_of_streams()
+    isolate.detach_streams()
     child_ended = _child_exit_fd()
-    status, decided = 0, False
+    status, status_known = 0, False
     try:
         while True:
             ended, last = os.waitpid(-1, os.WNOHANG)
             if not ended:
                 starter = _wait_for_exit(starter, child_ended)
-            elif not decided:
+            elif not status_known:
                 status = last
-                decided = ended == child and _exit_status(last) != _REPLACED
+                status_known = ended == child and _exit_status(last) != _REPLACED
     except ChildProcessError:
         if group:
             group.remove()
@@ -167,7 +167,7 @@ def _wait_for_exit(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...
 
 def _reap_until(child: int) -> None:
     """Act as PID 1: reap orphans until the harness ends, then exit; never returns."""
-    isolate.let_go_of_streams()
+    isolate.detach_streams()
     while True:
         ended, status = os.waitpid(-1, 0)
         if ended == child:
@@ -179,7 +179,7 @@ def _exit_status(status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _die_with(parent: int) -> None:
+def _exit_with(parent: int) -> None:
     """Make the Linux kernel kill this process when its parent exits; exit if it already has."""
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     if select.select([parent], [], [], 0)[0]:
@@ -214,7 +214,7 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_NPROC, (cap, cap))
 
 
-def candidate_layers(*, gpu: bool) -> isolate.Found:
+def candidate_layers(*, gpu: bool) -> isolate.LayerReport:
     """Return the layers that a candidate gets here, and why others are missing, from one trial."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -238,13 +238,13 @@ def _try_candidate(writer: int, *, gpu: bool) -> None:
         os._exit(0)
 
 
-def _report(found: Isolation, *, strict: bool) -> None:
-    for name, why in found.missing.items():
-        whose = "" if name.startswith("harness ") else "candidate "
-        sys.stderr.write(f"podium sandbox: MISSING {whose}{name}: {why}\n")
-    if strict and found.lacking:
-        named = ", ".join(sorted({name.removeprefix("harness ") for name in found.lacking}))
-        sys.stderr.write(f"podium sandbox: refusing to run without {named} (strict)\n")
+def _report(isolation: Isolation, *, strict: bool) -> None:
+    for name, why in isolation.missing.items():
+        owner = "" if name.startswith("harness ") else "candidate "
+        sys.stderr.write(f"podium sandbox: MISSING {owner}{name}: {why}\n")
+    if strict and isolation.lacking:
+        names = ", ".join(sorted({name.removeprefix("harness ") for name in isolation.lacking}))
+        sys.stderr.write(f"podium sandbox: refusing to run without {names} (strict)\n")
         sys.stderr.flush()
         raise SystemExit(STRICT_EXIT)
     sys.stderr.flush()
@@ -288,10 +288,10 @@ def enter_bubblewrap(
 
 def bubblewrap_options(environment: dict[str, str], scratch: int, *, gpu: bool) -> list[str]:
     """The command line before the program, with the same visible files as in `view`."""
-    found = bubblewrap_installed()
-    if found is None:
+    bubblewrap = bubblewrap_installed()
+    if bubblewrap is None:
         raise OSError("bubblewrap is not installed")
-    command = [found, "--unshare-all", "--die-with-parent", "--clearenv"]
+    command = [bubblewrap, "--unshare-all", "--die-with-parent", "--clearenv"]
     for name, value in {**environment, MARKER: BUBBLEWRAP}.items():
         command += ["--setenv", name, value]
     for path in view.SYSTEM:
@@ -312,5 +312,7 @@ def bubblewrap_options(environment: dict[str, str], scratch: int, *, gpu: bool) 
 
 def _bind_options(path: str) -> list[str]:
     """Options that bind a folder read-only, with an empty folder over each hidden one inside."""
-    inside = [each for each in view.hidden() if each != path and Path(each).is_relative_to(path)]
-    return ["--ro-bind", path, path, *(word for each in inside for word in ("--tmpfs", each))]
+    inside = [
+        folder for folder in view.hidden() if folder != path and Path(folder).is_relative_to(path)
+    ]
+    return ["--ro-bind", path, path, *(word for folder in inside for word in ("--tmpfs", folder))]

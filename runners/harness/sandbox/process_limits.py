@@ -13,7 +13,7 @@ from runners.process_tree import alive, descendants, living_threads
 
 KILL_S = 10.0
 """Seconds for killed processes to exit; with a GPU it can take several."""
-_ROUND_S = 1e-3
+_POLL_S = 1e-3
 _RESIDENT = {"RssAnon:", "RssShmem:"}
 _PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:"}
 
@@ -27,17 +27,17 @@ def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
     """
     end = time.monotonic() + within_s
     tree = (pid, *descendants(pid))
-    held = held_by if len(tree) == 1 else _share_of
+    memory_of = memory_of_process if len(tree) == 1 else _share_of
     total = 0
-    for each in tree:
-        total += sum(map(held, living_threads(each)[:1]))
+    for process in tree:
+        total += sum(map(memory_of, living_threads(process)[:1]))
         if time.monotonic() > end:
             break
     return total
 
 
-def holds_more(pid: int, most: int, within_s: float = math.inf) -> bool:
-    """Return whether a process and its descendants use over `most` bytes, without file mappings.
+def holds_more(pid: int, limit: int, within_s: float = math.inf) -> bool:
+    """Return whether a process and its descendants use over `limit` bytes, without file mappings.
 
     The first count includes shared pages once per process. Only if that is too much,
     `memory_of_tree` counts exactly. For that, Linux walks all their pages and blocks processes that
@@ -45,16 +45,16 @@ def holds_more(pid: int, most: int, within_s: float = math.inf) -> bool:
     """
     end = time.monotonic() + within_s
     total = 0
-    for each in (pid, *descendants(pid)):
-        total += sum(map(held_by, living_threads(each)[:1]))
-        if total > most:
-            return memory_of_tree(pid, end - time.monotonic()) > most
+    for process in (pid, *descendants(pid)):
+        total += sum(map(memory_of_process, living_threads(process)[:1]))
+        if total > limit:
+            return memory_of_tree(pid, end - time.monotonic()) > limit
         if time.monotonic() > end:
             break
     return False
 
 
-def held_by(thread: int) -> int:
+def memory_of_process(thread: int) -> int:
     """Return the bytes of memory that one process uses, including shared pages."""
     return _sum_kib(f"/proc/{thread}/status", _RESIDENT)
 
@@ -64,7 +64,7 @@ def _share_of(thread: int) -> int:
     try:
         return _sum_kib(f"/proc/{thread}/smaps_rollup", _PROPORTIONAL)
     except PermissionError:
-        return held_by(thread)
+        return memory_of_process(thread)
 
 
 def _sum_kib(path: str, fields: set[str]) -> int:
@@ -94,11 +94,13 @@ def kill_beneath(pid: int, within_s: float = KILL_S) -> bool:
 
 def kill_others(pid: int, spared: Iterable[int], within_s: float = KILL_S) -> bool:
     """Do what `kill_beneath` does, except for the processes `spared`."""
-    kept = frozenset(spared)
-    return _kill_all(lambda: tuple(each for each in descendants(pid) if each not in kept), within_s)
+    excluded = frozenset(spared)
+    return _kill_all(
+        lambda: tuple(process for process in descendants(pid) if process not in excluded), within_s
+    )
 
 
-def _kill_all(listed: Callable[[], tuple[int, ...]], within_s: float) -> bool:
+def _kill_all(list_processes: Callable[[], tuple[int, ...]], within_s: float) -> bool:
     """Kill the listed processes until the list is empty and all that were listed have ended.
 
     All are stopped before any is killed. Otherwise one could fork while the others are listed, and
@@ -107,13 +109,13 @@ def _kill_all(listed: Callable[[], tuple[int, ...]], within_s: float) -> bool:
     end = time.monotonic() + within_s
     stopped: set[int] = set()
     while time.monotonic() < end:
-        found = {each for each in listed() if alive(each)} - stopped
-        stopped = found | {each for each in stopped if alive(each)}
-        if found:
-            _send(found, signal.SIGSTOP)
+        running = {process for process in list_processes() if alive(process)} - stopped
+        stopped = running | {process for process in stopped if alive(process)}
+        if running:
+            _send(running, signal.SIGSTOP)
         elif stopped:
             _send(stopped, signal.SIGKILL)
-            select.select([], [], [], _ROUND_S)
+            select.select([], [], [], _POLL_S)
         else:
             return True
     return False

@@ -27,7 +27,7 @@ READ_ONLY = "read-only task files"
 LOOPBACK = "loopback"
 RESULT_FD = "POPCORN_FD"
 _CARD = re.compile(r"/dev/nvidia\d+")
-NOT_BEGUN = 70
+EXIT_BEFORE_EXEC = 70
 """The exit status of a child that did not reach `exec`."""
 
 
@@ -53,16 +53,16 @@ class Program:
     ranks: bool = False
     """Whether its processes communicate over a loopback interface."""
     prelude: Prelude | None = None
-    programs: Mapping[str, int] = field(default_factory=dict)
+    executables: Mapping[str, int] = field(default_factory=dict)
     """Executable files: name -> descriptor of the content."""
-    handed: frozenset[int] = frozenset()
+    inherited_fds: frozenset[int] = frozenset()
     """Descriptors that the command inherits in addition to its streams and its result pipe."""
     script: tuple[str, ...] = ()
     """The Python script and its arguments, if the command runs one; a fork runs it directly."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class ProgramPipes:
     """The write ends of the pipes to the judge."""
 
     result: int
@@ -73,64 +73,67 @@ class Lines:
 
 def visible_gpus() -> tuple[str, ...]:
     """The GPUs in `CUDA_VISIBLE_DEVICES`, by UUID or index; all GPUs if it is not set."""
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if named is None:
+    selected = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if selected is None:
         cards = [path for path in view.devices(gpu=True) if _CARD.fullmatch(path)]
         return tuple(map(str, range(len(cards))))
-    return tuple(each.strip() for each in named.split(",") if each.strip())
+    return tuple(name.strip() for name in selected.split(",") if name.strip())
 
 
-def start(program: Program, lines: Lines) -> None:
+def start(program: Program, pipes: ProgramPipes) -> None:
     """Fork a child that becomes the program; its process id is written to the status pipe."""
     collects = gc.isenabled()
     gc.disable()  # finalizers of this process's GPU objects must not run in the child
     child = os.fork()
     if child == 0:
         try:
-            _become(program, lines)
+            _become(program, pipes)
         except BaseException:  # noqa: BLE001 - the outermost frame of this process
             traceback.print_exc(file=sys.stderr)
         finally:
             sys.stderr.flush()
-            os._exit(NOT_BEGUN)
+            os._exit(EXIT_BEFORE_EXEC)
     if collects:
         gc.enable()
     os.waitpid(child, 0)  # the intermediate process, which exits as soon as its child runs
 
 
-def _become(program: Program, lines: Lines) -> None:
-    become(program, lines, lambda: execute(program.command))
+def _become(program: Program, pipes: ProgramPipes) -> None:
+    become(program, pipes, lambda: execute(program.command))
 
 
 def become(
-    program: Program, lines: Lines, run: Callable[[], None], kept: frozenset[int] = frozenset()
+    program: Program,
+    pipes: ProgramPipes,
+    run: Callable[[], None],
+    kept: frozenset[int] = frozenset(),
 ) -> None:
     """Turn this fresh fork into PID 1 of a sandbox and call `run`, which never returns.
 
-    The descriptors in `kept`, and those of `lines`, must not be inheritable.
+    The descriptors in `kept`, and those of `pipes`, must not be inheritable.
     """
     for stream in (1, 2):
-        os.dup2(lines.output, stream)
+        os.dup2(pipes.output, stream)
     sys.stdout, sys.stderr = (os.fdopen(fd, "w", closefd=False) for fd in (1, 2))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    layers, job = isolate.move_in(
+    layers, job = isolate.enter_keeping_rights(
         program.limits,
-        lambda pid: _write_line(lines.status, {"pid": pid}),
-        keep_fds=frozenset({lines.result, lines.status, *program.programs.values()})
-        | program.handed
+        lambda pid: _write_line(pipes.status, {"pid": pid}),
+        keep_fds=frozenset({pipes.result, pipes.status, *program.executables.values()})
+        | program.inherited_fds
         | kept,
         gpu=program.gpu,
     )
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
     os.environ.update(program.environment)
-    os.environ[RESULT_FD] = str(lines.result)
-    alone = job == view.JOB and IsolationLayer.NAMESPACES in layers.active
-    if program.prelude and alone:
+    os.environ[RESULT_FD] = str(pipes.result)
+    isolated = job == view.JOB and IsolationLayer.NAMESPACES in layers.active
+    if program.prelude and isolated:
         _run_prelude(program.prelude, program, job)
-    walls = _set_up(program, layers, job)
-    isolate.take_rights_away(layers, program.limits, walls)
-    _write_line(lines.status, {"layers": layers.active, "missing": layers.missing})
-    for descriptor in (lines.result, *program.handed):
+    access = _set_up(program, layers, job)
+    isolate.drop_rights(layers, program.limits, access)
+    _write_line(pipes.status, {"layers": layers.active, "missing": layers.missing})
+    for descriptor in (pipes.result, *program.inherited_fds):
         os.set_inheritable(descriptor, True)  # noqa: FBT003 - the library's own signature
     run()
 
@@ -138,10 +141,10 @@ def become(
 def _set_up(program: Program, layers: Layers, job: str) -> isolate.SandboxAccess:
     """Write the files and set up what the program needs, before rights are given up."""
     readable: tuple[str, ...] = ()
-    placed = job == view.JOB and layers.attempt(READ_ONLY, lambda: _place(program))
-    if not placed:
+    shown = job == view.JOB and layers.attempt(READ_ONLY, lambda: _place(program))
+    if not shown:
         layers.missing.setdefault(READ_ONLY, "there is no view of one's own to show them in")
-        readable = (view.place_openly(program.files, job, program.programs),)
+        readable = (view.place_openly(program.files, job, program.executables),)
     tcp = program.ranks and IsolationLayer.NETWORK in layers.active
     if tcp:
         layers.attempt(LOOPBACK, syscalls.raise_loopback)
@@ -154,7 +157,7 @@ def _run_prelude(prelude: Prelude, program: Program, job: str) -> None:
     child = os.fork()
     if child == 0:
         try:
-            isolate.take_rights_away(
+            isolate.drop_rights(
                 Layers(), program.limits, isolate.SandboxAccess(job, gpu=program.gpu)
             )
             sink = os.open(os.devnull, os.O_WRONLY)
@@ -162,7 +165,7 @@ def _run_prelude(prelude: Prelude, program: Program, job: str) -> None:
             os.environ.update({**prelude.environment, RESULT_FD: str(sink)})
             execute(python(prelude.script))
         finally:
-            os._exit(NOT_BEGUN)
+            os._exit(EXIT_BEFORE_EXEC)
     select.select([os.pidfd_open(child)], [], [], prelude.seconds)
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)  # as PID 1: all other processes of this namespace
@@ -172,7 +175,7 @@ def _run_prelude(prelude: Prelude, program: Program, job: str) -> None:
 
 
 def _place(program: Program) -> None:
-    view.place(program.files, program.programs)
+    view.place(program.files, program.executables)
 
 
 def execute(command: tuple[str, ...]) -> None:

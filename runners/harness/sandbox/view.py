@@ -20,19 +20,19 @@ TASK = "/task"
 """The folder in which `place` shows files; no process inside can rename its parent folders."""
 SHARED_JOB = "podium-job-"
 """The prefix of work folders in a shared `/tmp`; each candidate has its own."""
-_BUILT_AT = "/tmp"  # noqa: S108 - only a place to mount the new root on
+_MOUNT_POINT = "/tmp"  # noqa: S108 - only a place to mount the new root on
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 _MAX_FILES = 16384
 _PACKAGES = ("site-packages", "dist-packages")
 _NONE: Mapping[str, int] = MappingProxyType({})
-_OWN = Path(__file__).resolve().parents[2]
-_told: list[str] = []
+_RUNNERS = Path(__file__).resolve().parents[2]
+_requested: list[str] = []
 
 
 def hide(folders: Iterable[str]) -> None:
     """Hide these folders from every sandbox that is created from now on."""
-    _told.extend(str(Path(folder).resolve()) for folder in folders)
+    _requested.extend(str(Path(folder).resolve()) for folder in folders)
 
 
 def hidden() -> tuple[str, ...]:
@@ -42,13 +42,17 @@ def hidden() -> tuple[str, ...]:
     folders passed to `hide`. An installed Podium is in site-packages, which stays visible.
     """
     python = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)}
-    found = set(_told) if _OWN.parent.name in _PACKAGES else {*_told, str(_OWN.parent)}
-    kept: list[str] = []
+    found = (
+        set(_requested)
+        if _RUNNERS.parent.name in _PACKAGES
+        else {*_requested, str(_RUNNERS.parent)}
+    )
+    folders: list[str] = []
     for path in sorted(found - python):
         shown = any(_beneath(path, above) for above in (*SYSTEM, *python))
-        if shown and Path(path).is_dir() and not any(_beneath(path, above) for above in kept):
-            kept.append(path)
-    return tuple(kept)
+        if shown and Path(path).is_dir() and not any(_beneath(path, above) for above in folders):
+            folders.append(path)
+    return tuple(folders)
 
 
 def _beneath(path: str, above: str) -> bool:
@@ -60,8 +64,8 @@ def interpreter() -> tuple[str, ...]:
 
     The parent folder of `runners` is not among them, because a checkout may contain Podium's data.
     """
-    imported = {path for path in sys.path if path and Path(path).resolve() != _OWN.parent}
-    paths = {sys.prefix, sys.base_prefix, str(_OWN), *imported}
+    imported = {path for path in sys.path if path and Path(path).resolve() != _RUNNERS.parent}
+    paths = {sys.prefix, sys.base_prefix, str(_RUNNERS), *imported}
     paths.add(os.environ.get("CUDA_HOME", sys.prefix))  # needed to build inline CUDA
     paths.update(map(str, ncu.folders()))
     paths |= {os.path.realpath(path) for path in paths}
@@ -72,7 +76,7 @@ def interpreter() -> tuple[str, ...]:
 def unreadable_by_others() -> str | None:
     """A parent folder of the interpreter that only its owner may enter, or None."""
     profilers = {os.path.realpath(path) for path in ncu.folders()}
-    for path in (each for each in interpreter() if os.path.realpath(each) not in profilers):
+    for path in (path for path in interpreter() if os.path.realpath(path) not in profilers):
         for folder in (Path(path), *Path(path).parents):
             if not folder.stat().st_mode & stat.S_IXOTH:
                 return str(folder)
@@ -81,16 +85,16 @@ def unreadable_by_others() -> str | None:
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
     """The sorted paths without those inside another one or a system folder, or above scratch."""
-    kept: list[str] = []
+    outermost: list[str] = []
     for path in paths:
-        covered = any(_shows(above, path) for above in (*SYSTEM, *kept))
+        covered = any(_is_visible_in(above, path) for above in (*SYSTEM, *outermost))
         covers = any(Path(below).is_relative_to(path) for below in (*SCRATCH, *EMPTY, "/proc"))
         if not covered and not covers:
-            kept.append(path)
-    return tuple(kept)
+            outermost.append(path)
+    return tuple(outermost)
 
 
-def _shows(above: str, path: str) -> bool:
+def _is_visible_in(above: str, path: str) -> bool:
     """Whether `above` contains `path` and no hidden folder in `above` covers it."""
     between = (each for each in hidden() if _beneath(each, above))
     is_hidden = any(Path(path).is_relative_to(each) for each in between)
@@ -165,7 +169,7 @@ def build(scratch_bytes: int, *, gpu: bool) -> None:
     syscalls.make_private()
     sources, links = _sources(gpu=gpu)
     plain = syscalls.MS_NOSUID | syscalls.MS_NODEV
-    root, scratch = _BUILT_AT, _BUILT_AT + SCRATCH[0]
+    root, scratch = _MOUNT_POINT, _MOUNT_POINT + SCRATCH[0]
     syscalls.mount("tmpfs", root, plain, "size=1m,mode=755")
     for folder in (*EMPTY, TASK, "/var", "/dev", *SCRATCH):
         Path(root + folder).mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ from pydantic import TypeAdapter
 
 from runners.harness.protocol.channel import receive
 from runners.harness.sandbox import isolate, program, syscalls
-from runners.harness.sandbox.program import Lines, Program
+from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision import renew
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
@@ -88,7 +88,7 @@ def _content(fd: int) -> bytes:
     return content
 
 
-def enter(order_fd: int, environment: int, lines: Lines) -> None:
+def enter(order_fd: int, environment: int, lines: ProgramPipes) -> None:
     """Run a task's evaluation in this fresh fork of the template; never returns."""
     order = _ORDER.validate_json(_content(order_fd))
     program.become(
@@ -105,7 +105,7 @@ def fits(files: Mapping[str, str]) -> bool:
     return bool(usual and renew.search_path() and not (options or shadowed or settings))
 
 
-def _run(order: Program, environment: int, lines: Lines) -> None:
+def _run(order: Program, environment: int, lines: ProgramPipes) -> None:
     warm = fits(order.files)
     if warm and os.getpid() == 1 and any(_SPAWNS in text for text in order.files.values()):
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)

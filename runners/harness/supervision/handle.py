@@ -122,7 +122,7 @@ class CandidateHandle:
             if not frame:
                 self.printed.drain()
                 raise StartError("it ended at once")
-            message = channel.GREETING.validate_json(frame)
+            message = channel.HANDSHAKE.validate_json(frame)
             if not isinstance(message, channel.CandidatePid):
                 return message
             self.known_process = process.CandidateProcess(message.pid)
@@ -206,7 +206,7 @@ class CandidateHandle:
             self.process.freeze()
             self._enforce(deadline)
             return channel.Exchange(
-                turn.window_ns(), reply, told_ns=turn.told_ns(), late=first is None
+                turn.window_ns(), reply, host_part_ns=turn.host_part_ns(), late=first is None
             )
 
     def _until(
@@ -297,8 +297,8 @@ class CandidateHandle:
             return
         self.next_check = now + WATCH_S
         most = self.spec.limits.memory
-        hoard = self.arena.hoard if self.arena else 0
-        if holds_more(self.process.pid, most + self.inherited - hoard, deadline.remaining):
+        excess_bytes = self.arena.excess_bytes if self.arena else 0
+        if holds_more(self.process.pid, most + self.inherited - excess_bytes, deadline.remaining):
             raise VerdictError(
                 Verdict.MEMORY_EXCEEDED, f"more than {most >> 20} MiB of memory were used"
             )

@@ -17,7 +17,7 @@ import torch
 
 from runners.harness.protocol.channel import FRAME_MAX, CandidateSpec, encode, pair, receive
 from runners.harness.sandbox import isolate
-from runners.harness.sandbox.program import Lines, Program
+from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision import fork
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
@@ -66,7 +66,7 @@ def _reap(pidfd: int) -> None:
 def _become(frame: bytes, fds: list[int]) -> None:
     try:
         if frame == _EVALUATION:
-            fork.enter(fds[0], fds[1], Lines(*fds[2:]))
+            fork.enter(fds[0], fds[1], ProgramPipes(*fds[2:]))
         program = runpy.run_module("runners.harness.candidate.program", run_name="candidate")
         orders = socket.socket(fileno=fds[0])
         program["enter"](orders, fds[1:], CandidateSpec.model_validate_json(frame))
@@ -89,7 +89,7 @@ class TemplateProcess:
         """Fork a candidate that inherits `fds`; OSError if the template is gone."""
         self._request(encode(spec), fds)
 
-    def start(self, order: Program, lines: Lines) -> None:
+    def start(self, order: Program, lines: ProgramPipes) -> None:
         """Start a program in a fork of the template; OSError if the template is gone."""
         packed = fork.pack(order)
         try:
@@ -116,7 +116,7 @@ def fork_template() -> TemplateProcess:
     if pid == 0:
         try:
             ours.close()
-            isolate.let_go_of_streams()
+            isolate.detach_streams()
             serve(theirs)
         finally:
             os._exit(0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.sandbox import process_limits, program
-from runners.harness.sandbox.program import Lines, Program
+from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision.handle import StartError
 from runners.harness.supervision.process import CandidateProcess, ProcessGoneError
 from runners.harness.verdicts import VerdictError
@@ -26,7 +26,7 @@ _AFTER_S = 2.0
 _PIECE = 1 << 16
 
 RecordSandbox = Callable[[tuple[str, ...], dict[str, str]], None]
-Start = Callable[[Program, Lines], None]
+Start = Callable[[Program, ProgramPipes], None]
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class WatchedProgram:
         self.has_layers = False
         self.result = bytearray()
         self.next_check = 0.0
-        self.inherited = process_limits.held_by(
+        self.inherited = process_limits.memory_of_process(
             os.getpid()
         )  # memory of a fork of the judge until its exec
 
@@ -112,7 +112,7 @@ class WatchedProgram:
         ):
             pipes = (result, printed, status)
             try:
-                self._start(Lines(result.writer, printed.writer, status.writer))
+                self._start(ProgramPipes(result.writer, printed.writer, status.writer))
                 for pipe in pipes:
                     os.close(pipe.writer)
                     pipe.writer = -1
@@ -129,7 +129,7 @@ class WatchedProgram:
                 raise StartError(f"the evaluation did not start: {self.log.decode()[-2000:]}")
             return ProgramExit(code, bytes(self.result))
 
-    def _start(self, lines: Lines) -> None:
+    def _start(self, lines: ProgramPipes) -> None:
         try:
             self.start(self.order, lines)
         except OSError as error:

@@ -278,7 +278,7 @@ class WorkloadTimer:
             if self.session.on_gpu:
                 calibration = self._calibration_call(candidate)
                 result.own_overheads.append(candidate.overhead(calibration))
-                result.host_waits_ns.append(calibration.told_ns)
+                result.host_waits_ns.append(calibration.host_part_ns)
             result.overheads_before.append(calibrator.overhead(self._calibration_call(calibrator)))
 
     def _calibration_call(self, candidate: HostCandidate) -> channel.Exchange:

@@ -42,7 +42,7 @@ _RESTRICTED = re.compile(r"^RmProfilingAdminOnly:\s*1$", re.MULTILINE)
 _VERSION = re.compile(r"^Version (\S+)", re.MULTILINE)
 
 
-USUAL = ProfileOptions()
+DEFAULT_OPTIONS = ProfileOptions()
 Details = Literal["header", "body"]
 """The part of every section: a summary, or one line per counter."""
 
@@ -63,17 +63,17 @@ class Ncu:
         report: str,
         command: Iterable[str],
         sections: Iterable[str] = SECTIONS,
-        asked: ProfileOptions = USUAL,
+        options: ProfileOptions = DEFAULT_OPTIONS,
     ) -> tuple[str, ...]:
         """The command that profiles the kernels of another command between start and stop marks.
 
         It does not lock the card's clocks, because timing does not either.
         """
-        count = asked.launch_count or KERNELS_MOST
+        count = options.launch_count or KERNELS_MOST
         return (
             *(str(self.program), "--profile-from-start", "off", "--clock-control", "none"),
             *("--target-processes", "application-only", "--launch-count", str(count)),
-            *_filter(asked),
+            *_filter(options),
             *(word for name in sections for word in ("--section", name)),
             *("--force-overwrite", "--export", report),
             *command,
@@ -94,35 +94,35 @@ class Ncu:
         return (str(self.program), "--import", report, *printed)
 
 
-def _filter(asked: ProfileOptions) -> Iterator[str]:
+def _filter(options: ProfileOptions) -> Iterator[str]:
     """The options that select the kernels."""
-    if asked.kernel_name is not None:
-        yield from ("--kernel-name", asked.kernel_name)
-    if asked.kernel_name_base is not None:
-        yield from ("--kernel-name-base", asked.kernel_name_base)
+    if options.kernel_name is not None:
+        yield from ("--kernel-name", options.kernel_name)
+    if options.kernel_name_base is not None:
+        yield from ("--kernel-name-base", options.kernel_name_base)
 
 
 def folders() -> tuple[Path, ...]:
     """Return the installation folder of the profiler, whose files it needs; () if there is none."""
-    found = next((path for path in _installed() if os.access(path, os.X_OK)), None)
-    return () if found is None else (found.parent,)
+    program = next((path for path in _installed() if os.access(path, os.X_OK)), None)
+    return () if program is None else (program.parent,)
 
 
 def here() -> Ncu:
     """Return the profiler; UnusableError if it is missing or may not profile these GPUs."""
-    found = _program()
-    if found is None:
+    program = _program()
+    if program is None:
         places = f"{_PACKAGES}, CUDA_HOME, {_TOOLKIT} or on PATH"
         raise UnusableError(f"there is no {NAME} in {places}; Nsight Compute has it")
-    version = version_of(found, _VERSION)
+    version = version_of(program, _VERSION)
     if version is None:
-        raise UnusableError(f"`{found} --version` does not answer")
+        raise UnusableError(f"`{program} --version` does not answer")
     if _restricted():
         raise UnusableError(
             "the driver lets administrators alone profile; its owner can allow it to everybody "
             f"with the line `{PERMITTING}` in a file under /etc/modprobe.d, and a restart"
         )
-    return Ncu(found, version)
+    return Ncu(program, version)
 
 
 def _program() -> Path | None:
@@ -132,8 +132,8 @@ def _program() -> Path | None:
 def _places() -> Iterator[Path]:
     """Possible paths. The one in a toolkit's `bin` only searches for the others, so it is last."""
     yield from _installed()
-    if found := shutil.which(NAME):
-        yield Path(found).resolve()
+    if program := shutil.which(NAME):
+        yield Path(program).resolve()
 
 
 def _installed() -> Iterator[Path]:
@@ -143,8 +143,8 @@ def _installed() -> Iterator[Path]:
             yield from _newest_first(Path(toolkit).glob(f"nsight-compute-*/{NAME}"))
 
 
-def _newest_first(found: Iterable[Path]) -> list[Path]:
-    return sorted(found, key=_numbers, reverse=True)
+def _newest_first(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=_numbers, reverse=True)
 
 
 def _numbers(path: Path) -> list[int]:

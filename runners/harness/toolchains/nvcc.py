@@ -30,29 +30,29 @@ def toolchain() -> str | None:
 
     nvcc needs a host compiler, so both must be installed.
     """
-    found = find()
-    if found is None or shutil.which(_HOST_COMPILER) is None:
+    compiler = find()
+    if compiler is None or shutil.which(_HOST_COMPILER) is None:
         return None
-    version = version_of(found, _VERSION)
+    version = version_of(compiler, _VERSION)
     return None if version is None else f"{NAME} {version}"
 
 
-def lacking() -> str:
+def why_missing() -> str:
     """Return why `toolchain` returns None; for messages."""
-    found = find()
-    if found is None:
+    compiler = find()
+    if compiler is None:
         places = f"CUDA_HOME, on PATH, in {_TOOLKIT}/bin or in the wheel nvidia-cuda-{NAME}"
         return f"there is no {NAME} in {places}"
     if shutil.which(_HOST_COMPILER) is None:
         return f"there is no {_HOST_COMPILER}, which {NAME} needs"
-    return f"`{found} --version` does not answer"
+    return f"`{compiler} --version` does not answer"
 
 
 def _places() -> Iterator[Path]:
     if home := os.environ.get("CUDA_HOME"):
         yield Path(home, "bin", NAME)
-    if found := shutil.which(NAME):
-        yield Path(found)
+    if compiler := shutil.which(NAME):
+        yield Path(compiler)
     yield _TOOLKIT / "bin" / NAME
     for folder in sys.path:
         yield Path(folder, _IN_PACKAGES, "bin", NAME)

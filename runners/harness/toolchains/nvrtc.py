@@ -19,7 +19,7 @@ from typing import NoReturn
 from runners.contract.evaluation import Compiled
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
-LOG_MOST = 16_000
+MAX_LOG = 16_000
 """The most characters of a compiler's log; less than the limit on a candidate's output."""
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _INFO = re.compile(r"^ptxas (?:info  |      ).*$\n?", re.MULTILINE)
@@ -55,14 +55,14 @@ def remarks(log: str) -> str:
 
 def shortened(text: str) -> str:
     """Return the beginning of a compiler's log, because template errors can be very long."""
-    return text if len(text) <= LOG_MOST else f"{text[:LOG_MOST]}\n... and more"
+    return text if len(text) <= MAX_LOG else f"{text[:MAX_LOG]}\n... and more"
 
 
 def parameter_sizes(ptx: str, entry: str) -> tuple[int, ...]:
     """Return the size in bytes of each parameter of a kernel, in order."""
-    found = re.search(rf"\.entry\s+{re.escape(entry)}\s*\(([^)]*)\)", ptx)
-    parameters = found[1].split(",") if found else []
-    return tuple(_size(each) for each in parameters if each.strip())
+    match = re.search(rf"\.entry\s+{re.escape(entry)}\s*\(([^)]*)\)", ptx)
+    parameters = match[1].split(",") if match else []
+    return tuple(_size(parameter) for parameter in parameters if parameter.strip())
 
 
 def _size(parameter: str) -> int:
@@ -117,16 +117,18 @@ def find() -> Toolchain | None:
     home, library = next(libraries, (None, None))
     if home is None or library is None:
         return None
-    includes = (root / "include" for root in (home, *(each for each in roots if each != home)))
-    shown = [each for each in includes if (each / _HEADER).is_file()]
-    below = [each / "cccl" for each in shown if (each / "cccl").is_dir()]
+    includes = (
+        root / "include" for root in (home, *(folder for folder in roots if folder != home))
+    )
+    shown = [folder for folder in includes if (folder / _HEADER).is_file()]
+    below = [folder / "cccl" for folder in shown if (folder / "cccl").is_dir()]
     return Toolchain(library, (*shown, *below))
 
 
 def _roots() -> Iterator[Path]:
     wheels = importlib.util.find_spec("nvidia")
-    for place in (wheels and wheels.submodule_search_locations) or ():
-        yield from sorted(Path(place).iterdir())
+    for folder in (wheels and wheels.submodule_search_locations) or ():
+        yield from sorted(Path(folder).iterdir())
     compiler = shutil.which("nvcc")
     if compiler:
         yield Path(compiler).resolve().parents[1]
@@ -160,9 +162,9 @@ class _Program:
     def compile(self, kernel: str, options: Sequence[str]) -> bool:
         """Compile; return whether the source compiles and has a kernel with this name."""
         self.check(self.nvrtc.nvrtcAddNameExpression(self.handle, kernel.encode()))
-        return self.handed(options)
+        return self.compile_unnamed(options)
 
-    def handed(self, options: Sequence[str]) -> bool:
+    def compile_unnamed(self, options: Sequence[str]) -> bool:
         """Compile; return whether the source compiles."""
         words = [option.encode() for option in options]
         array = (ctypes.c_char_p * len(words))(*words)
@@ -217,14 +219,14 @@ def compile_source(
 def _plain_log(library: Path, source: str, name: str, options: Sequence[str]) -> str:
     """The log of a compilation without resource reports, which would suppress errors of ptxas."""
     with _program(library, source, name) as program:
-        program.handed(options)
+        program.compile_unnamed(options)
         return program.text_of("ProgramLog")
 
 
 def _loaded(library: Path) -> ctypes.CDLL:
     """Load the library after its builtins library, which some releases find only by name."""
-    for half in sorted(library.parent.glob(_BUILTINS)):
-        ctypes.CDLL(str(half))
+    for builtins in sorted(library.parent.glob(_BUILTINS)):
+        ctypes.CDLL(str(builtins))
     return ctypes.CDLL(str(library))
 
 
@@ -243,11 +245,11 @@ def _has_error(log: str) -> bool:
 
 def _refuse(log: str, kernel: str) -> NoReturn:
     """Raise the source's errors or, if it has none, that the kernel is missing."""
-    said = [part for part in _SUMMARY.sub("", log).split("\n\n") if part.strip()]
-    own = [part for part in said if not part.lstrip().startswith(_NAME_MAP)]
-    failures = [part for part in own if _has_error(part)]
-    if failures or len(own) == len(said):
-        text = "\n\n".join(part.rstrip() for part in own)
+    parts = [part for part in _SUMMARY.sub("", log).split("\n\n") if part.strip()]
+    source_parts = [part for part in parts if not part.lstrip().startswith(_NAME_MAP)]
+    failures = [part for part in source_parts if _has_error(part)]
+    if failures or len(source_parts) == len(parts):
+        text = "\n\n".join(part.rstrip() for part in source_parts)
         reason = failures[0].strip() if failures else "NVRTC gave no reason"
         raise BuildFailedError(reason, shortened(text))
     raise InvalidSubmissionError(

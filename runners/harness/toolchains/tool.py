@@ -5,17 +5,17 @@ import re
 import subprocess
 from pathlib import Path
 
-ANSWER_S = 10.0
+TIMEOUT_S = 10.0
 
 
 @functools.cache
-def version_of(program: Path, told: re.Pattern[str]) -> str | None:
-    """The first group of `told` in the output of `program --version`; None if it does not run."""
+def version_of(program: Path, pattern: re.Pattern[str]) -> str | None:
+    """The first group of `pattern` in `program --version`'s output; None if it does not run."""
     try:
-        asked = subprocess.run(
-            [program, "--version"], capture_output=True, timeout=ANSWER_S, check=True, text=True
+        process = subprocess.run(
+            [program, "--version"], capture_output=True, timeout=TIMEOUT_S, check=True, text=True
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = told.search(asked.stdout)
-    return found[1] if found else None
+    match = pattern.search(process.stdout)
+    return match[1] if match else None

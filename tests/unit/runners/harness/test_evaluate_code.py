@@ -29,7 +29,7 @@ Build = Callable[..., Evaluation]
 @pytest.fixture(autouse=True)
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if a GPU were here, up to the moment at which one is needed."""
-    monkeypatch.setattr(kit, "GPU", Path("/dev/null"))
+    monkeypatch.setattr(kit, "GPU_DEVICE", Path("/dev/null"))
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
     monkeypatch.setattr(kit, "DeviceCode", lambda *_: lambda data: data[0])
 

@@ -251,7 +251,7 @@ def test_what_was_kept_and_is_broken_is_compiled_anew(tmp_path: Path) -> None:
 def test_a_machine_without_a_gpu_does_not_offer_the_language(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kit, "GPU", tmp_path / "nvidiactl")
+    monkeypatch.setattr(kit, "GPU_DEVICE", tmp_path / "nvidiactl")
     assert cuda.toolchain(KIT) is None
 
     (tmp_path / "nvidiactl").touch()

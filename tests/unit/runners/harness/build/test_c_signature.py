@@ -4,10 +4,10 @@ import pytest
 
 from runners.harness.build.c_signature import (
     ArgumentError,
-    Declared,
+    KernelDeclaration,
     Parameter,
-    kernels_in,
-    packed,
+    find_kernels,
+    pack_scalar,
 )
 
 SOURCE = """
@@ -27,14 +27,14 @@ __global__ void scale(int other);
 
 
 def test_every_kernel_is_found_once_and_in_order() -> None:
-    assert [kernel.name for kernel in kernels_in(SOURCE)] == ["scale", "of", "none"]
-    assert kernels_in("int main() { return 0; }") == []
-    assert kernels_in("__global__") == []
+    assert [kernel.name for kernel in find_kernels(SOURCE)] == ["scale", "of", "none"]
+    assert find_kernels("int main() { return 0; }") == []
+    assert find_kernels("__global__") == []
 
 
 def test_parameters_have_their_types_without_qualifiers() -> None:
-    scale, of, none = kernels_in(SOURCE)
-    assert none == Declared("none", ())
+    scale, of, none = find_kernels(SOURCE)
+    assert none == KernelDeclaration("none", ())
     assert scale.parameters[:3] == (
         Parameter("x", "float", pointer=True),
         Parameter("y", "float", pointer=True),
@@ -77,22 +77,24 @@ def test_a_number_is_passed_as_the_signature_says(
     value: float,
     layout: str,
 ) -> None:
-    assert packed(Parameter("p", kind), size, value) == struct.pack(layout, value)
+    assert pack_scalar(Parameter("p", kind), size, value) == struct.pack(layout, value)
 
 
 def test_a_parameter_that_the_source_does_not_show_goes_by_its_size() -> None:
-    assert packed(None, 4, 2.5) == struct.pack("<f", 2.5)
-    assert packed(None, 8, 2.5) == struct.pack("<d", 2.5)
-    assert packed(Parameter("p", "float"), 8, 2.5) == struct.pack("<d", 2.5)  # `float` is a macro
+    assert pack_scalar(None, 4, 2.5) == struct.pack("<f", 2.5)
+    assert pack_scalar(None, 8, 2.5) == struct.pack("<d", 2.5)
+    assert pack_scalar(Parameter("p", "float"), 8, 2.5) == struct.pack(
+        "<d", 2.5
+    )  # `float` is a macro
 
 
 def test_a_bfloat_is_rounded_to_the_nearest() -> None:
     b16 = Parameter("p", "__nv_bfloat16")
-    assert packed(b16, 2, 1.0) == b"\x80\x3f"
-    assert packed(b16, 2, -2.5) == b"\x20\xc0"
-    assert packed(b16, 2, 1.00390625) == b"\x80\x3f"  # a tie goes to even
-    assert packed(b16, 2, 1.01171875) == b"\x82\x3f"
-    assert packed(b16, 2, float("nan")) == b"\xc0\x7f"
+    assert pack_scalar(b16, 2, 1.0) == b"\x80\x3f"
+    assert pack_scalar(b16, 2, -2.5) == b"\x20\xc0"
+    assert pack_scalar(b16, 2, 1.00390625) == b"\x80\x3f"  # a tie goes to even
+    assert pack_scalar(b16, 2, 1.01171875) == b"\x82\x3f"
+    assert pack_scalar(b16, 2, float("nan")) == b"\xc0\x7f"
 
 
 @pytest.mark.parametrize(
@@ -113,15 +115,15 @@ def test_a_number_that_does_not_fit_is_refused(
     parameter: Parameter, size: int, value: object
 ) -> None:
     with pytest.raises(ArgumentError, match=r"p|whole"):
-        packed(parameter, size, value)
+        pack_scalar(parameter, size, value)
 
 
 def test_no_pointer_can_be_given_where_one_is_wanted() -> None:
-    assert packed(Parameter("p", "float", pointer=True), 8, 0) == bytes(8)
+    assert pack_scalar(Parameter("p", "float", pointer=True), 8, 0) == bytes(8)
 
 
 def test_a_whole_number_is_one_however_it_is_written() -> None:
-    assert packed(Parameter("n", "int"), 4, 7.0) == packed(Parameter("n", "int"), 4, 7)
+    assert pack_scalar(Parameter("n", "int"), 4, 7.0) == pack_scalar(Parameter("n", "int"), 4, 7)
 
 
 @pytest.mark.parametrize(
@@ -146,5 +148,5 @@ def test_a_whole_number_is_one_however_it_is_written() -> None:
 )  # fmt: skip
 def test_a_name_is_the_type_that_it_stands_for(source: str, expression: str, kind: str) -> None:
     """A bfloat16 went into a template's parameter in the bytes of a half."""
-    (found,) = kernels_in(source)
+    (found,) = find_kernels(source)
     assert found.instance(expression).parameters == (Parameter("n", kind),)

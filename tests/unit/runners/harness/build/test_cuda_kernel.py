@@ -13,7 +13,12 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument
 from runners.contract.parameters import LaunchScalar as Bytes
 from runners.harness.build import cuda_kernel
-from runners.harness.build.cuda_kernel import chosen, compiled, expression_of, options
+from runners.harness.build.cuda_kernel import (
+    compile_kernel,
+    name_expression,
+    nvrtc_options,
+    select_kernel,
+)
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.toolchains import nvrtc
 from runners.languages import BuildFailedError, InvalidSubmissionError
@@ -46,9 +51,9 @@ def call(*args: Argument, **more: Any) -> KernelCall:  # noqa: ANN401 - any of i
 
 def prepared(folder: Path, source: str, wanted: KernelCall) -> LaunchNumbers:
     (folder / "kernel.cu").write_text(source)
-    listing, cubin = compiled(folder, "kernel.cu", wanted, "sm_80")
+    listing, cubin = compile_kernel(folder, "kernel.cu", wanted, "sm_80")
     assert cubin
-    return cuda_kernel.launch_of(wanted, chosen(source, wanted), listing.sizes)
+    return cuda_kernel.launch_numbers(wanted, select_kernel(source, wanted), listing.sizes)
 
 
 @needs_nvrtc
@@ -136,15 +141,15 @@ def test_of_cpps_own_library_there_is_what_cuda_has_of_it(tmp_path: Path) -> Non
 
 def test_a_kernel_is_named_or_the_first_one() -> None:
     source = SCALE + TEMPLATE
-    assert chosen(source, call()).name == "scale"
+    assert select_kernel(source, call()).name == "scale"
     two = "__global__ void a(int n) {}\n__global__ void b() {}"
-    assert chosen(two, call(kernel_name="b")).name == "b"
+    assert select_kernel(two, call(kernel_name="b")).name == "b"
     named = call(kernel_name="b", expressions=("a<1>", "b<2>"))
-    assert expression_of(named, chosen(two, named)) == "b<2>"
+    assert name_expression(named, select_kernel(two, named)) == "b<2>"
     with pytest.raises(InvalidSubmissionError, match="needs io"):
-        chosen(two, KernelCall(kind=KernelKind.CUDA))
+        select_kernel(two, KernelCall(kind=KernelKind.CUDA))
     with pytest.raises(InvalidSubmissionError, match="__global__"):
-        chosen("int main() {}", call())
+        select_kernel("int main() {}", call())
 
 
 def test_options_of_another_compiler_are_left_out() -> None:
@@ -152,10 +157,10 @@ def test_options_of_another_compiler_are_left_out() -> None:
         "-O3", "--use_fast_math", "-arch=sm_70", "-DN=4", "--std=c++20", "-gencode=arch=x", "",
         "--expt-relaxed-constexpr", "-Xptxas -v", "-lcublas", "-ccbin=g++", "--threads=4",
     )  # fmt: skip
-    line = options(own, "sm_90a", (Path("/a"),))
+    line = nvrtc_options(own, "sm_90a", (Path("/a"),))
     assert line[:3] == ["--gpu-architecture=sm_90a", "-lineinfo", "-default-device"]
     assert line[4:] == ["-I/a", "--use_fast_math", "-DN=4", "--std=c++20"]
-    assert "--std=c++17" in options((), "sm_90a", ())
+    assert "--std=c++17" in nvrtc_options((), "sm_90a", ())
 
 
 @needs_nvrtc
@@ -169,9 +174,9 @@ def test_what_was_compiled_is_found_again_and_launched(
     wanted = call(X, Y.model_copy(update={"role": "output"}), FACTOR, N, DEEP)
     first = cuda_kernel.build(tmp_path, "kernel.cu", wanted)
     assert first.compiled is not None
-    monkeypatch.setattr(cuda_kernel, "compiled", None)
+    monkeypatch.setattr(cuda_kernel, "compile_kernel", None)
     kernel = cuda_kernel.build(tmp_path, "kernel.cu", wanted).kernel
     x, y = torch.ones(4), torch.zeros(4)
     kernel({"args": [x, y, 2.5, 4, True]})
-    assert bytes(launched[0].kept[0]) == x.data_ptr().to_bytes(8, "little")
-    assert bytes(launched[0].kept[2]) == struct.pack("<f", 2.5)
+    assert bytes(launched[0].values[0]) == x.data_ptr().to_bytes(8, "little")
+    assert bytes(launched[0].values[2]) == struct.pack("<f", 2.5)

@@ -4,7 +4,13 @@ import pytest
 import torch
 from torch import nn
 
-from runners.harness.build.kernel_calls import MOST_TRIED, Guess, fitting, guesses, tensors_taken
+from runners.harness.build.kernel_calls import (
+    MAX_GUESSES,
+    Guess,
+    first_accepted,
+    guesses,
+    required_tensors,
+)
 from runners.languages import InvalidSubmissionError
 
 
@@ -24,13 +30,13 @@ from runners.languages import InvalidSubmissionError
 def test_the_first_layer_that_tells_decides(model: object, shape: tuple[int, ...]) -> None:
     found = guesses(model)
     assert found[0].shape == shape
-    assert len(found) <= MOST_TRIED
+    assert len(found) <= MAX_GUESSES
     assert len(set(found)) == len(found)
 
 
 def test_an_embedding_is_given_words_that_it_has() -> None:
     model = nn.Sequential(nn.Embedding(11, 4), nn.Linear(4, 2))
-    drawn = guesses(model)[0].drawn()
+    drawn = guesses(model)[0].random_tensor()
     assert (drawn.dtype, drawn.shape) == (torch.int64, (16, 128))
     assert 0 <= int(drawn.min()) <= int(drawn.max()) < 11
     assert model(drawn).shape == (16, 128, 2)
@@ -38,7 +44,7 @@ def test_an_embedding_is_given_words_that_it_has() -> None:
 
 def test_the_first_shape_that_can_be_called_is_taken() -> None:
     weight = torch.ones(256, 3)
-    found = fitting(guesses(None), lambda guess: guess.drawn() @ weight)
+    found = first_accepted(guesses(None), lambda guess: guess.random_tensor() @ weight)
     assert found.shape == (1024, 256)
 
 
@@ -50,8 +56,8 @@ def test_where_no_shape_fits_the_first_reason_is_told_and_the_remedy() -> None:
         raise NameError(f"number {len(tried)}")
 
     with pytest.raises(NameError, match=r"number 1\b(?!\d)") as told:
-        fitting(guesses(None), call)
-    assert len(tried) == len(guesses(None)) <= MOST_TRIED
+        first_accepted(guesses(None), call)
+    assert len(tried) == len(guesses(None)) <= MAX_GUESSES
     (note,) = told.value.__notes__
     assert "Define get_inputs" in note
     assert "[1024, 1024]" in note
@@ -60,10 +66,10 @@ def test_where_no_shape_fits_the_first_reason_is_told_and_the_remedy() -> None:
 def test_a_parameter_that_can_be_no_tensor_is_named() -> None:
     def takes(self: object, x: torch.Tensor, n: int = 3, *rest: int) -> None: ...
 
-    assert tensors_taken(takes, own=1) == 1
-    assert tensors_taken(lambda x, y: x + y) == 2
+    assert required_tensors(takes, skipped=1) == 1
+    assert required_tensors(lambda x, y: x + y) == 2
 
     def counts(n: int) -> None: ...
 
     with pytest.raises(InvalidSubmissionError, match=r"`n`.*get_inputs.*io"):
-        tensors_taken(counts)
+        required_tensors(counts)

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from runners.contract.io_contract import Argument, ContractScalar, Role, TensorArgument
-from runners.harness.build.kernel_calls import Match, matched
+from runners.harness.build.kernel_calls import Match, match_arguments
 from runners.languages import InvalidSubmissionError
 
 X, Y = (TensorArgument(name=name, dtype="float32") for name in "xy")
@@ -40,9 +40,9 @@ def alone(x: object) -> None: ...
 def test_a_function_gets_what_its_signature_names(
     function: Callable[..., Any], arguments: list[Argument], match: Match
 ) -> None:
-    assert matched(function, arguments) == match
+    assert match_arguments(function, arguments) == match
 
 
 def test_what_fits_in_no_way_is_refused_with_both_lists() -> None:
     with pytest.raises(InvalidSubmissionError, match=r"`alone\(x.*: x, y, n"):
-        matched(alone, [X, Y, N])
+        match_arguments(alone, [X, Y, N])

@@ -4,14 +4,14 @@ from types import ModuleType
 import pytest
 
 from runners.contract.io_contract import CALL, KernelCall, KernelKind
-from runners.harness.build.kit import build_cuda, build_python, call_in
+from runners.harness.build.kit import build_cuda, build_python, read_call
 from runners.languages import InvalidSubmissionError
 
 
 def test_a_call_is_read_from_its_file(tmp_path: Path) -> None:
     call = KernelCall(kind=KernelKind.TORCH, function_name="f")
     (tmp_path / CALL).write_text(call.model_dump_json(exclude_none=True))
-    assert call_in(tmp_path) == call
+    assert read_call(tmp_path) == call
 
 
 def test_a_python_kernel_is_what_its_kind_says() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.harness.build.loading import imported
+from runners.harness.build.loading import import_file
 from runners.languages import InvalidSubmissionError
 
 
@@ -16,13 +16,13 @@ def own_imports(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_is_a_module_that_finds_its_neighbours(tmp_path: Path) -> None:
     (tmp_path / "its_neighbour.py").write_text("number = 3\n")
     (tmp_path / "a_submission.py").write_text("from its_neighbour import number\n")
-    assert imported(tmp_path, "a_submission.py").number == 3
+    assert import_file(tmp_path, "a_submission.py").number == 3
     assert sys.modules.pop("a_submission").number == 3
 
 
 def test_what_it_raises_is_its_own(tmp_path: Path) -> None:
     (tmp_path / "a_submission.py").write_text("raise ValueError('mine')\n")
     with pytest.raises(ValueError, match="mine"):
-        imported(tmp_path, "a_submission.py")
+        import_file(tmp_path, "a_submission.py")
     with pytest.raises(InvalidSubmissionError, match="not a Python file"):
-        imported(tmp_path, "a_submission.txt")
+        import_file(tmp_path, "a_submission.txt")

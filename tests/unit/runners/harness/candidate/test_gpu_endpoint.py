@@ -353,7 +353,7 @@ def launched(
 
 def addresses(launch: ReadyLaunch) -> list[bytes]:
     return [ctypes.string_at(pointer, len(data)) for pointer, data in zip(
-        launch.pointers, launch.kept, strict=True
+        launch.pointers, launch.values, strict=True
     )]  # fmt: skip
 
 

@@ -12,11 +12,11 @@ from runners.harness.gpu.buffers import (
     Buffers,
     aligned,
     device_bytes,
+    max_parallel_candidates,
     on_device,
     pool_size,
-    starts_at_once,
 )
-from runners.harness.gpu.memory import GRAIN, DriverError
+from runners.harness.gpu.memory import SEGMENT_BYTES, DriverError
 from runners.harness.protocol.arena import Layout, Plan
 from runners.harness.protocol.values import Node, ScalarNode, describe
 from runners.harness.verdicts import VerdictError
@@ -65,7 +65,7 @@ def test_where_not_all_device_memory_is_to_be_had_none_is_kept(
     monkeypatch.setattr(torch.cuda, "init", lambda: None)
     monkeypatch.setattr(torch, "zeros", lambda *_, **__: None)
     monkeypatch.setattr(buffers, "DeviceBuffer", Buffer)
-    monkeypatch.setattr(buffers, "GRAIN", grain)
+    monkeypatch.setattr(buffers, "SEGMENT_BYTES", grain)
     monkeypatch.setattr(memory.HostBuffer, "create", Buffer)
     monkeypatch.setattr(Buffer, "open", 0)
 
@@ -76,9 +76,12 @@ def test_where_not_all_device_memory_is_to_be_had_none_is_kept(
     assert Buffer.open == open_ones
 
 
-@pytest.mark.parametrize(("size", "whole"), [(0, 0), (1, GRAIN), (GRAIN, GRAIN), (GRAIN + 1, 2)])
+@pytest.mark.parametrize(
+    ("size", "whole"),
+    [(0, 0), (1, SEGMENT_BYTES), (SEGMENT_BYTES, SEGMENT_BYTES), (SEGMENT_BYTES + 1, 2)],
+)
 def test_a_size_is_rounded_up_to_whole_grains(size: int, whole: int) -> None:
-    assert aligned(size) == whole * (1 if whole != 2 else GRAIN)
+    assert aligned(size) == whole * (1 if whole != 2 else SEGMENT_BYTES)
 
 
 def test_a_structure_reaches_to_the_end_of_its_last_tensor_on_the_device() -> None:
@@ -93,7 +96,7 @@ def test_a_pool_holds_four_outputs_and_what_torch_takes_beside_them(
     free(monkeypatch, 1 << 40)
 
     assert pool_size(laid_out(1), 100 * MIB) == 400 * MIB + POOL_SPARE
-    assert pool_size(laid_out(1), 1) == POOL_SPARE + GRAIN
+    assert pool_size(laid_out(1), 1) == POOL_SPARE + SEGMENT_BYTES
 
 
 def test_where_room_is_scarce_or_no_output_is_known_there_is_no_pool(
@@ -114,10 +117,10 @@ def test_those_who_start_at_once_fill_half_of_the_free_memory_at_most(
     free(monkeypatch, 10 * small)
     large = laid_out(200 * MIB)
 
-    assert starts_at_once(room, None) == 5
-    assert starts_at_once(room, large) == 10 * small // 2 // (small + 5 * 200 * MIB)
+    assert max_parallel_candidates(room, None) == 5
+    assert max_parallel_candidates(room, large) == 10 * small // 2 // (small + 5 * 200 * MIB)
     free(monkeypatch, MIB)
-    assert starts_at_once(room, None) == 1
+    assert max_parallel_candidates(room, None) == 1
 
 
 POOL_AT = 10 * MIB
@@ -135,9 +138,9 @@ def test_who_leaves_less_memory_than_the_judge_needs_is_refused(
     made.pool_at, made.free_before = POOL_AT, free_before
 
     free(monkeypatch, least)
-    made.refuse_hoard()
+    made.check_free_memory()
     free(monkeypatch, least - 1)
     with pytest.raises(VerdictError, match=f"only {(least - 1) // MIB} MiB") as ruling:
-        made.refuse_hoard()
+        made.check_free_memory()
 
     assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from runners.harness.gpu.buffers import LINE, MOST, SHARE, Withheld
+from runners.harness.gpu.buffers import LINE_BYTES, LINES_PER_WITHHELD, MAX_LINES, Withheld
 from runners.harness.protocol.values import DTYPES, TensorNode
 
 SIZE = 1 << 20
@@ -19,15 +19,15 @@ def numbered(size: int = SIZE) -> torch.Tensor:
 
 
 def lines(wrong: torch.Tensor) -> set[int]:
-    return set((wrong.nonzero().flatten() // LINE).tolist())
+    return set((wrong.nonzero().flatten() // LINE_BYTES).tolist())
 
 
 @pytest.mark.parametrize(
     ("sizes", "most"),
     [
-        ([(0, 16 * LINE)], [2]),
-        ([(4096, SIZE - 4096)], [MOST]),
-        ([(0, 64 * LINE), (65_536, 8 * LINE)], [8, 1]),
+        ([(0, 16 * LINE_BYTES)], [2]),
+        ([(4096, SIZE - 4096)], [MAX_LINES]),
+        ([(0, 64 * LINE_BYTES), (65_536, 8 * LINE_BYTES)], [8, 1]),
         ([(0, 1), (4096, 4096)], [1, 4]),
         ([(4096 * each, 4096) for each in range(200)], [2] * 200),
     ],
@@ -44,7 +44,7 @@ def test_every_tensor_lacks_some_lines_until_the_end_and_has_them_then(
 
     early = lines(memory != numbered())
     for (offset, size), count in zip(sizes, most, strict=True):
-        of_it = early & set(range(offset // LINE, (offset + size - 1) // LINE + 1))
+        of_it = early & set(range(offset // LINE_BYTES, (offset + size - 1) // LINE_BYTES + 1))
         assert 1 <= len(of_it) <= count
         early -= of_it
     assert not early  # nothing lies wrong beside them
@@ -60,7 +60,7 @@ def test_the_lines_change_from_call_to_call_and_from_run_to_run() -> None:
         withheld = Withheld(numbered())
         for _ in range(2):
             withheld.take([tensor_at(0, SIZE)])
-            found.append(set(withheld.places.tolist()))
+            found.append(set(withheld.indices.tolist()))
             withheld.restore()
 
     assert all(found[a] != found[b] for a in range(4) for b in range(a))
@@ -103,9 +103,9 @@ def plain(numbers: torch.Tensor) -> torch.Tensor:
 def test_an_only_line_is_not_there_at_all() -> None:
     withheld = Withheld(staging := numbered())
 
-    withheld.take([tensor_at(0, LINE // SHARE)])
+    withheld.take([tensor_at(0, LINE_BYTES // LINES_PER_WITHHELD)])
 
-    assert not (staging[:LINE] == numbered()[:LINE]).any()
+    assert not (staging[:LINE_BYTES] == numbered()[:LINE_BYTES]).any()
 
 
 def test_where_nothing_lies_on_the_device_nothing_is_withheld() -> None:

@@ -113,7 +113,7 @@ def test_a_window_closes_only_when_what_is_told_of_the_answer_was_taken(
     turn.take(last)
 
     assert queue == [("taken", last), ("write", gate.taken, 1, BESIDE)]
-    assert turn.told_ns() == 50_000.0
+    assert turn.host_part_ns() == 50_000.0
 
 
 def test_where_nothing_is_told_of_the_answer_a_window_waits_for_the_gpu_alone(
@@ -121,18 +121,21 @@ def test_where_nothing_is_told_of_the_answer_a_window_waits_for_the_gpu_alone(
 ) -> None:
     turn = crossing(gate, queue)
 
-    assert (turn.told, turn.told_ns()) == (False, 0.0)
+    assert (turn.told, turn.host_part_ns()) == (False, 0.0)
 
 
 def test_no_word_of_the_judges_own_lies_with_another_or_where_a_candidate_can_write(
     gate: Handover,
 ) -> None:
-    own = range(gate.own.data_ptr(), gate.own.data_ptr() + gate.own.numel() - 3)
+    own = range(
+        gate.private_words.data_ptr(),
+        gate.private_words.data_ptr() + gate.private_words.numel() - 3,
+    )
 
     assert gate.start in own
     assert gate.taken in own
     assert abs(gate.start - gate.taken) >= DONE  # cache lines of their own
-    assert gate.own.count_nonzero() == 0
+    assert gate.private_words.count_nonzero() == 0
 
 
 @pytest.mark.parametrize("first", [CandidateReply(status=Status.DONE), None])

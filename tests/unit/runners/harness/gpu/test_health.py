@@ -9,7 +9,7 @@ import torch
 
 from runners.contract.runner import Health
 from runners.harness.gpu import health
-from runners.harness.gpu.health import Card, examine, first_look, make_context, reckons_right
+from runners.harness.gpu.health import Card, arithmetic_is_right, examine, make_context, read_cards
 
 CARD = Card(handle="GPU-ab", used=600 << 20, errors=1)
 
@@ -58,7 +58,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(health, "make_context", make_context)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "device", lambda _: nullcontext())
-    monkeypatch.setattr(health, "reckons_right", lambda _: found.right)
+    monkeypatch.setattr(health, "arithmetic_is_right", lambda _: found.right)
     monkeypatch.setattr(health, "scrub", lambda: found.dirty)
     return found
 
@@ -71,7 +71,7 @@ def test_a_gpu_that_was_left_as_it_was_found_is_fit(nvml: Nvml, cuda: SimpleName
 @pytest.mark.usefixtures("cuda")
 def test_what_is_just_ending_is_waited_for(nvml: Nvml) -> None:
     nvml.others = lambda look: int(look < 3)
-    nvml.used_by = lambda look: CARD.used + (10 << 30 if look < 4 else health.LEFT_MOST)
+    nvml.used_by = lambda look: CARD.used + (10 << 30 if look < 4 else health.MAX_LEFT_BYTES)
 
     assert examine([CARD]) == Health()
     assert nvml.looks == 4
@@ -114,7 +114,7 @@ def test_a_gpu_on_which_nothing_works_is_not_fit(
     def fail(_: str) -> bool:
         raise error
 
-    monkeypatch.setattr(health, "reckons_right", fail)
+    monkeypatch.setattr(health, "arithmetic_is_right", fail)
 
     assert examine([CARD]).unfit == f"CUDA does not work: {error}"
 
@@ -134,9 +134,9 @@ def test_what_was_wiped_is_told(cuda: SimpleNamespace) -> None:
 
 
 def test_the_sum_is_right_where_arithmetic_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert reckons_right("cpu")
+    assert arithmetic_is_right("cpu")
     monkeypatch.setattr(health, "MODULUS", 65_519)
-    assert not reckons_right("cpu")
+    assert not arithmetic_is_right("cpu")
 
 
 class Memory:
@@ -176,7 +176,7 @@ def test_the_first_look_is_taken_by_another_process(
 ) -> None:
     monkeypatch.setattr(health, "visible_gpus", lambda: ("GPU-ab", "1"))
 
-    assert first_look() == (CARD, Card("1", CARD.used, CARD.errors))
+    assert read_cards() == (CARD, Card("1", CARD.used, CARD.errors))
     assert nvml.handles == []
 
 
@@ -186,7 +186,7 @@ def test_a_first_look_that_fails_has_seen_nothing(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(health, "visible_gpus", fail)
 
-    assert first_look() == ()
+    assert read_cards() == ()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")

@@ -64,7 +64,7 @@ def test_a_larger_input_finds_room_and_counts_as_the_judges_memory(
         host.complete()
         assert torch.equal(seen(arena, value)[0], value)
 
-    assert arena.filled == -(-80_000 // ALIGNMENT) * ALIGNMENT
+    assert arena.input_size == -(-80_000 // ALIGNMENT) * ALIGNMENT
     host.close()
     host.close()
 

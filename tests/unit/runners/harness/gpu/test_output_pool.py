@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.harness.gpu.memory import GRAIN, Segments
+from runners.harness.gpu.memory import SEGMENT_BYTES, Segments
 
-BEGIN = 16 * GRAIN
+BEGIN = 16 * SEGMENT_BYTES
 
 
 class Driver:
@@ -25,22 +25,29 @@ class Driver:
 
 def test_segments_follow_each_other_whole_grains_apart() -> None:
     driver = Driver()
-    segments = Segments(BEGIN, 8 * GRAIN, driver)
+    segments = Segments(BEGIN, 8 * SEGMENT_BYTES, driver)
 
-    found = [segments.allocate(size) for size in (1, GRAIN, GRAIN + 1, GRAIN)]
+    found = [
+        segments.allocate(size) for size in (1, SEGMENT_BYTES, SEGMENT_BYTES + 1, SEGMENT_BYTES)
+    ]
 
-    assert found == [BEGIN, BEGIN + GRAIN, BEGIN + 2 * GRAIN, BEGIN + 4 * GRAIN]
+    assert found == [
+        BEGIN,
+        BEGIN + SEGMENT_BYTES,
+        BEGIN + 2 * SEGMENT_BYTES,
+        BEGIN + 4 * SEGMENT_BYTES,
+    ]
     assert driver.asked == []
 
 
 def test_what_does_not_fit_comes_from_the_driver_and_the_rest_is_still_there() -> None:
     driver = Driver()
-    segments = Segments(BEGIN, 2 * GRAIN, driver)
+    segments = Segments(BEGIN, 2 * SEGMENT_BYTES, driver)
 
-    assert segments.allocate(3 * GRAIN) == driver.address
-    assert segments.allocate(2 * GRAIN) == BEGIN
+    assert segments.allocate(3 * SEGMENT_BYTES) == driver.address
+    assert segments.allocate(2 * SEGMENT_BYTES) == BEGIN
     assert segments.allocate(5) == driver.address
-    assert driver.asked == [3 * GRAIN, 5]
+    assert driver.asked == [3 * SEGMENT_BYTES, 5]
 
 
 def test_where_the_driver_has_none_there_is_none() -> None:
@@ -49,18 +56,23 @@ def test_where_the_driver_has_none_there_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("address", "own"),
-    [(BEGIN - 1, False), (BEGIN, True), (BEGIN + GRAIN - 1, True), (BEGIN + GRAIN, False)],
+    [
+        (BEGIN - 1, False),
+        (BEGIN, True),
+        (BEGIN + SEGMENT_BYTES - 1, True),
+        (BEGIN + SEGMENT_BYTES, False),
+    ],
 )
 def test_only_what_lies_in_the_one_piece_is_its_own(*, address: int, own: bool) -> None:
-    assert Segments(BEGIN, GRAIN, Driver()).owns(address) is own
+    assert Segments(BEGIN, SEGMENT_BYTES, Driver()).owns(address) is own
 
 
-@given(st.lists(st.integers(1, 5 * GRAIN), max_size=12))
+@given(st.lists(st.integers(1, 5 * SEGMENT_BYTES), max_size=12))
 def test_no_two_segments_overlap_or_leave_the_piece(sizes: list[int]) -> None:
-    segments = Segments(BEGIN, 8 * GRAIN, Driver(None))
+    segments = Segments(BEGIN, 8 * SEGMENT_BYTES, Driver(None))
     spans = [(address, size) for size in sizes if (address := segments.allocate(size)) is not None]
 
-    assert all(segments.owns(address) and address % GRAIN == 0 for address, _ in spans)
-    assert all(address + size <= BEGIN + 8 * GRAIN for address, size in spans)
+    assert all(segments.owns(address) and address % SEGMENT_BYTES == 0 for address, _ in spans)
+    assert all(address + size <= BEGIN + 8 * SEGMENT_BYTES for address, size in spans)
     for (one, size), (other, _) in itertools.pairwise(spans):
         assert one + size <= other

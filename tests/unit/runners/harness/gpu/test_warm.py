@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pytest
 
-from runners.harness.gpu.warm import have_one_copy_queue, warm_up
+from runners.harness.gpu.warm import limit_copy_queues, warm_up
 
 
 class Knobs:
@@ -112,6 +112,6 @@ def test_a_context_has_one_queue_for_copies_and_as_many_as_ever_for_kernels() ->
     getenv.restype = ctypes.c_char_p
     pid = os.fork()
     if pid == 0:
-        have_one_copy_queue()
+        limit_copy_queues()
         os._exit(0 if tuple(map(getenv, names)) == (b"1", None) else 1)
     assert os.waitpid(pid, 0)[1] == 0

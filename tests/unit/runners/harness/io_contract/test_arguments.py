@@ -15,7 +15,7 @@ from runners.contract.io_contract import (
     TensorArgument,
 )
 from runners.contract.verdict import Verdict
-from runners.harness.io_contract.arguments import materialised, size_of, unwritten
+from runners.harness.io_contract.arguments import create_arguments, size_of, unwritten
 from runners.harness.verdicts import VerdictError
 
 CPU = torch.device("cpu")
@@ -31,7 +31,7 @@ def argument(
 
 
 def made(found: TensorArgument, seed: int = 7) -> torch.Tensor:
-    (tensor,) = materialised([found], seed, frozenset(), CPU)
+    (tensor,) = create_arguments([found], seed, frozenset(), CPU)
     assert isinstance(tensor, torch.Tensor)
     return tensor
 
@@ -104,13 +104,13 @@ def test_two_tensors_without_seeds_differ_and_agree_between_contracts() -> None:
         argument("y"),
         TensorArgument(name="out", dtype="float32", shape=(3,), role=Role.OUTPUT),
     )
-    one, two = materialised([x, y], 1, frozenset(), CPU)
+    one, two = create_arguments([x, y], 1, frozenset(), CPU)
     assert not torch.equal(one, two)
-    _, again, other = materialised([out, argument("a"), argument("b")], 1, frozenset(), CPU)
+    _, again, other = create_arguments([out, argument("a"), argument("b")], 1, frozenset(), CPU)
     assert torch.equal(one, again)
     assert torch.equal(two, other)
     names = frozenset({"x", "y"})
-    first, second = materialised([x, y], 1, names, CPU), materialised([y, x], 1, names, CPU)
+    first, second = create_arguments([x, y], 1, names, CPU), create_arguments([y, x], 1, names, CPU)
     assert torch.equal(first[0], second[1])
     assert torch.equal(first[1], second[0])
 
@@ -164,5 +164,5 @@ def test_what_a_kernel_leaves_unwritten_is_never_right() -> None:
 
 def test_scalars_stay_and_take_no_room() -> None:
     scalars = [ContractScalar(name="n", value=3), ContractScalar(name="s", value="up")]
-    assert materialised(scalars, 1, frozenset(), CPU) == [3, "up"]
+    assert create_arguments(scalars, 1, frozenset(), CPU) == [3, "up"]
     assert size_of([*scalars, argument(shape=(4, 2), dtype="float16")]) == 16

@@ -41,7 +41,7 @@ def test_what_has_fallen_on_public_data_is_not_tried_again_for_as_long(
         limits.append(deadline.remaining)
         raise VerdictError(Verdict.TIMED_OUT, "too long")
 
-    monkeypatch.setattr(SourceProcess, "_rehearsed", fall)
+    monkeypatch.setattr(SourceProcess, "_answer_structure", fall)
     request = order_of(evaluate(timeout=30)).request("unit")
     session = replace(sit(make_judging()), request=request)
     asked = SourceProcess(session, Side.REFERENCE)

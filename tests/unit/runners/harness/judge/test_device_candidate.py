@@ -13,7 +13,7 @@ from runners.contract.parameters import BufferArgument
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu import buffers
-from runners.harness.gpu.buffers import LINE, Buffers, Withheld
+from runners.harness.gpu.buffers import LINE_BYTES, Buffers, Withheld
 from runners.harness.gpu.handover import HandoverCall
 from runners.harness.judge import device_candidate
 from runners.harness.judge.answer import POISON, Answer
@@ -184,7 +184,7 @@ def device_seat(
         memory=SimpleNamespace(size=SIZE, bytes=memory),
         output_at=OUTPUT_AT,
         pool_at=POOL_AT,
-        refuse_hoard=lambda: None,
+        check_free_memory=lambda: None,
         reveal=lambda: steps.append("reveal"),
         complete=lambda: withheld.reveal(memory[:OUTPUT_AT]),
         sweep=lambda: None,
@@ -735,7 +735,7 @@ def hoarding() -> None:
 def test_who_leaves_the_judge_no_memory_is_told_so_after_its_call(
     play: Play, device_seat: DeviceCandidate
 ) -> None:
-    device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
+    device_seat.buffers.check_free_memory = hoarding  # type: ignore[method-assign]
 
     play(None, Operation.TOUCH)  # nobody hoards who is trusted
     with pytest.raises(VerdictError, match="only 1 MiB") as ruling:
@@ -750,7 +750,7 @@ def test_who_leaves_the_judge_no_memory_is_told_so_after_its_import(
     asked: list[bytes] = []
     candidate.request = lambda order, _: asked.append(order)  # type: ignore[attr-defined]
     device_seat.build(Deadline.after(10))
-    device_seat.buffers.refuse_hoard = hoarding  # type: ignore[method-assign]
+    device_seat.buffers.check_free_memory = hoarding  # type: ignore[method-assign]
 
     with pytest.raises(VerdictError, match="only 1 MiB"):
         device_seat.build(Deadline.after(10))
@@ -845,7 +845,7 @@ def test_a_part_of_every_input_appears_only_when_the_cache_is_flushed(
 
     wrong = candidate.early[:size].view(torch.float32) != value
     assert 0 < wrong.sum() <= size // 8 // 4
-    assert len(set((wrong.nonzero().flatten() * 4 // LINE).tolist())) > 1
+    assert len(set((wrong.nonzero().flatten() * 4 // LINE_BYTES).tolist())) > 1
     assert torch.equal(candidate.memory[:size].view(torch.float32), value)
     assert torch.equal(device_seat.buffers.staging[:size].view(torch.float32), value)
 

@@ -217,7 +217,7 @@ def test_on_a_gpu_no_more_start_at_once_than_it_has_room_for(
 ) -> None:
     session = sit(make_judging())
     session.on_gpu = True
-    monkeypatch.setattr(pool, "starts_at_once", lambda *_: room_for)
+    monkeypatch.setattr(pool, "max_parallel_candidates", lambda *_: room_for)
     monkeypatch.setattr(pool, "device_start", lambda session, room, _: host_start(session, room))
 
     with CandidatePool(session, ROOM, None) as candidates:

@@ -92,13 +92,13 @@ def test_what_somebody_else_has_an_arena_hold_is_a_hoard() -> None:
     value = torch.arange(100_000.0)
     with Arena(8 << 20) as arena:
         arena.write(lay_out(value).node, value)
-        assert arena.hoard == 0
+        assert arena.excess_bytes == 0
 
         os.posix_fallocate(arena.fd, 4 << 20, 1 << 20)
         with mmap.mmap(arena.fd, 1 << 20, offset=6 << 20) as other:
             other.write(bytes(1 << 20))
 
-        assert arena.hoard == 2 << 20
+        assert arena.excess_bytes == 2 << 20
 
 
 def test_nobody_may_seal_an_arena_further() -> None:

@@ -4,7 +4,7 @@ from pydantic import ValidationError
 from runners.harness.protocol.channel import (
     FAILURES,
     FRAME_MAX,
-    GREETING,
+    HANDSHAKE,
     CandidatePid,
     CandidateReady,
     CandidateReply,
@@ -47,8 +47,8 @@ def test_a_frame_that_is_too_long_is_not_sent() -> None:
 def test_greetings_are_told_apart() -> None:
     welcome = CandidateReady(layers=("seccomp",), missing={"landlock": "old kernel"})
 
-    assert GREETING.validate_json(encode(CandidatePid(pid=7))) == CandidatePid(pid=7)
-    assert GREETING.validate_json(encode(welcome)) == welcome
+    assert HANDSHAKE.validate_json(encode(CandidatePid(pid=7))) == CandidatePid(pid=7)
+    assert HANDSHAKE.validate_json(encode(welcome)) == welcome
 
 
 @pytest.mark.parametrize(

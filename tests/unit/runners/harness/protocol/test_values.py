@@ -18,11 +18,11 @@ from runners.harness.protocol.values import (
     bits,
     clone,
     describe,
+    has_host_part,
     leaves,
     replaced,
     restore,
     tensors,
-    told_by_host,
 )
 
 NODE: TypeAdapter[Node] = TypeAdapter(Node)
@@ -180,14 +180,14 @@ def test_a_clone_shares_nothing_and_keeps_strides() -> None:
 def test_a_value_with_any_content_beside_the_gpu_is_told_by_the_host(
     value: object, *, told: bool
 ) -> None:
-    assert told_by_host(node_of(value)) is told
+    assert has_host_part(node_of(value)) is told
 
 
 def test_a_tensor_on_the_gpu_is_not_told_by_the_host() -> None:
     node = node_of(torch.zeros(2))
     assert isinstance(node, TensorNode)
 
-    assert not told_by_host(node.model_copy(update={"device": "cuda"}))
+    assert not has_host_part(node.model_copy(update={"device": "cuda"}))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_every_tensor_is_replaced_and_nothing_else() -> None:
 def test_a_key_stands_in_a_dict_once() -> None:
     item = '["rows", {"kind": "scalar", "value": 1}]'
 
-    with pytest.raises(ValidationError, match="a key stands there twice"):
+    with pytest.raises(ValidationError, match="a key is there twice"):
         NODE.validate_json(f'{{"kind": "dict", "items": [{item}, {item}]}}')
 
 

@@ -5,11 +5,11 @@ import sys
 import pytest
 
 from runners.harness.sandbox.diagnostics import (
-    cut,
     failed_build,
     first_error,
+    truncated,
     without_paths,
-    without_use,
+    without_resources,
 )
 
 ERROR = """\
@@ -79,17 +79,17 @@ def test_what_is_no_path_of_this_machine_stays(line: str) -> None:
 
 
 def test_what_kernels_use_is_left_out_where_asked_for() -> None:
-    assert without_use(USE + ERROR + USE) == ERROR
+    assert without_resources(USE + ERROR + USE) == ERROR
 
 
 def test_a_long_text_is_cut_after_a_line_that_is_whole() -> None:
     text = "".join(f"line {number}\n" for number in range(1000))
-    short = cut(text, 200)
+    short = truncated(text, 200)
     assert len(short.encode()) <= 200
     *kept, last = short.splitlines()
     assert text.startswith("\n".join(kept) + "\n")
     assert last == f"[... {1000 - len(kept)} lines are left out]"
-    assert cut("short\n", 200) == "short\n"
+    assert truncated("short\n", 200) == "short\n"
 
 
 INLINE = """\

@@ -22,7 +22,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *refused: str) -> set
 def test_the_last_step_within_all_walls_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body, first = inspect.getsourcelines(isolate.take_rights_away)
+    body, first = inspect.getsourcelines(isolate.drop_rights)
     last = first + len(body) - 1
     assert (last, -first) in steps(tmp_path, monkeypatch)
 

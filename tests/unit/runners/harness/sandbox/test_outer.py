@@ -317,7 +317,7 @@ def test_whoever_lost_its_parent_before_it_could_know_ends_at_once() -> None:
         parent.wait()
     child = os.fork()
     if child == 0:
-        outer._die_with(gone)
+        outer._exit_with(gone)
         os._exit(77)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     os.close(gone)

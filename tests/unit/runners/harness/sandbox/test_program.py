@@ -246,7 +246,7 @@ def test_a_program_is_run_from_a_descriptors_content(
     before = set(Path(tempfile.gettempdir()).glob(f"{view.SHARED_JOB}*"))
     content = os.memfd_create("content")
     os.write(content, RUNS.encode())
-    found, lacked = run("", command=("./it", "x"), files={"cases": ""}, programs={"it": content})
+    found, lacked = run("", command=("./it", "x"), files={"cases": ""}, executables={"it": content})
     os.close(content)
     for folder in set(Path(tempfile.gettempdir()).glob(f"{view.SHARED_JOB}*")) - before:
         shutil.rmtree(folder)
@@ -260,7 +260,7 @@ def test_a_descriptor_is_handed_to_the_program_alone() -> None:
         "tell([os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd')\n"
         "      if os.path.exists(f'/proc/self/fd/{fd}')])"
     )
-    found, _ = run(script, handed=frozenset({kept}))
+    found, _ = run(script, inherited_fds=frozenset({kept}))
     assert os.pread(kept, 100, 0) == b"written"
     assert "other" not in str(found)
     for descriptor in (kept, other):
@@ -301,7 +301,7 @@ def test_nothing_of_the_starter_is_finalized_in_the_child(
     del cycle
     monkeypatch.setattr(program, "_become", collects)
     assert gc.isenabled()
-    program.start(Program(("x",), {}, {}, Limits()), program.Lines(0, 0, 0))
+    program.start(Program(("x",), {}, {}, Limits()), program.ProgramPipes(0, 0, 0))
     assert gc.isenabled()
     assert list(tmp_path.iterdir()) == []
 

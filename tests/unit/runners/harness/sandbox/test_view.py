@@ -84,7 +84,7 @@ def hiding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (tmp_path / "sys" / "own" / "venv").mkdir(parents=True)
     (tmp_path / "sys" / "lib").mkdir()
     monkeypatch.setattr(view, "SYSTEM", (str(tmp_path / "sys"),))
-    monkeypatch.setattr(view, "_told", [])
+    monkeypatch.setattr(view, "_requested", [])
     view.hide([str(tmp_path / "sys" / "own"), str(tmp_path / "elsewhere")])
     return tmp_path / "sys"
 
@@ -109,10 +109,10 @@ def test_the_checkout_is_hidden_and_packages_are_not(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(view, "SYSTEM", (str(tmp_path),))
-    monkeypatch.setattr(view, "_told", [str(tmp_path / "podium" / "data")])
+    monkeypatch.setattr(view, "_requested", [str(tmp_path / "podium" / "data")])
     for place, hidden in (("podium", ("podium",)), ("site-packages", ())):
         (tmp_path / place / "runners").mkdir(parents=True)
-        monkeypatch.setattr(view, "_OWN", tmp_path / place / "runners")
+        monkeypatch.setattr(view, "_RUNNERS", tmp_path / place / "runners")
         assert view.hidden() == tuple(str(tmp_path / each) for each in hidden)
 
 

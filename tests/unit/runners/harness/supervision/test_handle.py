@@ -139,7 +139,7 @@ def test_the_deadline_ends_a_call(start: Start) -> None:
 
 def test_no_call_of_a_candidate_on_the_cpu_is_late(start: Start) -> None:
     exchange = step(start(kernel("return data")))
-    assert (exchange.late, exchange.told_ns) == (False, 0.0)
+    assert (exchange.late, exchange.host_part_ns) == (False, 0.0)
 
 
 def test_an_answer_that_comes_after_the_deadline_does_not_count(start: Start) -> None:

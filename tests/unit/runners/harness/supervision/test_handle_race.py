@@ -110,7 +110,7 @@ class Crossing:
     def window_ns(self) -> float:
         return float(self.end - self.begin)
 
-    def told_ns(self) -> float:
+    def host_part_ns(self) -> float:
         return 5.0 if self.told else 0.0
 
 
@@ -324,7 +324,7 @@ def test_where_a_part_of_the_answer_is_told_the_window_lasts_until_that_was_take
 
     assert turn.taken == [exchange.reply]
     assert exchange.window_ns >= window_s * 1e9
-    assert exchange.told_ns == 5.0
+    assert exchange.host_part_ns == 5.0
     assert started[0].process.frozen
 
 

@@ -151,10 +151,10 @@ def test_one_that_never_begins_is_our_own_failure(
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no such thing")
 
-    monkeypatch.setattr(isolate, "take_rights_away", refuse)
+    monkeypatch.setattr(isolate, "drop_rights", refuse)
     with pytest.raises(StartError, match="no such thing"):
         ended(begin(""))
-    monkeypatch.setattr(isolate, "move_in", refuse)
+    monkeypatch.setattr(isolate, "enter_keeping_rights", refuse)
     with pytest.raises(StartError, match="no sandbox"):
         ended(begin(""))
 

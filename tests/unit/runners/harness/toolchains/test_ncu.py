@@ -96,7 +96,7 @@ def test_it_looks_at_the_kernels_that_are_asked_for() -> None:
     asked = ProfileOptions(
         kernel_name="regex:a b", kernel_name_base=KernelNameBase.MANGLED, launch_count=3
     )
-    line = measuring("a", ("it",), asked=asked)
+    line = measuring("a", ("it",), options=asked)
     for option, value in (
         ("--kernel-name", "regex:a b"),
         ("--kernel-name-base", "mangled"),

@@ -55,18 +55,18 @@ def test_it_tells_its_version(tmp_path: Path) -> None:
 
 def test_without_it_the_places_are_named(tmp_path: Path) -> None:
     assert nvcc.toolchain() is None
-    assert nvcc.lacking().startswith("there is no nvcc in CUDA_HOME, on PATH, in ")
+    assert nvcc.why_missing().startswith("there is no nvcc in CUDA_HOME, on PATH, in ")
 
 
 def test_it_is_of_no_use_without_the_compiler_of_the_host(tmp_path: Path) -> None:
     install(tmp_path / "toolkit" / "bin")
     (tmp_path / "bin" / "g++").unlink()
     assert nvcc.toolchain() is None
-    assert nvcc.lacking() == "there is no g++, which nvcc needs"
+    assert nvcc.why_missing() == "there is no g++, which nvcc needs"
 
 
 @pytest.mark.parametrize("script", ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho hello\n", "nothing"])
 def test_one_that_does_not_run_is_none(tmp_path: Path, script: str) -> None:
     install(tmp_path / "toolkit" / "bin", script)
     assert nvcc.toolchain() is None
-    assert nvcc.lacking().endswith("nvcc --version` does not answer")
+    assert nvcc.why_missing().endswith("nvcc --version` does not answer")

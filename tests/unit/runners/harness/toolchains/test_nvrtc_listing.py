@@ -2,7 +2,7 @@
 
 from runners.contract.evaluation import Compiled
 from runners.harness.toolchains.nvrtc import (
-    LOG_MOST,
+    MAX_LOG,
     parameter_sizes,
     remarks,
     resources,
@@ -56,5 +56,5 @@ def test_the_bytes_of_every_parameter_are_read() -> None:
 
 
 def test_a_long_log_is_cut() -> None:
-    assert shortened("x" * LOG_MOST) == "x" * LOG_MOST
-    assert shortened("x" * 99_999) == "x" * LOG_MOST + "\n... and more"
+    assert shortened("x" * MAX_LOG) == "x" * MAX_LOG
+    assert shortened("x" * 99_999) == "x" * MAX_LOG + "\n... and more"
