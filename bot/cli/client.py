@@ -131,7 +131,7 @@ class Client(Protocol):
         ...
 
     def after_exit(self) -> str:
-        """Return what becomes of a submission when its command ends, such as `stays with URL`."""
+        """Return what happens to a submission after its command exits, such as `stays with URL`."""
         ...
 
 

@@ -183,9 +183,9 @@ async def wait_for_result(
         if wait:
             await _warn(line, client, number)
             return await _follow_with_worker(line, client, number)
-        idle = await client.worker_hint()
-        if idle is not None:
-            line.say(f"no worker is running for this queue yet: {idle}")
+        hint = await client.worker_hint()
+        if hint is not None:
+            line.say(f"no worker is running for this queue yet: {hint}")
         return await client.status(number)
 
 

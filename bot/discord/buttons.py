@@ -11,7 +11,7 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
-from bot.discord.channels import allows_private_threads, display_for
+from bot.discord.channels import display_for, may_open_thread
 from bot.discord.context import Interaction, context_of
 from bot.discord.escaping import plain
 from bot.discord.responses import InteractionReply, replying
@@ -75,10 +75,7 @@ class SubmissionButton(
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction, item
         return cls(SubmissionAction(match["action"]), SubmissionId(int(match["submission"])))
@@ -128,7 +125,7 @@ def stored_message(interaction: Interaction, submission: Submission) -> str:
     stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
     if interaction.guild_id is None:
         return f"{stored} This conversation shows its progress."
-    if allows_private_threads(interaction.app_permissions):
+    if may_open_thread(interaction.app_permissions):
         return f"{stored} A private thread shows its progress."
     return (
         f"{stored} I cannot open a private thread here, so your direct messages show its "
@@ -174,10 +171,7 @@ class BoardButton(
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction, item
         return cls(

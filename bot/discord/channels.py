@@ -76,7 +76,7 @@ def is_lost(error: discord.HTTPException) -> bool:
     return lost or error.code in {ARCHIVED, _TOO_MANY_THREADS}
 
 
-def allows_private_threads(permissions: discord.Permissions) -> bool:
+def may_open_thread(permissions: discord.Permissions) -> bool:
     """Return whether a private thread can be opened and written to."""
     return (
         permissions.view_channel
@@ -96,7 +96,7 @@ async def channel_of(client: discord.Client, number: int) -> discord.TextChannel
     return found if isinstance(found, discord.TextChannel) else None
 
 
-async def find_own_thread(
+async def find_thread(
     client: discord.Client, channel: discord.TextChannel, name: str
 ) -> discord.Thread | None:
     """Return the bot's private thread of this name, if an earlier attempt created one."""
@@ -108,7 +108,7 @@ async def find_own_thread(
     return None
 
 
-async def create_private_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
+async def open_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
     """Create a private thread with only the bot in it."""
     return await channel.create_thread(
         name=name,

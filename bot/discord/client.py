@@ -51,9 +51,7 @@ class Tree(app_commands.CommandTree["PodiumClient"]):
 
     @override
     async def on_error(
-        self,
-        interaction: discord.Interaction["PodiumClient"],
-        error: app_commands.AppCommandError,
+        self, interaction: discord.Interaction["PodiumClient"], error: app_commands.AppCommandError
     ) -> None:
         words = responses.error_message(error)
         if words is None:

@@ -15,6 +15,7 @@ from bot.ports.outside import ServiceConnection
 from runners.contract.runner import Runner
 
 DOOR = "discord"
+"""This front end's name in the store, and the prefix of its accounts' identities."""
 
 Interaction: TypeAlias = discord.Interaction[Any]
 """A command, a click or a form that Discord sends."""

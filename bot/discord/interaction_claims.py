@@ -90,9 +90,7 @@ def earlier_answers(interaction: Interaction) -> Mapping[str, Any]:
 
 @asynccontextmanager
 async def claiming(
-    interaction: Interaction,
-    command: Interaction | None = None,
-    **answers: Sequence[str],
+    interaction: Interaction, command: Interaction | None = None, **answers: Sequence[str]
 ) -> AsyncIterator[responses.InteractionReply]:
     """Claim, acknowledge and hold a lease while the block runs; errors are shown there.
 
@@ -127,7 +125,7 @@ class InteractionClaim:
     request: InteractionRequest
     owner: str
     is_resumed: bool = False
-    """Whether it is already claimed, as a resumed one."""
+    """Whether `unfinished.py` has already claimed it."""
 
     @classmethod
     def of(cls, interaction: Interaction, request_text: str) -> "InteractionClaim":

@@ -97,23 +97,25 @@ class NotificationSender:
 
     async def _deliver(self, delivery: Delivery) -> str | None:
         """Send it; return the reason if it must not be sent."""
-        news = delivery.news
+        notification = delivery.news
         reader = await self._reader(delivery)
         if reader is None or not await still_wanted(
-            self.context.store, self.context.clock, news, reader.credentials
+            self.context.store, self.context.clock, notification, reader.credentials
         ):
             return "not wanted any more, or not for this addressee"
-        text = (await self._words(news))[:MESSAGE_LIMIT]
+        text = (await self._words(notification))[:MESSAGE_LIMIT]
         if not delivery.doubtful or not await self._was_sent(reader.channel, text):
             await reader.channel.send(text, nonce=f"news-{delivery.id}")
         return None
 
-    async def _words(self, news: Notification) -> str:
+    async def _words(self, notification: Notification) -> str:
         """Return the text, with a deadline in each reader's own time zone."""
-        board = await self.context.store.boards.get(news.board)
-        if news.kind is not NewsKind.DEADLINE or board is None or board.deadline is None:
-            return plain(news.text)
-        return with_discord_times(news.text, {deadline_words(board.deadline): board.deadline})
+        board = await self.context.store.boards.get(notification.board)
+        if notification.kind is not NewsKind.DEADLINE or board is None or board.deadline is None:
+            return plain(notification.text)
+        return with_discord_times(
+            notification.text, {deadline_words(board.deadline): board.deadline}
+        )
 
     async def _reader(self, delivery: Delivery) -> _Reader | None:
         kind, _, number = delivery.news.addressee.partition(":")
@@ -150,7 +152,7 @@ def _is_permanent(error: Exception) -> bool:
 
 
 def describe_kinds(kinds: Iterable[NewsKind]) -> str:
-    """Return in words which kinds somebody is told of."""
+    """Return in words which kinds of notification are switched on."""
     return ", ".join(_WORDS[kind] for kind in sorted(kinds)) or "nothing"
 
 

@@ -72,10 +72,7 @@ class ListPageButton(
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction, item
         return cls(PagedList(match["paged_list"]), match["direction"], int(match["number"]))
@@ -208,10 +205,7 @@ class PageButton(
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction, item
         board = BoardId(int(match["board"]))
@@ -249,10 +243,7 @@ class StandingsGpuSelect(
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction
         options = item.options if isinstance(item, discord.ui.Select) else []

@@ -153,7 +153,7 @@ class PublicationPoster:
     async def _private_channel(self) -> discord.PartialMessageable:
         """Return a private thread for the person, or direct messages if none can be created."""
         if self.thread.thread is None:
-            thread = await self._find_or_create_thread()
+            thread = await self._open_thread()
             if thread is None:
                 await self._use_direct_messages()
             else:
@@ -166,16 +166,14 @@ class PublicationPoster:
         conversation = await self.client.create_dm(discord.Object(self.thread.user))
         await self._record(thread=conversation.id, direct=True, live=None, told=0)
 
-    async def _find_or_create_thread(self) -> discord.Thread | None:
+    async def _open_thread(self) -> discord.Thread | None:
         channel = await channels.channel_of(self.client, self.thread.channel)
-        if channel is None or not channels.allows_private_threads(
-            channels.bot_permissions(channel)
-        ):
+        if channel is None or not channels.may_open_thread(channels.bot_permissions(channel)):
             return None
         name = f"Check {self.held.release.id}: {self._name}"
-        return await channels.find_own_thread(
-            self.client, channel, name
-        ) or await channels.create_private_thread(channel, name)
+        return await channels.find_thread(self.client, channel, name) or await channels.open_thread(
+            channel, name
+        )
 
     async def _send_outcome(self, state: PublicationState, outcome: PublicationOutcome) -> None:
         """Send the outcome only to the person, whose thread may be deleted by now."""

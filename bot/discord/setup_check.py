@@ -30,7 +30,7 @@ NEEDED = {
 
 
 def needed_permissions() -> discord.Permissions:
-    """Return all of them as one value."""
+    """Return everything in `NEEDED` as one value."""
     return discord.Permissions(**dict.fromkeys(NEEDED, True))
 
 
@@ -96,23 +96,26 @@ class SetupReport:
 
 
 async def check_setup(settings: DiscordSettings) -> SetupReport:
-    """SetupError if Discord rejects the token, DiscordUnavailableError if it does not answer."""
+    """Return what Discord knows of the bot; SetupError if it rejects the token.
+
+    DiscordUnavailableError if it does not answer.
+    """
     async with _api_session(settings) as session:
         application = await _application(session)
         guilds: list[GuildGrant] = []
         last = 0
-        while found := await _guilds(session, last):
+        while page := await _guilds(session, last):
             guilds += [
-                GuildGrant(each.name, missing_permissions(each.permissions)) for each in found
+                GuildGrant(each.name, missing_permissions(each.permissions)) for each in page
             ]
-            last = found[-1].id
-            if len(found) < _PAGE:
+            last = page[-1].id
+            if len(page) < _PAGE:
                 break
         return SetupReport(application.name, invite_link(application.id), tuple(guilds))
 
 
 async def application_of(settings: DiscordSettings) -> int:
-    """Return the application of the token; SetupError for a token that Discord refuses."""
+    """Return the id of the token's application; SetupError if Discord rejects the token."""
     async with _api_session(settings) as session:
         try:
             return (await _application(session)).id

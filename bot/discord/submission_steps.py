@@ -120,117 +120,113 @@ class ThreadUpdater:
     context: DiscordContext
     edits: EditRateLimiter = field(default_factory=EditRateLimiter)
 
-    async def advance(self, displayed: DisplayedSubmission, owner: str) -> DisplayProgress:
+    async def advance(self, shown: DisplayedSubmission, owner: str) -> DisplayProgress:
         """Draw what has changed; may be repeated. Raises the errors of Discord and the store."""
-        status = await status_of(self.context, displayed.submission)
-        displayed.queued = any(each.place is not None for each in status.jobs)
-        again_s = await self._update_private_part(displayed, owner, status)
+        status = await status_of(self.context, shown.submission)
+        shown.queued = any(each.place is not None for each in status.jobs)
+        again_s = await self._update_private_part(shown, owner, status)
         if again_s is not None:
             return DisplayProgress(again_s=again_s)
         if not status.is_final:
-            displayed.doubtful = False
+            shown.doubtful = False
             return DisplayProgress()
-        if not displayed.private:
-            displayed.private = True
+        if not shown.private:
+            shown.private = True
             # The private reports of all submissions come before any public line.
             return DisplayProgress(again_s=0.0)
-        await self._post_publicly(displayed, owner, status)
-        state = displayed.state.model_dump_json()
-        await self.context.store.displays.finish(displayed.submission, owner, state)
+        await self._post_publicly(shown, owner, status)
+        state = shown.state.model_dump_json()
+        await self.context.store.displays.finish(shown.submission, owner, state)
         return DisplayProgress(done=True)
 
-    async def _record(self, displayed: DisplayedSubmission, owner: str, **changes: object) -> None:
-        displayed.state = displayed.state.model_copy(update=changes)
-        state = displayed.state.model_dump_json()
-        if not await self.context.store.displays.note(displayed.submission, owner, state):
+    async def _record(self, shown: DisplayedSubmission, owner: str, **changes: object) -> None:
+        shown.state = shown.state.model_copy(update=changes)
+        state = shown.state.model_dump_json()
+        if not await self.context.store.displays.note(shown.submission, owner, state):
             raise DisplayTakenOverError
 
     async def _update_private_part(
-        self, displayed: DisplayedSubmission, owner: str, status: SubmissionStatus
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> float | None:
         """Update the private part; return the seconds to wait when it is too early to edit."""
-        if displayed.state.unseen:
+        if shown.state.unseen:
             return None
         try:
-            await self._open(displayed, owner, status)
-            again_s = await self._draw_live(displayed, owner, status)
+            await self._open(shown, owner, status)
+            again_s = await self._draw_live(shown, owner, status)
             if again_s is None and status.is_final:
                 await self._report(
-                    displayed, owner, draw.message_drafts(await full_report(self.context, status))
+                    shown, owner, draw.message_drafts(await full_report(self.context, status))
                 )
         except discord.HTTPException as error:
-            if not displayed.state.in_guild or not channels.is_lost(error):
+            if not shown.state.in_guild or not channels.is_lost(error):
                 raise
-            _log.info("not taken", action="room_lost", id=displayed.submission, error=repr(error))
+            _log.info("not taken", action="room_lost", id=shown.submission, error=repr(error))
             if error.code != channels.ARCHIVED or not await channels.reopen_thread(
-                self.client, displayed.state
+                self.client, shown.state
             ):
-                await self._use_direct_messages(displayed, owner)
+                await self._use_direct_messages(shown, owner)
             return _RETRY_S
         return again_s
 
-    async def _use_direct_messages(self, displayed: DisplayedSubmission, owner: str) -> None:
+    async def _use_direct_messages(self, shown: DisplayedSubmission, owner: str) -> None:
         """Switch from a lost thread to direct messages; if those are closed, stop."""
-        if displayed.state.direct is not None:
-            await self._record(displayed, owner, unseen=True)
+        if shown.state.direct is not None:
+            await self._record(shown, owner, unseen=True)
             return
-        displayed.live_text, displayed.private = "", False
-        channel = await self.client.create_dm(discord.Object(displayed.state.user))
-        await self._record(displayed, owner, direct=channel.id, live=None, reported=0)
+        shown.live_text, shown.private = "", False
+        channel = await self.client.create_dm(discord.Object(shown.state.user))
+        await self._record(shown, owner, direct=channel.id, live=None, reported=0)
 
-    async def _open(
-        self, displayed: DisplayedSubmission, owner: str, status: SubmissionStatus
-    ) -> None:
+    async def _open(self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus) -> None:
         """Open a private thread for the person, or direct messages if none can be created."""
-        state = displayed.state
+        state = shown.state
         if not state.in_guild or state.thread is not None or state.direct is not None:
             return
         channel = await channels.channel_of(self.client, state.channel)
-        if channel is None or not channels.allows_private_threads(
-            channels.bot_permissions(channel)
-        ):
-            await self._use_direct_messages(displayed, owner)
+        if channel is None or not channels.may_open_thread(channels.bot_permissions(channel)):
+            await self._use_direct_messages(shown, owner)
             return
         thread = None
-        if displayed.doubtful:
-            thread = await channels.find_own_thread(self.client, channel, draw.thread_name(status))
+        if shown.doubtful:
+            thread = await channels.find_thread(self.client, channel, draw.thread_name(status))
         if thread is None:
-            thread = await channels.create_private_thread(channel, draw.thread_name(status))
+            thread = await channels.open_thread(channel, draw.thread_name(status))
         await thread.add_user(discord.Object(state.user))
-        await self._record(displayed, owner, thread=thread.id)
+        await self._record(shown, owner, thread=thread.id)
 
     def _channel(self, channel: int) -> discord.PartialMessageable:
         return self.client.get_partial_messageable(channel)
 
     async def _draw_live(
-        self, displayed: DisplayedSubmission, owner: str, status: SubmissionStatus
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> float | None:
         """Send or edit the live message; return the seconds to wait when it is too early."""
         text = draw.live_text(status)
-        live = displayed.state.live
+        live = shown.state.live
         if live is None:
-            live = await self._send_live(displayed, owner, status)
-        if text != displayed.live_text:
+            live = await self._send_live(shown, owner, status)
+        if text != shown.live_text:
             early_s = self.edits.wait_for(live)
             if early_s > 0:
                 return early_s
             await self.edits.wait_turn(live)
-            await self._edit(displayed.state, live, text, buttons_of(status))
-        displayed.live_text = text
+            await self._edit(shown.state, live, text, buttons_of(status))
+        shown.live_text = text
         return None
 
     async def _send_live(
-        self, displayed: DisplayedSubmission, owner: str, status: SubmissionStatus
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> int:
         """Send the live message, or find it if an earlier attempt sent it with older text."""
         first_line, text = draw.headline(status), draw.live_text(status)
-        nonce = f"{displayed.submission}-live"
+        nonce = f"{shown.submission}-live"
         message = _Message(
             text, nonce, lambda old: old.content.startswith(first_line), view=buttons_of(status)
         )
-        found = await self._send_once(displayed, displayed.state.private, message)
-        await self._record(displayed, owner, live=found.id)
-        displayed.live_text = text if found.content == text.strip() else ""
+        found = await self._send_once(shown, shown.state.private, message)
+        await self._record(shown, owner, live=found.id)
+        shown.live_text = text if found.content == text.strip() else ""
         return found.id
 
     async def _edit(
@@ -247,67 +243,64 @@ class ThreadUpdater:
                 raise  # otherwise somebody has deleted it on purpose
 
     async def _report(
-        self, displayed: DisplayedSubmission, owner: str, report: Sequence[draw.MessageDraft]
+        self, shown: DisplayedSubmission, owner: str, report: Sequence[draw.MessageDraft]
     ) -> None:
         for number, draft in enumerate(report, start=1):
-            if number > displayed.state.reported:
-                message = _as_message(draft, f"{displayed.submission}-report-{number}")
-                await self._send_once(displayed, displayed.state.private, message)
-                await self._record(displayed, owner, reported=number)
+            if number > shown.state.reported:
+                message = _as_message(draft, f"{shown.submission}-report-{number}")
+                await self._send_once(shown, shown.state.private, message)
+                await self._record(shown, owner, reported=number)
 
     async def _post_publicly(
-        self, displayed: DisplayedSubmission, owner: str, status: SubmissionStatus
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> None:
         """Send the public line, with a thread that shows the times to others."""
-        if status.submission.mode is not Mode.RANKED or not displayed.state.in_guild:
+        if status.submission.mode is not Mode.RANKED or not shown.state.in_guild:
             return
-        ranks = await placements(self.context.store, displayed.submission)
-        readers = channel_credentials(self.client, displayed.state.channel)
+        ranks = await placements(self.context.store, shown.submission)
+        readers = channel_credentials(self.client, shown.state.channel)
         if not ranks or not status.board.access.admits(readers):
             return
-        channel = await channels.channel_of(self.client, displayed.state.channel)
+        channel = await channels.channel_of(self.client, shown.state.channel)
         if channel is None or not channels.bot_permissions(channel).send_messages:
             return
         try:
-            if displayed.state.announced is None:
-                text = draw.public_line(status, displayed.state.user, ranks)
+            if shown.state.announced is None:
+                text = draw.public_line(status, shown.state.user, ranks)
                 first_line = text.splitlines()[0]
-                nonce = f"{displayed.submission}-place"
+                nonce = f"{shown.submission}-place"
                 message = _Message(text, nonce, lambda old: old.content.startswith(first_line))
-                line = await self._send_once(displayed, channel.id, message)
-                await self._record(displayed, owner, announced=line.id)
-            await self._open_publicly(displayed, owner, status, channel)
+                line = await self._send_once(shown, channel.id, message)
+                await self._record(shown, owner, announced=line.id)
+            await self._open_publicly(shown, owner, status, channel)
         except (discord.Forbidden, discord.NotFound) as error:
-            _log.info("not taken", action="line_lost", id=displayed.submission, error=repr(error))
+            _log.info("not taken", action="line_lost", id=shown.submission, error=repr(error))
 
     async def _open_publicly(
         self,
-        displayed: DisplayedSubmission,
+        shown: DisplayedSubmission,
         owner: str,
         status: SubmissionStatus,
         channel: discord.TextChannel,
     ) -> None:
         may = channels.bot_permissions(channel)
         allowed = may.create_public_threads and may.send_messages_in_threads
-        if displayed.state.opened or displayed.state.announced is None or not allowed:
+        if shown.state.opened or shown.state.announced is None or not allowed:
             return
         await channels.open_public_thread(
-            channel,
-            displayed.state.announced,
-            draw.thread_name(status),
-            doubtful=displayed.doubtful,
+            channel, shown.state.announced, draw.thread_name(status), doubtful=shown.doubtful
         )
         for number, draft in enumerate(draw.message_drafts(status_report(status)), start=1):
-            message = _as_message(draft, f"{displayed.submission}-public-{number}")
-            await self._send_once(displayed, displayed.state.announced, message)
-        await self._record(displayed, owner, opened=True)
+            message = _as_message(draft, f"{shown.submission}-public-{number}")
+            await self._send_once(shown, shown.state.announced, message)
+        await self._record(shown, owner, opened=True)
 
     async def _send_once(
-        self, displayed: DisplayedSubmission, channel: int, message: _Message
+        self, shown: DisplayedSubmission, channel: int, message: _Message
     ) -> discord.Message:
         """Return the message, sent now or by an earlier attempt."""
         destination = self._channel(channel)
-        if displayed.doubtful:
+        if shown.doubtful:
             async for old in destination.history(limit=_MOST_SEARCHED):
                 if old.author == self.client.user and message.matches(old):
                     return old

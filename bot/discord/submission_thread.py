@@ -81,7 +81,7 @@ def pause_s(failures: int) -> float:
 
 @dataclass(slots=True)
 class _Held:
-    displayed: steps.DisplayedSubmission
+    shown: steps.DisplayedSubmission
     failures: int = 0
     busy: bool = False
     changed: bool = False
@@ -161,7 +161,7 @@ class DisplayLoop:
         while True:
             await self.changed.wait()
             self.changed.clear()
-            waiting = [number for number, held in self.held.items() if held.displayed.queued]
+            waiting = [number for number, held in self.held.items() if held.shown.queued]
             for submission in waiting:
                 self._mark(submission)
             await asyncio.sleep(max(QUEUE_S, _REDRAW_S * len(waiting)))
@@ -224,8 +224,8 @@ class DisplayLoop:
 
     def _drop(self, submission: SubmissionId) -> None:
         held = self.held.pop(submission, None)
-        if held is not None and held.displayed.state.live is not None:
-            self.updater.edits.forget(held.displayed.state.live)
+        if held is not None and held.shown.state.live is not None:
+            self.updater.edits.forget(held.shown.state.live)
 
     async def _draw_due(self) -> None:
         while True:
@@ -257,13 +257,13 @@ class DisplayLoop:
 
     async def _draw(self, held: _Held) -> steps.DisplayProgress:
         try:
-            progress = await self.updater.advance(held.displayed, self.owner)
+            progress = await self.updater.advance(held.shown, self.owner)
         except steps.DisplayTakenOverError:
             return steps.DisplayProgress(done=True)
         except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
             return await self._failed(held, error)
         except Exception as error:  # noqa: BLE001 - a bug with one must not block the others
-            submission = held.displayed.submission
+            submission = held.shown.submission
             _log.error("not shown", action="incident", submission=submission, exc_info=error)
             return self._postpone(held, LONGEST_WAIT_S)
         held.failures = 0
@@ -279,12 +279,12 @@ class DisplayLoop:
 
     async def _failed(self, held: _Held, error: Exception) -> steps.DisplayProgress:
         """Retry later, or give up if Discord always refuses; the report can still be requested."""
-        submission = held.displayed.submission
+        submission = held.shown.submission
         if isinstance(error, discord.RateLimited):
             return self._postpone(held, error.retry_after)
         if isinstance(error, StoreError) or is_temporary(error):
             held.failures += 1
-            held.displayed.doubtful = True
+            held.shown.doubtful = True
             self.backoff.failed()
             _log.warning(
                 "not shown yet", action="not_shown_yet", submission=submission, error=repr(error)
@@ -292,7 +292,7 @@ class DisplayLoop:
             return self._postpone(held, pause_s(held.failures))
         _log.error("cannot be shown", action="unshown", submission=submission, exc_info=error)
         with suppress(StoreError):
-            state = held.displayed.state.model_dump_json()
+            state = held.shown.state.model_dump_json()
             await self.context.store.displays.finish(submission, self.owner, state)
         return steps.DisplayProgress(done=True)
 

@@ -136,8 +136,8 @@ async def _direct_event(
 
 
 async def _channel(client: discord.Client, request: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Return Discord's data of a channel; only the id of one that is cached or deleted."""
-    number = request["channel"] or 0  # of a kind unknown to discord.py
+    """Return Discord's data of a channel; only its id if it is cached or deleted."""
+    number = request["channel"] or 0  # None for a kind of channel that discord.py does not know
     if number and client.get_channel(number) is None:
         with suppress(discord.NotFound, discord.Forbidden):
             return await client.http.get_channel(number)

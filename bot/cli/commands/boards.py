@@ -170,8 +170,7 @@ def _create(file: Path, content: bytes) -> None:
         raise UserError("file-exists", f"{file} already exists; choose another name") from None
     except OSError as error:
         raise UserError(
-            "cannot-write",
-            f"{file}: cannot be written ({error.strerror}); choose another name",
+            "cannot-write", f"{file}: cannot be written ({error.strerror}); choose another name"
         ) from error
 
 

@@ -83,8 +83,8 @@ def demo(
     tasks = tasks or installation.examples  # every machine can judge those
     if not installation.task_folders(tasks):
         raise UserError("no-tasks", f"{tasks}: no task found; name a folder with --tasks")
-    run = _DemoRun(line, installation, tasks, rounds, whole)
-    result = asyncio.run(run.run())
+    demo_run = _DemoRun(line, installation, tasks, rounds, whole)
+    result = asyncio.run(demo_run.run())
     if result.faults:
         line.say(f"its log is {installation.data_dir / 'podium.log'}")
     if as_json:

@@ -48,8 +48,7 @@ def _line(requirement: Requirement) -> Text:
 def backup(
     ctx: typer.Context,
     file: Annotated[
-        Path,
-        typer.Argument(help="New file, or - for stdout; contains all sources and results"),
+        Path, typer.Argument(help="New file, or - for stdout; contains all sources and results")
     ],
     *,
     data: DataFolder = None,

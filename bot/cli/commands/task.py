@@ -49,8 +49,7 @@ def check(
     places: Places,
     *,
     gpu: Annotated[
-        str | None,
-        typer.Option(help="GPU type (default: the first one available)"),
+        str | None, typer.Option(help="GPU type (default: the first one available)")
     ] = None,
     root: Root = None,
     as_json: AsJson = False,
@@ -206,8 +205,7 @@ def pack(
 def new(
     ctx: typer.Context,
     directory: Annotated[
-        str,
-        typer.Argument(metavar="DIR", help="Task folder; a plain name is created under tasks/"),
+        str, typer.Argument(metavar="DIR", help="Task folder; a plain name is created under tasks/")
     ],
     *,
     into: Annotated[Path | None, typer.Option(help="Parent folder of DIR")] = None,

@@ -155,8 +155,7 @@ def worker(
     server: Annotated[
         str | None,
         typer.Option(
-            help="Server to judge for, over HTTPS (default: PODIUM_SERVER)",
-            metavar="URL",
+            help="Server to judge for, over HTTPS (default: PODIUM_SERVER)", metavar="URL"
         ),
     ] = None,
     token: Annotated[

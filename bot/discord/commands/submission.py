@@ -97,9 +97,7 @@ async def rerun(interaction: Interaction, number: _Number, mode: Mode | None = N
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def withdraw(
-    interaction: Interaction,
-    number: _Number,
-    reason: app_commands.Range[str, 0, 300] = "",
+    interaction: Interaction, number: _Number, reason: app_commands.Range[str, 0, 300] = ""
 ) -> None:
     """The result stays; your next best submission is ranked instead."""
     async with replying(interaction) as answer:

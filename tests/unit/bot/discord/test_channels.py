@@ -13,7 +13,7 @@ NEEDED = ["view_channel", "create_private_threads", "send_messages_in_threads"]
 @pytest.mark.parametrize("missing", [None, *NEEDED])
 def test_a_private_thread_takes_three_permissions(missing: str | None) -> None:
     may = discord.Permissions(**{name: name != missing for name in NEEDED})
-    assert channels.allows_private_threads(may) == (missing is None)
+    assert channels.may_open_thread(may) == (missing is None)
 
 
 async def test_only_a_text_channel_in_sight_is_a_room() -> None:
@@ -36,16 +36,16 @@ async def test_its_own_thread_is_found_again_and_nobody_else_s() -> None:
     async with a_room() as here:
         channel = await channels.channel_of(here.client, here.channel.id)
         assert channel is not None
-        assert await channels.find_own_thread(here.client, channel, "#1 k.py") is None
-        made = await channels.create_private_thread(channel, "#1 k.py")
-        found = await channels.find_own_thread(here.client, channel, "#1 k.py")
+        assert await channels.find_thread(here.client, channel, "#1 k.py") is None
+        made = await channels.open_thread(channel, "#1 k.py")
+        found = await channels.find_thread(here.client, channel, "#1 k.py")
         assert found is not None
         assert found.id == made.id
         assert not made.invitable
         state = here.server.world.channels[made.id].state
         assert state is not None
         state.owner = here.bob.id
-        assert await channels.find_own_thread(here.client, channel, "#1 k.py") is None
+        assert await channels.find_thread(here.client, channel, "#1 k.py") is None
         here.server.assert_clean()
 
 
@@ -65,7 +65,7 @@ async def test_a_sleeping_thread_is_woken_unless_it_is_gone(*, gone: bool) -> No
     async with a_room() as here:
         channel = await channels.channel_of(here.client, here.channel.id)
         assert channel is not None
-        made = await channels.create_private_thread(channel, "#1 k.py")
+        made = await channels.open_thread(channel, "#1 k.py")
         thread = here.server.world.channels[made.id]
         assert thread.state is not None
         thread.state.archived, thread.deleted = True, gone

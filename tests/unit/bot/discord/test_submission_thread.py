@@ -257,10 +257,10 @@ async def test_what_somebody_else_has_shown_meanwhile_is_not_shown_again(room: R
     await first.claim()
     room.place.clock.advance(LEASE.total_seconds() + 1)
     await other.claim()
-    await other.updater.advance(other.held[submission.id].displayed, "other")
+    await other.updater.advance(other.held[submission.id].shown, "other")
     await displays.let_go("other")
     await first.claim()
-    await first.updater.advance(first.held[submission.id].displayed, "first")
+    await first.updater.advance(first.held[submission.id].shown, "first")
     assert len(room.thread(submission).messages) == 1
     room.server.assert_clean()
 
