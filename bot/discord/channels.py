@@ -178,7 +178,7 @@ async def require_submission_channel(context: DiscordContext, interaction: Inter
     number, name = interaction.channel_id, getattr(channel, "name", None)
     if isinstance(channel, discord.Thread):
         number, name = channel.parent_id, getattr(channel.parent, "name", None)
-    allowed = await context.store.moderation.rooms(guild_key(interaction.guild_id))
+    allowed = await context.store.moderation.channels(guild_key(interaction.guild_id))
     if str(number) in allowed or (not allowed and name == SUBMISSIONS):
         return
     where = ", ".join(f"<#{each}>" for each in allowed) or f"#{SUBMISSIONS}"

@@ -20,7 +20,7 @@ from bot.discord.context import DOOR, DiscordContext
 from bot.discord.escaping import MESSAGE_LIMIT, line, plain, with_discord_times
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
-from bot.domain.notifications import Delivery, NewsKind, Notification, deadline_words
+from bot.domain.notifications import Delivery, Notification, NotificationKind, deadline_words
 from bot.services.notify import still_wanted
 from runners.contract.task import TaskDefinition
 
@@ -39,9 +39,9 @@ _PERMANENT = frozenset({400, 403, 404})
 
 
 _WORDS = {
-    NewsKind.DEADLINE: "deadlines a day ahead",
-    NewsKind.LOST_RANK: "ranks that you lose",
-    NewsKind.RECORD: "records",
+    NotificationKind.DEADLINE: "deadlines a day ahead",
+    NotificationKind.LOST_RANK: "ranks that you lose",
+    NotificationKind.RECORD: "records",
 }
 
 
@@ -83,17 +83,17 @@ class NotificationSender:
                 refusal = await self._deliver(delivery)
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
             if _is_permanent(error):
-                await outbox.refused(delivery.id, self.owner, repr(error))
+                await outbox.mark_refused(delivery.id, self.owner, repr(error))
                 _log.info("news is refused", action="notice_refused", error=repr(error))
                 return
             wait = timedelta(seconds=min(MOST_WAIT_S, 2.0**delivery.tries))
-            await outbox.again(delivery.id, self.owner, wait)
+            await outbox.retry_later(delivery.id, self.owner, wait)
             _log.warning("news has to wait", action="notice_again", error=repr(error))
             return
         if refusal is None:
-            await outbox.sent(delivery.id, self.owner)
+            await outbox.mark_sent(delivery.id, self.owner)
         else:
-            await outbox.refused(delivery.id, self.owner, refusal)
+            await outbox.mark_refused(delivery.id, self.owner, refusal)
 
     async def _deliver(self, delivery: Delivery) -> str | None:
         """Send it; return the reason if it must not be sent."""
@@ -111,7 +111,11 @@ class NotificationSender:
     async def _words(self, notification: Notification) -> str:
         """Return the text, with a deadline in each reader's own time zone."""
         board = await self.context.store.boards.get(notification.board)
-        if notification.kind is not NewsKind.DEADLINE or board is None or board.deadline is None:
+        if (
+            notification.kind is not NotificationKind.DEADLINE
+            or board is None
+            or board.deadline is None
+        ):
             return plain(notification.text)
         return with_discord_times(
             notification.text, {deadline_words(board.deadline): board.deadline}
@@ -132,7 +136,7 @@ class NotificationSender:
 
     async def _person(self, delivery: Delivery, user: int) -> _Reader:
         board = await self.context.store.boards.get(delivery.news.board)
-        wanted = frozenset[str]() if board is None else board.access.named
+        wanted = frozenset[str]() if board is None else board.access.credentials
         held = await roles.credentials_elsewhere(self.client, user, wanted)
         channel = await self.client.create_dm(discord.Object(user))
         return _Reader(channel, held | {roles.user_credential(user)})
@@ -151,7 +155,7 @@ def _is_permanent(error: Exception) -> bool:
     return isinstance(error, discord.HTTPException) and error.status in _PERMANENT
 
 
-def describe_kinds(kinds: Iterable[NewsKind]) -> str:
+def describe_kinds(kinds: Iterable[NotificationKind]) -> str:
     """Return in words which kinds of notification are switched on."""
     return ", ".join(_WORDS[kind] for kind in sorted(kinds)) or "nothing"
 

@@ -119,7 +119,7 @@ async def viewer_of(interaction: Interaction) -> Viewer:
         await context.store.rights.note(account.id, guild_credential(user.guild.id), rights)
     else:
         wanted = frozenset[str]().union(
-            *(each.access.named for each in await context.store.boards.all())
+            *(each.access.credentials for each in await context.store.boards.all())
         )
         credentials |= await credentials_elsewhere(interaction.client, user.id, wanted)
     return Viewer(account.id, credentials, sees_all=has_role(interaction, ADMIN))

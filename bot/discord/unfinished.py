@@ -14,7 +14,7 @@ from bot.discord.context import DOOR, DiscordContext
 from bot.discord.interaction_claims import RESUMED, ResumedInteraction
 from bot.discord.responses import PersistentReply, is_temporary
 from bot.domain.errors import StoreError
-from bot.domain.records import KEPT, Unfinished
+from bot.domain.records import REQUEST_TTL, OpenRequest
 
 POLL_S = 1.0
 """Seconds between two polls for interactions that no process holds."""
@@ -60,7 +60,7 @@ async def resume_unfinished(client: discord.Client, context: DiscordContext) -> 
 
 
 async def _try_to_resume(
-    client: discord.Client, context: DiscordContext, unfinished: Unfinished, owner: str
+    client: discord.Client, context: DiscordContext, unfinished: OpenRequest, owner: str
 ) -> bool:
     """Dispatch it again; return False while Discord is unavailable, so that it must wait."""
     _log.info("taken up again", action="interaction_again", id=unfinished.id)
@@ -79,7 +79,7 @@ async def _try_to_resume(
 
 
 async def _resume(
-    client: discord.Client, context: DiscordContext, unfinished: Unfinished, owner: str
+    client: discord.Client, context: DiscordContext, unfinished: OpenRequest, owner: str
 ) -> None:
     request = json.loads(unfinished.request)
     why = None
@@ -89,7 +89,7 @@ async def _resume(
         why = "I can no longer reach the server"
     elif unfinished.tries > MAX_ATTEMPTS:
         why = f"it was started {MAX_ATTEMPTS} times, and the bot stopped each time"
-    elif context.clock.now() - unfinished.at > KEPT:
+    elif context.clock.now() - unfinished.at > REQUEST_TTL:
         why = "it is more than a day old"
     state: Any = client._connection  # noqa: SLF001  no public way to dispatch again
     if why is None:
@@ -107,7 +107,7 @@ async def _resume(
 
 
 async def _event_now(
-    client: discord.Client, unfinished: Unfinished, request: dict[str, Any]
+    client: discord.Client, unfinished: OpenRequest, request: dict[str, Any]
 ) -> Any | None:  # noqa: ANN401  what Discord sends
     """Return the event as Discord would send it now; None if the person or the bot has left."""
     if request["guild"] is None:
@@ -127,7 +127,7 @@ async def _event_now(
 
 
 async def _direct_event(
-    client: discord.Client, unfinished: Unfinished, request: dict[str, Any]
+    client: discord.Client, unfinished: OpenRequest, request: dict[str, Any]
 ) -> Any:  # noqa: ANN401  what Discord sends
     """Return the event as if it came from direct messages."""
     user = await client.http.get_user(request["user"])
@@ -145,7 +145,7 @@ async def _channel(client: discord.Client, request: dict[str, Any]) -> Any:  # n
 
 
 def _event(
-    client: discord.Client, unfinished: Unfinished, request: dict[str, Any]
+    client: discord.Client, unfinished: OpenRequest, request: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "id": unfinished.id.removeprefix(f"{DOOR}:"),

@@ -121,7 +121,7 @@ def _out_of_service(workers: Iterable[Worker]) -> str:
 
 
 def _line(line: ServiceConnection) -> ComponentHealth:
-    if not line.stands:
+    if not line.is_connected:
         return ComponentHealth(
             line.name, State.FAILED, "not connected; Podium reconnects automatically"
         )

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from bot.domain.board import Board, SourceVisibility, Viewer, awaited_words
+from bot.domain.board import Board, SourceVisibility, Viewer, show_target
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, Topic, Worker
@@ -160,7 +160,7 @@ async def unserved(store: Store, submission_id: SubmissionId) -> tuple[str, ...]
 
 async def awaited(store: Store, submission_id: SubmissionId) -> tuple[str, ...]:
     """Return the same in words, with the pool if only one may time it: `A100 of pool box`."""
-    return tuple(awaited_words(job.gpu, job.pool) for job in await _forlorn(store, submission_id))
+    return tuple(show_target(job.gpu, job.pool) for job in await _forlorn(store, submission_id))
 
 
 async def _forlorn(store: Store, submission_id: SubmissionId) -> tuple[Job, ...]:

@@ -12,12 +12,13 @@ from bot.discord.responses import replying
 from bot.domain.accounts import Person
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
-from bot.domain.notifications import NewsKind
+from bot.domain.notifications import NotificationKind
 from bot.domain.submission import RateLimit, span
 from bot.ports import Store
-from bot.reports.admin import house_rules_report
-from bot.services import lookup, moderation, notify
+from bot.reports.admin import submission_rules_report
+from bot.services import lookup, moderation
 from bot.services.audit import audited
+from bot.services.notify import set_notifications
 from runners.contract.task import Mode
 
 
@@ -86,7 +87,9 @@ async def limits(interaction: Interaction) -> None:
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
         await answer.show(
-            house_rules_report(await moderation.submission_rules(context_of(interaction).store))
+            submission_rules_report(
+                await moderation.submission_rules(context_of(interaction).store)
+            )
         )
 
 
@@ -106,7 +109,7 @@ async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
         context = context_of(interaction)
         actor = await context.person(interaction.user)
         async with _audited(context, actor, "channel-allow", channel) as tx:
-            await tx.moderation.open_room(channels.guild_key(channel.guild.id), str(channel.id))
+            await tx.moderation.open_channel(channels.guild_key(channel.guild.id), str(channel.id))
         await answer.say(f"Submissions are allowed in {channel.mention}.")
 
 
@@ -119,7 +122,7 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
         context = context_of(interaction)
         actor = await context.person(interaction.user)
         async with _audited(context, actor, "channel-forbid", channel) as tx:
-            if not await tx.moderation.close_room(
+            if not await tx.moderation.close_channel(
                 channels.guild_key(channel.guild.id), str(channel.id)
             ):
                 raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
@@ -154,12 +157,12 @@ async def notices(
                 "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
             )
         context = context_of(interaction)
-        choices = {NewsKind.DEADLINE: deadline, NewsKind.RECORD: record}
+        choices = {NotificationKind.DEADLINE: deadline, NotificationKind.RECORD: record}
         actor = await context.person(interaction.user)
         subject = f"channel {channel.id} of guild {channel.guild.id}"
         async with context.store.transaction() as tx:
             kinds = notifications.describe_kinds(
-                await notify.set_notifications(tx, roles.channel_address(channel.id), choices)
+                await set_notifications(tx, roles.channel_address(channel.id), choices)
             )
             await tx.audit.record(actor.id, "notices", subject, kinds)
         await answer.say(f"{channel.mention} gets notifications about: {kinds}.")

@@ -14,10 +14,10 @@ from bot.discord.publication_thread import PublicationThread
 from bot.discord.responses import InteractionReply, replying
 from bot.domain.board import Access, Board, SourceVisibility, Visibility, parse_pins
 from bot.domain.errors import UserError
-from bot.domain.publication import NewRelease, PublishChange, PublishRequest
+from bot.domain.publication import NewPublication, PublishChange, PublishRequest
 from bot.domain.times import parse_deadline
 from bot.reports.blocks import Report, Text, Tone
-from bot.reports.tasks import change_report, found_report
+from bot.reports.tasks import change_report, upload_report
 from bot.services.lookup import own_board
 from bot.services.publishing import publish
 from runners.contract.task import TaskDefinition
@@ -167,7 +167,7 @@ async def upload_of(
     data = await attachment.read()
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
     bundle, parsed = await publish.read_upload(data, request)
-    await answer.show(await asyncio.to_thread(found_report, bundle, parsed))
+    await answer.show(await asyncio.to_thread(upload_report, bundle, parsed))
     return publish.TaskUpload(request, data, parsed.task)
 
 
@@ -234,7 +234,9 @@ async def submit_publication(upload: publish.TaskUpload, answer: InteractionRepl
     await publish.validate_publish(context.store, context.clock, request, upload.task)
     place = PublicationThread.of_interaction(answer.interaction).model_dump_json()
     stored = publish.REQUEST.dump_json(request).decode()
-    await context.store.releases.add(NewRelease(DOOR, request.person, upload.zip, stored, place))
+    await context.store.publications.add(
+        NewPublication(DOOR, request.person, upload.zip, stored, place)
+    )
     await answer.say(
         "Checking your task: I'm running its solutions now. The board is published only if "
         "every solution gets its expected verdict. Follow the progress in your private "

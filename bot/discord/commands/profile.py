@@ -10,7 +10,7 @@ from bot.discord.escaping import line
 from bot.discord.responses import replying
 from bot.domain.accounts import scope_of
 from bot.domain.ids import TokenId
-from bot.domain.notifications import NewsKind
+from bot.domain.notifications import NotificationKind
 from bot.reports.blocks import Column, Report, Table
 from bot.services import notify
 from bot.services.tokens import create_token, revoke_token
@@ -53,7 +53,8 @@ async def tokens(interaction: Interaction) -> None:
             return
         columns = (Column("id", numeric=True), Column("for"), Column("may"), Column("since"))
         rows = tuple(
-            (str(each.id), each.label, each.may, f"{each.created_at:%Y-%m-%d}") for each in found
+            (str(each.id), each.label, each.scope_word, f"{each.created_at:%Y-%m-%d}")
+            for each in found
         )
         await answer.show(Report("Your tokens", (Table("not revoked", columns, rows),)))
 
@@ -89,9 +90,9 @@ async def notices(
         context = context_of(interaction)
         person = await context.person(interaction.user)
         choices = {
-            NewsKind.DEADLINE: deadline,
-            NewsKind.LOST_RANK: lost_rank,
-            NewsKind.RECORD: record,
+            NotificationKind.DEADLINE: deadline,
+            NotificationKind.LOST_RANK: lost_rank,
+            NotificationKind.RECORD: record,
         }
         kinds = await notify.set_notifications(context.store, person.identity, choices)
         await answer.say(f"You get notifications about: {notifications.describe_kinds(kinds)}.")

@@ -19,12 +19,12 @@ from bot.domain.api.admin import RunnersAnswer
 from bot.domain.api.base import MOST_ON_A_PAGE
 from bot.domain.api.publishing import CheckAnswer, CheckProblem, CheckState, PublishedAnswer
 from bot.domain.api.submissions import Cancelled, HistoryAnswer, ProfileFiles, SubmissionAnswer
-from bot.domain.board import Board, awaited_words
+from bot.domain.board import Board, show_target
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.publication import Draft, PublishChange, Published, PublishRequest, Released
+from bot.domain.publication import Draft, PublishChange, Published, PublishedDraft, PublishRequest
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
 from bot.domain.tasks.bundle import write_zip
@@ -155,11 +155,11 @@ class RemoteClient:
 
     async def publish(
         self, drafts: Sequence[Draft], say: Say, *, unchecked: bool
-    ) -> Sequence[Released]:
+    ) -> Sequence[PublishedDraft]:
         if unchecked:
             words = f"--unchecked is for this machine: {self.requests.url} runs the solutions"
             raise UserError("usage", f"{words}; leave it out")
-        done: list[Released] = []
+        done: list[PublishedDraft] = []
         try:
             for each in drafts:
                 done.append(await published(self.requests, each, say=say))  # noqa: PERF401
@@ -186,7 +186,7 @@ class RemoteClient:
         except StoreError:
             return None  # the command that follows it retries, with a limit
         gpus = [
-            awaited_words(each.gpu, each.pool) for each in found.jobs if each.gpu in found.unserved
+            show_target(each.gpu, each.pool) for each in found.jobs if each.gpu in found.unserved
         ]
         return f"no connected worker offers {', '.join(gpus)} there now" if gpus else None
 
@@ -220,7 +220,7 @@ async def exported(requests: ApiClient, board: str) -> AsyncGenerator[api.Export
     raise SetupError(f"{requests.url}: the export broke off; give the command again")
 
 
-async def published(requests: ApiClient, draft: Draft, *, say: Say) -> Released:
+async def published(requests: ApiClient, draft: Draft, *, say: Say) -> PublishedDraft:
     """Return the board published after the check there.
 
     UserError when it must not be published, with the same message as on this machine; RunnerError
@@ -310,9 +310,11 @@ def _error(requests: ApiClient, problem: CheckProblem) -> Exception:
             return UserError(problem.code, problem.detail)
 
 
-def _released(check: CheckAnswer, answer: PublishedAnswer) -> Released:
+def _released(check: CheckAnswer, answer: PublishedAnswer) -> PublishedDraft:
     if answer.board is None:
         raise ValueError("a published board that is none")
     reports = tuple(TaskReport(check.name, each.gpu, (), each.obstacle) for each in answer.checked)
     board, change = decode.board_of(answer.board), PublishChange(answer.change)
-    return Released(Published(board, answer.task_version, change, answer.version_note), reports)
+    return PublishedDraft(
+        Published(board, answer.task_version, change, answer.version_note), reports
+    )
