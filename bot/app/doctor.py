@@ -22,7 +22,7 @@ from runners.contract.runner import Capabilities, Runner, RunnerError
 
 if TYPE_CHECKING:
     from bot.discord.context import DiscordSettings
-    from bot.discord.setup_check import Checkup, GuildGrant
+    from bot.discord.setup_check import GuildGrant, SetupReport
 
 _REACH_S = 3.0
 _DISCORD = "Discord"
@@ -111,12 +111,12 @@ async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, 
                 _DISCORD, found=False, detail="no DISCORD_TOKEN", remedy=remedy, optional=True
             ),
         )
-    from bot.discord.setup_check import ANEW, DiscordUnavailableError, check_up  # noqa: PLC0415 - half a second of imports
+    from bot.discord.setup_check import COPY_AGAIN, DiscordUnavailableError, check_setup  # noqa: PLC0415 - half a second of imports
 
     try:
-        return tuple(_guild_requirements(await check_up(door)))
+        return tuple(_guild_requirements(await check_setup(door)))
     except SetupError as error:
-        return (Requirement(_DISCORD, found=False, detail=str(error), remedy=ANEW),)
+        return (Requirement(_DISCORD, found=False, detail=str(error), remedy=COPY_AGAIN),)
     except DiscordUnavailableError as error:
         remedy = "`podium up` tries again by itself; see DISCORD_API_BASE and the network"
         return (
@@ -124,7 +124,7 @@ async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, 
         )
 
 
-def _guild_requirements(checkup: "Checkup") -> Iterator[Requirement]:
+def _guild_requirements(checkup: "SetupReport") -> Iterator[Requirement]:
     names = ", ".join(guild.name for guild in checkup.guilds)
     if not checkup.guilds:
         detail, remedy = f"{checkup.bot} is in no guild", f"invite it: {checkup.invite}"
@@ -132,12 +132,12 @@ def _guild_requirements(checkup: "Checkup") -> Iterator[Requirement]:
         return
     yield Requirement(_DISCORD, found=True, detail=f"{checkup.bot}, in {names}")
     for guild in checkup.guilds:
-        if guild.lacks:
+        if guild.missing:
             yield _missing_permissions(guild, checkup.invite)
 
 
 def _missing_permissions(guild: "GuildGrant", invite: str) -> Requirement:
-    detail = f"the bot lacks {', '.join(guild.lacks)}"
+    detail = f"the bot lacks {', '.join(guild.missing)}"
     remedy = f"grant them to its role, or invite it once more: {invite}"
     name = f"{_DISCORD} guild {guild.name}"
     return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)

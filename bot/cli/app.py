@@ -38,7 +38,7 @@ class CommandHelp:
     is_group: bool = False
 
 
-def listed() -> tuple[CommandHelp, ...]:
+def list_commands() -> tuple[CommandHelp, ...]:
     """Return every command by name, parsed from the text of the files in `commands`.
 
     A file with a `GROUP` is one command, named after the file, and its public functions are the
@@ -70,7 +70,7 @@ def build(name: str = "") -> TyperGroup:
     )
     app.callback()(_options)
     application = typer.main.get_group(app)
-    for each in listed():
+    for each in list_commands():
         if each.name == name:
             _load(each, application)
         else:

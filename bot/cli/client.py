@@ -18,12 +18,8 @@ from bot.domain.status import SubmissionStatus, with_costs
 from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.template import template_of
 from bot.reports.export import pieces
-from bot.services.boards import export_board, exported_evaluations, exported_sources
-from bot.services.history import submission_history
-from bot.services.lookup import task_of, visible_boards
-from bot.services.moderation import withdraw
+from bot.services import boards, history, lookup, moderation, standings
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.standings import board_standings
 from bot.services.status import awaited, profile_files, submission_status, watch
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from runners.contract.task import Mode
@@ -122,20 +118,20 @@ class Client(Protocol):
         """Return the live workers, and the current time of the Podium that they work for."""
         ...
 
-    def attending(self, say: "Say") -> AbstractAsyncContextManager[None]:
+    def judging(self, say: "Say") -> AbstractAsyncContextManager[None]:
         """Judge here until the block ends, unless judging this queue is up to other processes."""
         ...
 
-    async def lack(self, number: SubmissionId) -> str | None:
+    async def obstacle(self, number: SubmissionId) -> str | None:
         """Return why no worker could judge it and what to do; None when one could."""
         ...
 
-    async def idle(self) -> str | None:
+    async def worker_hint(self) -> str | None:
         """Return what to start so that anything is judged; None when there is a worker."""
         ...
 
-    def keeper(self) -> str:
-        """Return what becomes of a submission when its command ends, such as `stays with URL`."""
+    def after_exit(self) -> str:
+        """Return what happens to a submission after its command exits, such as `stays with URL`."""
         ...
 
 
@@ -170,7 +166,7 @@ class LocalClient:
         return await cancel(self.podium.store, self.viewer, number)
 
     async def withdraw(self, number: SubmissionId, reason: str) -> None:
-        await withdraw(self.podium.store, self.viewer, reason, number)
+        await moderation.withdraw(self.podium.store, self.viewer, reason, number)
 
     async def status(self, number: SubmissionId) -> SubmissionStatus:
         return with_costs(await submission_status(self.podium.store, number), self.podium.prices)
@@ -184,19 +180,21 @@ class LocalClient:
         return await profile_files(self.podium.store, found.submission)
 
     async def boards(self) -> Sequence[Board]:
-        return await visible_boards(self.podium.store, self.viewer)
+        return await lookup.visible_boards(self.podium.store, self.viewer)
 
     async def standings(
         self, board: str, gpu: str | None, version: int | None
     ) -> Sequence[BoardStandings]:
-        return await board_standings(self.podium.store, self.viewer, board, gpu, version=version)
+        return await standings.board_standings(
+            self.podium.store, self.viewer, board, gpu, version=version
+        )
 
     async def template(self, board: str, language: str | None) -> bytes:
-        found, task = await task_of(self.podium.store, self.viewer, board)
+        found, task = await lookup.task_of(self.podium.store, self.viewer, board)
         return template_of(task, found.name, language).content
 
     async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
-        return await submission_history(self.podium.store, self.viewer, board, limit=limit)
+        return await history.submission_history(self.podium.store, self.viewer, board, limit=limit)
 
     async def publish(
         self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
@@ -211,10 +209,10 @@ class LocalClient:
 
     async def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
         store = self.podium.store
-        found = await export_board(store, self.viewer, board)
+        found = await boards.export_board(store, self.viewer, board)
         async with (
-            aclosing(exported_evaluations(store, found)) as evaluations,
-            aclosing(exported_sources(store, found)) as sources,
+            aclosing(boards.exported_evaluations(store, found)) as evaluations,
+            aclosing(boards.exported_sources(store, found)) as sources,
             aclosing(pieces(found, evaluations, sources)) as whole,
         ):
             async for piece in whole:
@@ -224,7 +222,7 @@ class LocalClient:
         return await self.podium.store.workers.alive(), self.podium.clock.now()
 
     @asynccontextmanager
-    async def attending(self, say: "Say") -> AsyncIterator[None]:
+    async def judging(self, say: "Say") -> AsyncIterator[None]:
         if self.podium.served or self.podium.shared:
             yield
             return
@@ -232,7 +230,7 @@ class LocalClient:
         async with self.installation.working_in_turn(self.podium):
             yield
 
-    async def lack(self, number: SubmissionId) -> str | None:
+    async def obstacle(self, number: SubmissionId) -> str | None:
         if self.podium.served and not self.installation.is_served():
             return "`podium up` stopped before it judged the submission; start it again"
         try:
@@ -246,12 +244,12 @@ class LocalClient:
             "that has it"
         )
 
-    async def idle(self) -> str | None:
+    async def worker_hint(self) -> str | None:
         if self.podium.served or await self.podium.store.workers.alive():
             return None
         return f"start {self._judge}"
 
-    def keeper(self) -> str:
+    def after_exit(self) -> str:
         return f"{'stays with' if self.podium.served else 'waits for'} {self._judge}"
 
     @property

@@ -81,9 +81,9 @@ class CommandLine:
         """Print a line of the result."""
         self.out.out(words, highlight=False)
 
-    def write_json(self, shape: object) -> None:
+    def write_json(self, body: object) -> None:
         """Print JSON as the result."""
-        self.write(dumps(shape))
+        self.write(dumps(body))
 
     def draw(self, *reports: "Report") -> None:
         """Print reports as the result, with an empty line between two."""
@@ -95,11 +95,11 @@ class CommandLine:
             draw(report, self.out)
 
     def answer(
-        self, result: "str | Report | Sequence[Report]", shape: object, *, as_json: bool
+        self, result: "str | Report | Sequence[Report]", body: object, *, as_json: bool
     ) -> None:
-        """Print a result for people or, with `--json`, its shape for programs."""
+        """Print a result for people or, with `--json`, its JSON for programs."""
         if as_json:
-            self.write_json(shape)
+            self.write_json(body)
         elif isinstance(result, str):
             self.write(result)
         else:
@@ -132,28 +132,28 @@ class CommandLine:
         """Yield the client of the Podium that a command uses, for the person who acts there."""
         from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
 
-        there = self._client_of_server(where)
-        if there is not None:
-            async with there as client:
+        remote = self._client_of_server(where)
+        if remote is not None:
+            async with remote as client:
                 yield client
             return
         async with self.open_as_person(where.data, where.actor, enters=enters) as (podium, person):
-            here = self.installation.at(where.data)
-            yield LocalClient(here, podium, viewer_here(person.id), person.name)
+            local = self.installation.at(where.data)
+            yield LocalClient(local, podium, viewer_here(person.id), person.name)
 
     @asynccontextmanager
     async def client_for_viewer(self, where: Where) -> AsyncIterator["Client"]:
         """Yield the client of the Podium that a command uses, for a reader without an account."""
         from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
 
-        there = self._client_of_server(where)
-        if there is not None:
-            async with there as client:
+        remote = self._client_of_server(where)
+        if remote is not None:
+            async with remote as client:
                 yield client
             return
-        here = self.installation.at(where.data)
-        async with here.open() as podium:
-            yield LocalClient(here, podium, viewer_here())
+        local = self.installation.at(where.data)
+        async with local.open() as podium:
+            yield LocalClient(local, podium, viewer_here())
 
     def _client_of_server(self, where: Where) -> "AbstractAsyncContextManager[Client] | None":
         """Open a server's client; None for this machine. UserError when options contradict."""

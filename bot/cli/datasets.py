@@ -28,7 +28,7 @@ class DataFormat(StrEnum):
     """For programs: typed, compressed, with descriptions of the columns."""
 
 
-def require(form: DataFormat) -> None:
+def require_format(form: DataFormat) -> None:
     """Raise UserError unless tables in this format can be written here."""
     if form is DataFormat.PARQUET and importlib.util.find_spec("pyarrow") is None:
         raise UserError(
@@ -47,7 +47,7 @@ class Writer(Protocol):
 
 
 @contextmanager
-def made_whole(folder: Path) -> Iterator[Path]:
+def complete_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that gets its name once complete; UserError when that exists."""
     if folder.exists():
         raise UserError("folder-exists", f"{folder}: folder already exists; name another one")
@@ -64,7 +64,7 @@ def made_whole(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def written(folder: Path, table: DataTable, form: DataFormat) -> Iterator[Writer]:
+def table_writer(folder: Path, table: DataTable, form: DataFormat) -> Iterator[Writer]:
     """Yield the writer of a table's file."""
     path = folder / f"{table.name}.{form}"
     with ExitStack() as stack:
@@ -115,12 +115,12 @@ class _ParquetFile:
         self._writer.close()
 
     def _flush(self) -> None:
-        whole = [{name: _sound(value) for name, value in row.items()} for row in self._waiting]
+        whole = [{name: _encodable(value) for name, value in row.items()} for row in self._waiting]
         self._writer.write_table(self._table.from_pylist(whole, schema=self._schema))
         self._waiting = []
 
 
-def _sound(value: object) -> object:
+def _encodable(value: object) -> object:
     """Return text that UTF-8 can encode: a file name may have a lone surrogate."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -47,7 +47,7 @@ def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[DemoSubmis
     for index, (board, solutions) in enumerate(boards):
         right = [each for each in solutions if each.expect is Verdict.PASSED]
         wrong = _rarest([each for each in solutions if each.expect is not Verdict.PASSED], used)
-        people = _turned(2 * index)
+        people = _rotated_people(2 * index)
         entries += [
             DemoSubmission(person, board, solution)
             for person, solution in zip(people, (*right, *wrong), strict=False)
@@ -55,7 +55,7 @@ def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[DemoSubmis
     return tuple(entries)
 
 
-def story(
+def short_selection(
     entries: Sequence[DemoSubmission], limits: Mapping[str, int]
 ) -> tuple[DemoSubmission, ...]:
     """Return a dozen of the entries: one for each kind of failure, and few slow correct ones.
@@ -90,12 +90,12 @@ def _rarest(wrong: list[Solution], used: Counter[Verdict]) -> list[Solution]:
     return chosen
 
 
-def _turned(by: int) -> Iterator[str]:
+def _rotated_people(by: int) -> Iterator[str]:
     """Yield the people in a rotated order for each board, so that the first one varies."""
     return (PEOPLE[(by + step) % len(PEOPLE)] for step in range(len(PEOPLE)))
 
 
-def surprises(entry: DemoSubmission, ended: SubmissionStatus) -> tuple[str, ...]:
+def unexpected_results(entry: DemoSubmission, ended: SubmissionStatus) -> tuple[str, ...]:
     """Return the unexpected results of one entry, in words."""
     found = []
     for job in ended.jobs:
@@ -109,7 +109,7 @@ def surprises(entry: DemoSubmission, ended: SubmissionStatus) -> tuple[str, ...]
     return tuple(found)
 
 
-def misplaced(
+def wrong_standings(
     entries: Sequence[DemoSubmission], people: Collection[PersonId], leaderboard: BoardStandings
 ) -> tuple[str, ...]:
     """Return which of the demo's people are wrongly ranked or missing, in words."""
@@ -133,6 +133,6 @@ def misplaced(
 
 def _expected(entries: Sequence[DemoSubmission], board: str) -> tuple[set[str], set[str]]:
     """Return who must be ranked on a board, and who must not."""
-    mine = [entry for entry in entries if entry.board == board]
-    right = {entry.person for entry in mine if entry.solution.expect is Verdict.PASSED}
-    return right, {entry.person for entry in mine} - right
+    own = [entry for entry in entries if entry.board == board]
+    right = {entry.person for entry in own if entry.solution.expect is Verdict.PASSED}
+    return right, {entry.person for entry in own} - right

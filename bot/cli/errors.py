@@ -23,8 +23,8 @@ class ExitCode(IntEnum):
     """The verdict, or the requested check, failed."""
     USAGE = 2
     """The person's error: the message says what to change."""
-    OURS = 3
-    """Our fault, or the machine's."""
+    INTERNAL = 3
+    """An internal error, or one of the machine."""
     INTERRUPTED = 130
     """Ctrl-C."""
     UNREAD = 141
@@ -47,8 +47,8 @@ def report_error(error: BaseException, arguments: Sequence[str]) -> int:
         err = Console(stderr=True, highlight=False)
         err.out(clean(f"podium: {failure.message}"), highlight=False)
     if "--json" in arguments:
-        shape = {"error": {"code": failure.code, "message": failure.message}}
-        Console(highlight=False).out(json.dumps(shape), highlight=False)
+        body = {"error": {"code": failure.code, "message": failure.message}}
+        Console(highlight=False).out(json.dumps(body), highlight=False)
     return failure.exit_code
 
 
@@ -61,14 +61,14 @@ def failure_of(error: BaseException) -> Failure:
         case typer.TyperException():
             return Failure(ExitCode.USAGE, "usage", _usage(leaf))
         case KeyboardInterrupt() | typer.Abort() | SystemExit():
-            return _broken_off(leaf)
+            return _interruption(leaf)
         case StoreError() | RunnerError():
-            return _ours(leaf)
+            return _internal_error(leaf)
         case _:
             return _incident(error)
 
 
-def _broken_off(error: BaseException) -> Failure:
+def _interruption(error: BaseException) -> Failure:
     """Return the failure when the person interrupts: Ctrl-C, or `| head`, an exit in rich."""
     if isinstance(error, SystemExit):
         return Failure(ExitCode.UNREAD, "unread", "")
@@ -82,13 +82,13 @@ def _usage(error: typer.TyperException) -> str:
     return f"{words}; see `{command} --help`" if words else ""
 
 
-def _ours(error: StoreError | RunnerError) -> Failure:
+def _internal_error(error: StoreError | RunnerError) -> Failure:
     if isinstance(error, SetupError):
-        return Failure(ExitCode.OURS, "setup", str(error))
+        return Failure(ExitCode.INTERNAL, "setup", str(error))
     if isinstance(error, StoreError):
-        return Failure(ExitCode.OURS, "store", f"the database failed: {error}; try again")
+        return Failure(ExitCode.INTERNAL, "store", f"the database failed: {error}; try again")
     words = f"the runner failed, not the submission: {error}; try again, or run `podium doctor`"
-    return Failure(ExitCode.OURS, "runner", words)
+    return Failure(ExitCode.INTERNAL, "runner", words)
 
 
 def _first_leaf(error: BaseException) -> BaseException:
@@ -110,7 +110,7 @@ def _incident(error: BaseException) -> Failure:
         "unexpected error", action="incident", incident=incident, exc_info=error
     )
     return Failure(
-        ExitCode.OURS,
+        ExitCode.INTERNAL,
         "incident",
         f"this is a bug in Podium, incident {incident}; report it with the traceback from "
         "podium.log in the data folder, or from above if there is no log",

@@ -31,7 +31,7 @@ STREAM = Path("-")
 """Stands for stdin or stdout."""
 _READ_AT_MOST = 32 << 20
 """Enough to report how much too large a file is, without filling the memory."""
-_SETS = frozenset({".yaml", ".yml"})
+_COMPETITION_SUFFIXES = frozenset({".yaml", ".yml"})
 
 _DEPTHS = ("", "*/", "*/*/")
 """The folder of a level, the folder of all levels, and the checkout that contains it."""
@@ -51,10 +51,10 @@ def read_submission(path: Path) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class LoadedTask:
     """A parsed task; `problem` is its entry in its competition."""
 
-    place: Path
+    path: Path
     bundle: TaskBundle
     task: TaskDefinition
     problem: CompetitionEntry | None = None
@@ -67,41 +67,41 @@ class Listed:
         return () if self.problem is None else self.problem.gpus
 
 
-def read_places(
-    line: CommandLine, places: Sequence[Path], root: Path | None = None
-) -> tuple[Listed, ...]:
-    """Return every task of these places: all are read before anything is done with one.
+def load_tasks(
+    line: CommandLine, paths: Sequence[Path], root: Path | None = None
+) -> tuple[LoadedTask, ...]:
+    """Return every task of these paths: all are read before anything is done with one.
 
     A task may use files below `root`; by default below the folder of its competition's YAML, or,
     without one, below its own parent folder.
     """
-    return tuple(listed for place in places for listed in _read(line, place, root))
+    return tuple(loaded for path in paths for loaded in _load(line, path, root))
 
 
-def _read(line: CommandLine, place: Path, root: Path | None) -> Iterator[Listed]:
-    if place.name == TASK_FILE:
-        place = place.parent
-    if place.suffix in _SETS and place.is_file():
-        yield from _read_set(line, place, root or place.parent)
+def _load(line: CommandLine, path: Path, root: Path | None) -> Iterator[LoadedTask]:
+    if path.name == TASK_FILE:
+        path = path.parent
+    if path.suffix in _COMPETITION_SUFFIXES and path.is_file():
+        yield from _load_competition(line, path, root or path.parent)
         return
-    for folder in line.installation.task_folders(place) or (place,):
+    for folder in line.installation.task_folders(path) or (path,):
         bundle = line.installation.read_task(folder, root)
-        yield Listed(folder, bundle, parse_task(bundle))
+        yield LoadedTask(folder, bundle, parse_task(bundle))
 
 
-def _read_set(line: CommandLine, file: Path, root: Path) -> Iterator[Listed]:
+def _load_competition(line: CommandLine, file: Path, root: Path) -> Iterator[LoadedTask]:
     """Yield the tasks of a competition; unknown keys are ignored with a warning."""
     competition = parse_competition(_content(file), str(file))
-    _say(line, competition.warnings)
+    _warn(line, competition.warnings)
     for problem in competition.problems:
         folder = file.parent / problem.directory
         bundle = line.installation.read_task(folder, root)
         parsed = read_task(bundle, strict=False)
-        _say(line, parsed.warnings)
-        yield Listed(folder, bundle, parsed.task, problem, strict=not parsed.warnings)
+        _warn(line, parsed.warnings)
+        yield LoadedTask(folder, bundle, parsed.task, problem, strict=not parsed.warnings)
 
 
-def _say(line: CommandLine, warnings: Sequence[str]) -> None:
+def _warn(line: CommandLine, warnings: Sequence[str]) -> None:
     for warning in warnings:
         line.say(f"warning: {warning}")
 
@@ -114,10 +114,10 @@ def _content(file: Path) -> bytes:
         raise UserError("no-such-file", f"{file}: cannot be read ({error.strerror})") from error
 
 
-def read_problems(place: Path, levels: Collection[int]) -> dict[str, str]:
+def read_problems(path: Path, levels: Collection[int]) -> dict[str, str]:
     """Return sources by `levelN/file.py`; by default all levels. UserError for no problem."""
-    place = place.resolve()
-    files = {file for depth in _DEPTHS for file in place.glob(f"{depth}*.py")}
+    path = path.resolve()
+    files = {file for depth in _DEPTHS for file in path.glob(f"{depth}*.py")}
     wanted = {f"level{level}" for level in levels}
     found = sorted(
         file
@@ -127,7 +127,7 @@ def read_problems(place: Path, levels: Collection[int]) -> dict[str, str]:
     if not found:
         raise UserError(
             "no-problems",
-            f"{place}: no problem such as level1/1_Name.py found; name a checkout of "
+            f"{path}: no problem such as level1/1_Name.py found; name a checkout of "
             "KernelBench, or one of its level folders",
         )
     return {f"{file.parent.name}/{file.name}": _text(file) for file in found}

@@ -33,7 +33,7 @@ from runners.contract.verdict import Verdict
 if TYPE_CHECKING:
     from bot.cli.client import Client
 
-_ABSENCES = 5
+_MOST_ABSENCES = 5
 """How many checks in a row without a judge are tolerated: time to restart a killed one."""
 
 
@@ -61,23 +61,23 @@ class ProgressLines:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
 
-    def tell(self, name: str, words: Text, share: float | None = None) -> None:
+    def show(self, name: str, words: Text, fraction: float | None = None) -> None:
         """Set the newest text of a name, and the progress of its current step from 0 to 1."""
-        if self._lines.get(name) == (words, share):
+        if self._lines.get(name) == (words, fraction):
             return
         self._lines.pop(name, None)
-        self._lines[name] = (words, share)
+        self._lines[name] = (words, fraction)
         if self._live is not None:
-            self._live.update(self._drawing())
+            self._live.update(self._draw())
         else:
             self._console.out(f"{one_line(name)}: {one_line(words.text)}", highlight=False)
 
-    def _drawing(self) -> Table:
+    def _draw(self) -> Table:
         table = Table.grid(padding=(0, 2))
-        for name, (words, share) in list(self._lines.items())[-self._shown :]:
+        for name, (words, fraction) in list(self._lines.items())[-self._shown :]:
             table.add_row(
                 RichText(one_line(name), style="bold"),
-                "" if share is None else ProgressBar(1, share, width=20),
+                "" if fraction is None else ProgressBar(1, fraction, width=20),
                 RichText(one_line(words.text), style=STYLES[words.tone]),
             )
         return table
@@ -87,27 +87,27 @@ async def evaluate(runner: Runner, request: EvaluationRequest, lines: ProgressLi
     """Return one evaluation, run without a database."""
     call = await runner.start(request)
     try:
-        return await runner.wait(call, lambda step: _tell_step(lines, request, step))
+        return await runner.wait(call, lambda step: _show_step(lines, request, step))
     except BaseException:
         await runner.cancel(call)
         raise
 
 
-def _tell_step(lines: ProgressLines, request: EvaluationRequest, step: Progress) -> None:
+def _show_step(lines: ProgressLines, request: EvaluationRequest, step: Progress) -> None:
     count = f" {step.done}/{step.total}" if step.total else ""
     note = f", {step.note}" if step.note else ""
-    share = step.done / step.total if step.total else None
-    lines.tell(request.task.name, Text(f"{step.stage}{count}{note}"), share)
+    fraction = step.done / step.total if step.total else None
+    lines.show(request.task.name, Text(f"{step.stage}{count}{note}"), fraction)
 
 
 async def follow(
     client: "Client", submission: SubmissionId, lines: ProgressLines, name: str
 ) -> SubmissionStatus:
     """Report each change of a submission until its end; return its final status."""
-    async for reading in client.watch(submission):
-        _show_status(lines, name, reading)
-        if reading.is_final:
-            return reading
+    async for status in client.watch(submission):
+        _show_status(lines, name, status)
+        if status.is_final:
+            return status
     return await client.status(submission)
 
 
@@ -122,18 +122,18 @@ async def follow_all(
     waiting = dict(names)
     async with store.events.subscribe(frozenset({Topic.PROGRESS})) as notices:
         async for notice in notices:
-            for number in _moved(notice, waiting):
-                reading = await submission_status(store, number)
-                _show_status(lines, waiting[number], reading)
-                if reading.is_final:
-                    ended[number] = reading
+            for number in _changed(notice, waiting):
+                status = await submission_status(store, number)
+                _show_status(lines, waiting[number], status)
+                if status.is_final:
+                    ended[number] = status
                     del waiting[number]
             if not waiting:
                 break
     return ended
 
 
-def _moved(notice: Notice | None, waiting: Mapping[SubmissionId, str]) -> list[SubmissionId]:
+def _changed(notice: Notice | None, waiting: Mapping[SubmissionId, str]) -> list[SubmissionId]:
     """Return the submissions of a notice; without one the oldest few, as notices may be lost."""
     if notice is None:
         return list(waiting)[:3]
@@ -141,16 +141,16 @@ def _moved(notice: Notice | None, waiting: Mapping[SubmissionId, str]) -> list[S
     return [number] if number in waiting else []
 
 
-def _show_status(lines: ProgressLines, name: str, reading: SubmissionStatus) -> None:
-    jobs = [job_line(job) for job in reading.jobs]
+def _show_status(lines: ProgressLines, name: str, status: SubmissionStatus) -> None:
+    jobs = [job_line(job) for job in status.jobs]
     tones = {job.tone for job in jobs}
     tone = next(iter(tones)) if len(tones) == 1 else Tone.PLAIN
-    lines.tell(name, Text("; ".join(job.text for job in jobs), tone), _share(reading))
+    lines.show(name, Text("; ".join(job.text for job in jobs), tone), _fraction(status))
 
 
-def _share(reading: SubmissionStatus) -> float | None:
+def _fraction(status: SubmissionStatus) -> float | None:
     """Return the progress of the current step of the running job, from 0 to 1."""
-    moving = [job for job in reading.jobs if job.evaluation is None and job.total]
+    moving = [job for job in status.jobs if job.evaluation is None and job.total]
     return moving[0].done / moving[0].total if len(moving) == 1 else None
 
 
@@ -159,15 +159,15 @@ def stop_signals() -> Iterator[asyncio.Event]:
     """Yield an event that Ctrl-C or SIGTERM sets; a second Ctrl-C interrupts the running work."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    usual = getsignal(SIGINT)
+    previous = getsignal(SIGINT)
 
-    def ask() -> None:
+    def request_stop() -> None:
         stop.set()
         loop.remove_signal_handler(SIGINT)
-        signal(SIGINT, usual)
+        signal(SIGINT, previous)
 
     for number in (SIGINT, SIGTERM):
-        loop.add_signal_handler(number, ask)
+        loop.add_signal_handler(number, request_stop)
     try:
         yield stop
     finally:
@@ -179,13 +179,13 @@ async def wait_for_result(
     line: CommandLine, client: "Client", number: SubmissionId, *, wait: bool
 ) -> SubmissionStatus:
     """Return the result of a stored submission; without `wait`, its current status."""
-    with _parting_words(line, client, number):
+    with _hint_on_exit(line, client, number):
         if wait:
             await _warn(line, client, number)
-            return await _followed(line, client, number)
-        idle = await client.idle()
-        if idle is not None:
-            line.say(f"no worker is running for this queue yet: {idle}")
+            return await _follow_with_worker(line, client, number)
+        hint = await client.worker_hint()
+        if hint is not None:
+            line.say(f"no worker is running for this queue yet: {hint}")
         return await client.status(number)
 
 
@@ -196,36 +196,38 @@ async def _warn(line: CommandLine, client: "Client", number: SubmissionId) -> No
             line.say(f"warning: {warning}")
 
 
-async def _followed(line: CommandLine, client: "Client", number: SubmissionId) -> SubmissionStatus:
+async def _follow_with_worker(
+    line: CommandLine, client: "Client", number: SubmissionId
+) -> SubmissionStatus:
     """Wait for the result; give up once no worker could judge it."""
-    async with client.attending(line.say):
+    async with client.judging(line.say):
         with ProgressLines(line.err) as lines:
             async with asyncio.TaskGroup() as group:
-                watch = group.create_task(_desertion(client, number))
-                ended = await follow(client, number, lines, f"#{number}")
+                watch = group.create_task(_require_worker(client, number))
+                status = await follow(client, number, lines, f"#{number}")
                 watch.cancel()
-        return ended
+        return status
 
 
-async def _desertion(client: "Client", number: SubmissionId) -> None:
+async def _require_worker(client: "Client", number: SubmissionId) -> None:
     """Raise SetupError when no worker could judge it, and none appears for a while."""
     absences = 0
     while True:
         await asyncio.sleep(client.look_s)
-        lack = await client.lack(number)
-        absences = 0 if lack is None else absences + 1
-        if lack is not None and absences >= _ABSENCES:
-            raise SetupError(lack)
+        obstacle = await client.obstacle(number)
+        absences = 0 if obstacle is None else absences + 1
+        if obstacle is not None and absences >= _MOST_ABSENCES:
+            raise SetupError(obstacle)
 
 
 @contextmanager
-def _parting_words(line: CommandLine, client: "Client", number: SubmissionId) -> Iterator[None]:
+def _hint_on_exit(line: CommandLine, client: "Client", number: SubmissionId) -> Iterator[None]:
     """Print what happens to a stored submission if this command ends before it does."""
     try:
         yield
     except BaseException:
         line.say(
-            f"submission #{number} is stored and {client.keeper()}; "
+            f"submission #{number} is stored and {client.after_exit()}; "
             f"`podium show {number}{client.suffix}` shows it, "
             f"`podium cancel {number}{client.suffix}` stops it"
         )
@@ -233,18 +235,18 @@ def _parting_words(line: CommandLine, client: "Client", number: SubmissionId) ->
 
 
 def print_result(
-    line: CommandLine, ended: SubmissionStatus, *, wait: bool, as_json: bool
+    line: CommandLine, status: SubmissionStatus, *, wait: bool, as_json: bool
 ) -> ExitCode:
     """Print the result, or that it is queued; return the exit code."""
-    words = status_report(ended) if wait else f"submission #{ended.submission.id} is queued"
-    line.answer(words, status_json(ended), as_json=as_json)
-    return exit_code(ended) if wait else ExitCode.PASSED
+    words = status_report(status) if wait else f"submission #{status.submission.id} is queued"
+    line.answer(words, status_json(status), as_json=as_json)
+    return exit_code(status) if wait else ExitCode.PASSED
 
 
-def exit_code(ended: SubmissionStatus) -> ExitCode:
+def exit_code(status: SubmissionStatus) -> ExitCode:
     """Return PASSED when every job passed; OURS when a job failed."""
-    if any(each.job.state is JobState.FAILED for each in ended.jobs):
-        return ExitCode.OURS
-    verdicts = [each.evaluation.verdict for each in ended.jobs if each.evaluation is not None]
-    passed = len(verdicts) == len(ended.jobs) and set(verdicts) == {Verdict.PASSED}
+    if any(each.job.state is JobState.FAILED for each in status.jobs):
+        return ExitCode.INTERNAL
+    verdicts = [each.evaluation.verdict for each in status.jobs if each.evaluation is not None]
+    passed = len(verdicts) == len(status.jobs) and set(verdicts) == {Verdict.PASSED}
     return ExitCode.PASSED if passed else ExitCode.VERDICT

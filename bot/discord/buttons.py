@@ -11,7 +11,7 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
-from bot.discord.channels import display_here, takes_threads
+from bot.discord.channels import display_for, may_open_thread
 from bot.discord.context import Interaction, context_of
 from bot.discord.escaping import plain
 from bot.discord.responses import InteractionReply, replying
@@ -61,35 +61,32 @@ _LABELS = {
 
 class SubmissionButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]],
-    template=r"podium:(?P<deed>[a-z]+):(?P<submission>[0-9]{1,18})",
+    template=r"podium:(?P<action>[a-z]+):(?P<submission>[0-9]{1,18})",
 ):
     """A button for one action on one submission."""
 
-    def __init__(self, deed: SubmissionAction, submission: SubmissionId) -> None:
-        label, style = _LABELS[deed]
-        custom_id = f"podium:{deed}:{submission}"
+    def __init__(self, action: SubmissionAction, submission: SubmissionId) -> None:
+        label, style = _LABELS[action]
+        custom_id = f"podium:{action}:{submission}"
         super().__init__(discord.ui.Button(label=label, style=style, custom_id=custom_id))
-        self.deed = deed
+        self.action = action
         self.submission = submission
 
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction, item
-        return cls(SubmissionAction(match["deed"]), SubmissionId(int(match["submission"])))
+        return cls(SubmissionAction(match["action"]), SubmissionId(int(match["submission"])))
 
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
-            await _DEEDS[self.deed](answer, self.submission)
+            await _ACTIONS[self.action](answer, self.submission)
 
 
-async def stop(answer: InteractionReply, submission: SubmissionId) -> None:
+async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
     """Queued jobs end at once, running ones within seconds."""
     viewer = await viewer_of(answer.interaction)
     stopped = await submissions.cancel(context_of(answer.interaction).store, viewer, submission)
@@ -102,11 +99,11 @@ async def run_again(
     answer: InteractionReply, submission: SubmissionId, mode: Mode | None = None
 ) -> None:
     """Submit the same source again, by default in its own mode."""
-    door, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
-    request = submissions.RerunRequest(viewer, submission, mode, display_here(answer.interaction))
-    again = await submissions.rerun(door.store, door.clock, request)
+    context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
+    request = submissions.RerunRequest(viewer, submission, mode, display_for(answer.interaction))
+    again = await submissions.rerun(context.store, context.clock, request)
     words = f"Submission #{submission} runs again as #{again.id}."
-    await answer.say(f"{words} {stored_words(answer.interaction, again)}")
+    await answer.say(f"{words} {stored_message(answer.interaction, again)}")
 
 
 async def rank_again(answer: InteractionReply, submission: SubmissionId) -> None:
@@ -116,19 +113,19 @@ async def rank_again(answer: InteractionReply, submission: SubmissionId) -> None
 
 async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:
     """Send the file to people who may read it."""
-    door, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
-    found = await status.source(door.store, door.clock, viewer, submission)
+    context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
+    found = await status.source(context.store, context.clock, viewer, submission)
     file = Attachment(found.file_name, found.text.encode())
     await answer.show(Report(f"Source of submission #{submission}", (file,)))
 
 
-def stored_words(interaction: Interaction, submission: Submission) -> str:
+def stored_message(interaction: Interaction, submission: Submission) -> str:
     """Return the first reply; the rest comes in the submission's own messages."""
     gpus = ", ".join(submission.gpus)
     stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
     if interaction.guild_id is None:
         return f"{stored} This conversation shows its progress."
-    if takes_threads(interaction.app_permissions):
+    if may_open_thread(interaction.app_permissions):
         return f"{stored} A private thread shows its progress."
     return (
         f"{stored} I cannot open a private thread here, so your direct messages show its "
@@ -136,8 +133,8 @@ def stored_words(interaction: Interaction, submission: Submission) -> str:
     )
 
 
-_DEEDS: dict[SubmissionAction, Callable[[InteractionReply, SubmissionId], Awaitable[None]]] = {
-    SubmissionAction.CANCEL: stop,
+_ACTIONS: dict[SubmissionAction, Callable[[InteractionReply, SubmissionId], Awaitable[None]]] = {
+    SubmissionAction.CANCEL: cancel,
     SubmissionAction.AGAIN: run_again,
     SubmissionAction.RANKED: rank_again,
     SubmissionAction.SOURCE: show_source,
@@ -152,46 +149,45 @@ def buttons_of(status: SubmissionStatus) -> discord.ui.View:
         if status.may_be_ranked:
             offered.insert(1, SubmissionAction.RANKED)
     view = discord.ui.View(timeout=None)
-    for deed in offered:
-        view.add_item(SubmissionButton(deed, status.submission.id))
+    for action in offered:
+        view.add_item(SubmissionButton(action, status.submission.id))
     return view
 
 
 class BoardButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]],
-    template=r"podium:board:(?P<deed>[a-z]+):(?P<board>[0-9]{1,18}):(?P<version>[0-9]{1,9})",
+    template=r"podium:board:(?P<action>[a-z]+):(?P<board>[0-9]{1,18}):(?P<version>[0-9]{1,9})",
 ):
     """A button for one action on one version of a board."""
 
-    def __init__(self, deed: BoardAction, board: BoardId, version: int) -> None:
-        label, style = _BOARD_LABELS[deed]
-        custom_id = f"podium:board:{deed}:{board}:{version}"
+    def __init__(self, action: BoardAction, board: BoardId, version: int) -> None:
+        label, style = _BOARD_LABELS[action]
+        custom_id = f"podium:board:{action}:{board}:{version}"
         super().__init__(discord.ui.Button(label=label, style=style, custom_id=custom_id))
-        self.deed = deed
+        self.action = action
         self.board = board
         self.version = version
 
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction, item
-        return cls(BoardAction(match["deed"]), BoardId(int(match["board"])), int(match["version"]))
+        return cls(
+            BoardAction(match["action"]), BoardId(int(match["board"])), int(match["version"])
+        )
 
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
-            door = context_of(interaction)
+            context = context_of(interaction)
             viewer = await viewer_of(interaction)
-            board = await visible_board(door.store, viewer, self.board)
-            match self.deed:
+            board = await visible_board(context.store, viewer, self.board)
+            match self.action:
                 case BoardAction.TEMPLATE:
                     await answer.show(
-                        template_report(*await task_of(door.store, viewer, board.name))
+                        template_report(*await task_of(context.store, viewer, board.name))
                     )
                 case BoardAction.REJUDGE:
                     await _rejudge(answer, viewer, board, self.version)
@@ -214,6 +210,6 @@ async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, versi
 def board_buttons(board: Board, version: int, *, rejudge: bool) -> discord.ui.View:
     """Return the buttons below an announcement of a board."""
     view = discord.ui.View(timeout=None)
-    deed = BoardAction.REJUDGE if rejudge else BoardAction.TEMPLATE
-    view.add_item(BoardButton(deed, board.id, version))
+    action = BoardAction.REJUDGE if rejudge else BoardAction.TEMPLATE
+    view.add_item(BoardButton(action, board.id, version))
     return view

@@ -7,7 +7,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict
 
 from bot.discord.context import DOOR, DiscordContext, Interaction
-from bot.discord.roles import make_missing
+from bot.discord.roles import create_missing_roles
 from bot.domain.errors import UserError
 from bot.domain.submission import NewDisplay
 
@@ -41,7 +41,7 @@ class SubmissionDisplay(BaseModel):
         return self.direct or self.thread or self.channel
 
 
-def display_here(interaction: Interaction) -> NewDisplay:
+def display_for(interaction: Interaction) -> NewDisplay:
     """Return a display in an interaction's channel, or in that channel's parent."""
     channel = interaction.channel
     place = SubmissionDisplay(
@@ -60,25 +60,29 @@ ARCHIVED = 50083
 _TOO_MANY_THREADS = 160006
 
 
-def may_here(channel: discord.TextChannel) -> discord.Permissions:
+def bot_permissions(channel: discord.TextChannel) -> discord.Permissions:
     """Return the bot's permissions in a channel; all of them until the guild is known."""
-    me = _me(channel.guild)
+    me = _own_member(channel.guild)
     return discord.Permissions.all() if me is None else channel.permissions_for(me)
 
 
-def _me(guild: discord.Guild) -> discord.Member | None:
+def _own_member(guild: discord.Guild) -> discord.Member | None:
     return guild.me  # None until the gateway has sent the guild, despite the stubs
 
 
 def is_lost(error: discord.HTTPException) -> bool:
     """Return whether a thread is deleted, inaccessible, archived, or cannot be created."""
-    gone = isinstance(error, discord.NotFound | discord.Forbidden)
-    return gone or error.code in {ARCHIVED, _TOO_MANY_THREADS}
+    lost = isinstance(error, discord.NotFound | discord.Forbidden)
+    return lost or error.code in {ARCHIVED, _TOO_MANY_THREADS}
 
 
-def takes_threads(may: discord.Permissions) -> bool:
+def may_open_thread(permissions: discord.Permissions) -> bool:
     """Return whether a private thread can be opened and written to."""
-    return may.view_channel and may.create_private_threads and may.send_messages_in_threads
+    return (
+        permissions.view_channel
+        and permissions.create_private_threads
+        and permissions.send_messages_in_threads
+    )
 
 
 async def channel_of(client: discord.Client, number: int) -> discord.TextChannel | None:
@@ -92,19 +96,19 @@ async def channel_of(client: discord.Client, number: int) -> discord.TextChannel
     return found if isinstance(found, discord.TextChannel) else None
 
 
-async def own_thread(
+async def find_thread(
     client: discord.Client, channel: discord.TextChannel, name: str
 ) -> discord.Thread | None:
     """Return the bot's private thread of this name, if an earlier attempt created one."""
     me = client.user
     for each in await channel.guild.active_threads():
-        mine = me is not None and each.owner_id == me.id and each.is_private()
-        if mine and each.parent_id == channel.id and each.name == name:
+        is_own = me is not None and each.owner_id == me.id and each.is_private()
+        if is_own and each.parent_id == channel.id and each.name == name:
             return each
     return None
 
 
-async def new_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
+async def open_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
     """Create a private thread with only the bot in it."""
     return await channel.create_thread(
         name=name,
@@ -114,8 +118,8 @@ async def new_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
     )
 
 
-async def woken(client: discord.Client, place: SubmissionDisplay) -> bool:
-    """Return whether the display's archived thread could be reopened."""
+async def reopen_thread(client: discord.Client, place: SubmissionDisplay) -> bool:
+    """Reopen the display's archived thread; return whether that succeeded."""
     if place.thread is None:
         return False
     try:
@@ -128,7 +132,7 @@ async def woken(client: discord.Client, place: SubmissionDisplay) -> bool:
     return True
 
 
-async def open_beneath(
+async def open_public_thread(
     channel: discord.TextChannel, message: int, name: str, *, doubtful: bool
 ) -> None:
     """Open a public thread under a message, with the message's id, unless there is one."""
@@ -144,15 +148,15 @@ SUBMISSIONS = "submissions"
 _log = structlog.get_logger(__name__)
 
 
-def house(guild: int) -> str:
-    """Return the guild's name in the store."""
+def guild_key(guild: int) -> str:
+    """Return the guild's key in the store."""
     return f"{DOOR}:{guild}"
 
 
-async def prepare(guild: discord.Guild) -> None:
+async def prepare_guild(guild: discord.Guild) -> None:
     """Create missing roles and the missing channel, as far as the bot's permissions allow."""
     try:
-        await make_missing(guild)
+        await create_missing_roles(guild)
         if not any(channel.name == SUBMISSIONS for channel in guild.text_channels):
             await _make_channel(guild)
     except discord.HTTPException as error:
@@ -166,7 +170,7 @@ async def _make_channel(guild: discord.Guild) -> None:
         _log.warning("no channel for submissions", action="channel_missing", guild=guild.id)
 
 
-async def require_room(door: DiscordContext, interaction: Interaction) -> None:
+async def require_submission_channel(context: DiscordContext, interaction: Interaction) -> None:
     """Raise UserError where no submissions are accepted; direct messages always are."""
     if interaction.guild_id is None:
         return
@@ -174,8 +178,8 @@ async def require_room(door: DiscordContext, interaction: Interaction) -> None:
     number, name = interaction.channel_id, getattr(channel, "name", None)
     if isinstance(channel, discord.Thread):
         number, name = channel.parent_id, getattr(channel.parent, "name", None)
-    rooms = await door.store.moderation.channels(house(interaction.guild_id))
-    if str(number) in rooms or (not rooms and name == SUBMISSIONS):
+    allowed = await context.store.moderation.channels(guild_key(interaction.guild_id))
+    if str(number) in allowed or (not allowed and name == SUBMISSIONS):
         return
-    where = ", ".join(f"<#{room}>" for room in rooms) or f"#{SUBMISSIONS}"
+    where = ", ".join(f"<#{each}>" for each in allowed) or f"#{SUBMISSIONS}"
     raise UserError("wrong-channel", f"submit in {where} or in a direct message to the bot")

@@ -21,17 +21,14 @@ from discord.http import Route
 from typing_extensions import override
 from yarl import URL
 
-from bot.discord import commands
+from bot.discord import commands, pagination, responses, roles
 from bot.discord.buttons import BoardButton, SubmissionButton
-from bot.discord.channels import prepare
+from bot.discord.channels import prepare_guild
 from bot.discord.context import DiscordContext, DiscordSettings
-from bot.discord.notifications import Notices
-from bot.discord.pagination import ListPageButton, PageButton, StandingsGpuSelect
-from bot.discord.publication_thread import publishing
-from bot.discord.responses import SupersededError, answer_for_nobody, gives_way, words_for
-from bot.discord.roles import rechecking
-from bot.discord.submission_thread import showing
-from bot.discord.unfinished import taking_up
+from bot.discord.notifications import NotificationSender
+from bot.discord.publication_thread import run_publications
+from bot.discord.submission_thread import run_displays
+from bot.discord.unfinished import run_resumption
 from bot.domain.errors import SetupError
 from runners import plugins
 
@@ -41,12 +38,12 @@ LONGEST_WAIT_S = 30.0
 """A longer rate limit raises an error, so that other messages are sent first."""
 
 
-def is_worth_a_line(record: logging.LogRecord) -> bool:
+def is_worth_logging(record: logging.LogRecord) -> bool:
     """Return False for discord.py's log of a click that another bot process answered."""
-    return not (record.exc_info and isinstance(record.exc_info[1], SupersededError))
+    return not (record.exc_info and isinstance(record.exc_info[1], responses.SupersededError))
 
 
-logging.getLogger("discord.ui.view").addFilter(is_worth_a_line)
+logging.getLogger("discord.ui.view").addFilter(is_worth_logging)
 
 
 class Tree(app_commands.CommandTree["PodiumClient"]):
@@ -54,11 +51,9 @@ class Tree(app_commands.CommandTree["PodiumClient"]):
 
     @override
     async def on_error(
-        self,
-        interaction: discord.Interaction["PodiumClient"],
-        error: app_commands.AppCommandError,
+        self, interaction: discord.Interaction["PodiumClient"], error: app_commands.AppCommandError
     ) -> None:
-        words = words_for(error)
+        words = responses.error_message(error)
         if words is None:
             return
         try:
@@ -67,14 +62,16 @@ class Tree(app_commands.CommandTree["PodiumClient"]):
             else:
                 await interaction.response.send_message(words, ephemeral=True)
         except discord.HTTPException as refused:
-            if not gives_way(refused):
+            if not responses.is_superseded(refused):
                 _log.warning("an error could not be told", action="untold", error=repr(refused))
 
 
 class PodiumClient(discord.Client):
-    """One connection to Discord; `door` is the context of its commands."""
+    """One connection to Discord, with the context of its commands."""
 
-    def __init__(self, door: DiscordContext, trusted_guilds: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, context: DiscordContext, trusted_guilds: frozenset[int] = frozenset()
+    ) -> None:
         # Only the guilds intent: commands include their own member, message and attachment.
         intents = discord.Intents(guilds=True)
         super().__init__(
@@ -82,15 +79,19 @@ class PodiumClient(discord.Client):
             allowed_mentions=discord.AllowedMentions.none(),
             max_ratelimit_timeout=LONGEST_WAIT_S,
         )
-        govern(self)
-        self.door = door
+        limit_requests(self)
+        self.context = context
         self.trusted_guilds = trusted_guilds
         self.tree = Tree(self)
 
     @override
     async def setup_hook(self) -> None:
         self.add_dynamic_items(
-            SubmissionButton, BoardButton, PageButton, StandingsGpuSelect, ListPageButton
+            SubmissionButton,
+            BoardButton,
+            pagination.PageButton,
+            pagination.StandingsGpuSelect,
+            pagination.ListPageButton,
         )
         for name in plugins.names(commands):
             await plugins.load(commands, name).setup(self.tree)
@@ -98,15 +99,15 @@ class PodiumClient(discord.Client):
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
         """Create missing roles and channels at every start."""
-        await prepare(guild)
+        await prepare_guild(guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
         """Create missing roles and channels when the bot is invited."""
-        await prepare(guild)
+        await prepare_guild(guild)
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
         """Note every interaction, whichever process answers it."""
-        await answer_for_nobody(interaction)
+        await responses.answer_unhandled_click(interaction)
 
     async def _publish_commands(self) -> None:
         """Register the commands with Discord, unless they are unchanged."""
@@ -114,33 +115,35 @@ class PodiumClient(discord.Client):
         wanted: list[dict[str, Any]] = [each.to_dict(self.tree) for each in commands_here]
         # Raw data from Discord: discord.py 2.7's own class loses the contexts of commands.
         known: list[Any] = await self.http.get_global_commands(self.application_id or 0)
-        if _outline(wanted) != _outline(known):
+        if _digest(wanted) != _digest(known):
             await self.tree.sync()
             _log.info("commands were published", action="sync", commands=len(wanted))
 
 
-_KEPT = (
+_COMPARED_KEYS = (
     "name", "description", "type", "options", "choices", "required", "autocomplete", "contexts",
     "min_value", "max_value", "min_length", "max_length",
 )  # fmt: skip
 
 
-def _outline(described: list[dict[str, Any]]) -> str:
+def _digest(described: list[dict[str, Any]]) -> str:
     """Return a digest of what a person sees of the commands, as described by either side."""
-    text = json.dumps(sorted(map(_bare, described), key=lambda one: (one["type"], one["name"])))
+    text = json.dumps(
+        sorted(map(_compared, described), key=lambda command: (command["type"], command["name"]))
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _bare(described: dict[str, Any]) -> dict[str, Any]:
-    """Return the description without ids, defaults and empty lists."""
-    kept = {key: described[key] for key in _KEPT if described.get(key)}
+def _compared(described: dict[str, Any]) -> dict[str, Any]:
+    """Return only what `_COMPARED_KEYS` names, without empty values."""
+    kept = {key: described[key] for key in _COMPARED_KEYS if described.get(key)}
     for key in ("options", "choices"):
         if key in kept:
-            kept[key] = [_bare(dict(each)) for each in kept[key]]
+            kept[key] = [_compared(dict(each)) for each in kept[key]]
     return {"type": 1, "name": "", **kept}
 
 
-def point_at(settings: DiscordSettings) -> None:
+def set_addresses(settings: DiscordSettings) -> None:
     """Use another address for Discord, such as a proxy; discord.py has no option for it."""
     if settings.api_base:
         Route.BASE = settings.api_base
@@ -160,30 +163,33 @@ discord.client.ExponentialBackoff = _Backoff  # type: ignore[attr-defined,assign
 
 
 @asynccontextmanager
-async def connected(door: DiscordContext, settings: DiscordSettings) -> AsyncIterator[PodiumClient]:
+async def logged_in_client(
+    context: DiscordContext, settings: DiscordSettings
+) -> AsyncIterator[PodiumClient]:
     """Yield a client that is logged in; the caller must run its `connect`."""
-    point_at(settings)
-    async with PodiumClient(door, settings.trusted_guilds) as client:
+    set_addresses(settings)
+    async with PodiumClient(context, settings.trusted_guilds) as client:
         await client.login(settings.token)
         yield client
 
 
-AGAIN_S = 5.0
-MOST_S = 30.0
+FIRST_WAIT_S = 5.0
+"""Seconds between the first two logins; the wait doubles after each failure."""
+MAX_WAIT_S = 30.0
 """The longest wait between two logins."""
 
 
-async def serve(door: DiscordContext, settings: DiscordSettings, stop: asyncio.Event) -> None:
+async def serve(context: DiscordContext, settings: DiscordSettings, stop: asyncio.Event) -> None:
     """Serve until `stop` is set; SetupError when Discord rejects the token at the first login."""
-    wait_s = AGAIN_S
-    known = False
+    wait_s = FIRST_WAIT_S
+    logged_in = False
     while not stop.is_set():
         try:
-            async with connected(door, settings) as client:
-                known, wait_s = True, AGAIN_S
-                await _session(client, door, stop)
+            async with logged_in_client(context, settings) as client:
+                logged_in, wait_s = True, FIRST_WAIT_S
+                await _session(client, context, stop)
         except discord.LoginFailure as error:
-            if not known:
+            if not logged_in:
                 raise SetupError(
                     "Discord rejects DISCORD_TOKEN; copy it again from the application's Bot page"
                 ) from error
@@ -194,34 +200,34 @@ async def serve(door: DiscordContext, settings: DiscordSettings, stop: asyncio.E
             _log.error("the door failed", action="incident", exc_info=error)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), wait_s)
-        wait_s = min(MOST_S, 2 * wait_s)
+        wait_s = min(MAX_WAIT_S, 2 * wait_s)
 
 
-async def _session(client: PodiumClient, door: DiscordContext, stop: asyncio.Event) -> None:
+async def _session(client: PodiumClient, context: DiscordContext, stop: asyncio.Event) -> None:
     """Run everything that belongs to one login, until `stop` or a lost connection."""
-    door.line.measure = lambda: _latency_s(client)
-    line = asyncio.create_task(client.connect(reconnect=True), name="gateway")
+    context.connection.measure = lambda: _latency_s(client)
+    gateway = asyncio.create_task(client.connect(reconnect=True), name="gateway")
     stopping = asyncio.create_task(stop.wait(), name="stopping")
     try:
         async with (
-            showing(client, door),
-            publishing(client, door),
-            _beside(
-                notices=Notices(client, door).run(),
-                rechecking=rechecking(client, door),
-                unfinished=taking_up(client, door),
+            run_displays(client, context),
+            run_publications(client, context),
+            _in_background(
+                notices=NotificationSender(client, context).run(),
+                rechecks=roles.run_rechecks(client, context),
+                unfinished=run_resumption(client, context),
             ),
         ):
-            await asyncio.wait({line, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({gateway, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        door.line.measure = lambda: None
+        context.connection.measure = lambda: None
         stopping.cancel()
         await client.close()
-        await line
+        await gateway
 
 
 @asynccontextmanager
-async def _beside(**work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def _in_background(**work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run work while the block runs, and cancel it at its end."""
     tasks = [asyncio.create_task(each, name=name) for name, each in work.items()]
     try:
@@ -241,9 +247,9 @@ def _latency_s(client: PodiumClient) -> float | None:
     return math.inf if math.isnan(client.latency) else client.latency
 
 
-SILENCE_S = 15.0
+RESPONSE_TIMEOUT_S = 15.0
 """Seconds after which a request without a response is given up."""
-PER_S = 40
+REQUESTS_PER_S = 40
 """Requests per second; Discord allows a bot 50. discord.py slows down only once refused."""
 _WITHOUT_LIMIT = ("/interactions", "/webhooks")
 """Replies to interactions do not count toward the limit, and never wait."""
@@ -257,27 +263,27 @@ class RequestSpacer:
     take long to arrive.
     """
 
-    most: int = PER_S
-    leave: asyncio.Semaphore = field(init=False)
+    most: int = REQUESTS_PER_S
+    slots: asyncio.Semaphore = field(init=False)
     locks: WeakValueDictionary[Hashable, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
         """Start with one second's worth of slots."""
-        self.leave = asyncio.Semaphore(self.most)
+        self.slots = asyncio.Semaphore(self.most)
 
     @asynccontextmanager
-    async def turn(self, key: Hashable | None = None) -> AsyncIterator[None]:
+    async def slot(self, key: Hashable | None = None) -> AsyncIterator[None]:
         """Wait for a slot; the key is free again when the block ends."""
         lock = nullcontext() if key is None else self.locks.setdefault(key, asyncio.Lock())
         async with lock:
-            await self.leave.acquire()
+            await self.slots.acquire()
             try:
                 yield
             finally:
-                asyncio.get_running_loop().call_later(1.0, self.leave.release)
+                asyncio.get_running_loop().call_later(1.0, self.slots.release)
 
 
-def govern(client: discord.Client) -> None:
+def limit_requests(client: discord.Client) -> None:
     """Order and limit the client's requests; discord.py has no option for this.
 
     If one of several requests in flight is answered, discord.py assumes that a window which has
@@ -285,15 +291,17 @@ def govern(client: discord.Client) -> None:
     """
     http: Any = client.http
     send = http.request
-    spacing = RequestSpacer()
-    silence = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE_S, sock_read=SILENCE_S)
+    spacer = RequestSpacer()
+    timeout = aiohttp.ClientTimeout(
+        total=None, sock_connect=RESPONSE_TIMEOUT_S, sock_read=RESPONSE_TIMEOUT_S
+    )
 
     async def request(route: Route, **arguments: Any) -> Any:  # noqa: ANN401  what discord.py passes
         if route.path.startswith(_WITHOUT_LIMIT):
-            return await send(route, timeout=silence, **arguments)
+            return await send(route, timeout=timeout, **arguments)
         in_channel = route.channel_id is not None
         key = (route.method, route.path, route.channel_id) if in_channel else None
-        async with spacing.turn(key):
-            return await send(route, timeout=silence, **arguments)
+        async with spacer.slot(key):
+            return await send(route, timeout=timeout, **arguments)
 
     http.request = request

@@ -15,12 +15,13 @@ from bot.ports.outside import ServiceConnection
 from runners.contract.runner import Runner
 
 DOOR = "discord"
+"""This front end's name in the store, and the prefix of its accounts' identities."""
 
 Interaction: TypeAlias = discord.Interaction[Any]
 """A command, a click or a form that Discord sends."""
 
 
-def _own_line() -> ServiceConnection:
+def _new_connection() -> ServiceConnection:
     return ServiceConnection(DOOR)
 
 
@@ -47,13 +48,13 @@ class DiscordContext:
     """Where the solutions of new tasks are run."""
     lease: timedelta = timedelta(seconds=30)
     """How long a process of this front end holds something without a heartbeat."""
-    line: ServiceConnection = field(default_factory=_own_line)
+    connection: ServiceConnection = field(default_factory=_new_connection)
     """The state of the connection to Discord, for others to read."""
     prices: Prices = field(default_factory=dict)
     """What a second of each GPU type costs."""
 
     @property
-    def beat_s(self) -> float:
+    def heartbeat_s(self) -> float:
         """Return the seconds between two renewals of leases."""
         return self.lease.total_seconds() / 3
 
@@ -64,10 +65,10 @@ class DiscordContext:
 
 def context_of(interaction: Interaction) -> DiscordContext:
     """Return the context of the client that received an interaction."""
-    door = getattr(interaction.client, "door", None)
-    if not isinstance(door, DiscordContext):
-        raise TypeError("the client was made without its door")
-    return door
+    context = getattr(interaction.client, "context", None)
+    if not isinstance(context, DiscordContext):
+        raise TypeError("the client was made without its context")
+    return context
 
 
 Tree: TypeAlias = app_commands.CommandTree[Any]
@@ -82,9 +83,9 @@ _DESCRIPTIONS = {
 }
 
 
-_OF_SERVERS = frozenset({"admin"})
+_GUILD_ONLY = frozenset({"admin"})
 """Groups that depend on roles in a guild, so that they are useless in direct messages."""
-_ON_SERVERS = app_commands.AppCommandContext(guild=True)
+_IN_GUILDS = app_commands.AppCommandContext(guild=True)
 
 
 def add_commands(tree: Tree, name: str, *commands: app_commands.Command[Any, ..., Any]) -> None:
@@ -101,12 +102,12 @@ def _group(tree: Tree, name: str) -> app_commands.Group:
     found = (parent or tree).get_command(own_name)
     if isinstance(found, app_commands.Group):
         return found
-    made = app_commands.Group(
+    group = app_commands.Group(
         name=own_name,
         description=_DESCRIPTIONS[name],
         parent=parent,
-        allowed_contexts=_ON_SERVERS if name in _OF_SERVERS else None,
+        allowed_contexts=_IN_GUILDS if name in _GUILD_ONLY else None,
     )
     if parent is None:
-        tree.add_command(made)
-    return made
+        tree.add_command(group)
+    return group

@@ -11,7 +11,7 @@ from typing import assert_never
 
 import structlog
 
-from bot.discord.escaping import MOST, fenced, line, plain, unfenced
+from bot.discord.escaping import MESSAGE_LIMIT, fenced, line, plain, unfenced
 from bot.domain.leaderboard import Placement
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
@@ -28,7 +28,7 @@ FILE_BYTES = 10 << 20
 """The most bytes in a file of a message."""
 _BLOCK = 1200
 """Longer tables and logs are sent as files, to avoid long scrolling on a phone."""
-_BEGINS = 400
+_EXCERPT = 400
 """How much of a longer text is shown next to its file."""
 _TABLE = 1600
 """The most characters of a table in a message: a page of standings, and room for the title."""
@@ -48,26 +48,26 @@ class MessageDraft:
     files: tuple[Attachment, ...] = ()
 
 
-def sheets(report: Report) -> tuple[MessageDraft, ...]:
+def message_drafts(report: Report) -> tuple[MessageDraft, ...]:
     """Return the messages that show the whole report, in order."""
     parts = [f"**{line(report.title)}**"]
     files: list[Attachment] = []
     for number, block in enumerate(report.blocks, start=1):
-        text, file = _drawn(block, number)
-        if number > 1 and _begins_anew(report.blocks[number - 2], block):
+        text, file = _draw_block(block, number)
+        if number > 1 and _needs_space(report.blocks[number - 2], block):
             text = f"\n{text}"
         parts += [text] if text else []
         files += [] if file is None else [file]
-    return tuple(_packed(parts, files))
+    return tuple(_pack(parts, files))
 
 
-def _begins_anew(before: Block, block: Block) -> bool:
+def _needs_space(before: Block, block: Block) -> bool:
     """Return whether a verdict follows another GPU type's small print and needs space."""
     small_print = isinstance(before, Text) and before.tone is Tone.QUIET
     return small_print and isinstance(block, Text) and block.tone in {Tone.GOOD, Tone.BAD}
 
 
-def _drawn(block: Block, number: int) -> tuple[str, Attachment | None]:
+def _draw_block(block: Block, number: int) -> tuple[str, Attachment | None]:
     match block:
         case Text(text, tone):
             return _paragraph(text, tone, number)
@@ -88,11 +88,11 @@ def _paragraph(text: str, tone: Tone, number: int) -> tuple[str, Attachment | No
     safe = plain(text).strip()
     mark = _MARKS[tone]
     if len(safe) > _BLOCK:
-        told, file = _block("message", text, number)
-        begins = plain(text[:_BEGINS]).strip()
-        return f"{mark}{begins} ...\n-# {told}", file
-    glue = f"\n{mark}" if tone is Tone.QUIET else "\n"
-    return mark + glue.join(safe.splitlines()), None
+        file_line, file = _block("message", text, number)
+        excerpt = plain(text[:_EXCERPT]).strip()
+        return f"{mark}{excerpt} ...\n-# {file_line}", file
+    separator = f"\n{mark}" if tone is Tone.QUIET else "\n"
+    return mark + separator.join(safe.splitlines()), None
 
 
 def _block(
@@ -111,7 +111,7 @@ def _slug(title: str) -> str:
     return kept.strip("-").lower()[:40] or "text"
 
 
-def _packed(parts: Sequence[str], files: Sequence[Attachment]) -> Iterator[MessageDraft]:
+def _pack(parts: Sequence[str], files: Sequence[Attachment]) -> Iterator[MessageDraft]:
     """Yield as few messages as possible; files come with the last one, ten at a time."""
     *first, last = _texts(parts)
     yield from (MessageDraft(text) for text in first)
@@ -124,20 +124,20 @@ def _texts(parts: Sequence[str]) -> Iterator[str]:
     text = ""
     for part in parts:
         joined = f"{text}\n{part}" if text else part
-        if len(joined) > MOST:
+        if len(joined) > MESSAGE_LIMIT:
             yield text
             joined = part
         text = joined
     yield text
 
 
-async def illustrated(report: Report) -> Report:
+async def with_pictures(report: Report) -> Report:
     """Return the report with a picture for each chart; a chart that cannot be drawn stays."""
-    blocks = [await _illustrated(block) for block in report.blocks]
+    blocks = [await _with_picture(block) for block in report.blocks]
     return replace(report, blocks=tuple(blocks))
 
 
-async def _illustrated(block: Block) -> Block:
+async def _with_picture(block: Block) -> Block:
     if not isinstance(block, Chart):
         return block
     try:
@@ -159,20 +159,19 @@ def _file_name(title: str) -> str:
     return f"{'-'.join(words)[:60] or 'chart'}.png"
 
 
-def headline(now: SubmissionStatus) -> str:
+def headline(status: SubmissionStatus) -> str:
     """Return the first line of the live message, which never changes."""
-    submission = now.submission
+    submission = status.submission
     name = line(submission.file_name, 60)
-    return (
-        f"**Submission #{submission.id}**: {name}, {submission.mode} on **{line(now.board.name)}**"
-    )
+    board = line(status.board.name)
+    return f"**Submission #{submission.id}**: {name}, {submission.mode} on **{board}**"
 
 
-def live_text(now: SubmissionStatus) -> str:
+def live_text(status: SubmissionStatus) -> str:
     """Return the submission, one line per GPU type, and any warning."""
-    warning = warning_of(now)
-    said = [f"-# Warning: {line(warning, 400)}"] if warning else []
-    return _fitted([headline(now), *map(_job, now.jobs), *said])
+    warning = warning_of(status)
+    warnings = [f"-# Warning: {line(warning, 400)}"] if warning else []
+    return _fit_message([headline(status), *map(_job, status.jobs), *warnings])
 
 
 def _job(job: JobStatus) -> str:
@@ -180,24 +179,24 @@ def _job(job: JobStatus) -> str:
     return f"> {_JOB_MARKS.get(text.tone, '')}{line(text.text, 150)}"
 
 
-def thread_name(now: SubmissionStatus) -> str:
+def thread_name(status: SubmissionStatus) -> str:
     """Return a name such as `#12 kernel.py on matmul`; thread names have no markup."""
-    name = one_line(now.submission.file_name)[:_FILE_NAME]
-    return f"#{now.submission.id} {name} on {one_line(now.board.name)}"[:_THREAD_NAME]
+    name = one_line(status.submission.file_name)[:_FILE_NAME]
+    return f"#{status.submission.id} {name} on {one_line(status.board.name)}"[:_THREAD_NAME]
 
 
-def line_text(now: SubmissionStatus, user: int, won: Sequence[Placement]) -> str:
+def public_line(status: SubmissionStatus, user: int, placements: Sequence[Placement]) -> str:
     """Return whose submission it is, and its place on each GPU type."""
-    name, board = line(now.submission.file_name, _FILE_NAME), line(now.board.name)
-    head = f"<@{user}>'s submission #{now.submission.id} {name} on {board}"
-    return _fitted([head, *(placement_line(each).text for each in won)])
+    name, board = line(status.submission.file_name, _FILE_NAME), line(status.board.name)
+    head = f"<@{user}>'s submission #{status.submission.id} {name} on {board}"
+    return _fit_message([head, *(placement_line(each).text for each in placements)])
 
 
-def _fitted(lines: Sequence[str]) -> str:
+def _fit_message(lines: Sequence[str]) -> str:
     """Join the lines into one message; count the last ones if they do not fit."""
     text = "\n".join(lines)
     shown = len(lines)
-    while len(text) > MOST:
+    while len(text) > MESSAGE_LIMIT:
         shown -= 1
         text = "\n".join([*lines[:shown], f"-# and {len(lines) - shown} more"])
     return text

@@ -9,7 +9,7 @@ import discord
 
 from bot.reports.escaping import clean, one_line
 
-MOST = 2000
+MESSAGE_LIMIT = 2000
 """Characters in a message."""
 _SPECIAL = re.compile(r"<(?=[@#/:]|a:|t:|id:)")
 """Starts a mention, a command, an emoji, a time or a link within the server."""
@@ -18,20 +18,20 @@ _ADDRESS = re.compile(r"((?<![\w<])https?://[A-Za-z0-9._~/%#?=&+:,@-]*[A-Za-z0-9
 _MARKUP = re.compile(r"[\\`*_~|]")
 _LEADING = re.compile(r"^([ \t]*)([#>-])", re.MULTILINE)
 """A heading, a quotation or a list at the start of a line."""
-_BLIND = "\u200b"
+_ZERO_WIDTH_SPACE = "\u200b"
 """A space of zero width, which separates backticks so that they do not end a block."""
 
 
 def plain(text: str) -> str:
     """Return the text escaped so that Discord shows it as it is, without markup or mentions."""
     safe = "".join(
-        part if _ADDRESS.fullmatch(part) else _unmarked(part)
+        part if _ADDRESS.fullmatch(part) else _escape_markup(part)
         for part in _ADDRESS.split(clean(text))
     )
     return _SPECIAL.sub(r"\\<", discord.utils.escape_mentions(safe))
 
 
-def _unmarked(text: str) -> str:
+def _escape_markup(text: str) -> str:
     """Escape markup in time linear in the length.
 
     discord.py's `escape_markdown` takes minutes for ten thousand times `[a](`, and does not escape
@@ -41,19 +41,23 @@ def _unmarked(text: str) -> str:
     return flat.replace("](", "]\\(")
 
 
-def moment(at: datetime) -> str:
+def discord_time(at: datetime) -> str:
     """Return a time that Discord shows in the reader's zone and language, with the distance."""
     number = math.ceil(at.timestamp())  # rounded up, so that it is never shown early
     return f"<t:{number}:F> (<t:{number}:R>)"
 
 
-def timed(text: str, moments: Mapping[str, datetime]) -> str:
+def with_discord_times(text: str, moments: Mapping[str, datetime]) -> str:
     """Return the escaped text, with the words that name a time shown as Discord times."""
     for words, at in moments.items():
-        before, found, after = text.rpartition(words)
+        head, found, tail = text.rpartition(words)
         if found:
             others = {each: moments[each] for each in moments if each != words}
-            return timed(before, others) + moment(at) + timed(after, others)
+            return (
+                with_discord_times(head, others)
+                + discord_time(at)
+                + with_discord_times(tail, others)
+            )
     return plain(text)
 
 
@@ -70,4 +74,4 @@ def fenced(text: str, syntax: str = "") -> str:
 
 def unfenced(text: str) -> str:
     """Return the text without anything that would end the block around it."""
-    return clean(text).replace("```", f"`{_BLIND}`{_BLIND}`").rstrip("\n")
+    return clean(text).replace("```", f"`{_ZERO_WIDTH_SPACE}`{_ZERO_WIDTH_SPACE}`").rstrip("\n")

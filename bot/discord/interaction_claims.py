@@ -25,20 +25,20 @@ from bot.discord.context import DOOR, DiscordContext, Interaction, context_of
 from bot.domain.errors import StoreError
 from bot.domain.records import InteractionRequest
 
-DATABASE_S = 1.0
+DATABASE_WAIT_S = 1.0
 """How long the acknowledgement waits for the database."""
-CLAIMED = timedelta(seconds=1)
+FIRST_LEASE = timedelta(seconds=1)
 """The lease until the acknowledgement; after it, a process that lost the claim checks again."""
-ACKNOWLEDGED_S = 3.0
+ACKNOWLEDGE_S = 3.0
 """How long Discord accepts an acknowledgement."""
-PATIENCE_S = 30.0
+DATABASE_RETRY_S = 30.0
 """How long an unavailable database is retried."""
-AGAIN_S = 0.2
-AWAY = (
+RETRY_INTERVAL_S = 0.2
+DATABASE_UNAVAILABLE = (
     "The database is unavailable, so nothing is stored yet. I will keep trying for half a "
     "minute. If this message has not changed within a minute, run the command again."
 )
-LATER = (
+WILL_RUN_LATER = (
     "{what} is temporarily unavailable. Your request is saved and will run when it is "
     "available again. This message will then be updated; you do not need to run the "
     "command again."
@@ -47,7 +47,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ResumedInteraction:
     """An unfinished interaction that this process has claimed and dispatches again."""
 
     id: str
@@ -55,15 +55,15 @@ class Taken:
     answers: Mapping[str, Any] = field(default_factory=dict)
 
 
-TAKEN: ContextVar[Taken | None] = ContextVar("taken", default=None)
+RESUMED: ContextVar[ResumedInteraction | None] = ContextVar("resumed", default=None)
 
 
-def name_of(interaction: Interaction) -> str:
+def interaction_key(interaction: Interaction) -> str:
     """Return the interaction's id in the store, also the idempotency key of what it creates."""
     return f"{DOOR}:{interaction.id}"
 
 
-def request_of(interaction: Interaction, answers: Mapping[str, Any]) -> str:
+def request_json(interaction: Interaction, answers: Mapping[str, Any]) -> str:
     """Return the request without its token, so that it can be dispatched again.
 
     Person and channel are looked up again then, since rights may have changed.
@@ -80,40 +80,40 @@ def request_of(interaction: Interaction, answers: Mapping[str, Any]) -> str:
     })  # fmt: skip
 
 
-def answered_before(interaction: Interaction) -> Mapping[str, Any]:
+def earlier_answers(interaction: Interaction) -> Mapping[str, Any]:
     """Return the person's answers to questions in the interrupted run, when it is resumed."""
-    taken = TAKEN.get()
-    return taken.answers if taken is not None and taken.id == name_of(interaction) else {}
+    resumed = RESUMED.get()
+    if resumed is None or resumed.id != interaction_key(interaction):
+        return {}
+    return resumed.answers
 
 
 @asynccontextmanager
-async def keeping(
-    interaction: Interaction,
-    command: Interaction | None = None,
-    **answers: Sequence[str],
+async def claiming(
+    interaction: Interaction, command: Interaction | None = None, **answers: Sequence[str]
 ) -> AsyncIterator[responses.InteractionReply]:
     """Claim, acknowledge and hold a lease while the block runs; errors are shown there.
 
-    A click that answers a question gives the command that asked and its answers: if this process
+    A click that answers a question gives the original command and its answers: if this process
     ends, that command is run again with them. SupersededError when another process does it.
     """
     with bound_contextvars(request=f"discord-{interaction.id}"):
-        claim = InteractionClaim.of(interaction, request_of(command or interaction, answers))
-        answer = responses.LastingAnswer(interaction)
+        claim = InteractionClaim.of(interaction, request_json(command or interaction, answers))
+        answer = responses.PersistentReply(interaction)
         await claim.begin(answer)
         done = False
         try:
-            async with asyncio.timeout(claim.door.lease.total_seconds()):
+            async with asyncio.timeout(claim.context.lease.total_seconds()):
                 try:
                     yield answer
                     done = True
                 except Exception as error:  # noqa: BLE001 - the interaction's outermost frame
                     # A bot that is shutting down cannot answer; the next process does.
-                    done = not interaction.client.is_closed() and await _told(answer, error)
+                    done = not interaction.client.is_closed() and await _show_error(answer, error)
         except TimeoutError:
             _log.warning("a lease was too short", action="interaction_late")
             return
-        pause = timedelta() if interaction.client.is_closed() else claim.door.lease
+        pause = timedelta() if interaction.client.is_closed() else claim.context.lease
         await claim.end(done=done, pause=pause)
 
 
@@ -121,75 +121,78 @@ async def keeping(
 class InteractionClaim:
     """An interaction, and the unique name under which it is held."""
 
-    door: DiscordContext
-    asked: InteractionRequest
+    context: DiscordContext
+    request: InteractionRequest
     owner: str
-    is_taken: bool = False
-    """Whether it is already claimed, as a resumed one."""
+    is_resumed: bool = False
+    """Whether `unfinished.py` has already claimed it."""
 
     @classmethod
-    def of(cls, interaction: Interaction, request: str) -> "InteractionClaim":
+    def of(cls, interaction: Interaction, request_text: str) -> "InteractionClaim":
         """Return the claim of a resumed interaction, or a new one."""
-        name, taken = name_of(interaction), TAKEN.get()
-        asked = InteractionRequest(name, DOOR, request, interaction.token, interaction.created_at)
-        if taken is not None and taken.id == name:
-            return cls(context_of(interaction), asked, taken.owner, is_taken=True)
-        return cls(context_of(interaction), asked, secrets.token_hex(8))
+        key, resumed = interaction_key(interaction), RESUMED.get()
+        request = InteractionRequest(
+            key, DOOR, request_text, interaction.token, interaction.created_at
+        )
+        if resumed is not None and resumed.id == key:
+            return cls(context_of(interaction), request, resumed.owner, is_resumed=True)
+        return cls(context_of(interaction), request, secrets.token_hex(8))
 
     async def begin(self, answer: responses.InteractionReply) -> None:
         """Claim and acknowledge; SupersededError when another process did, or it is too late."""
         try:
-            if not self.is_taken:
-                await self._begin_anew(answer)
+            if not self.is_resumed:
+                await self._begin_new(answer)
             elif answer.interaction.token:
                 await _acknowledge(answer.interaction)
-            mine = await self._keep()
+            is_claimed = await self._renew()
         except StoreError as error:
             _log.warning("the store is away", action="interaction_waits", error=str(error))
             raise responses.SupersededError from error
-        if not mine:
+        if not is_claimed:
             raise responses.SupersededError
 
-    async def _begin_anew(self, answer: responses.InteractionReply) -> None:
-        claiming = asyncio.create_task(self._take(), name="claim")
+    async def _begin_new(self, answer: responses.InteractionReply) -> None:
+        claim = asyncio.create_task(self._claim(), name="claim")
         try:
-            in_time, _ = await asyncio.wait({claiming}, timeout=DATABASE_S)
+            in_time, _ = await asyncio.wait({claim}, timeout=DATABASE_WAIT_S)
             if not in_time and await _acknowledge(answer.interaction):
-                await _say(responses.LastingAnswer(answer.interaction), AWAY)
-            mine = await claiming
+                await _say(responses.PersistentReply(answer.interaction), DATABASE_UNAVAILABLE)
+            is_claimed = await claim
         finally:
-            claiming.cancel()
-        if not mine and in_time:  # the holder may have ended before acknowledging it
-            await asyncio.sleep(CLAIMED.total_seconds())
-            mine = await self._take()
-        if not mine:
+            claim.cancel()
+        if not is_claimed and in_time:  # the holder may have ended before acknowledging it
+            await asyncio.sleep(FIRST_LEASE.total_seconds())
+            is_claimed = await self._claim()
+        if not is_claimed:
             raise responses.SupersededError
         if in_time:
             await _acknowledge(answer.interaction)
 
-    async def _take(self) -> bool:
+    async def _claim(self) -> bool:
         """Claim it as soon as the database answers; return whether that succeeded."""
-        end = asyncio.get_running_loop().time() + PATIENCE_S
+        interactions = self.context.store.interactions
+        end = asyncio.get_running_loop().time() + DATABASE_RETRY_S
         while True:
             try:
-                return await self.door.store.interactions.claim(self.asked, self.owner, CLAIMED)
+                return await interactions.claim(self.request, self.owner, FIRST_LEASE)
             except StoreError:
                 if asyncio.get_running_loop().time() > end:
                     raise
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RETRY_INTERVAL_S)
 
-    async def _keep(self) -> bool:
-        held = self.asked.id, self.owner, self.door.lease
-        return await self.door.store.interactions.keep(*held)
+    async def _renew(self) -> bool:
+        interactions = self.context.store.interactions
+        return await interactions.keep(self.request.id, self.owner, self.context.lease)
 
     async def end(self, *, done: bool, pause: timedelta) -> None:
         """Delete the request, or leave it for later; if the store is unavailable, it is resumed."""
-        interactions = self.door.store.interactions
+        interactions = self.context.store.interactions
         try:
             if done:
-                await interactions.finish(self.asked.id, self.owner)
+                await interactions.finish(self.request.id, self.owner)
             else:
-                await interactions.leave(self.asked.id, self.owner, pause)
+                await interactions.leave(self.request.id, self.owner, pause)
         except StoreError as error:
             _log.warning("the store is away", action="interaction_waits", error=str(error))
 
@@ -197,10 +200,10 @@ class InteractionClaim:
 async def _acknowledge(interaction: Interaction) -> bool:
     """Return whether Discord confirms this process; the claim's holder continues anyway."""
     try:
-        async with asyncio.timeout(ACKNOWLEDGED_S):
+        async with asyncio.timeout(ACKNOWLEDGE_S):
             await _defer(interaction)
     except discord.HTTPException as error:
-        if not responses.gives_way(error):
+        if not responses.is_superseded(error):
             _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
         return False
     except (aiohttp.ClientError, OSError, RuntimeError) as error:  # the last: shutting down
@@ -215,21 +218,21 @@ async def _defer(interaction: Interaction) -> None:
         try:
             await interaction.response.defer(ephemeral=True, thinking=True)
         except (aiohttp.ClientError, ConnectionError):
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(RETRY_INTERVAL_S)
         else:
             return
 
 
-async def _told(answer: responses.InteractionReply, error: Exception) -> bool:
+async def _show_error(answer: responses.InteractionReply, error: Exception) -> bool:
     """Show the error; False when the work is done later."""
-    leaf = responses.cause(error)
-    later = isinstance(leaf, StoreError) or responses.is_passing(leaf)
+    original = responses.root_cause(error)
+    later = isinstance(original, StoreError) or responses.is_temporary(original)
     if later:
-        what = "The database" if isinstance(leaf, StoreError) else "Discord"
-        _log.warning("done later", action="interaction_waits", error=repr(leaf))
-        words: str | None = LATER.format(what=what)
+        what = "The database" if isinstance(original, StoreError) else "Discord"
+        _log.warning("done later", action="interaction_waits", error=repr(original))
+        words: str | None = WILL_RUN_LATER.format(what=what)
     else:
-        words = responses.words_for(error)
+        words = responses.error_message(error)
     if words is None:
         return True
     return await _say(answer, words) and not later
@@ -239,7 +242,7 @@ async def _say(answer: responses.InteractionReply, words: str) -> bool:
     """Return False when the message should be sent again later."""
     try:
         await answer.say(words[:2000])
-    except (discord.DiscordException, aiohttp.ClientError, OSError) as silence:
-        _log.warning("nobody could be told", action="untold", words=words, error=repr(silence))
-        return not responses.is_passing(silence)
+    except (discord.DiscordException, aiohttp.ClientError, OSError) as send_error:
+        _log.warning("nobody could be told", action="untold", words=words, error=repr(send_error))
+        return not responses.is_temporary(send_error)
     return True

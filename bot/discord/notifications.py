@@ -17,7 +17,7 @@ import structlog
 
 from bot.discord import roles
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.escaping import MOST, line, plain, timed
+from bot.discord.escaping import MESSAGE_LIMIT, line, plain, with_discord_times
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Delivery, Notification, NotificationKind, deadline_words
@@ -29,12 +29,12 @@ _log = structlog.get_logger(__name__)
 TRY_SHARE = 5 / 6
 """The share of the lease that one delivery may take, so that an unresponsive Discord cannot block
 the others. The store refuses an attempt that outlives its lease; the nonce prevents a duplicate."""
-LOOK_S = 2.0
+POLL_S = 2.0
 """Seconds between two polls of an empty outbox."""
 MOST_WAIT_S = 900.0
 _READ_BACK = 50
 """How many messages are searched for a delivery in doubt."""
-_FOR_GOOD = frozenset({400, 403, 404})
+_PERMANENT = frozenset({400, 403, 404})
 """Responses that a retry would not change."""
 
 
@@ -54,71 +54,77 @@ class _Reader:
 
 
 @dataclass(slots=True)
-class Notices:
+class NotificationSender:
     """Delivers notifications in one process."""
 
     client: discord.Client
-    door: DiscordContext
+    context: DiscordContext
     owner: str = field(default_factory=lambda: f"discord-{secrets.token_hex(6)}")
 
     async def run(self) -> None:
         """Deliver until cancelled."""
         await self.client.wait_until_ready()
-        outbox = self.door.store.outbox
+        outbox = self.context.store.outbox
         while True:
             try:
-                while letters := await outbox.claim(DOOR, self.owner, self.door.lease):
-                    for letter in letters:
-                        await self._try(letter)
+                while deliveries := await outbox.claim(DOOR, self.owner, self.context.lease):
+                    for delivery in deliveries:
+                        await self._attempt(delivery)
             except StoreError as error:
                 _log.warning("the store is away", action="notices_wait", error=str(error))
             except Exception:  # noqa: BLE001  a bug with one notification must not block the others
                 _log.exception("bug in a notice", action="notice_bug")
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
 
-    async def _try(self, letter: Delivery) -> None:
-        outbox = self.door.store.outbox
+    async def _attempt(self, delivery: Delivery) -> None:
+        outbox = self.context.store.outbox
         try:
-            async with asyncio.timeout(TRY_SHARE * self.door.lease.total_seconds()):
-                refusal = await self._deliver(letter)
+            async with asyncio.timeout(TRY_SHARE * self.context.lease.total_seconds()):
+                refusal = await self._deliver(delivery)
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
-            if _is_for_good(error):
-                await outbox.mark_refused(letter.id, self.owner, repr(error))
+            if _is_permanent(error):
+                await outbox.mark_refused(delivery.id, self.owner, repr(error))
                 _log.info("news is refused", action="notice_refused", error=repr(error))
                 return
-            wait = timedelta(seconds=min(MOST_WAIT_S, 2.0**letter.tries))
-            await outbox.retry_later(letter.id, self.owner, wait)
+            wait = timedelta(seconds=min(MOST_WAIT_S, 2.0**delivery.tries))
+            await outbox.retry_later(delivery.id, self.owner, wait)
             _log.warning("news has to wait", action="notice_again", error=repr(error))
             return
         if refusal is None:
-            await outbox.mark_sent(letter.id, self.owner)
+            await outbox.mark_sent(delivery.id, self.owner)
         else:
-            await outbox.mark_refused(letter.id, self.owner, refusal)
+            await outbox.mark_refused(delivery.id, self.owner, refusal)
 
-    async def _deliver(self, letter: Delivery) -> str | None:
+    async def _deliver(self, delivery: Delivery) -> str | None:
         """Send it; return the reason if it must not be sent."""
-        news = letter.news
-        reader = await self._reader(letter)
+        notification = delivery.news
+        reader = await self._reader(delivery)
         if reader is None or not await still_wanted(
-            self.door.store, self.door.clock, news, reader.credentials
+            self.context.store, self.context.clock, notification, reader.credentials
         ):
             return "not wanted any more, or not for this addressee"
-        text = (await self._words(news))[:MOST]
-        if not letter.doubtful or not await self._stands_there(reader.channel, text):
-            await reader.channel.send(text, nonce=f"news-{letter.id}")
+        text = (await self._words(notification))[:MESSAGE_LIMIT]
+        if not delivery.doubtful or not await self._was_sent(reader.channel, text):
+            await reader.channel.send(text, nonce=f"news-{delivery.id}")
         return None
 
-    async def _words(self, news: Notification) -> str:
+    async def _words(self, notification: Notification) -> str:
         """Return the text, with a deadline in each reader's own time zone."""
-        board = await self.door.store.boards.get(news.board)
-        if news.kind is not NotificationKind.DEADLINE or board is None or board.deadline is None:
-            return plain(news.text)
-        return timed(news.text, {deadline_words(board.deadline): board.deadline})
+        board = await self.context.store.boards.get(notification.board)
+        if (
+            notification.kind is not NotificationKind.DEADLINE
+            or board is None
+            or board.deadline is None
+        ):
+            return plain(notification.text)
+        return with_discord_times(
+            notification.text, {deadline_words(board.deadline): board.deadline}
+        )
 
-    async def _reader(self, letter: Delivery) -> _Reader | None:
-        kind, _, number = letter.news.addressee.partition(":")
+    async def _reader(self, delivery: Delivery) -> _Reader | None:
+        kind, _, number = delivery.news.addressee.partition(":")
         if kind == DOOR:
-            return await self._person(letter, int(number))
+            return await self._person(delivery, int(number))
         channel = self.client.get_channel(int(number))
         if channel is None:
             channel = await self.client.fetch_channel(int(number))
@@ -126,16 +132,16 @@ class Notices:
             return None
         if not isinstance(channel, discord.abc.Messageable):
             return None
-        return _Reader(channel, frozenset({roles.member(channel.guild.id)}))
+        return _Reader(channel, frozenset({roles.guild_credential(channel.guild.id)}))
 
-    async def _person(self, letter: Delivery, user: int) -> _Reader:
-        board = await self.door.store.boards.get(letter.news.board)
+    async def _person(self, delivery: Delivery, user: int) -> _Reader:
+        board = await self.context.store.boards.get(delivery.news.board)
         wanted = frozenset[str]() if board is None else board.access.credentials
-        held = await roles.held_elsewhere(self.client, user, wanted)
+        held = await roles.credentials_elsewhere(self.client, user, wanted)
         channel = await self.client.create_dm(discord.Object(user))
-        return _Reader(channel, held | {roles.person(user)})
+        return _Reader(channel, held | {roles.user_credential(user)})
 
-    async def _stands_there(self, channel: discord.abc.Messageable, text: str) -> bool:
+    async def _was_sent(self, channel: discord.abc.Messageable, text: str) -> bool:
         try:
             async for message in channel.history(limit=_READ_BACK):
                 if message.author == self.client.user and message.content == text:
@@ -145,12 +151,12 @@ class Notices:
         return False
 
 
-def _is_for_good(error: Exception) -> bool:
-    return isinstance(error, discord.HTTPException) and error.status in _FOR_GOOD
+def _is_permanent(error: Exception) -> bool:
+    return isinstance(error, discord.HTTPException) and error.status in _PERMANENT
 
 
-def kinds_in_words(kinds: Iterable[NotificationKind]) -> str:
-    """Return in words which kinds somebody is told of."""
+def describe_kinds(kinds: Iterable[NotificationKind]) -> str:
+    """Return in words which kinds of notification are switched on."""
     return ", ".join(_WORDS[kind] for kind in sorted(kinds)) or "nothing"
 
 
@@ -159,7 +165,7 @@ _GPUS = 8
 """How many GPU types are named; a name has at most 32 characters."""
 
 
-def season(deadline: datetime | None) -> str:
+def closing_line(deadline: datetime | None) -> str:
     """Return until when a board is open, in the reader's own time zone."""
     if deadline is None:
         return "It has no deadline."
@@ -170,7 +176,7 @@ def season(deadline: datetime | None) -> str:
 def announcement(board: Board, task: TaskDefinition) -> str:
     """Return name, GPU types, deadline and task, within one message."""
     head = f"**New leaderboard: {line(board.name)}** on {gpu_words(board.gpus)}"
-    return f"{head}\n{season(board.deadline)}\n{_introduction(task.description.strip())}"
+    return f"{head}\n{closing_line(board.deadline)}\n{_introduction(task.description.strip())}"
 
 
 def gpu_words(gpus: Sequence[str]) -> str:

@@ -20,45 +20,45 @@ MOST_CHOICES = 25
 """The most suggestions that Discord accepts."""
 MOST_MENUS = 4
 """The most menus in a message: it has five rows, and one is for buttons."""
-_LONGEST = 100
-_DIGITS = 15
+_CHOICE_LENGTH = 100
+_MOST_DIGITS = 15
 """The most digits of a typed number, so that ten times it is still exact in Discord."""
 
 
 async def boards(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return boards whose name contains the typed text: open ones first, then by name."""
-    door = context_of(interaction)
+    context = context_of(interaction)
     try:
-        found = await visible_boards(door.store, await viewer_of(interaction))
+        found = await visible_boards(context.store, await viewer_of(interaction))
     except StoreError:
         return []  # if they continue typing, the command itself reports the error
-    now = door.clock.now()
-    wanted = [board for board in found if current.casefold() in board.name.casefold()]
-    wanted.sort(key=lambda board: (not board.is_open(now), board.name.casefold()))
-    return choices([board.name for board in wanted])
+    now = context.clock.now()
+    matching = [board for board in found if current.casefold() in board.name.casefold()]
+    matching.sort(key=lambda board: (not board.is_open(now), board.name.casefold()))
+    return choices([board.name for board in matching])
 
 
 async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return GPU types of the chosen board, or of all; typed ones stay in front."""
-    door = context_of(interaction)
+    context = context_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
     try:
-        found = await visible_boards(door.store, await viewer_of(interaction))
+        found = await visible_boards(context.store, await viewer_of(interaction))
     except StoreError:
         return []
-    named = getattr(interaction.namespace, "leaderboard_name", None)
-    of_board = [board for board in found if board.name == named] or found
-    kinds = sorted({gpu for board in of_board for gpu in board.gpus} - set(chosen))
-    fitting = [gpu for gpu in kinds if part.casefold() in gpu.casefold()]
+    chosen_board = getattr(interaction.namespace, "leaderboard_name", None)
+    searched = [board for board in found if board.name == chosen_board] or found
+    types = sorted({gpu for board in searched for gpu in board.gpus} - set(chosen))
+    fitting = [gpu for gpu in types if part.casefold() in gpu.casefold()]
     return choices([", ".join([*chosen, gpu]) for gpu in fitting])
 
 
 async def own_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return the person's newest submissions whose number begins as typed."""
-    door = context_of(interaction)
+    context = context_of(interaction)
     try:
-        person = await door.person(interaction.user)
-        found = await door.store.submissions.history(person.id, limit=200)
+        person = await context.person(interaction.user)
+        found = await context.store.submissions.history(person.id, limit=200)
     except StoreError:
         return []
     fitting = [each for each in found if str(each.id).startswith(current)]
@@ -70,7 +70,7 @@ async def own_submissions(interaction: Interaction, current: str) -> list[app_co
 
 async def any_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return for an admin the submissions whose number begins as typed, with their owners."""
-    if not current.isdecimal() or len(current) > _DIGITS or not has_role(interaction, ADMIN):
+    if not current.isdecimal() or len(current) > _MOST_DIGITS or not has_role(interaction, ADMIN):
         return []
     store = context_of(interaction).store
     typed = int(current)
@@ -81,9 +81,9 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
             if submission is None:
                 continue
             person = await store.people.get(submission.person)
-            who = "" if person is None else f", by {person.name}"
-            name = f"#{number} {submission.file_name[:50]}, {submission.mode}{who}"
-            found.append(app_commands.Choice(name=one_line(name)[:_LONGEST], value=number))
+            owner = "" if person is None else f", by {person.name}"
+            name = f"#{number} {submission.file_name[:50]}, {submission.mode}{owner}"
+            found.append(app_commands.Choice(name=one_line(name)[:_CHOICE_LENGTH], value=number))
     except StoreError:
         return []
     return found
@@ -91,22 +91,22 @@ async def any_submissions(interaction: Interaction, current: str) -> list[app_co
 
 async def own_tokens(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
     """Return the person's tokens whose number begins as typed."""
-    door = context_of(interaction)
+    context = context_of(interaction)
     try:
-        person = await door.person(interaction.user)
-        found = await door.store.tokens.of(person.id)
+        person = await context.person(interaction.user)
+        found = await context.store.tokens.of(person.id)
     except StoreError:
         return []
     fitting = [each for each in found if str(each.id).startswith(current)]
     return [
-        app_commands.Choice(name=f"{each.id}: {each.label}"[:_LONGEST], value=each.id)
+        app_commands.Choice(name=f"{each.id}: {each.label}"[:_CHOICE_LENGTH], value=each.id)
         for each in fitting[:MOST_CHOICES]
     ]
 
 
 def choices(names: list[str]) -> list[app_commands.Choice[str]]:
     """Return as many suggestions as Discord accepts; longer names can still be typed."""
-    fitting = [name for name in names if 1 <= len(name) <= _LONGEST]
+    fitting = [name for name in names if 1 <= len(name) <= _CHOICE_LENGTH]
     return [app_commands.Choice(name=name, value=name) for name in fitting[:MOST_CHOICES]]
 
 
@@ -115,13 +115,13 @@ def gpu_names(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
-def in_menus(gpus: Sequence[str]) -> list[Sequence[str]]:
+def split_into_menus(gpus: Sequence[str]) -> list[Sequence[str]]:
     """Split the GPU types into menus, as many as fit."""
     end = min(len(gpus), MOST_MENUS * MOST_CHOICES)
     return [gpus[start : start + MOST_CHOICES] for start in range(0, end, MOST_CHOICES)]
 
 
-def span(gpus: Sequence[str]) -> str:
+def menu_label(gpus: Sequence[str]) -> str:
     """Return a menu's range of GPU types in few words."""
     return f"{gpus[0]} to {gpus[-1]}" if len(gpus) > 1 else "".join(gpus)
 
@@ -129,28 +129,30 @@ def span(gpus: Sequence[str]) -> str:
 MENU_S = 840.0
 """Seconds after which a menu expires, 14 minutes: Discord would refuse a later answer anyway."""
 
-Then: TypeAlias = Callable[[InteractionReply, tuple[str, ...]], Awaitable[None]]
+Continuation: TypeAlias = Callable[[InteractionReply, tuple[str, ...]], Awaitable[None]]
 
 
 class Question(discord.ui.View):
     """A button that continues once, with the current choice."""
 
-    def __init__(self, then: Then, label: str) -> None:
+    def __init__(self, then: Continuation, label: str) -> None:
         super().__init__(timeout=MENU_S)
         self.then = then
-        self.add_item(Go(label))
+        self.add_item(ContinueButton(label))
 
     def chosen(self) -> tuple[str, ...]:
         """Return the current choice; UserError when it is incomplete."""
         return ()
 
-    def answering(self, interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
+    def acknowledge(
+        self, interaction: Interaction
+    ) -> AbstractAsyncContextManager[InteractionReply]:
         """Acknowledge the click on the button."""
         return replying(interaction)
 
-    async def go_on(self, interaction: Interaction) -> None:
+    async def proceed(self, interaction: Interaction) -> None:
         """Continue once with the current choice."""
-        async with self.answering(interaction) as answer:
+        async with self.acknowledge(interaction) as answer:
             chosen = self.chosen()
             if self.is_finished():
                 raise UserError("answered", "this was already answered; run the command again")
@@ -161,9 +163,9 @@ class Question(discord.ui.View):
 class GpuMenus(Question):
     """Menus for the GPU types, 25 in each, and a button to continue."""
 
-    def __init__(self, gpus: Sequence[str], then: Then, *, label: str = "Submit") -> None:
+    def __init__(self, gpus: Sequence[str], then: Continuation, *, label: str = "Submit") -> None:
         super().__init__(then, label)
-        self.menus = [GpuSelect(part) for part in in_menus(gpus)]
+        self.menus = [GpuSelect(part) for part in split_into_menus(gpus)]
         for menu in self.menus:
             self.add_item(menu)
         self.left_out = tuple(gpus[sum(len(menu.options) for menu in self.menus) :])
@@ -180,7 +182,7 @@ class GpuMenus(Question):
         """Return the current choice, which may be empty."""
         return tuple(gpu for menu in self.menus for gpu in menu.values)
 
-    def asking(self, words: str) -> str:
+    def with_left_out(self, words: str) -> str:
         """Return the question, and how to choose GPU types that do not fit into the menus."""
         if not self.left_out:
             return words
@@ -192,7 +194,7 @@ class GpuSelect(discord.ui.Select["GpuMenus"]):
 
     def __init__(self, gpus: Sequence[str]) -> None:
         super().__init__(
-            placeholder=span(gpus),
+            placeholder=menu_label(gpus),
             min_values=0,
             max_values=len(gpus),
             options=[discord.SelectOption(label=gpu, value=gpu) for gpu in gpus],
@@ -204,7 +206,7 @@ class GpuSelect(discord.ui.Select["GpuMenus"]):
         await interaction.response.defer()
 
 
-class Go(discord.ui.Button["Question"]):
+class ContinueButton(discord.ui.Button["Question"]):
     """The button that continues with the choice."""
 
     def __init__(self, label: str) -> None:
@@ -214,4 +216,4 @@ class Go(discord.ui.Button["Question"]):
     async def callback(self, interaction: Interaction) -> None:
         """Pass the click to the question."""
         if self.view is not None:
-            await self.view.go_on(interaction)
+            await self.view.proceed(interaction)

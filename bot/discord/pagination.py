@@ -14,10 +14,10 @@ import discord
 from typing_extensions import override
 
 from bot.discord.context import DOOR, Interaction, context_of
-from bot.discord.escaping import MOST, line, moment
-from bot.discord.options import in_menus, span
-from bot.discord.responses import InteractionReply, renewing
-from bot.discord.roles import ADMIN, mention, person, require, viewer_of
+from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line
+from bot.discord.options import menu_label, split_into_menus
+from bot.discord.responses import InteractionReply, replacing
+from bot.discord.roles import ADMIN, mention, require, user_credential, viewer_of
 from bot.domain.board import Board
 from bot.domain.ids import BoardId
 from bot.domain.leaderboard import Season
@@ -29,7 +29,7 @@ from bot.services.audit import audit_page
 from bot.services.lookup import visible_board, visible_boards
 from bot.services.standings import season
 
-_BOARDS, _DECISIONS = 10, 8
+_BOARDS, _ENTRIES = 10, 8
 """Lines per page."""
 _WIDTHS = (200, 60, 20)
 """The most characters of a user's text per line; fewer if a page would exceed a message."""
@@ -56,59 +56,58 @@ class PagedList(StrEnum):
 
 class ListPageButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]],
-    template=r"podium:leaf:(?P<book>boards|audit):(?P<turn>previous|next):(?P<number>[0-9]{1,6})",
+    template=r"podium:leaf:(?P<paged_list>boards|audit):(?P<direction>previous|next):(?P<number>[0-9]{1,6})",
 ):
     """Shows the page of this number; the first page is 0."""
 
-    def __init__(self, book: PagedList, turn: str, number: int, *, disabled: bool = False) -> None:
-        custom_id = f"podium:leaf:{book}:{turn}:{number}"
-        label = turn.capitalize()
+    def __init__(
+        self, paged_list: PagedList, direction: str, number: int, *, disabled: bool = False
+    ) -> None:
+        custom_id = f"podium:leaf:{paged_list}:{direction}:{number}"
+        label = direction.capitalize()
         super().__init__(discord.ui.Button(label=label, custom_id=custom_id, disabled=disabled))
-        self.book = book
+        self.paged_list = paged_list
         self.number = number
 
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction, item
-        return cls(PagedList(match["book"]), match["turn"], int(match["number"]))
+        return cls(PagedList(match["paged_list"]), match["direction"], int(match["number"]))
 
     @override
     async def callback(self, interaction: Interaction) -> None:
-        async with renewing(interaction) as answer:
-            text, view = await leaf(interaction, self.book, self.number)
+        async with replacing(interaction) as answer:
+            text, view = await list_page(interaction, self.paged_list, self.number)
             await answer.interaction.edit_original_response(content=text, view=view)
 
 
-async def leaf(
-    interaction: Interaction, book: PagedList, number: int = 0
+async def list_page(
+    interaction: Interaction, paged_list: PagedList, number: int = 0
 ) -> tuple[str, discord.ui.View | None]:
     """Return one page as of now, with buttons if there are several."""
-    found = await _PAGES[book](interaction, number)
+    found = await _PAGES[paged_list](interaction, number)
     if found.number == 0 and not found.more:
         return found.text, None
     view = discord.ui.View(timeout=None)
     before, after = max(found.number - 1, 0), found.number + 1
-    view.add_item(ListPageButton(book, "previous", before, disabled=found.number == 0))
-    view.add_item(ListPageButton(book, "next", after, disabled=not found.more))
+    view.add_item(ListPageButton(paged_list, "previous", before, disabled=found.number == 0))
+    view.add_item(ListPageButton(paged_list, "next", after, disabled=not found.more))
     return found.text, view
 
 
 async def _boards(interaction: Interaction, number: int) -> ListPage:
-    door = context_of(interaction)
-    now = door.clock.now()
-    found = await visible_boards(door.store, await viewer_of(interaction))
+    context = context_of(interaction)
+    now = context.clock.now()
+    found = await visible_boards(context.store, await viewer_of(interaction))
     if not found:
         return ListPage(
             "There are no boards yet. Create one with `/leaderboard create`.", 0, more=False
         )
     boards = sorted(found, key=lambda each: (not each.is_open(now), each.name))
-    people = await door.store.statistics.participants()
+    people = await context.store.statistics.participants()
     last = (len(boards) - 1) // _BOARDS
     number = min(number, last)
     shown = boards[number * _BOARDS :][:_BOARDS]
@@ -117,46 +116,48 @@ async def _boards(interaction: Interaction, number: int) -> ListPage:
         for board in shown:
             yield board_line(board, people.get(board.id, 0), width, is_open=board.is_open(now))
 
-    return ListPage(_fitting(lines), number, more=number < last)
+    return ListPage(_fit_page(lines), number, more=number < last)
 
 
 def board_line(board: Board, people: int, width: int, *, is_open: bool) -> str:
     """Return a board's GPU types, deadline in the reader's time zone, and participants."""
     gpus = line(", ".join(board.gpus), min(width, 60))
-    season = "no deadline" if board.deadline is None else f"until {moment(board.deadline)}"
-    crowd = "nobody yet" if people == 0 else "1 person" if people == 1 else f"{people} people"
+    season = "no deadline" if board.deadline is None else f"until {discord_time(board.deadline)}"
+    participants = (
+        "nobody yet" if people == 0 else "1 person" if people == 1 else f"{people} people"
+    )
     mark = "🟢" if is_open else "⚪"
-    return f"{mark} **{line(board.name, width)}** on {gpus}, {season}, {crowd}"
+    return f"{mark} **{line(board.name, width)}** on {gpus}, {season}, {participants}"
 
 
 async def _audit(interaction: Interaction, number: int) -> ListPage:
     require(interaction, ADMIN)
-    page = await audit_page(context_of(interaction).store, number, _DECISIONS)
+    page = await audit_page(context_of(interaction).store, number, _ENTRIES)
     if not page.decisions:
         return ListPage("There are no earlier entries.", number, more=False)
 
     def lines(width: int) -> Iterator[str]:
-        return (decision_line(each, width) for each in page.decisions)
+        return (audit_line(each, width) for each in page.decisions)
 
-    return ListPage(_fitting(lines), number, page.more)
+    return ListPage(_fit_page(lines), number, page.more)
 
 
-def decision_line(decision: NamedAuditEntry, width: int) -> str:
+def audit_line(decision: NamedAuditEntry, width: int) -> str:
     """Return who did what, when and why; Discord users can be clicked but are not notified."""
     row = decision.entry
     account = _ACCOUNT.match(row.subject)
     subject = line(row.subject, width)
     if account is not None:
-        subject = mention(person(int(account["user"])))
+        subject = mention(user_credential(int(account["user"])))
     who = line(decision.actor_name or "Podium", min(width, 32))
     why = f": {line(row.reason, width)}" if row.reason else ""
     return f"<t:{int(row.at.timestamp())}:f> **{who}** {line(row.action)} {subject}{why}"
 
 
-def _fitting(lines: Callable[[int], Iterator[str]]) -> str:
+def _fit_page(lines: Callable[[int], Iterator[str]]) -> str:
     """Return the lines with as much of the users' texts as fits into a message."""
     pages = ["\n".join(lines(width)) for width in _WIDTHS]
-    return next((page for page in pages if len(page) <= MOST), pages[-1][:MOST])
+    return next((page for page in pages if len(page) <= MESSAGE_LIMIT), pages[-1][:MESSAGE_LIMIT])
 
 
 _PAGES: dict[PagedList, Callable[[Interaction, int], Awaitable[ListPage]]] = {
@@ -165,7 +166,7 @@ _PAGES: dict[PagedList, Callable[[Interaction, int], Awaitable[ListPage]]] = {
 }
 
 
-MOST_AT_ONCE = 5
+MAX_GPUS_AT_ONCE = 5
 """How many GPU types' standings are shown at once."""
 
 
@@ -180,16 +181,22 @@ class PageDirection(StrEnum):
 
 class PageButton(
     discord.ui.DynamicItem[discord.ui.Button[Any]],
-    template=r"podium:page:(?P<turn>previous|next):(?P<board>[0-9]{1,18}):(?P<page>[0-9]{1,6}):"
+    template=r"podium:page:(?P<direction>previous|next):(?P<board>[0-9]{1,18}):(?P<page>[0-9]{1,6}):"
     r"(?P<gpu>.{1,32})",
 ):
     """Shows the previous or next page; the first page is 0."""
 
     def __init__(
-        self, turn: PageDirection, board: BoardId, gpu: str, page: int, *, disabled: bool = False
+        self,
+        direction: PageDirection,
+        board: BoardId,
+        gpu: str,
+        page: int,
+        *,
+        disabled: bool = False,
     ) -> None:
-        custom_id = f"podium:page:{turn}:{board}:{page}:{gpu}"
-        label = turn.value.capitalize()
+        custom_id = f"podium:page:{direction}:{board}:{page}:{gpu}"
+        label = direction.value.capitalize()
         super().__init__(discord.ui.Button(label=label, custom_id=custom_id, disabled=disabled))
         self.board = board
         self.gpu = gpu
@@ -198,22 +205,19 @@ class PageButton(
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction, item
         board = BoardId(int(match["board"]))
-        return cls(PageDirection(match["turn"]), board, match["gpu"], int(match["page"]))
+        return cls(PageDirection(match["direction"]), board, match["gpu"], int(match["page"]))
 
     @override
     async def callback(self, interaction: Interaction) -> None:
-        async with renewing(interaction) as answer:
+        async with replacing(interaction) as answer:
             found = await _season(answer, self.board, self.gpu)
             pages = standings_pages(found.leaderboard)
             page = min(self.page, len(pages) - 1)
-            await answer.renew(pages[page], page_view(found, page, len(pages)))
+            await answer.replace(pages[page], page_view(found, page, len(pages)))
 
 
 class StandingsGpuSelect(
@@ -227,8 +231,8 @@ class StandingsGpuSelect(
     ) -> None:
         menu: discord.ui.Select[Any] = discord.ui.Select(
             custom_id=f"podium:gpus:{board}:{number}",
-            placeholder=span(gpus),
-            max_values=min(MOST_AT_ONCE, len(gpus)),
+            placeholder=menu_label(gpus),
+            max_values=min(MAX_GPUS_AT_ONCE, len(gpus)),
             options=[
                 discord.SelectOption(label=gpu, value=gpu, default=gpu in chosen) for gpu in gpus
             ],
@@ -239,10 +243,7 @@ class StandingsGpuSelect(
     @override
     @classmethod
     async def from_custom_id(
-        cls,
-        interaction: Interaction,
-        item: discord.ui.Item[Any],
-        match: re.Match[str],
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
     ) -> Self:
         del interaction
         options = item.options if isinstance(item, discord.ui.Select) else []
@@ -251,17 +252,17 @@ class StandingsGpuSelect(
 
     @override
     async def callback(self, interaction: Interaction) -> None:
-        async with renewing(interaction) as answer:
+        async with replacing(interaction) as answer:
             found = [await _season(answer, self.board, gpu) for gpu in self.item.values]
-            report, view = first_page(found[0]) if len(found) == 1 else beside(found)
-            await answer.renew(report, view, pictures=True)
+            report, view = first_page(found[0]) if len(found) == 1 else several_gpus_page(found)
+            await answer.replace(report, view, pictures=True)
 
 
 async def _season(answer: InteractionReply, board: BoardId, gpu: str) -> Season:
-    door = context_of(answer.interaction)
+    context = context_of(answer.interaction)
     viewer = await viewer_of(answer.interaction)
-    found = await visible_board(door.store, viewer, board)
-    return await season(door.store, door.clock, viewer, found.name, gpu=gpu)
+    found = await visible_board(context.store, viewer, board)
+    return await season(context.store, context.clock, viewer, found.name, gpu=gpu)
 
 
 def first_page(found: Season) -> tuple[Report, discord.ui.View]:
@@ -272,7 +273,7 @@ def first_page(found: Season) -> tuple[Report, discord.ui.View]:
     return Report(pages[0].title, blocks), page_view(found, 0, len(pages))
 
 
-def beside(found: Sequence[Season]) -> tuple[Report, discord.ui.View]:
+def several_gpus_page(found: Sequence[Season]) -> tuple[Report, discord.ui.View]:
     """Return the best ranks on several GPU types, and the menu."""
     view = discord.ui.View(timeout=None)
     _add_menus(view, found[0], [each.leaderboard.gpu for each in found])
@@ -282,7 +283,7 @@ def beside(found: Sequence[Season]) -> tuple[Report, discord.ui.View]:
 def _add_menus(view: discord.ui.View, found: Season, chosen: Collection[str]) -> None:
     board = found.leaderboard.board
     if len(board.gpus) > 1:
-        for number, gpus in enumerate(in_menus(board.gpus)):
+        for number, gpus in enumerate(split_into_menus(board.gpus)):
             view.add_item(StandingsGpuSelect(board.id, number, gpus, chosen))
 
 

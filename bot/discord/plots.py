@@ -1,7 +1,7 @@
 """Draws charts as pictures that are readable in Discord's dark and light themes.
 
-matplotlib takes a second to load: only `illustrated` imports this module, when there is a chart to
-draw.
+matplotlib takes a second to load: only `draw.py` imports this module, when there is a
+chart to draw.
 """
 
 import math
@@ -36,25 +36,25 @@ _COLOURS = (
 )  # fmt: skip
 """Okabe and Ito's color-blind safe colors, with the light ones darkened."""
 _MARKERS = "osD^vP*X"
-_LINES = ("-", "--", ":")
+_LINE_STYLES = ("-", "--", ":")
 """Line styles: a ninth series has the first one's color and the next style."""
-_WIDE = 8.0
+_LOG_FACTOR = 8.0
 """Values that differ by more than this factor use a logarithmic axis."""
 _FEW_DECADES = 1000.0
 """If values differ by less than this factor, ticks at 2 and 5 fit between the decades."""
-_NARROW = 0.1
+_LEAST_SPREAD = 0.1
 """An axis shows at least this fraction of a value on both sides."""
 _MARGIN = 0.12
 """Inches around the drawing, which would otherwise touch the picture's edge."""
-_SHORT = 1 / 96
+_LEAST_DAYS = 1 / 96
 """Days that the time axis extends at least to both sides of its middle."""
-_TITLE, _NAME, _PLACE = 64, 24, 16
+_TITLE, _NAME, _LABEL = 64, 24, 16
 """The most characters of a title's line, of a name in a legend, of a name along the axis."""
-_COLUMNS = 4
+_MOST_COLUMNS = 4
 """The most columns in a legend."""
-_LEVEL = 5
+_MOST_LEVEL_LABELS = 5
 """With more names than this, the labels along the axis are slanted."""
-_INTERVALS = 60
+_MOST_INTERVALS = 60
 """More intervals than this would hide their points."""
 _drawing = Lock()
 """matplotlib is not thread-safe."""
@@ -79,62 +79,66 @@ def _draw(chart: Chart, figure: Figure) -> None:
     points = [point for series in drawn for point in series.points]
     _scale(points, axes)
     if chart.names:
-        _name_places(chart.names, axes)
+        _label_positions(chart.names, axes)
     else:
-        _name_days([point.at for point in points], axes)
-    title = "\n".join(textwrap.wrap(shown(chart.title, 2 * _TITLE), _TITLE)[:2])
+        _label_days([point.at for point in points], axes)
+    title = "\n".join(textwrap.wrap(drawable(chart.title, 2 * _TITLE), _TITLE)[:2])
     axes.set_title(title, color=_INK, loc="left", fontsize=12, fontweight="bold")
-    axes.set_xlabel(shown(chart.x), color=_INK)
-    axes.set_ylabel(shown(chart.y), color=_INK)
-    _furnish(axes)
+    axes.set_xlabel(drawable(chart.x), color=_INK)
+    axes.set_ylabel(drawable(chart.y), color=_INK)
+    _style(axes)
     if len(drawn) > 1:
-        _name_lines(lines, [shown(series.name) for series in drawn], figure)
+        _add_legend(lines, [drawable(series.name) for series in drawn], figure)
 
 
-def _name_lines(lines: Sequence[Line2D], names: Sequence[str], figure: Figure) -> None:
+def _add_legend(lines: Sequence[Line2D], names: Sequence[str], figure: Figure) -> None:
     """Add a legend with as many columns as fit."""
-    room = figure.bbox.width - 2 * _MARGIN * figure.dpi
-    for columns in range(min(len(lines), _COLUMNS), 0, -1):
+    width = figure.bbox.width - 2 * _MARGIN * figure.dpi
+    for columns in range(min(len(lines), _MOST_COLUMNS), 0, -1):
         legend = figure.legend(
             lines, names, loc="outside lower center", ncols=columns, labelcolor=_INK
         )
         legend.set_frame_on(False)
-        if legend.get_window_extent().width <= room or columns == 1:
+        if legend.get_window_extent().width <= width or columns == 1:
             return
         legend.remove()
 
 
-def _name_days(days: Sequence[datetime | str], axes: Axes) -> None:
+def _label_days(days: Sequence[datetime | str], axes: Axes) -> None:
     locator = AutoDateLocator(tz=UTC, minticks=3, maxticks=8)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
     numbers = [float(date2num(day)) for day in days]
-    if numbers and max(numbers) - min(numbers) < 2 * _SHORT:
+    if numbers and max(numbers) - min(numbers) < 2 * _LEAST_DAYS:
         centre = (max(numbers) + min(numbers)) / 2
-        axes.set_xlim(centre - _SHORT, centre + _SHORT)
+        axes.set_xlim(centre - _LEAST_DAYS, centre + _LEAST_DAYS)
 
 
-def _name_places(names: Sequence[str], axes: Axes) -> None:
-    axes.set_xticks(range(len(names)), [shown(name, _PLACE) for name in names])
+def _label_positions(names: Sequence[str], axes: Axes) -> None:
+    axes.set_xticks(range(len(names)), [drawable(name, _LABEL) for name in names])
     axes.set_xlim(-0.5, len(names) - 0.5)
-    if len(names) > _LEVEL:
+    if len(names) > _MOST_LEVEL_LABELS:
         for label in axes.get_xticklabels():
             label.set(rotation=25, ha="right", rotation_mode="anchor")
 
 
 def _line(series: Series, axes: Axes, number: int, names: Sequence[str]) -> Line2D:
     colour = _QUIET_INK if series.stroke is Stroke.DOTS else _COLOURS[number % len(_COLOURS)]
-    x, y, halves = _columns(series, names)
+    x, y, half_widths = _columns(series, names)
     if series.stroke is Stroke.STEPS:
         (line,) = axes.step(x, y, where="post", color=colour, linewidth=2.4, zorder=3)
         return line
-    many = len(x) > _INTERVALS
-    if any(halves) and not many:
-        axes.errorbar(x, y, halves, fmt="none", ecolor=colour, capsize=2.5, alpha=0.6, zorder=2)
+    many = len(x) > _MOST_INTERVALS
+    if any(half_widths) and not many:
+        axes.errorbar(
+            x, y, half_widths, fmt="none", ecolor=colour, capsize=2.5, alpha=0.6, zorder=2
+        )
     (line,) = axes.plot(
         x,
         y,
-        linestyle=_LINES[number // len(_COLOURS) % 3] if series.stroke is Stroke.LINE else "none",
+        linestyle=_LINE_STYLES[number // len(_COLOURS) % 3]
+        if series.stroke is Stroke.LINE
+        else "none",
         linewidth=1.6,
         color=colour,
         marker="o" if series.stroke is Stroke.DOTS else _MARKERS[number % len(_MARKERS)],
@@ -151,14 +155,14 @@ _Numbers: TypeAlias = list[float]
 def _columns(series: Series, names: Sequence[str]) -> tuple[_Numbers, _Numbers, _Numbers]:
     """Return positions, values and half-widths of the points; a missing point is a gap."""
     points: Sequence[Point] = series.points
-    x = [float(date2num(point.at)) for point in points] if not names else _places(names)
+    x = [float(date2num(point.at)) for point in points] if not names else _positions(names)
     if names:
-        found = {point.at: point for point in points}
-        points = [found.get(name, Point(name, math.nan)) for name in names]
+        by_name = {point.at: point for point in points}
+        points = [by_name.get(name, Point(name, math.nan)) for name in names]
     return x, [point.value for point in points], [point.half_width or 0.0 for point in points]
 
 
-def _places(names: Sequence[str]) -> _Numbers:
+def _positions(names: Sequence[str]) -> _Numbers:
     return [float(number) for number in range(len(names))]
 
 
@@ -169,18 +173,18 @@ def _scale(points: Sequence[Point], axes: Axes) -> None:
         return
     low = min(point.value - (point.half_width or 0.0) for point in points)
     high = max(point.value + (point.half_width or 0.0) for point in points)
-    if low > 0 and high / low > _WIDE:
+    if low > 0 and high / low > _LOG_FACTOR:
         axes.set_yscale("log")
         few = high / low < _FEW_DECADES
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
-    elif high - low < _NARROW * high:
+    elif high - low < _LEAST_SPREAD * high:
         centre = (low + high) / 2
-        axes.set_ylim(centre * (1 - _NARROW), centre * (1 + _NARROW))
+        axes.set_ylim(centre * (1 - _LEAST_SPREAD), centre * (1 + _LEAST_SPREAD))
 
 
-def _furnish(axes: Axes) -> None:
+def _style(axes: Axes) -> None:
     axes.set_facecolor(_PAPER)
     axes.grid(visible=True, color=_QUIET, linewidth=0.7)
     axes.set_axisbelow(True)
@@ -190,22 +194,22 @@ def _furnish(axes: Axes) -> None:
         spine.set_color(_INK)
 
 
-def shown(text: str, most: int = _NAME) -> str:
+def drawable(text: str, most: int = _NAME) -> str:
     """Return a user's text on one line, transliterated where the font cannot draw it.
 
     Only matplotlib's own font is certain to be installed: it has no Chinese, Japanese or Korean
     characters and no emoji. The tables below a picture have every name unchanged.
     """
     font = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
-    drawable = "".join(
+    text = "".join(
         run if plain else anyascii(run)
         for plain, letters in groupby(one_line(text), lambda each: _is_plain(each, font))
         for run in ("".join(letters),)
     )
-    return drawable if len(drawable) <= most else f"{drawable[: most - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _is_plain(letter: str, font: FT2Font) -> bool:
     """Return whether the font has the character and it is written from left to right."""
-    mirrored = unicodedata.bidirectional(letter) in {"R", "AL", "AN"}
-    return bool(font.get_char_index(ord(letter))) and not mirrored
+    right_to_left = unicodedata.bidirectional(letter) in {"R", "AL", "AN"}
+    return bool(font.get_char_index(ord(letter))) and not right_to_left

@@ -17,11 +17,11 @@ from pydantic import BaseModel, ConfigDict
 from bot.discord import channels
 from bot.discord.buttons import board_buttons
 from bot.discord.context import DOOR, DiscordContext, Interaction
-from bot.discord.draw import sheets
-from bot.discord.escaping import MOST, line
-from bot.discord.notifications import announcement, season
-from bot.discord.responses import as_files, is_passing
-from bot.discord.roles import of_room
+from bot.discord.draw import message_drafts
+from bot.discord.escaping import MESSAGE_LIMIT, line
+from bot.discord.notifications import announcement, closing_line
+from bot.discord.responses import as_files, is_temporary
+from bot.discord.roles import channel_credentials
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId
@@ -35,10 +35,10 @@ from bot.services.submissions import best_of
 
 _log = structlog.get_logger(__name__)
 
-EVERY_S = 1.5
+EDIT_INTERVAL_S = 1.5
 """Seconds between two edits of the live message: a channel accepts five in five seconds."""
 _MOST_WAIT_S = 60.0
-_ROOM = 40
+_RESERVED = 40
 """Characters reserved for the line that counts the runs not shown."""
 
 
@@ -60,21 +60,29 @@ class PublicationThread(BaseModel):
     announced: bool = False
 
     @classmethod
-    def here(cls, interaction: Interaction) -> "PublicationThread":
+    def of_interaction(cls, interaction: Interaction) -> "PublicationThread":
         """Return a state in an interaction's channel, or in that channel's parent."""
         channel = interaction.channel
         parent = channel.parent_id if isinstance(channel, discord.Thread) else None
         return cls(channel=parent or interaction.channel_id or 0, user=interaction.user.id)
 
 
-def publishing(client: discord.Client, door: DiscordContext) -> AbstractAsyncContextManager[None]:
+def run_publications(
+    client: discord.Client, context: DiscordContext
+) -> AbstractAsyncContextManager[None]:
     """Check and publish tasks submitted here, until the block ends, once Discord is connected."""
 
     def observe(held: HeldPublication) -> PublicationPoster:
-        return PublicationPoster.of(client, door, held)
+        return PublicationPoster.of(client, context, held)
 
     return PublicationEngine(
-        door.store, door.clock, door.runners, DOOR, door.lease, observe, client.wait_until_ready
+        context.store,
+        context.clock,
+        context.runners,
+        DOOR,
+        context.lease,
+        observe,
+        client.wait_until_ready,
     ).running()
 
 
@@ -83,28 +91,28 @@ class PublicationPoster:
     """Shows one publication in a private thread of its submitter."""
 
     client: discord.Client
-    door: DiscordContext
+    context: DiscordContext
     held: HeldPublication
     thread: PublicationThread
 
     @classmethod
     def of(
-        cls, client: discord.Client, door: DiscordContext, held: HeldPublication
+        cls, client: discord.Client, context: DiscordContext, held: HeldPublication
     ) -> "PublicationPoster":
         """Return the poster of a publication, with what was sent so far."""
-        return cls(client, door, held, PublicationThread.model_validate_json(held.release.place))
+        return cls(client, context, held, PublicationThread.model_validate_json(held.release.place))
 
     async def changed(self, state: PublicationState) -> None:
         """Send the live message, or edit it."""
-        await self._until_it_works(lambda: self._draw(state))
-        await asyncio.sleep(EVERY_S)
+        await self._retry(lambda: self._draw(state))
+        await asyncio.sleep(EDIT_INTERVAL_S)
 
     async def finished(self, state: PublicationState) -> None:
         """Send what was not sent yet of the outcome, then announce the board."""
         outcome = state.outcome
         if outcome is not None:
-            await self._until_it_works(lambda: self._tell(state, outcome))
-            await self._until_it_works(lambda: self._announce(outcome))
+            await self._retry(lambda: self._send_outcome(state, outcome))
+            await self._retry(lambda: self._announce(outcome))
 
     @property
     def _name(self) -> str:
@@ -114,88 +122,90 @@ class PublicationPoster:
     def _nonce(self) -> str:
         return f"release-{self.held.release.id}"
 
-    async def _note(self, **changes: object) -> None:
+    async def _record(self, **changes: object) -> None:
         self.thread = self.thread.model_copy(update=changes)
         await self.held.save_place(self.thread.model_dump_json())
 
-    async def _until_it_works(self, action: Callable[[], Awaitable[None]]) -> None:
+    async def _retry(self, action: Callable[[], Awaitable[None]]) -> None:
         """Repeat while Discord or the store is unavailable; give up what Discord refuses."""
         wait_s = 1.0
         while True:
             try:
                 return await action()
             except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
-                passing = isinstance(error, StoreError) or is_passing(error)
+                temporary = isinstance(error, StoreError) or is_temporary(error)
                 _log.warning("a release is not told", action="release_untold", error=repr(error))
-                if not passing:
+                if not temporary:
                     return None
             await asyncio.sleep(wait_s)
             wait_s = min(_MOST_WAIT_S, 2 * wait_s)
 
     async def _draw(self, state: PublicationState) -> None:
-        room = await self._room()
+        channel = await self._private_channel()
         text = live_text(self._name, state.steps, self.held.release.tries)
         if self.thread.live is None:
-            message = await room.send(text, nonce=f"{self._nonce}-live")
-            await self._note(live=message.id)
+            message = await channel.send(text, nonce=f"{self._nonce}-live")
+            await self._record(live=message.id)
             return
         with suppress(discord.NotFound):  # somebody has deleted it on purpose
-            await room.get_partial_message(self.thread.live).edit(content=text)
+            await channel.get_partial_message(self.thread.live).edit(content=text)
 
-    async def _room(self) -> discord.PartialMessageable:
+    async def _private_channel(self) -> discord.PartialMessageable:
         """Return a private thread for the person, or direct messages if none can be created."""
         if self.thread.thread is None:
-            thread = await self._thread()
+            thread = await self._open_thread()
             if thread is None:
-                await self._move_on()
+                await self._use_direct_messages()
             else:
                 await thread.add_user(discord.Object(self.thread.user))
-                await self._note(thread=thread.id)
+                await self._record(thread=thread.id)
         return self.client.get_partial_messageable(self.thread.thread or 0)
 
-    async def _move_on(self) -> None:
+    async def _use_direct_messages(self) -> None:
         """Switch to direct messages, and send again there what was sent so far."""
         conversation = await self.client.create_dm(discord.Object(self.thread.user))
-        await self._note(thread=conversation.id, direct=True, live=None, told=0)
+        await self._record(thread=conversation.id, direct=True, live=None, told=0)
 
-    async def _thread(self) -> discord.Thread | None:
+    async def _open_thread(self) -> discord.Thread | None:
         channel = await channels.channel_of(self.client, self.thread.channel)
-        if channel is None or not channels.takes_threads(channels.may_here(channel)):
+        if channel is None or not channels.may_open_thread(channels.bot_permissions(channel)):
             return None
         name = f"Check {self.held.release.id}: {self._name}"
-        return await channels.own_thread(self.client, channel, name) or await channels.new_thread(
+        return await channels.find_thread(self.client, channel, name) or await channels.open_thread(
             channel, name
         )
 
-    async def _tell(self, state: PublicationState, outcome: PublicationOutcome) -> None:
+    async def _send_outcome(self, state: PublicationState, outcome: PublicationOutcome) -> None:
         """Send the outcome only to the person, whose thread may be deleted by now."""
         try:
-            await self._tell_here(state, outcome)
+            await self._send_outcome_here(state, outcome)
         except discord.HTTPException as error:
             if self.thread.direct or not channels.is_lost(error):
                 raise
-            await self._move_on()
-            await self._tell_here(state, outcome)
+            await self._use_direct_messages()
+            await self._send_outcome_here(state, outcome)
 
-    async def _tell_here(self, state: PublicationState, outcome: PublicationOutcome) -> None:
-        found = sheets(outcome_report(outcome))
+    async def _send_outcome_here(
+        self, state: PublicationState, outcome: PublicationOutcome
+    ) -> None:
+        drafts = message_drafts(outcome_report(outcome))
         if self.thread.live is None or (state.steps and not self.thread.told):
             await self._draw(state)
-        for number, sheet in enumerate(found, start=1):
+        for number, draft in enumerate(drafts, start=1):
             if number > self.thread.told:
-                room = await self._room()
+                channel = await self._private_channel()
                 nonce = f"{self._nonce}-{number}"
-                await room.send(sheet.content, files=as_files(sheet.files), nonce=nonce)
-                await self._note(told=number)
+                await channel.send(draft.content, files=as_files(draft.files), nonce=nonce)
+                await self._record(told=number)
 
     async def _announce(self, outcome: PublicationOutcome) -> None:
         """Announce a new board in the channel, or ask about an existing one's standings, once."""
         if outcome.board is not None and not self.thread.announced:
             await self._announce_board(outcome, outcome.board)
-            await self._note(announced=True)
+            await self._record(announced=True)
 
     async def _announce_board(self, outcome: PublicationOutcome, number: BoardId) -> None:
-        board = await self.door.store.boards.get(number)
+        board = await self.context.store.boards.get(number)
         if board is None:
             return  # deleted meanwhile
         match outcome.change:
@@ -207,34 +217,36 @@ class PublicationPoster:
                 pass
 
     async def _ask_to_rejudge(self, board: Board, before: int) -> None:
-        versions = await self.door.store.boards.versions(board.id)
+        versions = await self.context.store.boards.versions(board.id)
         earlier = next((each.id for each in versions if each.number == before), None)
-        standing = () if earlier is None else await best_of(self.door.store, board, earlier)
-        room = await self._room()
+        standing = () if earlier is None else await best_of(self.context.store, board, earlier)
+        channel = await self._private_channel()
         words, view = "No ranked submissions yet.", None
         if standing:
             words = f"Judge everyone's best submission ({len(standing)}) with the new version too?"
             view = board_buttons(board, before, rejudge=True)
-        await room.send(
-            f"{season(board.deadline)} {words}",
+        await channel.send(
+            f"{closing_line(board.deadline)} {words}",
             view=discord.utils.MISSING if view is None else view,
             nonce=f"{self._nonce}-news",
         )
 
     async def _announce_new(self, board: Board) -> None:
         nonce = f"{self._nonce}-news"
-        room = await self._room()
-        version = await self.door.store.boards.version(board.task_version)
+        private = await self._private_channel()
+        version = await self.context.store.boards.version(board.task_version)
         if version is None:
             return
-        if not board.access.admits(of_room(self.client, self.thread.channel)):
+        if not board.access.admits(channel_credentials(self.client, self.thread.channel)):
             words = f"Not everyone in <#{self.thread.channel}> may see this board, so nobody"
-            await room.send(f"{words} was told of it. {season(board.deadline)}", nonce=nonce)
+            await private.send(
+                f"{words} was told of it. {closing_line(board.deadline)}", nonce=nonce
+            )
             return
         channel = await channels.channel_of(self.client, self.thread.channel)
-        if channel is None or not channels.may_here(channel).send_messages:
+        if channel is None or not channels.bot_permissions(channel).send_messages:
             words = f"I cannot write in <#{self.thread.channel}>, so nobody was told of the board."
-            await room.send(f"{words} {season(board.deadline)}", nonce=nonce)
+            await private.send(f"{words} {closing_line(board.deadline)}", nonce=nonce)
             return
         view = board_buttons(board, 1, rejudge=False)
         await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
@@ -262,17 +274,17 @@ def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:
     several = len({each.gpu for each in steps}) > 1
     lines = [
         f"> {_mark(each)} {line(step_line(each, with_gpu=several), 160)}"
-        for each in sorted(steps, key=_interest)
+        for each in sorted(steps, key=_sort_key)
     ]
     text = head
     for number, each in enumerate(lines):
-        if len(text) + len(each) > MOST - _ROOM:
+        if len(text) + len(each) > MESSAGE_LIMIT - _RESERVED:
             return f"{text}\n> and {len(lines) - number} more"
         text += f"\n{each}"
     return text
 
 
-def _interest(step: CheckStep) -> int:
+def _sort_key(step: CheckStep) -> int:
     """Sort failed runs first, then running, ended and waiting ones."""
     if step.finding is not None:
         return 0 if step.finding.level is Level.ERROR else 2

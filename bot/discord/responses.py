@@ -1,6 +1,6 @@
 """Answers an interaction: acknowledges it within three seconds, then sends the result or the error.
 
-Its `words_for` is the only error handler.
+Its `error_message` is the only error handler.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from structlog.contextvars import bound_contextvars
 from typing_extensions import override
 
 from bot.discord.context import Interaction
-from bot.discord.draw import MessageDraft, illustrated, sheets
-from bot.discord.escaping import plain, timed
+from bot.discord.draw import MessageDraft, message_drafts, with_pictures
+from bot.discord.escaping import plain, with_discord_times
 from bot.domain.errors import StoreError, UserError
 from bot.reports.blocks import Attachment, Report
 from runners.contract.runner import RunnerError
@@ -33,7 +33,7 @@ UNKNOWN_INTERACTION = 10062
 """More than three seconds have passed, so the interaction can no longer be answered."""
 GRACE_S = 2.0
 """How long to wait for another process of the bot to answer; a client waits 3 s."""
-_ANSWERED = frozenset({discord.InteractionType.component, discord.InteractionType.modal_submit})
+_CLICKS = frozenset({discord.InteractionType.component, discord.InteractionType.modal_submit})
 EXPIRED = "This menu has expired. Please run the command again."
 
 
@@ -53,37 +53,39 @@ class InteractionReply:
 
     async def show(self, report: Report, view: discord.ui.View | None = None) -> None:
         """Send a report in as many messages as needed; the view comes with the last."""
-        await self.show_all(sheets(await illustrated(report)), view)
+        await self.show_all(message_drafts(await with_pictures(report)), view)
 
-    async def renew(self, report: Report, view: discord.ui.View, *, pictures: bool = False) -> None:
+    async def replace(
+        self, report: Report, view: discord.ui.View, *, pictures: bool = False
+    ) -> None:
         """Replace the report in the clicked message; its files stay unless `pictures`."""
-        sheet, *more = sheets(await illustrated(report))
-        files = as_files(sheet.files) if pictures else discord.utils.MISSING
+        draft, *more = message_drafts(await with_pictures(report))
+        files = as_files(draft.files) if pictures else discord.utils.MISSING
         await self.interaction.edit_original_response(
-            content=sheet.content, view=view, attachments=files
+            content=draft.content, view=view, attachments=files
         )
         for each in more:
             await self._send(each, None)
 
     async def show_all(
-        self, found: Sequence[MessageDraft], view: discord.ui.View | None = None
+        self, drafts: Sequence[MessageDraft], view: discord.ui.View | None = None
     ) -> None:
         """Send messages in order; the view comes with the last."""
-        *first, last = found
-        for sheet in first:
-            await self._send(sheet, None)
+        *first, last = drafts
+        for draft in first:
+            await self._send(draft, None)
         await self._send(last, view)
 
-    async def _send(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
+    async def _send(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
         await self.interaction.followup.send(
-            sheet.content,
-            files=as_files(sheet.files),
+            draft.content,
+            files=as_files(draft.files),
             view=discord.utils.MISSING if view is None else view,
             ephemeral=True,
         )
 
 
-class LastingAnswer(InteractionReply):
+class PersistentReply(InteractionReply):
     """A reply whose first message fills the acknowledgement, even when sent repeatedly.
 
     When the interaction can no longer be answered, the person gets a direct message.
@@ -92,14 +94,14 @@ class LastingAnswer(InteractionReply):
     is_filled = False
 
     @override
-    async def _send(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
+    async def _send(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
         if self.interaction.token:  # none if it had expired before the work was done
             try:
                 if self.is_filled:
-                    await super()._send(sheet, view)
+                    await super()._send(draft, view)
                 else:
                     await self.interaction.edit_original_response(
-                        content=sheet.content, view=view, attachments=as_files(sheet.files)
+                        content=draft.content, view=view, attachments=as_files(draft.files)
                     )
             except discord.HTTPException as error:
                 if error.status not in {401, 404}:
@@ -107,16 +109,16 @@ class LastingAnswer(InteractionReply):
             else:
                 self.is_filled = True
                 return
-        await self._write(sheet, view)
+        await self._send_direct(draft, view)
 
-    async def _write(self, sheet: MessageDraft, view: discord.ui.View | None) -> None:
+    async def _send_direct(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
         user = self.interaction.user
         try:
-            files = as_files(sheet.files)
+            files = as_files(draft.files)
             if view is None:
-                await user.send(sheet.content, files=files)
+                await user.send(draft.content, files=files)
             else:
-                await user.send(sheet.content, files=files, view=view)
+                await user.send(draft.content, files=files, view=view)
         except discord.Forbidden:
             _log.warning("nobody could be told", action="untold")
 
@@ -130,7 +132,7 @@ def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
 
 
 @asynccontextmanager
-async def straight(interaction: Interaction) -> AsyncIterator[None]:
+async def direct_response(interaction: Interaction) -> AsyncIterator[None]:
     """Handle errors around a first response that is itself the acknowledgement, such as a form.
 
     It must come within three seconds.
@@ -138,11 +140,11 @@ async def straight(interaction: Interaction) -> AsyncIterator[None]:
     try:
         yield
     except discord.HTTPException as error:
-        if gives_way(error):
+        if is_superseded(error):
             raise SupersededError from error
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame for this interaction
-        words = words_for(error)
+        words = error_message(error)
         if words is not None:
             await interaction.response.send_message(words[:2000], ephemeral=True)
 
@@ -158,7 +160,7 @@ async def replying(interaction: Interaction) -> AsyncIterator[InteractionReply]:
 
 
 @asynccontextmanager
-async def renewing(interaction: Interaction) -> AsyncIterator[InteractionReply]:
+async def replacing(interaction: Interaction) -> AsyncIterator[InteractionReply]:
     """Do the same for a click whose reply replaces the clicked message."""
     async with _acknowledged(interaction, thinking=False) as answer:
         yield answer
@@ -171,7 +173,7 @@ async def _acknowledged(
     try:
         await interaction.response.defer(ephemeral=True, thinking=thinking)
     except discord.HTTPException as error:
-        if gives_way(error):
+        if is_superseded(error):
             raise SupersededError from error
         raise
     answer = InteractionReply(interaction)
@@ -179,59 +181,59 @@ async def _acknowledged(
         try:
             yield answer
         except Exception as error:  # noqa: BLE001 - the outermost frame for this interaction
-            await _tell(answer, error)
+            await _show_error(answer, error)
 
 
-async def _tell(answer: InteractionReply, error: Exception) -> None:
-    words = words_for(error)
+async def _show_error(answer: InteractionReply, error: Exception) -> None:
+    words = error_message(error)
     if words is None:
         return
     try:
         await answer.say(words[:2000])
-    except (discord.HTTPException, OSError) as silence:
-        _log.warning("nobody could be told", action="untold", words=words, error=repr(silence))
+    except (discord.HTTPException, OSError) as send_error:
+        _log.warning("nobody could be told", action="untold", words=words, error=repr(send_error))
 
 
-def gives_way(error: discord.HTTPException) -> bool:
+def is_superseded(error: discord.HTTPException) -> bool:
     """Return whether another process answers the interaction, or none can any more."""
     return error.code in {ALREADY_ANSWERED, UNKNOWN_INTERACTION}
 
 
-def words_for(error: BaseException) -> str | None:
+def error_message(error: BaseException) -> str | None:
     """Return the message for the person, ready to show; None when none can be shown."""
-    leaf = cause(error)
-    match leaf:
+    original = root_cause(error)
+    match original:
         case SupersededError():
             return None
         case UserError(code="wrong-channel", message=message):
             return message  # our own text, with clickable channels
         case UserError(message=message, moments=moments):
-            return timed(message, moments)
+            return with_discord_times(message, moments)
         case app_commands.CheckFailure():
-            return plain(str(leaf))
+            return plain(str(original))
         case _:
-            return _ours(leaf)
+            return _internal_error(original)
 
 
-def _ours(error: BaseException) -> str:
+def _internal_error(error: BaseException) -> str:
     """Return the message for an internal error; the log has details under the incident's id."""
     incident = secrets.token_hex(4)
     _log.error("a command failed", action="incident", incident=incident, exc_info=error)
     if isinstance(error, StoreError | RunnerError):
         return f"Internal error: the service is unavailable. Try again soon (incident {incident})."
-    if isinstance(error, discord.HTTPException) or is_passing(error):
+    if isinstance(error, discord.HTTPException) or is_temporary(error):
         return f"Discord rejected part of the answer. Nothing is lost (incident {incident})."
     return f"This is a bug in Podium. Please report incident {incident}."
 
 
-def is_passing(error: BaseException) -> bool:
+def is_temporary(error: BaseException) -> bool:
     """Return whether Discord is unavailable or overloaded, so that a retry may succeed."""
     if isinstance(error, discord.HTTPException):
         return error.status >= 500 or error.status == 429
     return isinstance(error, discord.RateLimited | aiohttp.ClientError | TimeoutError | OSError)
 
 
-def cause(error: BaseException) -> BaseException:
+def root_cause(error: BaseException) -> BaseException:
     """Return the original error, unwrapped from discord.py's errors and from task groups."""
     while True:
         if isinstance(error, BaseExceptionGroup):
@@ -242,9 +244,9 @@ def cause(error: BaseException) -> BaseException:
             return error
 
 
-async def answer_for_nobody(interaction: Interaction) -> None:
+async def answer_unhandled_click(interaction: Interaction) -> None:
     """Answer a click that no process handles, instead of Discord's "This interaction failed"."""
-    if interaction.type not in _ANSWERED:
+    if interaction.type not in _CLICKS:
         return
     await asyncio.sleep(GRACE_S)
     if interaction.response.is_done() or interaction.client.is_closed():
@@ -254,5 +256,5 @@ async def answer_for_nobody(interaction: Interaction) -> None:
     except discord.InteractionResponded:
         return  # answered meanwhile
     except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        if not (isinstance(error, discord.HTTPException) and gives_way(error)):
+        if not (isinstance(error, discord.HTTPException) and is_superseded(error)):
             _log.warning("a click could not be answered", action="untold", error=repr(error))

@@ -37,7 +37,7 @@ def require(interaction: Interaction, *names: str) -> None:
         raise UserError("not-allowed", f"this needs the role {' or '.join(names)}; ask an admin")
 
 
-async def admin_deed(interaction: Interaction, reason: str) -> Decision:
+async def admin_decision(interaction: Interaction, reason: str) -> Decision:
     """Return an admin's decision with its reason; UserError for everyone else."""
     require(interaction, ADMIN)
     actor = await context_of(interaction).person(interaction.user)
@@ -54,8 +54,8 @@ def has_role(interaction: Interaction, *names: str) -> bool:
 
 def holds_role(member: discord.Member, *names: str) -> bool:
     """Return whether a member has one of the roles or manages the guild, trusted or not."""
-    held = {role.name for role in member.roles}
-    return member.guild_permissions.administrator or bool(held & set(names))
+    own = {role.name for role in member.roles}
+    return member.guild_permissions.administrator or bool(own & set(names))
 
 
 def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
@@ -75,7 +75,7 @@ def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
     return not application.bot_public or guild.owner_id in owners
 
 
-async def make_missing(guild: discord.Guild, names: Iterable[str] = _COLOURS) -> None:
+async def create_missing_roles(guild: discord.Guild, names: Iterable[str] = _COLOURS) -> None:
     """Create missing roles if the bot may; without them, only the guild's owner can act."""
     present = {role.name for role in guild.roles}
     for name in names:
@@ -87,78 +87,82 @@ async def make_missing(guild: discord.Guild, names: Iterable[str] = _COLOURS) ->
         await guild.create_role(name=name, colour=_COLOURS[name], reason="Podium needs it")
 
 
-def person(user: int) -> str:
+def user_credential(user: int) -> str:
     """Return the credential of a user, which is also the account's identity."""
     return f"{DOOR}:{user}"
 
 
-def role(number: int) -> str:
+def role_credential(number: int) -> str:
     """Return the credential of everyone with a role."""
     return f"{DOOR}-role:{number}"
 
 
-def member(guild: int) -> str:
+def guild_credential(guild: int) -> str:
     """Return the credential of every member of a guild, and of its channels."""
     return f"{DOOR}-guild:{guild}"
 
 
-def room(channel: int) -> str:
+def channel_address(channel: int) -> str:
     """Return the address of a channel for notifications."""
     return f"{DOOR}-channel:{channel}"
 
 
 async def viewer_of(interaction: Interaction) -> Viewer:
     """Return who gave a command, with the credentials known here."""
-    door = context_of(interaction)
+    context = context_of(interaction)
     user = interaction.user
-    account = await door.person(user)
-    held = frozenset({person(user.id)})
+    account = await context.person(user)
+    credentials = frozenset({user_credential(user.id)})
     if isinstance(user, discord.Member):
-        held |= _of_member(user)
+        credentials |= _credentials_of(user)
         rights = rights_of(interaction.client, user)
-        await door.store.rights.note(account.id, member(user.guild.id), rights)
+        await context.store.rights.note(account.id, guild_credential(user.guild.id), rights)
     else:
         wanted = frozenset[str]().union(
-            *(each.access.credentials for each in await door.store.boards.all())
+            *(each.access.credentials for each in await context.store.boards.all())
         )
-        held |= await held_elsewhere(interaction.client, user.id, wanted)
-    return Viewer(account.id, held, sees_all=has_role(interaction, ADMIN))
+        credentials |= await credentials_elsewhere(interaction.client, user.id, wanted)
+    return Viewer(account.id, credentials, sees_all=has_role(interaction, ADMIN))
 
 
-async def held_elsewhere(
+async def credentials_elsewhere(
     client: discord.Client, user: int, wanted: frozenset[str]
 ) -> frozenset[str]:
     """Ask Discord which of the wanted credentials a user holds in other guilds."""
-    held: frozenset[str] = frozenset()
+    credentials: frozenset[str] = frozenset()
     for guild in client.guilds:
-        if wanted.isdisjoint({member(guild.id), *(role(each.id) for each in guild.roles)}):
+        if wanted.isdisjoint(
+            {guild_credential(guild.id), *(role_credential(each.id) for each in guild.roles)}
+        ):
             continue
         try:
-            held |= _of_member(await guild.fetch_member(user))
+            credentials |= _credentials_of(await guild.fetch_member(user))
         except discord.NotFound:
             continue  # not a member there
-    return held
+    return credentials
 
 
-def rights_of(client: discord.Client, who: discord.Member) -> Rights:
+def rights_of(client: discord.Client, member: discord.Member) -> Rights:
     """Return the rights from a guild; its roles count only if it `is_trusted`."""
-    counts = is_trusted(client, who.guild)
+    trusted = is_trusted(client, member.guild)
     return Rights(
-        _of_member(who),
-        is_admin=counts and holds_role(who, ADMIN),
-        is_creator=counts and holds_role(who, ADMIN, CREATOR),
+        _credentials_of(member),
+        is_admin=trusted and holds_role(member, ADMIN),
+        is_creator=trusted and holds_role(member, ADMIN, CREATOR),
     )
 
 
-def _of_member(who: discord.Member) -> frozenset[str]:
-    return frozenset({member(who.guild.id), *(role(each.id) for each in who.roles)})
+def _credentials_of(member: discord.Member) -> frozenset[str]:
+    return frozenset(
+        {guild_credential(member.guild.id), *(role_credential(each.id) for each in member.roles)}
+    )
 
 
-def of_room(client: discord.Client, channel: int) -> frozenset[str]:
+def channel_credentials(client: discord.Client, channel: int) -> frozenset[str]:
     """Return the credential that all readers of a guild's channel surely have: membership."""
     found = client.get_channel(channel)
     guild = getattr(found, "guild", None)
-    return frozenset() if guild is None else frozenset({member(guild.id)})
+    return frozenset() if guild is None else frozenset({guild_credential(guild.id)})
 
 
 def mention(credential: str) -> str:
@@ -175,35 +179,37 @@ MOST_RECHECKED = 50
 """The most members checked in one pass: a small part of the requests that Discord allows."""
 
 
-async def recheck(client: discord.Client, door: DiscordContext) -> int:
+async def recheck(client: discord.Client, context: DiscordContext) -> int:
     """Check the members unchecked for longest; return how many were checked."""
-    stale = await door.store.rights.stale(member_kind(), RECHECK_AFTER, MOST_RECHECKED)
-    for vouched in stale:
-        await _recheck_one(client, door, vouched)
+    stale = await context.store.rights.stale(guild_kind(), RECHECK_AFTER, MOST_RECHECKED)
+    for grant in stale:
+        await _recheck_member(client, context, grant)
     return len(stale)
 
 
-def member_kind() -> str:
+def guild_kind() -> str:
     """Return the kind of rights sources that are guilds."""
-    return member(0).partition(":")[0]
+    return guild_credential(0).partition(":")[0]
 
 
-async def _recheck_one(client: discord.Client, door: DiscordContext, vouched: RightsGrant) -> None:
-    rights = door.store.rights
-    found = await _find(client, door, vouched)
+async def _recheck_member(
+    client: discord.Client, context: DiscordContext, grant: RightsGrant
+) -> None:
+    rights = context.store.rights
+    found = await _find_member(client, context, grant)
     if found is None:
-        await rights.forget(vouched.person, vouched.source)
+        await rights.forget(grant.person, grant.source)
         return
-    await rights.note(vouched.person, vouched.source, rights_of(client, found))
+    await rights.note(grant.person, grant.source, rights_of(client, found))
 
 
-async def _find(
-    client: discord.Client, door: DiscordContext, vouched: RightsGrant
+async def _find_member(
+    client: discord.Client, context: DiscordContext, grant: RightsGrant
 ) -> discord.Member | None:
     """Return the member; None for a former member, or when the bot has left the guild."""
-    person = await door.store.people.get(vouched.person)
+    person = await context.store.people.get(grant.person)
     kind, _, user = ("", "", "") if person is None else person.identity.partition(":")
-    guild = client.get_guild(int(vouched.source.partition(":")[2]))
+    guild = client.get_guild(int(grant.source.partition(":")[2]))
     if kind != DOOR or guild is None:
         return None
     try:
@@ -212,7 +218,7 @@ async def _find(
         return None
 
 
-async def rechecking(client: discord.Client, door: DiscordContext) -> None:
+async def run_rechecks(client: discord.Client, context: DiscordContext) -> None:
     """Check again until cancelled, so that a role lost on Discord is lost over HTTP too.
 
     Discord does not report changed members without an intent that it grants to few bots. So the
@@ -221,7 +227,7 @@ async def rechecking(client: discord.Client, door: DiscordContext) -> None:
     await client.wait_until_ready()
     while True:
         try:
-            await recheck(client, door)
+            await recheck(client, context)
         except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
             _log.warning("rights are not asked for", action="recheck_wait", error=repr(error))
         except Exception:  # noqa: BLE001  a bug with one member must not end the front end

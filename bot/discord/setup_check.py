@@ -29,12 +29,12 @@ NEEDED = {
 """By discord.py's names; the bot reads no messages, so it needs no privileged intent."""
 
 
-def wanted() -> discord.Permissions:
-    """Return all of them as one value."""
+def needed_permissions() -> discord.Permissions:
+    """Return everything in `NEEDED` as one value."""
     return discord.Permissions(**dict.fromkeys(NEEDED, True))
 
 
-def lacking(granted: int) -> tuple[str, ...]:
+def missing_permissions(granted: int) -> tuple[str, ...]:
     """Return the permissions missing in a guild, by the names in Discord's settings."""
     has = discord.Permissions(granted)
     if has.administrator:
@@ -45,12 +45,12 @@ def lacking(granted: int) -> tuple[str, ...]:
 def invite_link(application: int) -> str:
     """Return the link by which a guild's manager adds the bot."""
     return discord.utils.oauth_url(
-        application, permissions=wanted(), scopes=("bot", "applications.commands")
+        application, permissions=needed_permissions(), scopes=("bot", "applications.commands")
     )
 
 
-PATIENCE_S = 3.0
-ANEW = "copy DISCORD_TOKEN again from the application's Bot page"
+TIMEOUT_S = 3.0
+COPY_AGAIN = "copy DISCORD_TOKEN again from the application's Bot page"
 """What to do when Discord rejects the token."""
 _PAGE = 200
 """The most guilds in one response of Discord."""
@@ -83,11 +83,11 @@ class GuildGrant:
     """A guild that the bot is in, and its missing permissions there."""
 
     name: str
-    lacks: tuple[str, ...]
+    missing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Checkup:
+class SetupReport:
     """What Discord reports about the token's bot."""
 
     bot: str
@@ -95,37 +95,42 @@ class Checkup:
     guilds: tuple[GuildGrant, ...]
 
 
-async def check_up(settings: DiscordSettings) -> Checkup:
-    """SetupError if Discord rejects the token, DiscordUnavailableError if it does not answer."""
-    async with _asking(settings) as session:
+async def check_setup(settings: DiscordSettings) -> SetupReport:
+    """Return what Discord knows of the bot; SetupError if it rejects the token.
+
+    DiscordUnavailableError if it does not answer.
+    """
+    async with _api_session(settings) as session:
         application = await _application(session)
         guilds: list[GuildGrant] = []
         last = 0
-        while found := await _guilds(session, last):
-            guilds += [GuildGrant(each.name, lacking(each.permissions)) for each in found]
-            last = found[-1].id
-            if len(found) < _PAGE:
+        while page := await _guilds(session, last):
+            guilds += [
+                GuildGrant(each.name, missing_permissions(each.permissions)) for each in page
+            ]
+            last = page[-1].id
+            if len(page) < _PAGE:
                 break
-        return Checkup(application.name, invite_link(application.id), tuple(guilds))
+        return SetupReport(application.name, invite_link(application.id), tuple(guilds))
 
 
 async def application_of(settings: DiscordSettings) -> int:
-    """Return the application of the token; SetupError for a token that Discord refuses."""
-    async with _asking(settings) as session:
+    """Return the id of the token's application; SetupError if Discord rejects the token."""
+    async with _api_session(settings) as session:
         try:
             return (await _application(session)).id
         except SetupError as error:
-            raise SetupError(f"{error}; {ANEW}") from error
+            raise SetupError(f"{error}; {COPY_AGAIN}") from error
 
 
 @asynccontextmanager
-async def _asking(settings: DiscordSettings) -> AsyncIterator[aiohttp.ClientSession]:
+async def _api_session(settings: DiscordSettings) -> AsyncIterator[aiohttp.ClientSession]:
     base = (settings.api_base or Route.BASE).rstrip("/")
     try:
         async with aiohttp.ClientSession(
             f"{base}/",
             headers={"Authorization": f"Bot {settings.token}"},
-            timeout=aiohttp.ClientTimeout(total=PATIENCE_S),
+            timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
         ) as session:
             yield session
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:

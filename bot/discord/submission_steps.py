@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 import discord
 import structlog
 
-from bot.discord import channels
+from bot.discord import channels, draw
 from bot.discord.buttons import buttons_of
 from bot.discord.context import DiscordContext
-from bot.discord.draw import MessageDraft, headline, line_text, live_text, sheets, thread_name
 from bot.discord.responses import as_files
-from bot.discord.roles import of_room
+from bot.discord.roles import channel_credentials
 from bot.domain.ids import SubmissionId
 from bot.domain.status import SubmissionStatus, with_costs
 from bot.domain.submission import Display
@@ -31,9 +30,9 @@ from runners.contract.task import Mode
 _log = structlog.get_logger(__name__)
 
 _UNKNOWN_MESSAGE = 10008
-_AGAIN_S = 0.5
-"""Seconds before the next attempt in another place."""
-_LOOK_BACK = 100
+_RETRY_S = 0.5
+"""Seconds before the next attempt elsewhere."""
+_MOST_SEARCHED = 100
 """How many messages are searched for one in doubt: as many as one request returns."""
 
 
@@ -42,9 +41,9 @@ class DisplayedSubmission:
     """A display that this process holds."""
 
     submission: SubmissionId
-    place: channels.SubmissionDisplay
-    drawn: str = ""
-    """The live message on Discord, as far as this process knows."""
+    state: channels.SubmissionDisplay
+    live_text: str = ""
+    """The live message's text on Discord, as far as this process knows."""
     doubtful: bool = False
     """Whether a message may have been sent but not recorded."""
     private: bool = False
@@ -55,8 +54,8 @@ class DisplayedSubmission:
     @classmethod
     def of(cls, display: Display) -> "DisplayedSubmission":
         """Return the display as stored; its previous holder may have stopped at any point."""
-        place = channels.SubmissionDisplay.model_validate_json(display.place)
-        return cls(display.submission, place, doubtful=display.claims > 1)
+        state = channels.SubmissionDisplay.model_validate_json(display.place)
+        return cls(display.submission, state, doubtful=display.claims > 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +76,14 @@ class _Message:
 
     text: str
     nonce: str
-    is_it: Callable[[discord.Message], bool]
+    matches: Callable[[discord.Message], bool]
     files: Sequence[discord.File] = ()
     view: discord.ui.View | None = None
 
 
 EDITS_PER_S = 15.0
 """Edits per second of all live messages; Discord allows a bot 50 requests per second in all."""
-EVERY_S = 1.5
+EDIT_INTERVAL_S = 1.5
 """Seconds between two edits of one message: a channel accepts five messages or edits in 5 s."""
 
 
@@ -97,9 +96,9 @@ class EditRateLimiter:
 
     def wait_for(self, message: int) -> float:
         """Return the seconds until this message may be edited again."""
-        return max(0.0, self.last.get(message, 0.0) + EVERY_S - time.monotonic())
+        return max(0.0, self.last.get(message, 0.0) + EDIT_INTERVAL_S - time.monotonic())
 
-    async def turn(self, message: int) -> None:
+    async def wait_turn(self, message: int) -> None:
         """Wait for the next edit allowed overall."""
         now = time.monotonic()
         at = max(now, self.next_edit)
@@ -118,202 +117,215 @@ class ThreadUpdater:
     """What is needed to show a submission."""
 
     client: discord.Client
-    door: DiscordContext
-    pace: EditRateLimiter = field(default_factory=EditRateLimiter)
+    context: DiscordContext
+    edits: EditRateLimiter = field(default_factory=EditRateLimiter)
 
-    async def forward(self, show: DisplayedSubmission, owner: str) -> DisplayProgress:
+    async def advance(self, shown: DisplayedSubmission, owner: str) -> DisplayProgress:
         """Draw what has changed; may be repeated. Raises the errors of Discord and the store."""
-        now = await status_of(self.door, show.submission)
-        show.queued = any(each.place is not None for each in now.jobs)
-        again_s = await self._privately(show, owner, now)
+        status = await status_of(self.context, shown.submission)
+        shown.queued = any(each.place is not None for each in status.jobs)
+        again_s = await self._update_private_part(shown, owner, status)
         if again_s is not None:
             return DisplayProgress(again_s=again_s)
-        if not now.is_final:
-            show.doubtful = False
+        if not status.is_final:
+            shown.doubtful = False
             return DisplayProgress()
-        if not show.private:
-            show.private = True
-            return DisplayProgress(
-                again_s=0.0
-            )  # private reports of all come before any public line
-        await self._publicly(show, owner, now)
-        written = show.place.model_dump_json()
-        await self.door.store.displays.finish(show.submission, owner, written)
+        if not shown.private:
+            shown.private = True
+            # The private reports of all submissions come before any public line.
+            return DisplayProgress(again_s=0.0)
+        await self._post_publicly(shown, owner, status)
+        state = shown.state.model_dump_json()
+        await self.context.store.displays.finish(shown.submission, owner, state)
         return DisplayProgress(done=True)
 
-    async def _note(self, show: DisplayedSubmission, owner: str, **changes: object) -> None:
-        show.place = show.place.model_copy(update=changes)
-        written = show.place.model_dump_json()
-        if not await self.door.store.displays.note(show.submission, owner, written):
+    async def _record(self, shown: DisplayedSubmission, owner: str, **changes: object) -> None:
+        shown.state = shown.state.model_copy(update=changes)
+        state = shown.state.model_dump_json()
+        if not await self.context.store.displays.note(shown.submission, owner, state):
             raise DisplayTakenOverError
 
-    async def _privately(
-        self, show: DisplayedSubmission, owner: str, now: SubmissionStatus
+    async def _update_private_part(
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> float | None:
         """Update the private part; return the seconds to wait when it is too early to edit."""
-        if show.place.unseen:
+        if shown.state.unseen:
             return None
         try:
-            await self._open(show, owner, now)
-            again_s = await self._draw_live(show, owner, now)
-            if again_s is None and now.is_final:
-                await self._report(show, owner, sheets(await full_report(self.door, now)))
+            await self._open(shown, owner, status)
+            again_s = await self._draw_live(shown, owner, status)
+            if again_s is None and status.is_final:
+                await self._report(
+                    shown, owner, draw.message_drafts(await full_report(self.context, status))
+                )
         except discord.HTTPException as error:
-            if not show.place.in_guild or not channels.is_lost(error):
+            if not shown.state.in_guild or not channels.is_lost(error):
                 raise
-            _log.info("not taken", action="room_lost", id=show.submission, error=repr(error))
-            if error.code != channels.ARCHIVED or not await channels.woken(self.client, show.place):
-                await self._move_on(show, owner)
-            return _AGAIN_S
+            _log.info("not taken", action="room_lost", id=shown.submission, error=repr(error))
+            if error.code != channels.ARCHIVED or not await channels.reopen_thread(
+                self.client, shown.state
+            ):
+                await self._use_direct_messages(shown, owner)
+            return _RETRY_S
         return again_s
 
-    async def _move_on(self, show: DisplayedSubmission, owner: str) -> None:
+    async def _use_direct_messages(self, shown: DisplayedSubmission, owner: str) -> None:
         """Switch from a lost thread to direct messages; if those are closed, stop."""
-        if show.place.direct is not None:
-            await self._note(show, owner, unseen=True)
+        if shown.state.direct is not None:
+            await self._record(shown, owner, unseen=True)
             return
-        show.drawn, show.private = "", False
-        channel = await self.client.create_dm(discord.Object(show.place.user))
-        await self._note(show, owner, direct=channel.id, live=None, reported=0)
+        shown.live_text, shown.private = "", False
+        channel = await self.client.create_dm(discord.Object(shown.state.user))
+        await self._record(shown, owner, direct=channel.id, live=None, reported=0)
 
-    async def _open(self, show: DisplayedSubmission, owner: str, now: SubmissionStatus) -> None:
+    async def _open(self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus) -> None:
         """Open a private thread for the person, or direct messages if none can be created."""
-        place = show.place
-        if not place.in_guild or place.thread is not None or place.direct is not None:
+        state = shown.state
+        if not state.in_guild or state.thread is not None or state.direct is not None:
             return
-        channel = await channels.channel_of(self.client, place.channel)
-        if channel is None or not channels.takes_threads(channels.may_here(channel)):
-            await self._move_on(show, owner)
+        channel = await channels.channel_of(self.client, state.channel)
+        if channel is None or not channels.may_open_thread(channels.bot_permissions(channel)):
+            await self._use_direct_messages(shown, owner)
             return
         thread = None
-        if show.doubtful:
-            thread = await channels.own_thread(self.client, channel, thread_name(now))
+        if shown.doubtful:
+            thread = await channels.find_thread(self.client, channel, draw.thread_name(status))
         if thread is None:
-            thread = await channels.new_thread(channel, thread_name(now))
-        await thread.add_user(discord.Object(place.user))
-        await self._note(show, owner, thread=thread.id)
+            thread = await channels.open_thread(channel, draw.thread_name(status))
+        await thread.add_user(discord.Object(state.user))
+        await self._record(shown, owner, thread=thread.id)
 
-    def _at(self, channel: int) -> discord.PartialMessageable:
+    def _channel(self, channel: int) -> discord.PartialMessageable:
         return self.client.get_partial_messageable(channel)
 
     async def _draw_live(
-        self, show: DisplayedSubmission, owner: str, now: SubmissionStatus
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
     ) -> float | None:
         """Send or edit the live message; return the seconds to wait when it is too early."""
-        text = live_text(now)
-        live = show.place.live
+        text = draw.live_text(status)
+        live = shown.state.live
         if live is None:
-            live = await self._send_live(show, owner, now)
-        if text != show.drawn:
-            early_s = self.pace.wait_for(live)
+            live = await self._send_live(shown, owner, status)
+        if text != shown.live_text:
+            early_s = self.edits.wait_for(live)
             if early_s > 0:
                 return early_s
-            await self.pace.turn(live)
-            await self._edit(show.place, live, text, buttons_of(now))
-        show.drawn = text
+            await self.edits.wait_turn(live)
+            await self._edit(shown.state, live, text, buttons_of(status))
+        shown.live_text = text
         return None
 
-    async def _send_live(self, show: DisplayedSubmission, owner: str, now: SubmissionStatus) -> int:
+    async def _send_live(
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+    ) -> int:
         """Send the live message, or find it if an earlier attempt sent it with older text."""
-        begins, text = headline(now), live_text(now)
-        nonce = f"{show.submission}-live"
+        first_line, text = draw.headline(status), draw.live_text(status)
+        nonce = f"{shown.submission}-live"
         message = _Message(
-            text, nonce, lambda old: old.content.startswith(begins), view=buttons_of(now)
+            text, nonce, lambda old: old.content.startswith(first_line), view=buttons_of(status)
         )
-        found = await self._send_once(show, show.place.private, message)
-        await self._note(show, owner, live=found.id)
-        show.drawn = text if found.content == text.strip() else ""
+        found = await self._send_once(shown, shown.state.private, message)
+        await self._record(shown, owner, live=found.id)
+        shown.live_text = text if found.content == text.strip() else ""
         return found.id
 
     async def _edit(
-        self, place: channels.SubmissionDisplay, message: int, text: str, view: discord.ui.View
+        self, state: channels.SubmissionDisplay, message: int, text: str, view: discord.ui.View
     ) -> None:
         try:
-            await self._at(place.private).get_partial_message(message).edit(content=text, view=view)
+            await (
+                self._channel(state.private)
+                .get_partial_message(message)
+                .edit(content=text, view=view)
+            )
         except discord.NotFound as error:
             if error.code != _UNKNOWN_MESSAGE:
                 raise  # otherwise somebody has deleted it on purpose
 
     async def _report(
-        self, show: DisplayedSubmission, owner: str, report: Sequence[MessageDraft]
+        self, shown: DisplayedSubmission, owner: str, report: Sequence[draw.MessageDraft]
     ) -> None:
-        for number, sheet in enumerate(report, start=1):
-            if number > show.place.reported:
-                message = _as_message(sheet, f"{show.submission}-report-{number}")
-                await self._send_once(show, show.place.private, message)
-                await self._note(show, owner, reported=number)
+        for number, draft in enumerate(report, start=1):
+            if number > shown.state.reported:
+                message = _as_message(draft, f"{shown.submission}-report-{number}")
+                await self._send_once(shown, shown.state.private, message)
+                await self._record(shown, owner, reported=number)
 
-    async def _publicly(self, show: DisplayedSubmission, owner: str, now: SubmissionStatus) -> None:
+    async def _post_publicly(
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+    ) -> None:
         """Send the public line, with a thread that shows the times to others."""
-        if now.submission.mode is not Mode.RANKED or not show.place.in_guild:
+        if status.submission.mode is not Mode.RANKED or not shown.state.in_guild:
             return
-        won = await placements(self.door.store, show.submission)
-        readers = of_room(self.client, show.place.channel)
-        if not won or not now.board.access.admits(readers):
+        ranks = await placements(self.context.store, shown.submission)
+        readers = channel_credentials(self.client, shown.state.channel)
+        if not ranks or not status.board.access.admits(readers):
             return
-        channel = await channels.channel_of(self.client, show.place.channel)
-        if channel is None or not channels.may_here(channel).send_messages:
+        channel = await channels.channel_of(self.client, shown.state.channel)
+        if channel is None or not channels.bot_permissions(channel).send_messages:
             return
         try:
-            if show.place.announced is None:
-                text = line_text(now, show.place.user, won)
-                begins = text.splitlines()[0]
-                nonce = f"{show.submission}-place"
-                message = _Message(text, nonce, lambda old: old.content.startswith(begins))
-                line = await self._send_once(show, channel.id, message)
-                await self._note(show, owner, announced=line.id)
-            await self._open_publicly(show, owner, now, channel)
+            if shown.state.announced is None:
+                text = draw.public_line(status, shown.state.user, ranks)
+                first_line = text.splitlines()[0]
+                nonce = f"{shown.submission}-place"
+                message = _Message(text, nonce, lambda old: old.content.startswith(first_line))
+                line = await self._send_once(shown, channel.id, message)
+                await self._record(shown, owner, announced=line.id)
+            await self._open_publicly(shown, owner, status, channel)
         except (discord.Forbidden, discord.NotFound) as error:
-            _log.info("not taken", action="line_lost", id=show.submission, error=repr(error))
+            _log.info("not taken", action="line_lost", id=shown.submission, error=repr(error))
 
     async def _open_publicly(
         self,
-        show: DisplayedSubmission,
+        shown: DisplayedSubmission,
         owner: str,
-        now: SubmissionStatus,
+        status: SubmissionStatus,
         channel: discord.TextChannel,
     ) -> None:
-        may = channels.may_here(channel)
+        may = channels.bot_permissions(channel)
         allowed = may.create_public_threads and may.send_messages_in_threads
-        if show.place.opened or show.place.announced is None or not allowed:
+        if shown.state.opened or shown.state.announced is None or not allowed:
             return
-        await channels.open_beneath(
-            channel, show.place.announced, thread_name(now), doubtful=show.doubtful
+        await channels.open_public_thread(
+            channel, shown.state.announced, draw.thread_name(status), doubtful=shown.doubtful
         )
-        for number, sheet in enumerate(sheets(status_report(now)), start=1):
-            message = _as_message(sheet, f"{show.submission}-public-{number}")
-            await self._send_once(show, show.place.announced, message)
-        await self._note(show, owner, opened=True)
+        for number, draft in enumerate(draw.message_drafts(status_report(status)), start=1):
+            message = _as_message(draft, f"{shown.submission}-public-{number}")
+            await self._send_once(shown, shown.state.announced, message)
+        await self._record(shown, owner, opened=True)
 
     async def _send_once(
-        self, show: DisplayedSubmission, channel: int, message: _Message
+        self, shown: DisplayedSubmission, channel: int, message: _Message
     ) -> discord.Message:
         """Return the message, sent now or by an earlier attempt."""
-        where = self._at(channel)
-        if show.doubtful:
-            async for old in where.history(limit=_LOOK_BACK):
-                if old.author == self.client.user and message.is_it(old):
+        destination = self._channel(channel)
+        if shown.doubtful:
+            async for old in destination.history(limit=_MOST_SEARCHED):
+                if old.author == self.client.user and message.matches(old):
                     return old
         view = discord.utils.MISSING if message.view is None else message.view
-        return await where.send(message.text, view=view, files=message.files, nonce=message.nonce)
+        return await destination.send(
+            message.text, view=view, files=message.files, nonce=message.nonce
+        )
 
 
-def _as_message(sheet: MessageDraft, nonce: str) -> _Message:
-    names = [file.name for file in sheet.files]
+def _as_message(draft: draw.MessageDraft, nonce: str) -> _Message:
+    names = [file.name for file in draft.files]
 
-    def is_it(old: discord.Message) -> bool:
-        same = old.content == sheet.content.strip()
+    def matches(old: discord.Message) -> bool:
+        same = old.content == draft.content.strip()
         return same and len(old.attachments) == len(names)
 
-    return _Message(sheet.content, nonce, is_it, as_files(sheet.files))
+    return _Message(draft.content, nonce, matches, as_files(draft.files))
 
 
-async def status_of(door: DiscordContext, submission: SubmissionId) -> SubmissionStatus:
+async def status_of(context: DiscordContext, submission: SubmissionId) -> SubmissionStatus:
     """Return the current state of a submission, with its costs."""
-    return with_costs(await submission_status(door.store, submission), door.prices)
+    return with_costs(await submission_status(context.store, submission), context.prices)
 
 
-async def full_report(door: DiscordContext, now: SubmissionStatus) -> Report:
+async def full_report(context: DiscordContext, status: SubmissionStatus) -> Report:
     """Return the report for the submission's owner, with the files of a profile."""
-    files = await profile_files(door.store, now.submission)
-    return await asyncio.to_thread(status_report, now, files)
+    files = await profile_files(context.store, status.submission)
+    return await asyncio.to_thread(status_report, status, files)

@@ -16,14 +16,9 @@ import discord
 import structlog
 from pydantic import ValidationError
 
+from bot.discord import submission_steps as steps
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.responses import is_passing
-from bot.discord.submission_steps import (
-    DisplayedSubmission,
-    DisplayProgress,
-    DisplayTakenOverError,
-    ThreadUpdater,
-)
+from bot.discord.responses import is_temporary
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Topic
@@ -33,7 +28,7 @@ _log = structlog.get_logger(__name__)
 
 QUEUE_S = 2.0
 """The minimum time between two updates of queue positions."""
-_LOOK_S = 0.02
+_REDRAW_S = 0.02
 """Seconds added for each waiting submission, so that a long queue does not load the store."""
 CLAIM_S = 0.2
 """Seconds between two polls for new submissions, however many notices arrive."""
@@ -41,7 +36,7 @@ AT_ONCE = 8
 """The most submissions that are drawn at the same time."""
 _TICK_S = 0.01
 """How early a timer may fire."""
-LONGEST_S = 20.0
+LONGEST_WAIT_S = 20.0
 """The longest wait between two attempts, so that displays resume soon after an outage."""
 OUT_AFTER = 3
 """After this many failures in a row, of any submissions, Discord is considered unavailable."""
@@ -81,35 +76,35 @@ class OutageBackoff:
 
 def pause_s(failures: int) -> float:
     """Return the seconds to wait after failures in a row: 2, 4, 8, 16, then the longest."""
-    return min(LONGEST_S, 2.0 ** min(failures, 10))
+    return min(LONGEST_WAIT_S, 2.0 ** min(failures, 10))
 
 
 @dataclass(slots=True)
 class _Held:
-    show: DisplayedSubmission
+    shown: steps.DisplayedSubmission
     failures: int = 0
     busy: bool = False
-    moved: bool = False
+    changed: bool = False
     """Whether it changed while it was being drawn."""
     not_before: float = 0.0
     """The earliest time of the next attempt, by the event loop's clock, whatever notices arrive."""
 
 
 @dataclass(slots=True)
-class Showing:
+class DisplayLoop:
     """What this process shows, and which of it must be drawn again."""
 
-    door: DiscordContext
-    steps: ThreadUpdater
+    context: DiscordContext
+    updater: steps.ThreadUpdater
     owner: str = field(default_factory=lambda: f"discord-{secrets.token_hex(6)}")
     held: dict[SubmissionId, _Held] = field(default_factory=dict)
     due: asyncio.Queue[SubmissionId] = field(default_factory=asyncio.Queue)
     waiting: set[SubmissionId] = field(default_factory=set)
     unknown: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a submission changed that this process does not hold."""
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when any submission changed."""
-    patience: OutageBackoff = field(default_factory=OutageBackoff)
+    backoff: OutageBackoff = field(default_factory=OutageBackoff)
 
     async def run(self) -> None:
         """Show until cancelled; errors do not end it."""
@@ -118,79 +113,81 @@ class Showing:
                 await self._run()
             except Exception as error:  # noqa: BLE001 - a bug with one must not end the loop
                 _log.error("showing failed", action="incident", exc_info=error)
-                await asyncio.sleep(self.door.beat_s)
+                await asyncio.sleep(self.context.heartbeat_s)
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._hear(), name="hear")
-            group.create_task(self._keep(), name="keep")
-            group.create_task(self._claim_what_is_new(), name="claim")
-            group.create_task(self._follow_the_queue(), name="queue")
+            group.create_task(self._receive_notices(), name="notices")
+            group.create_task(self._renew_regularly(), name="leases")
+            group.create_task(self._claim_new(), name="claim")
+            group.create_task(self._redraw_queued(), name="queue")
             for number in range(AT_ONCE):
-                group.create_task(self._draw_what_is_due(), name=f"draw-{number}")
+                group.create_task(self._draw_due(), name=f"draw-{number}")
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         """Release what is unfinished, so that the next process can claim it at once."""
         with suppress(StoreError):
-            await self.door.store.displays.let_go(self.owner)
+            await self.context.store.displays.let_go(self.owner)
 
-    async def _hear(self) -> None:
+    async def _receive_notices(self) -> None:
         while True:
             try:
-                async with self.door.store.events.subscribe(frozenset({Topic.PROGRESS})) as notices:
+                async with self.context.store.events.subscribe(
+                    frozenset({Topic.PROGRESS})
+                ) as notices:
                     async for notice in notices:
                         if notice is not None:
-                            self._heard(SubmissionId(int(notice.payload)))
+                            self._handle_change(SubmissionId(int(notice.payload)))
             except StoreError as error:
                 _log.warning("the store is away", action="showing_waits", error=str(error))
                 await asyncio.sleep(1.0)
 
-    def _heard(self, submission: SubmissionId) -> None:
-        self.moved.set()
+    def _handle_change(self, submission: SubmissionId) -> None:
+        self.changed.set()
         if submission in self.held:
             self._mark(submission)
         else:
             self.unknown.set()
 
-    async def _claim_what_is_new(self) -> None:
+    async def _claim_new(self) -> None:
         while True:
             await self.unknown.wait()
             self.unknown.clear()
             await self.claim()
             await asyncio.sleep(CLAIM_S)
 
-    async def _follow_the_queue(self) -> None:
+    async def _redraw_queued(self) -> None:
         """Redraw waiting submissions: their positions change without a notice to them."""
         while True:
-            await self.moved.wait()
-            self.moved.clear()
-            waiting = [number for number, held in self.held.items() if held.show.queued]
+            await self.changed.wait()
+            self.changed.clear()
+            waiting = [number for number, held in self.held.items() if held.shown.queued]
             for submission in waiting:
                 self._mark(submission)
-            await asyncio.sleep(max(QUEUE_S, _LOOK_S * len(waiting)))
+            await asyncio.sleep(max(QUEUE_S, _REDRAW_S * len(waiting)))
 
-    async def _keep(self) -> None:
+    async def _renew_regularly(self) -> None:
         """Renew the leases, and check everything held in case a notice was lost."""
         while True:
             await self.claim()
-            await self._prolong()
-            await asyncio.sleep(self.door.beat_s)
+            await self._renew_leases()
+            await asyncio.sleep(self.context.heartbeat_s)
 
     async def claim(self) -> None:
         """Claim what is new, and what no process holds any more."""
         try:
-            displays = self.door.store.displays
-            for display in await displays.claim(DOOR, self.owner, self.door.lease):
-                self._take(display)
+            displays = self.context.store.displays
+            for display in await displays.claim(DOOR, self.owner, self.context.lease):
+                self._hold(display)
         except StoreError as error:
             _log.warning("the store is away", action="showing_waits", error=str(error))
 
-    def _take(self, display: Display) -> None:
+    def _hold(self, display: Display) -> None:
         submission = display.submission
         held = self.held.get(submission)
         if held is None or not held.busy:  # the stored state of one held before may be out of date
             try:
-                self.held[submission] = _Held(DisplayedSubmission.of(display))
+                self.held[submission] = _Held(steps.DisplayedSubmission.of(display))
             except ValidationError as error:
                 _log.error(
                     "unreadable place", action="unshown", submission=submission, exc_info=error
@@ -198,15 +195,15 @@ class Showing:
                 return
         self._mark(submission)
 
-    async def _prolong(self) -> None:
+    async def _renew_leases(self) -> None:
         held = list(self.held)  # one claimed while the store answers is not in its answer
         try:
-            kept = set(await self.door.store.displays.keep(self.owner, self.door.lease))
+            renewed = set(await self.context.store.displays.keep(self.owner, self.context.lease))
         except StoreError as error:
             _log.warning("the store is away", action="showing_waits", error=str(error))
             return
         for submission in held:
-            if submission in kept:
+            if submission in renewed:
                 self._mark(submission)
             else:
                 self._drop(submission)
@@ -217,7 +214,7 @@ class Showing:
         if held is None or held.not_before > asyncio.get_running_loop().time() + _TICK_S:
             return
         if held.busy:
-            held.moved = True
+            held.changed = True
         elif submission not in self.waiting:
             self.waiting.add(submission)
             self.due.put_nowait(submission)
@@ -227,50 +224,52 @@ class Showing:
 
     def _drop(self, submission: SubmissionId) -> None:
         held = self.held.pop(submission, None)
-        if held is not None and held.show.place.live is not None:
-            self.steps.pace.forget(held.show.place.live)
+        if held is not None and held.shown.state.live is not None:
+            self.updater.edits.forget(held.shown.state.live)
 
-    async def _draw_what_is_due(self) -> None:
+    async def _draw_due(self) -> None:
         while True:
             submission = await self.due.get()
             self.waiting.discard(submission)
             held = self.held.get(submission)
             if held is None:
                 continue
-            wait_s = self.patience.wait_s()
+            wait_s = self.backoff.wait_s()
             if wait_s > 0:
                 self._later(submission, wait_s)
                 continue
-            held.busy, held.moved = True, False
+            held.busy, held.changed = True, False
             try:
-                reached = await self._drawn(held)
+                progress = await self._draw(held)
             finally:
                 held.busy = False
-            self._go_on(submission, held, reached)
+            self._schedule_next(submission, held, progress)
 
-    def _go_on(self, submission: SubmissionId, held: _Held, reached: DisplayProgress) -> None:
-        if reached.done:
+    def _schedule_next(
+        self, submission: SubmissionId, held: _Held, progress: steps.DisplayProgress
+    ) -> None:
+        if progress.done:
             self._drop(submission)
-        elif reached.again_s is not None:
-            self._later(submission, reached.again_s)
-        elif held.moved:
+        elif progress.again_s is not None:
+            self._later(submission, progress.again_s)
+        elif held.changed:
             self._mark(submission)
 
-    async def _drawn(self, held: _Held) -> DisplayProgress:
+    async def _draw(self, held: _Held) -> steps.DisplayProgress:
         try:
-            reached = await self.steps.forward(held.show, self.owner)
-        except DisplayTakenOverError:
-            return DisplayProgress(done=True)
+            progress = await self.updater.advance(held.shown, self.owner)
+        except steps.DisplayTakenOverError:
+            return steps.DisplayProgress(done=True)
         except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
             return await self._failed(held, error)
         except Exception as error:  # noqa: BLE001 - a bug with one must not block the others
-            submission = held.show.submission
+            submission = held.shown.submission
             _log.error("not shown", action="incident", submission=submission, exc_info=error)
-            return self._put_off(held, LONGEST_S)
+            return self._postpone(held, LONGEST_WAIT_S)
         held.failures = 0
-        if self.patience.succeeded():
+        if self.backoff.succeeded():
             self._wake_all()
-        return reached
+        return progress
 
     def _wake_all(self) -> None:
         _log.info("shown again", action="showing_again", submissions=len(self.held))
@@ -278,39 +277,41 @@ class Showing:
             held.not_before = 0.0
             self._mark(submission)
 
-    async def _failed(self, held: _Held, error: Exception) -> DisplayProgress:
+    async def _failed(self, held: _Held, error: Exception) -> steps.DisplayProgress:
         """Retry later, or give up if Discord always refuses; the report can still be requested."""
-        submission = held.show.submission
+        submission = held.shown.submission
         if isinstance(error, discord.RateLimited):
-            return self._put_off(held, error.retry_after)
-        if isinstance(error, StoreError) or is_passing(error):
+            return self._postpone(held, error.retry_after)
+        if isinstance(error, StoreError) or is_temporary(error):
             held.failures += 1
-            held.show.doubtful = True
-            self.patience.failed()
+            held.shown.doubtful = True
+            self.backoff.failed()
             _log.warning(
                 "not shown yet", action="not_shown_yet", submission=submission, error=repr(error)
             )
-            return self._put_off(held, pause_s(held.failures))
+            return self._postpone(held, pause_s(held.failures))
         _log.error("cannot be shown", action="unshown", submission=submission, exc_info=error)
         with suppress(StoreError):
-            written = held.show.place.model_dump_json()
-            await self.door.store.displays.finish(submission, self.owner, written)
-        return DisplayProgress(done=True)
+            state = held.shown.state.model_dump_json()
+            await self.context.store.displays.finish(submission, self.owner, state)
+        return steps.DisplayProgress(done=True)
 
-    def _put_off(self, held: _Held, seconds: float) -> DisplayProgress:
+    def _postpone(self, held: _Held, seconds: float) -> steps.DisplayProgress:
         held.not_before = asyncio.get_running_loop().time() + seconds
-        return DisplayProgress(again_s=seconds)
+        return steps.DisplayProgress(again_s=seconds)
 
 
 @asynccontextmanager
-async def showing(client: discord.Client, door: DiscordContext) -> AsyncIterator[Showing]:
+async def run_displays(
+    client: discord.Client, context: DiscordContext
+) -> AsyncIterator[DisplayLoop]:
     """Show submissions until the block ends."""
-    shown = Showing(door, ThreadUpdater(client, door))
-    task = asyncio.create_task(shown.run(), name="showing")
+    loop = DisplayLoop(context, steps.ThreadUpdater(client, context))
+    task = asyncio.create_task(loop.run(), name="displays")
     try:
-        yield shown
+        yield loop
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-        await shown.let_go()
+        await loop.release()

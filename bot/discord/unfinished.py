@@ -11,18 +11,18 @@ import discord
 import structlog
 
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.interaction_claims import TAKEN, Taken
-from bot.discord.responses import LastingAnswer, is_passing
+from bot.discord.interaction_claims import RESUMED, ResumedInteraction
+from bot.discord.responses import PersistentReply, is_temporary
 from bot.domain.errors import StoreError
 from bot.domain.records import REQUEST_TTL, OpenRequest
 
-LOOK_S = 1.0
+POLL_S = 1.0
 """Seconds between two polls for interactions that no process holds."""
-FORGET_EVERY = 60
+DELETE_TOKENS_EVERY = 60
 """Polls between two deletions of expired tokens."""
-SILENT = timedelta(seconds=5)
+EXPIRED_FOR = timedelta(seconds=5)
 """How long a lease must have expired before it is taken over: its holder may be slow."""
-MOST_TRIES = 3
+MAX_ATTEMPTS = 3
 GIVEN_UP = (
     "Your command failed: {why}. Nothing is stored unless a thread shows a submission from "
     "it. Run the command again."
@@ -30,111 +30,114 @@ GIVEN_UP = (
 _log = structlog.get_logger(__name__)
 
 
-async def taking_up(client: discord.Client, door: DiscordContext) -> None:
+async def run_resumption(client: discord.Client, context: DiscordContext) -> None:
     """Resume interactions until cancelled."""
     await client.wait_until_ready()
-    looks = 0
+    polls = 0
     while True:
         try:
-            if looks % FORGET_EVERY == 0:
-                await door.store.interactions.forget()
-            await take_up(client, door)
+            if polls % DELETE_TOKENS_EVERY == 0:
+                await context.store.interactions.forget()
+            await resume_unfinished(client, context)
         except StoreError as error:
             _log.warning("the store is away", action="interactions_wait", error=str(error))
         except Exception as error:  # noqa: BLE001  a bug must not end the polling
             _log.error("bug in taking up", action="incident", exc_info=error)
-        looks += 1
-        await asyncio.sleep(LOOK_S)
+        polls += 1
+        await asyncio.sleep(POLL_S)
 
 
-async def take_up(client: discord.Client, door: DiscordContext) -> int:
+async def resume_unfinished(client: discord.Client, context: DiscordContext) -> int:
     """Claim unheld interactions and dispatch them again; return how many."""
-    owner, interactions = secrets.token_hex(8), door.store.interactions
-    found = await interactions.unfinished(DOOR, owner, door.lease, SILENT)
-    away = False
+    owner, interactions = secrets.token_hex(8), context.store.interactions
+    found = await interactions.unfinished(DOOR, owner, context.lease, EXPIRED_FOR)
+    unavailable = False
     for each in found:
-        away = away or not await _is_taken_up(client, door, each, owner)
-        if away:
-            await interactions.leave(each.id, owner, door.lease)
+        unavailable = unavailable or not await _try_to_resume(client, context, each, owner)
+        if unavailable:
+            await interactions.leave(each.id, owner, context.lease)
     return len(found)
 
 
-async def _is_taken_up(
-    client: discord.Client, door: DiscordContext, unfinished: OpenRequest, owner: str
+async def _try_to_resume(
+    client: discord.Client, context: DiscordContext, unfinished: OpenRequest, owner: str
 ) -> bool:
     """Dispatch it again; return False while Discord is unavailable, so that it must wait."""
     _log.info("taken up again", action="interaction_again", id=unfinished.id)
     try:
-        await _take_up_one(client, door, unfinished, owner)
+        await _resume(client, context, unfinished, owner)
     except StoreError:
         raise
     except Exception as error:  # noqa: BLE001  a bug with one must not end the others
         refused = isinstance(error, discord.HTTPException) and error.status == 401
-        if is_passing(error) or refused or client.is_closed():
+        if is_temporary(error) or refused or client.is_closed():
             _log.warning("not taken up", action="interactions_wait", error=repr(error))
             return False
         _log.error("bug in taking up", action="incident", id=unfinished.id, exc_info=error)
-        await door.store.interactions.finish(unfinished.id, owner)
+        await context.store.interactions.finish(unfinished.id, owner)
     return True
 
 
-async def _take_up_one(
-    client: discord.Client, door: DiscordContext, unfinished: OpenRequest, owner: str
+async def _resume(
+    client: discord.Client, context: DiscordContext, unfinished: OpenRequest, owner: str
 ) -> None:
-    asked = json.loads(unfinished.request)
+    request = json.loads(unfinished.request)
     why = None
-    payload = await _asked_again(client, unfinished, asked)
+    payload = await _event_now(client, unfinished, request)
     if payload is None:
-        payload, why = await _of_user(client, unfinished, asked), "I can no longer reach the server"
-    elif unfinished.tries > MOST_TRIES:
-        why = f"it was started {MOST_TRIES} times, and the bot stopped each time"
-    elif door.clock.now() - unfinished.at > REQUEST_TTL:
+        payload = await _direct_event(client, unfinished, request)
+        why = "I can no longer reach the server"
+    elif unfinished.tries > MAX_ATTEMPTS:
+        why = f"it was started {MAX_ATTEMPTS} times, and the bot stopped each time"
+    elif context.clock.now() - unfinished.at > REQUEST_TTL:
         why = "it is more than a day old"
     state: Any = client._connection  # noqa: SLF001  no public way to dispatch again
     if why is None:
-        reset = TAKEN.set(Taken(unfinished.id, owner, asked["answers"]))
+        reset = RESUMED.set(ResumedInteraction(unfinished.id, owner, request["answers"]))
         try:
             state.parse_interaction_create(payload)  # its task inherits the claim by context
         finally:
-            TAKEN.reset(reset)
+            RESUMED.reset(reset)
         return
     _log.warning("given up", action="interaction_given_up", id=unfinished.id, why=why)
-    await LastingAnswer(discord.Interaction(data=payload, state=state)).say(
+    await PersistentReply(discord.Interaction(data=payload, state=state)).say(
         GIVEN_UP.format(why=why)
     )
-    await door.store.interactions.finish(unfinished.id, owner)
+    await context.store.interactions.finish(unfinished.id, owner)
 
 
-async def _asked_again(
-    client: discord.Client, unfinished: OpenRequest, asked: dict[str, Any]
+async def _event_now(
+    client: discord.Client, unfinished: OpenRequest, request: dict[str, Any]
 ) -> Any | None:  # noqa: ANN401  what Discord sends
     """Return the event as Discord would send it now; None if the person or the bot has left."""
-    if asked["guild"] is None:
-        return await _of_user(client, unfinished, asked)
+    if request["guild"] is None:
+        return await _direct_event(client, unfinished, request)
     try:
-        member = await client.http.get_member(asked["guild"], asked["user"])
+        member = await client.http.get_member(request["guild"], request["user"])
     except (discord.NotFound, discord.Forbidden):
         return None
-    guild = str(asked["guild"])
-    return _event(client, unfinished, asked) | {
+    guild = str(request["guild"])
+    return _event(client, unfinished, request) | {
         "guild_id": guild,
         "guild": {"id": guild, "features": [], "locale": "en-US"},
         "guild_locale": "en-US",
         "member": member,
-        "channel": await _channel(client, asked),
+        "channel": await _channel(client, request),
     }
 
 
-async def _of_user(client: discord.Client, unfinished: OpenRequest, asked: dict[str, Any]) -> Any:  # noqa: ANN401  what Discord sends
+async def _direct_event(
+    client: discord.Client, unfinished: OpenRequest, request: dict[str, Any]
+) -> Any:  # noqa: ANN401  what Discord sends
     """Return the event as if it came from direct messages."""
-    user = await client.http.get_user(asked["user"])
-    channel = {"id": str(asked["channel"] or 0), "type": discord.ChannelType.private.value}
-    return _event(client, unfinished, asked) | {"user": user, "channel": channel}
+    user = await client.http.get_user(request["user"])
+    channel = {"id": str(request["channel"] or 0), "type": discord.ChannelType.private.value}
+    return _event(client, unfinished, request) | {"user": user, "channel": channel}
 
 
-async def _channel(client: discord.Client, asked: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Return Discord's data of a channel; only the id of one that is cached or deleted."""
-    number = asked["channel"] or 0  # of a kind unknown to discord.py
+async def _channel(client: discord.Client, request: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Return Discord's data of a channel; only its id if it is cached or deleted."""
+    number = request["channel"] or 0  # None for a kind of channel that discord.py does not know
     if number and client.get_channel(number) is None:
         with suppress(discord.NotFound, discord.Forbidden):
             return await client.http.get_channel(number)
@@ -142,15 +145,15 @@ async def _channel(client: discord.Client, asked: dict[str, Any]) -> Any:  # noq
 
 
 def _event(
-    client: discord.Client, unfinished: OpenRequest, asked: dict[str, Any]
+    client: discord.Client, unfinished: OpenRequest, request: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "id": unfinished.id.removeprefix(f"{DOOR}:"),
         "application_id": str(client.application_id),
-        "type": asked["type"],
-        "data": asked["data"],
+        "type": request["type"],
+        "data": request["data"],
         "token": unfinished.token or "",
         "version": 1,
-        "app_permissions": str(asked["app_permissions"]),
-        "attachment_size_limit": asked["attachment_size_limit"],
+        "app_permissions": str(request["app_permissions"]),
+        "attachment_size_limit": request["attachment_size_limit"],
     }

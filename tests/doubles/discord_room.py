@@ -12,7 +12,7 @@ from discord.http import Route
 from yarl import URL
 
 from bot.discord.channels import SubmissionDisplay as Shown
-from bot.discord.client import PodiumClient, govern
+from bot.discord.client import PodiumClient, limit_requests
 from bot.discord.context import DOOR, DiscordContext
 from bot.discord.submission_steps import DisplayedSubmission, ThreadUpdater
 from bot.domain.publication import PublishRequest
@@ -47,12 +47,12 @@ class Room:
     place: Place
 
     @property
-    def door(self) -> DiscordContext:
+    def context(self) -> DiscordContext:
         return DiscordContext(self.place.store, self.place.clock)
 
     @property
     def steps(self) -> ThreadUpdater:
-        return ThreadUpdater(self.client, self.door)
+        return ThreadUpdater(self.client, self.context)
 
     async def submit(self, *, in_guild: bool = True, mode: Mode = Mode.RANKED) -> Submission:
         """A submission of alice, to be shown in the room or in her direct messages."""
@@ -112,8 +112,8 @@ async def room(
             yield Room(server, guild, channel, alice, bob, client, place)
 
 
-def _own_client(door: DiscordContext, guild: Guild) -> discord.Client:
-    client = PodiumClient(door, frozenset({guild.id}))
+def _own_client(context: DiscordContext, guild: Guild) -> discord.Client:
+    client = PodiumClient(context, frozenset({guild.id}))
     client._connection.guild_ready_timeout = 0.05
     return client
 
@@ -126,7 +126,7 @@ def _bare_client() -> discord.Client:
         max_ratelimit_timeout=30.0,
         guild_ready_timeout=0.05,
     )
-    govern(client)
+    limit_requests(client)
     return client
 
 

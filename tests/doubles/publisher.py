@@ -71,7 +71,7 @@ async def publishing(store: Store, posts: Posts) -> AsyncIterator[None]:
     """Both doors' engines run until the block ends."""
     web = replace(make_door(store, SystemClock()), runners=(make_judge(),), lease=LEASE)
     room = DiscordContext(store, SystemClock(), [make_judge()], lease=LEASE)
-    async with publications.checking(web), publication_thread.publishing(posts.client, room):
+    async with publications.checking(web), publication_thread.run_publications(posts.client, room):
         yield
 
 

@@ -390,5 +390,5 @@ def test_a_server_that_is_away_is_our_fault(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     laptop = Installation(Settings(config_home=tmp_path))
-    assert run(["show", "--server", "http://127.0.0.1:9"], laptop) == ExitCode.OURS
+    assert run(["show", "--server", "http://127.0.0.1:9"], laptop) == ExitCode.INTERNAL
     assert "no answer from http://127.0.0.1:9" in capsys.readouterr().err

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli import datasets
 from bot.cli.context import AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
-from bot.cli.datasets import DataFormat, made_whole, require, written
 from bot.cli.files import save_files, saved_line
 from bot.cli.json_output import Json, standings_json, status_json
 from bot.domain.api.boards import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
@@ -35,7 +35,7 @@ _BOARD_COLUMNS = (Column("board"), Column("GPU types"), Column("deadline"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _ShowOptions:
     target: str | None
     gpus: tuple[str, ...]
     version: int | None
@@ -63,32 +63,32 @@ def show(
     """Show a board's standings, a submission's result, or the list of boards."""
     line = command_line(ctx)
     gpus = tuple(dict.fromkeys(name for each in gpu or () for name in each.split(",") if name))
-    reports, shape = asyncio.run(
-        _show(line, Where(data, server), _Wish(target, gpus, version, save))
+    reports, body = asyncio.run(
+        _show(line, Where(data, server), _ShowOptions(target, gpus, version, save))
     )
-    line.answer(reports, shape, as_json=as_json)
+    line.answer(reports, body, as_json=as_json)
 
 
 async def _show(
-    line: CommandLine, where: Where, wish: _Wish
+    line: CommandLine, where: Where, options: _ShowOptions
 ) -> tuple[list[Report], list[Json] | Json]:
     async with line.client_for_viewer(where) as client:
-        number = (wish.target or "").removeprefix("#")
+        number = (options.target or "").removeprefix("#")
         if number.isascii() and number.isdecimal() and len(number) < 19:
-            return await _submission(line, client, SubmissionId(int(number)), wish.save)
-        if wish.save is not None:
+            return await _submission(line, client, SubmissionId(int(number)), options.save)
+        if options.save is not None:
             raise UserError(
                 "nothing-to-save",
                 "--save needs a submission number, as in `podium show 17 --save DIR`",
             )
-        if wish.target is not None:
+        if options.target is not None:
             leaderboards = [
                 each
-                for gpu in wish.gpus or (None,)
-                for each in await client.standings(wish.target, gpu, wish.version)
+                for gpu in options.gpus or (None,)
+                for each in await client.standings(options.target, gpu, options.version)
             ]
-            shapes = [standings_json(each) for each in leaderboards]
-            return [standings_report(each) for each in leaderboards], shapes
+            bodies = [standings_json(each) for each in leaderboards]
+            return [standings_report(each) for each in leaderboards], bodies
         return await _boards(client)
 
 
@@ -119,7 +119,7 @@ async def _boards(client: "Client") -> tuple[list[Report], list[Json]]:
         (board.name, ", ".join(board.gpus), deadline or "none")
         for board, deadline in zip(boards, until, strict=True)
     )
-    shapes: list[Json] = [
+    bodies: list[Json] = [
         {
             "board": board.name,
             "gpus": list(board.gpus),
@@ -127,11 +127,11 @@ async def _boards(client: "Client") -> tuple[list[Report], list[Json]]:
         }
         for board in boards
     ]
-    return [Report("leaderboards", (Table("boards", _BOARD_COLUMNS, rows),))], shapes
+    return [Report("leaderboards", (Table("boards", _BOARD_COLUMNS, rows),))], bodies
 
 
 @dataclass(frozen=True, slots=True)
-class _Starter:
+class _TemplateOptions:
     board: str
     lang: str | None
     file: Path
@@ -149,15 +149,15 @@ def template(
 ) -> None:
     """Write a board's starter file, including the header that names the board."""
     line = command_line(ctx)
-    suffix = asyncio.run(_template(line, Where(data, server), _Starter(board, lang, file)))
+    suffix = asyncio.run(_template(line, Where(data, server), _TemplateOptions(board, lang, file)))
     words = f"{file}: next: podium submit {file}{suffix}"
     line.answer(words, {"board": board, "file": str(file)}, as_json=as_json)
 
 
-async def _template(line: CommandLine, where: Where, wish: _Starter) -> str:
+async def _template(line: CommandLine, where: Where, options: _TemplateOptions) -> str:
     """Write the file; return the options that a further command needs for the same server."""
     async with line.client_for_viewer(where) as client:
-        _create(wish.file, await client.template(wish.board, wish.lang))
+        _create(options.file, await client.template(options.board, options.lang))
         return client.suffix
 
 
@@ -184,40 +184,42 @@ def export(
         Path, typer.Option("--out", help="Output folder; must not exist", metavar="DIR")
     ],
     *,
-    form: Annotated[DataFormat, typer.Option("--format")] = DataFormat.PARQUET,
+    form: Annotated[datasets.DataFormat, typer.Option("--format")] = datasets.DataFormat.PARQUET,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Export a board to a folder: submissions, results, raw samples and sources."""
     line = command_line(ctx)
-    require(form)
+    datasets.require_format(form)
     submissions = asyncio.run(_export(line, Where(data, server), board, (out, form)))
     words = f"{out}: {submissions} submissions; README.md says what each column means"
     line.answer(words, {"folder": str(out), "submissions": submissions}, as_json=as_json)
 
 
 async def _export(
-    line: CommandLine, where: Where, board: str, wish: tuple[Path, DataFormat]
+    line: CommandLine, where: Where, board: str, options: tuple[Path, datasets.DataFormat]
 ) -> int:
-    out, form = wish
+    out, form = options
     async with line.client_for_person(where) as client, aclosing(client.export(board)) as pieces:
         head = await anext(pieces)  # a wrong name leaves no folder behind
         if not isinstance(head, ExportHead):
             raise TypeError(f"an export began with {head.kind}")
-        with made_whole(out) as folder:
+        with datasets.complete_folder(out) as folder:
             words = dataset.codebook(head.board, head.submissions, _SOURCES)
             (folder / "README.md").write_text(words, "utf-8")
             await _write_pieces(pieces, folder, form)
         return head.submissions
 
 
-async def _write_pieces(pieces: AsyncIterator[ExportPiece], folder: Path, form: DataFormat) -> None:
+async def _write_pieces(
+    pieces: AsyncIterator[ExportPiece], folder: Path, form: datasets.DataFormat
+) -> None:
     """Write every piece to its file; unknown tables of a newer server are ignored."""
     (folder / "sources").mkdir()
     with ExitStack() as stack:
         tables = {
-            each.name: (each, stack.enter_context(written(folder, each, form)))
+            each.name: (each, stack.enter_context(datasets.table_writer(folder, each, form)))
             for each in dataset.TABLES
         }
         async for piece in pieces:

@@ -12,8 +12,8 @@ import typer
 
 from bot.app.context import OpenPodium, RoundLimit, cap_rounds
 from bot.app.installation import Installation
+from bot.cli import demo_script
 from bot.cli.context import AsJson, CommandLine, DataFolder, command_line, program, viewer_here
-from bot.cli.demo_script import PEOPLE, PREFIX, DemoSubmission, choose, misplaced, story, surprises
 from bot.cli.errors import ExitCode
 from bot.cli.follow import ProgressLines, follow_all
 from bot.cli.json_output import standings_json
@@ -44,7 +44,7 @@ Remove = Annotated[bool, typer.Option("--remove", help="Remove the demo's boards
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _DemoResult:
     leaderboards: tuple[BoardStandings, ...]
     judged: int
     faults: tuple[str, ...]
@@ -61,7 +61,7 @@ class _Task:
 
     @property
     def board(self) -> str:
-        return f"{PREFIX}{self.definition.name}"
+        return f"{demo_script.PREFIX}{self.definition.name}"
 
 
 def demo(
@@ -78,24 +78,24 @@ def demo(
     line = command_line(ctx)
     installation = line.installation.embedded_at(data or line.installation.data_dir)
     if remove:
-        _tell_removed(line, installation, asyncio.run(_remove(installation)))
+        _print_removed(line, installation, asyncio.run(_remove(installation)))
         return ExitCode.PASSED
     tasks = tasks or installation.examples  # every machine can judge those
     if not installation.task_folders(tasks):
         raise UserError("no-tasks", f"{tasks}: no task found; name a folder with --tasks")
-    demonstration = _Demonstration(line, installation, tasks, rounds, whole)
-    outcome = asyncio.run(demonstration.run())
-    if outcome.faults:
+    demo_run = _DemoRun(line, installation, tasks, rounds, whole)
+    result = asyncio.run(demo_run.run())
+    if result.faults:
         line.say(f"its log is {installation.data_dir / 'podium.log'}")
     if as_json:
-        shapes = [standings_json(each) for each in outcome.leaderboards]
-        shape = {"standings": shapes, "judged": outcome.judged, "faults": outcome.faults}
-        line.write_json(shape)
+        bodies = [standings_json(each) for each in result.leaderboards]
+        body = {"standings": bodies, "judged": result.judged, "faults": result.faults}
+        line.write_json(body)
     else:
-        _draw(line, outcome)
-        for words in _next(data, outcome.example):
+        _draw(line, result)
+        for words in _next(data, result.example):
             line.write(words)
-    return ExitCode.VERDICT if outcome.faults else ExitCode.PASSED
+    return ExitCode.VERDICT if result.faults else ExitCode.PASSED
 
 
 async def _remove(installation: Installation) -> Removed:
@@ -104,14 +104,14 @@ async def _remove(installation: Installation) -> Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Demonstration:
+class _DemoRun:
     line: CommandLine
     installation: Installation
     tasks: Path
     rounds: int
     whole: bool
 
-    async def run(self) -> _Outcome:
+    async def run(self) -> _DemoResult:
         """Run everything from the task folders to the standings."""
         self.line.say("starting the database and the runner")
         async with (
@@ -119,25 +119,25 @@ class _Demonstration:
             self.installation.runners() as runners,
         ):
             people = await _people(podium)
-            hurried = frozenset(each.id for each in people.values())
-            limit = RoundLimit(cap_rounds(Mode.RANKED, self.rounds), hurried)
+            people_ids = frozenset(each.id for each in people.values())
+            limit = RoundLimit(cap_rounds(Mode.RANKED, self.rounds), people_ids)
             async with self.installation.working(podium, runners, limit):
                 offers = [await runner.capabilities() for runner in runners]
                 tasks = await self._tasks(offers)
-                entries = choose([(each.board, each.fit) for each in tasks])
+                entries = demo_script.choose([(each.board, each.fit) for each in tasks])
                 if not self.whole:
                     limits = {each.board: each.definition.ranked_timeout for each in tasks}
-                    entries = story(entries, limits)
+                    entries = demo_script.short_selection(entries, limits)
                 await self._publish(podium, offers, tasks, {each.board for each in entries})
                 began = time.monotonic()
-                held = await self._hand_in(podium, entries, people)
-                faults = await self._await_all(podium, held)
+                submitted = await self._submit(podium, entries, people)
+                faults = await self._await_all(podium, submitted)
                 seconds = time.monotonic() - began
                 leaderboards = await self._standings(podium, entries)
         for leaderboard in leaderboards:
-            faults += misplaced(entries, hurried, leaderboard)
+            faults += demo_script.wrong_standings(entries, people_ids, leaderboard)
         example = _example(tasks, entries, leaderboards)
-        return _Outcome(leaderboards, len(entries), faults, seconds, example)
+        return _DemoResult(leaderboards, len(entries), faults, seconds, example)
 
     async def _tasks(self, offers: Sequence[Capabilities]) -> list[_Task]:
         """Return every task, with the solutions that can be submitted and judged here."""
@@ -175,10 +175,13 @@ class _Demonstration:
             await publish(podium.store, podium.clock, request, task)
         self.line.say(f"published {len(requests)} tasks for {', '.join(gpus)}")
 
-    async def _hand_in(
-        self, podium: OpenPodium, entries: Sequence[DemoSubmission], people: Mapping[str, Person]
-    ) -> dict[SubmissionId, DemoSubmission]:
-        held = {}
+    async def _submit(
+        self,
+        podium: OpenPodium,
+        entries: Sequence[demo_script.DemoSubmission],
+        people: Mapping[str, Person],
+    ) -> dict[SubmissionId, demo_script.DemoSubmission]:
+        submitted = {}
         for entry in entries:
             board = await podium.store.boards.find(entry.board)
             request = SubmissionRequest(
@@ -189,23 +192,29 @@ class _Demonstration:
                 board=entry.board,
                 gpus=() if board is None else board.gpus,
             )
-            held[(await submit(podium.store, podium.clock, request)).id] = entry
-        self.line.say(f"{len(held)} kernels of {len({e.person for e in entries})} people queued")
-        return held
+            submitted[(await submit(podium.store, podium.clock, request)).id] = entry
+        self.line.say(
+            f"{len(submitted)} kernels of {len({e.person for e in entries})} people queued"
+        )
+        return submitted
 
     async def _await_all(
-        self, podium: OpenPodium, held: dict[SubmissionId, DemoSubmission]
+        self, podium: OpenPodium, submitted: dict[SubmissionId, demo_script.DemoSubmission]
     ) -> tuple[str, ...]:
         names = {
             number: f"{entry.board} {entry.person} {entry.file_name}"
-            for number, entry in held.items()
+            for number, entry in submitted.items()
         }
         with ProgressLines(self.line.err) as lines:
             ended = await follow_all(podium.store, names, lines)
-        return tuple(fault for number in held for fault in surprises(held[number], ended[number]))
+        return tuple(
+            fault
+            for number in submitted
+            for fault in demo_script.unexpected_results(submitted[number], ended[number])
+        )
 
     async def _standings(
-        self, podium: OpenPodium, entries: Sequence[DemoSubmission]
+        self, podium: OpenPodium, entries: Sequence[demo_script.DemoSubmission]
     ) -> tuple[BoardStandings, ...]:
         names = dict.fromkeys(entry.board for entry in entries)
         found = [await board_standings(podium.store, viewer_here(), name) for name in names]
@@ -215,7 +224,7 @@ class _Demonstration:
 async def _people(podium: OpenPodium) -> dict[str, Person]:
     """Return the demo's people, distinct from this machine's users even with the same names."""
     ensure = podium.store.people.ensure
-    return {name: await ensure(f"{DEMO}:{name.lower()}", name) for name in PEOPLE}
+    return {name: await ensure(f"{DEMO}:{name.lower()}", name) for name in demo_script.PEOPLE}
 
 
 async def _require_free(podium: OpenPodium, request: PublishRequest, task: TaskDefinition) -> None:
@@ -233,7 +242,7 @@ async def _require_free(podium: OpenPodium, request: PublishRequest, task: TaskD
 
 def _example(
     tasks: Sequence[_Task],
-    entries: Sequence[DemoSubmission],
+    entries: Sequence[demo_script.DemoSubmission],
     leaderboards: Sequence[BoardStandings],
 ) -> Path:
     """Return the file of a correct kernel on the board with the most of them."""
@@ -243,15 +252,15 @@ def _example(
     return folder / name
 
 
-def _draw(line: CommandLine, outcome: _Outcome) -> None:
-    for leaderboard in outcome.leaderboards:
+def _draw(line: CommandLine, result: _DemoResult) -> None:
+    for leaderboard in result.leaderboards:
         line.draw(standings_report(leaderboard))
         line.write("")
-    for fault in outcome.faults:
+    for fault in result.faults:
         line.say(f"WRONG: {fault}")
-    count = len(outcome.faults)
+    count = len(result.faults)
     verdict = f"{count} checks failed" if count else "each with the expected verdict"
-    line.write(f"{outcome.judged} kernels judged in {outcome.seconds:.0f} s, {verdict}")
+    line.write(f"{result.judged} kernels judged in {result.seconds:.0f} s, {verdict}")
 
 
 def _next(data: Path | None, example: Path) -> list[str]:
@@ -271,7 +280,7 @@ def _next(data: Path | None, example: Path) -> list[str]:
     return ["", "Next:", *(f"  {step}\n      {words}" for step, words in steps.items())]
 
 
-def _tell_removed(line: CommandLine, installation: Installation, removed: Removed) -> None:
+def _print_removed(line: CommandLine, installation: Installation, removed: Removed) -> None:
     if not removed.boards and not removed.kept:
         line.write(f"no demo found in {installation.data_dir}")
     if removed.boards:

@@ -1,4 +1,4 @@
-"""`podium discord`: what it takes to have the bot in a guild."""
+"""`podium discord`: adds the bot to a server."""
 
 import asyncio
 from typing import Annotated

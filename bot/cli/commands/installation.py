@@ -1,4 +1,4 @@
-"""`podium backup`, `podium restore` and `podium migrate`."""
+"""`podium doctor`, `backup`, `restore` and `migrate`: the data and requirements of this machine."""
 
 import asyncio
 import sys
@@ -20,7 +20,7 @@ def doctor(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = Fal
     """Check requirements and show how to fix problems; exit code 3 if Podium cannot run."""
     line = command_line(ctx)
     found = asyncio.run(line.installation.at(data).requirements())
-    shape = [
+    body = [
         {
             "name": each.name,
             "found": each.found,
@@ -31,9 +31,9 @@ def doctor(ctx: typer.Context, *, data: DataFolder = None, as_json: AsJson = Fal
         for each in found
     ]
     report = Report("this machine", tuple(_line(each) for each in found))
-    line.answer(report, shape, as_json=as_json)
+    line.answer(report, body, as_json=as_json)
     needed = [each for each in found if not each.found and not each.optional]
-    return ExitCode.OURS if needed else ExitCode.PASSED
+    return ExitCode.INTERNAL if needed else ExitCode.PASSED
 
 
 def _line(requirement: Requirement) -> Text:
@@ -48,8 +48,7 @@ def _line(requirement: Requirement) -> Text:
 def backup(
     ctx: typer.Context,
     file: Annotated[
-        Path,
-        typer.Argument(help="New file, or - for stdout; contains all sources and results"),
+        Path, typer.Argument(help="New file, or - for stdout; contains all sources and results")
     ],
     *,
     data: DataFolder = None,

@@ -38,12 +38,12 @@ def login(
 ) -> None:
     """Sign in to a server and use it for later commands."""
     line = command_line(ctx)
-    ask = partial(_asked, f"your token at {url}")
-    signed = asyncio.run(line.installation.servers.login(url, token, ask, plain_http=plain_http))
-    words = one_line(f"signed in to {signed.url} as {signed.name}")
-    line.answer(words, {"server": signed.url, "person": signed.name}, as_json=as_json)
+    ask = partial(_read_token, f"your token at {url}")
+    session = asyncio.run(line.installation.servers.login(url, token, ask, plain_http=plain_http))
+    words = one_line(f"signed in to {session.url} as {session.name}")
+    line.answer(words, {"server": session.url, "person": session.name}, as_json=as_json)
     if not as_json:
-        line.say(_from_now_on(signed.url, line.installation.servers.chosen(None)))
+        line.say(_server_in_use(session.url, line.installation.servers.chosen(None)))
 
 
 def logout(
@@ -57,14 +57,14 @@ def logout(
 ) -> None:
     """Sign out of a server; the token stays valid until it is revoked."""
     line = command_line(ctx)
-    signed = line.installation.servers.logout(url)
-    words = f"signed out of {signed.url}"
-    line.answer(words, {"server": signed.url, "person": signed.name}, as_json=as_json)
+    session = line.installation.servers.logout(url)
+    words = f"signed out of {session.url}"
+    line.answer(words, {"server": session.url, "person": session.name}, as_json=as_json)
     if not as_json:
         line.say("the token stays valid until you revoke it on the server")
 
 
-def _from_now_on(url: str, chosen: str | None) -> str:
+def _server_in_use(url: str, chosen: str | None) -> str:
     """Return where commands go after the login; environment variables may override it."""
     if chosen == url:
         return f"commands now use this server; --server {LOCAL} uses this machine's own Podium"
@@ -75,7 +75,7 @@ def _from_now_on(url: str, chosen: str | None) -> str:
     )
 
 
-def _asked(words: str) -> str:
+def _read_token(words: str) -> str:
     """Return a token typed without echo, or read from a pipe."""
     if sys.stdin.isatty():
         return str(typer.prompt(words, hide_input=True, err=True))

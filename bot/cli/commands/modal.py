@@ -1,4 +1,4 @@
-"""`podium modal`: what it takes to judge on Modal's GPUs."""
+"""`podium modal`: sets up judging on Modal's GPUs."""
 
 import asyncio
 

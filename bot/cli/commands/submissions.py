@@ -20,7 +20,7 @@ from runners.contract.task import Mode
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class _SubmitOptions:
     file_name: str
     content: bytes
     mode: Mode
@@ -53,18 +53,18 @@ def submit(
     line = command_line(ctx)
     content = read_submission(file)
     names = tuple(name for each in gpu or () for name in each.split(",") if name)
-    called = name or ("submission.py" if file == STREAM else file.name)
-    order = _Order(called, content, mode, leaderboard, names)
-    ended = asyncio.run(_submit(line, Where(data, server, actor), order, wait=wait))
-    return print_result(line, ended, wait=wait, as_json=as_json)
+    file_name = name or ("submission.py" if file == STREAM else file.name)
+    options = _SubmitOptions(file_name, content, mode, leaderboard, names)
+    status = asyncio.run(_submit(line, Where(data, server, actor), options, wait=wait))
+    return print_result(line, status, wait=wait, as_json=as_json)
 
 
 async def _submit(
-    line: CommandLine, where: Where, order: _Order, *, wait: bool
+    line: CommandLine, where: Where, options: _SubmitOptions, *, wait: bool
 ) -> SubmissionStatus:
     async with line.client_for_person(where) as client:
         number = await client.submit(
-            order.file_name, order.content, order.mode, board=order.board, gpus=order.gpus
+            options.file_name, options.content, options.mode, board=options.board, gpus=options.gpus
         )
         return await wait_for_result(line, client, number, wait=wait)
 
@@ -83,8 +83,8 @@ def rerun(
     """Submit the source of one of your submissions again."""
     line = command_line(ctx)
     earlier, where = SubmissionId(submission), Where(data, server, actor)
-    ended = asyncio.run(_rerun(line, where, earlier, mode, wait=wait))
-    return print_result(line, ended, wait=wait, as_json=as_json)
+    status = asyncio.run(_rerun(line, where, earlier, mode, wait=wait))
+    return print_result(line, status, wait=wait, as_json=as_json)
 
 
 async def _rerun(
@@ -107,8 +107,8 @@ def history(
     """List your submissions, newest first."""
     line = command_line(ctx)
     name, entries = asyncio.run(_history(line, Where(data, server, actor), leaderboard, limit))
-    shape = [history_json(entry) for entry in entries]
-    line.answer(history_report(name, entries), shape, as_json=as_json)
+    body = [history_json(entry) for entry in entries]
+    line.answer(history_report(name, entries), body, as_json=as_json)
 
 
 async def _history(
@@ -134,8 +134,8 @@ def cancel(
         what = f": {'1 job is' if jobs == 1 else f'{jobs} jobs are'} being stopped"
     else:
         what = " has already ended" if ended else " is already being stopped"
-    shape = {"submission": submission, "jobs": jobs}
-    line.answer(f"submission #{submission}{what}", shape, as_json=as_json)
+    body = {"submission": submission, "jobs": jobs}
+    line.answer(f"submission #{submission}{what}", body, as_json=as_json)
 
 
 async def _cancel(line: CommandLine, where: Where, submission: SubmissionId) -> tuple[int, bool]:

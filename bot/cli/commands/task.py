@@ -12,7 +12,7 @@ import typer
 
 from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
 from bot.cli.errors import ExitCode
-from bot.cli.files import Listed, Root, read_places, read_problems
+from bot.cli.files import LoadedTask, Root, load_tasks, read_problems
 from bot.cli.json_output import released_json, task_report_json
 from bot.domain.board import NOBODY, Pins, parse_pins, show_pins
 from bot.domain.errors import UserError
@@ -40,7 +40,7 @@ Pools = Annotated[
         help="Pool for ranked runs, such as modal or A100=local; `any` removes it; can be repeated",
     ),
 ]
-_USUAL_FOLDER = Path("tasks")
+_DEFAULT_FOLDER = Path("tasks")
 _KERNELBENCH = "kernelbench"
 
 
@@ -49,15 +49,14 @@ def check(
     places: Places,
     *,
     gpu: Annotated[
-        str | None,
-        typer.Option(help="GPU type (default: the first one available)"),
+        str | None, typer.Option(help="GPU type (default: the first one available)")
     ] = None,
     root: Root = None,
     as_json: AsJson = False,
 ) -> int:
     """Lint tasks and run their solutions; exit code 1 if a task has errors."""
     line = command_line(ctx)
-    reports = asyncio.run(_check(line, read_places(line, places, root), gpu))
+    reports = asyncio.run(_check(line, load_tasks(line, places, root), gpu))
     if as_json:
         line.write_json([task_report_json(each) for each in reports])
     else:
@@ -67,22 +66,22 @@ def check(
 
 
 async def _check(
-    line: CommandLine, listed: Sequence[Listed], gpu: str | None
+    line: CommandLine, loaded: Sequence[LoadedTask], gpu: str | None
 ) -> tuple[TaskReport, ...]:
     async with line.installation.runners() as runners:
         offers = [await runner.capabilities() for runner in runners]
-        usual = next((name for offer in offers for name in offer.gpus), CPU)
+        default = next((name for offer in offers for name in offer.gpus), CPU)
         reports: list[TaskReport] = []
-        for each in listed:
-            gpus = (gpu,) if gpu else each.gpus or (usual,)
-            line.say(f"checking {each.place} on {', '.join(gpus)}")
+        for each in loaded:
+            gpus = (gpu,) if gpu else each.gpus or (default,)
+            line.say(f"checking {each.path} on {', '.join(gpus)}")
             board = None if each.problem is None else each.problem.name
             reports += await check_on(runners, each.bundle, each.task, gpus, board=board)
     return tuple(reports)
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _PublishOptions:
     """The command line's options for boards; they override a competition's."""
 
     name: str | None
@@ -92,22 +91,22 @@ class _Wish:
     unchecked: bool
     pins: Pins
 
-    def draft(self, listed: Listed) -> Draft:
+    def draft(self, loaded: LoadedTask) -> Draft:
         """Return the draft of one task. A competition sets the deadline of each board, or none."""
-        problem = listed.problem
+        problem = loaded.problem
         deadline, endless = self.deadline, self.endless
         if problem is not None and deadline is None and not endless:
             deadline, endless = problem.deadline, problem.deadline is None
         request = PublishRequest(
             NOBODY,
             self.name or (problem.name if problem else None),
-            self.gpus or listed.gpus,
+            self.gpus or loaded.gpus,
             deadline,
             endless,
             pins=self.pins,
-            strict=listed.strict,
+            strict=loaded.strict,
         )
-        return Draft(listed.bundle, listed.task, request)
+        return Draft(loaded.bundle, loaded.task, request)
 
 
 def publish(
@@ -135,27 +134,29 @@ def publish(
     """Check tasks by running their solutions, then open or update their boards."""
     line = command_line(ctx)
     until = None if deadline is None else parse_deadline(deadline)
-    listed = read_places(line, places, root)
-    if name is not None and len(listed) > 1:
+    loaded = load_tasks(line, places, root)
+    if name is not None and len(loaded) > 1:
         raise UserError("usage", "--name works only with a single task")
-    wish = _Wish(name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ()))
-    released = asyncio.run(_publish(line, Where(data, server, actor), listed, wish))
+    options = _PublishOptions(
+        name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ())
+    )
+    released = asyncio.run(_publish(line, Where(data, server, actor), loaded, options))
     if as_json:
         line.write_json([released_json(each) for each in released])
         return
     for each in released:
-        _tell(line, each)
+        _print_published(line, each)
 
 
 async def _publish(
-    line: CommandLine, where: Where, listed: Sequence[Listed], wish: _Wish
+    line: CommandLine, where: Where, loaded: Sequence[LoadedTask], options: _PublishOptions
 ) -> Sequence[PublishedDraft]:
-    drafts = [wish.draft(each) for each in listed]
+    drafts = [options.draft(each) for each in loaded]
     async with line.client_for_person(where) as client:
-        return await client.publish(drafts, line.say, unchecked=wish.unchecked)
+        return await client.publish(drafts, line.say, unchecked=options.unchecked)
 
 
-def _tell(line: CommandLine, released: PublishedDraft) -> None:
+def _print_published(line: CommandLine, released: PublishedDraft) -> None:
     board, published = released.published.board, released.published
     until = "no deadline" if board.deadline is None else f"until {show_deadline(board.deadline)}"
     version = f"task version {published.version}"
@@ -204,8 +205,7 @@ def pack(
 def new(
     ctx: typer.Context,
     directory: Annotated[
-        str,
-        typer.Argument(metavar="DIR", help="Task folder; a plain name is created under tasks/"),
+        str, typer.Argument(metavar="DIR", help="Task folder; a plain name is created under tasks/")
     ],
     *,
     into: Annotated[Path | None, typer.Option(help="Parent folder of DIR")] = None,
@@ -213,8 +213,8 @@ def new(
 ) -> None:
     """Create a working example task to start from."""
     line = command_line(ctx)
-    usual = Path() if "/" in directory else _USUAL_FOLDER
-    folder = (usual if into is None else into) / directory
+    default = Path() if "/" in directory else _DEFAULT_FOLDER
+    folder = (default if into is None else into) / directory
     files = scaffold(folder.name)
     _write(folder, files)
     words = f"{folder}: {len(files)} files; next: podium task check {folder}"
@@ -231,7 +231,7 @@ def import_(
         ),
     ],
     *,
-    into: Annotated[Path, typer.Option(help="Output folder, which is created")] = _USUAL_FOLDER
+    into: Annotated[Path, typer.Option(help="Output folder, which is created")] = _DEFAULT_FOLDER
     / "kernelbench",
     level: Annotated[
         list[int] | None, typer.Option(help="Import only this level; can be repeated")

@@ -13,12 +13,7 @@ from bot.domain.accounts import Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.reports.admin import personal_tokens_report, worker_tokens_report
-from bot.services.dispatch.worker_queue import (
-    MOST_DAYS,
-    create_worker_token,
-    revoke_worker_token,
-    worker_tokens,
-)
+from bot.services.dispatch import worker_queue
 from bot.services.tokens import create_local_token, list_tokens, revoke_access
 
 GROUP = "Manage the tokens of people and workers."
@@ -32,7 +27,7 @@ PersonName = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _TokenOptions:
     """Whose token to create, and its scope; a worker's when `scope` is WORKER."""
 
     name: str
@@ -49,15 +44,17 @@ def create(
     person: PersonName = None,
     admin: Annotated[bool, typer.Option("--admin", help="Grant admin rights")] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Read-only token")] = False,
-    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="Lifetime in days")] = 90,
+    days: Annotated[
+        int, typer.Option(min=1, max=worker_queue.MOST_DAYS, help="Lifetime in days")
+    ] = 90,
     data: DataFolder = None,
     actor: Actor = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a token for a person or a remote worker; it is shown only once."""
     scope = _scope(worker, person, admin=admin, read_only=read_only)
-    wanted = _Wanted(worker or person or "", scope, timedelta(days=days))
-    asyncio.run(_create(command_line(ctx), data, actor, wanted, as_json=as_json))
+    options = _TokenOptions(worker or person or "", scope, timedelta(days=days))
+    asyncio.run(_create(command_line(ctx), data, actor, options, as_json=as_json))
 
 
 def _scope(worker: str | None, person: str | None, *, admin: bool, read_only: bool) -> TokenScope:
@@ -106,25 +103,32 @@ def revoke_(
     number = None if token is None else TokenId(token)
     line = command_line(ctx)
     if person is not None:
-        asyncio.run(_withdraw(line, data, actor, person, token=number))
+        asyncio.run(_revoke_access(line, data, actor, person, token=number))
     elif worker is not None:
         asyncio.run(_revoke(line, data, actor, worker))
 
 
 async def _create(
-    line: CommandLine, data: Path | None, actor: str | None, wanted: _Wanted, *, as_json: bool
+    line: CommandLine,
+    data: Path | None,
+    actor: str | None,
+    options: _TokenOptions,
+    *,
+    as_json: bool,
 ) -> None:
-    name, scope, lifetime = wanted.name, wanted.scope, wanted.lifetime
-    async with line.open_as_person(data, actor) as (podium, by):
+    name, scope, lifetime = options.name, options.scope, options.lifetime
+    async with line.open_as_person(data, actor) as (podium, acting):
         store, clock = podium.store, podium.clock
         if scope is TokenScope.WORKER:
-            made = await create_worker_token(store, clock, by.id, name, lifetime=lifetime)
+            made = await worker_queue.create_worker_token(
+                store, clock, acting.id, name, lifetime=lifetime
+            )
         else:
             made = await create_local_token(
-                store, clock, by.id, name, scope=scope, lifetime=lifetime
+                store, clock, acting.id, name, scope=scope, lifetime=lifetime
             )
-    shape = {**_shape(made.token), "token": made.secret}
-    line.answer(made.secret, shape, as_json=as_json)
+    body = {**_token_json(made.token), "token": made.secret}
+    line.answer(made.secret, body, as_json=as_json)
     if as_json:
         return
     use = (
@@ -139,29 +143,29 @@ async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_
     async with line.installation.at(data).open() as podium:
         now = podium.clock.now()
         if person is None:
-            found = await worker_tokens(podium.store)
+            found = await worker_queue.worker_tokens(podium.store)
             report = worker_tokens_report(found, now)
         else:
             found = await list_tokens(podium.store, person)
             report = personal_tokens_report(found, now)
-    line.answer(report, [_shape(each) for each in found], as_json=as_json)
+    line.answer(report, [_token_json(each) for each in found], as_json=as_json)
 
 
 async def _revoke(line: CommandLine, data: Path | None, actor: str | None, worker: str) -> None:
     async with line.open_as_person(data, actor) as (podium, person):
-        await revoke_worker_token(podium.store, person.id, worker)
+        await worker_queue.revoke_worker_token(podium.store, person.id, worker)
     line.write(f"the token of worker {worker} is revoked")
 
 
-async def _withdraw(
+async def _revoke_access(
     line: CommandLine, data: Path | None, actor: str | None, name: str, *, token: TokenId | None
 ) -> None:
-    async with line.open_as_person(data, actor) as (podium, by):
-        ended = await revoke_access(podium.store, by.id, name, token)
-    line.write(f"{ended} {'token' if ended == 1 else 'tokens'} of {name} revoked")
+    async with line.open_as_person(data, actor) as (podium, acting):
+        revoked = await revoke_access(podium.store, acting.id, name, token)
+    line.write(f"{revoked} {'token' if revoked == 1 else 'tokens'} of {name} revoked")
 
 
-def _shape(token: Token) -> dict[str, object]:
+def _token_json(token: Token) -> dict[str, object]:
     whose = (
         {"worker": token.label}
         if token.is_worker_token

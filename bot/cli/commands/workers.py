@@ -16,17 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.app.context import RemoteServer
-from bot.cli.context import (
-    AsJson,
-    CommandLine,
-    DataFolder,
-    LogToStderr,
-    ServerUrl,
-    Where,
-    actor_name,
-    command_line,
-    program,
-)
+from bot.cli import context
 from bot.cli.follow import stop_signals
 from bot.domain.errors import UserError
 from bot.domain.job import Worker
@@ -49,18 +39,18 @@ def up(
             help="Port of the web server, 0 for any free one (default: PODIUM_HTTP_PORT)",
         ),
     ] = None,
-    log_to_stderr: LogToStderr = False,
-    data: DataFolder = None,
-    as_json: AsJson = False,
+    log_to_stderr: context.LogToStderr = False,
+    data: context.DataFolder = None,
+    as_json: context.AsJson = False,
 ) -> None:
     """Run Podium on this machine (database, web server, worker) until Ctrl-C."""
-    line = command_line(ctx)
+    line = context.command_line(ctx)
     installation = line.installation.at(data).on_port(port)
     asyncio.run(_serve(line, installation, log=log_to_stderr, as_json=as_json))
 
 
 async def _serve(
-    line: CommandLine, installation: "Installation", *, log: bool, as_json: bool
+    line: context.CommandLine, installation: "Installation", *, log: bool, as_json: bool
 ) -> None:
     with stop_signals() as stop:
         async with (
@@ -70,7 +60,7 @@ async def _serve(
             installation.doors(podium, runners) as doors,
             installation.ready(runners, doors) as offers,
         ):
-            found = _Up(
+            running = _RunningPodium(
                 installation.data_dir,
                 installation.examples,
                 podium.database,
@@ -78,25 +68,27 @@ async def _serve(
                 [board.name for board in await podium.store.boards.all()],
                 doors,
             )
-            _keep_what_is_here()
-            way_in = [] if as_json else _way_in(line, doors)
-            line.answer("\n".join(found.greeting(way_in)), found.shape(), as_json=as_json)
+            _freeze_loaded_objects()
+            sign_in_hint = [] if as_json else _sign_in_hint(line, doors)
+            line.answer(
+                "\n".join(running.start_message(sign_in_hint)), running.to_json(), as_json=as_json
+            )
             await _until(stop, line)
     line.say("stopped")
 
 
-def _way_in(line: CommandLine, doors: Sequence["OpenDoor"]) -> list[str]:
+def _sign_in_hint(line: context.CommandLine, doors: Sequence["OpenDoor"]) -> list[str]:
     """Return how the user of this machine signs in; a link is only printed on a terminal."""
     pages = next((door for door in doors if door.name.startswith("web ")), None)
     if pages is None:
         return []
     with suppress(UserError):  # a user who has no name here
         if pages.link_for is not None and line.out.file.isatty():
-            return [pages.link_for(actor_name(None)), "as admin, once, within ten minutes"]
-    return [f"with a token: {program()} token create --person NAME --admin"]
+            return [pages.link_for(context.actor_name(None)), "as admin, once, within ten minutes"]
+    return [f"with a token: {context.program()} token create --person NAME --admin"]
 
 
-def _keep_what_is_here() -> None:
+def _freeze_loaded_objects() -> None:
     """Exclude all objects loaded so far from garbage collection.
 
     Each collection of them delayed all waiting requests by a tenth of a second.
@@ -106,7 +98,7 @@ def _keep_what_is_here() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Up:
+class _RunningPodium:
     """The state of a running `podium up`."""
 
     data_dir: Path
@@ -116,24 +108,24 @@ class _Up:
     boards: Sequence[str]
     doors: Sequence["OpenDoor"]
 
-    def greeting(self, way_in: Sequence[str]) -> list[str]:
+    def start_message(self, sign_in_hint: Sequence[str]) -> list[str]:
         """Return what people are shown at the start, as lines."""
-        podium = program()
+        podium = context.program()
         boards = ", ".join(self.boards) or f"none yet: {podium} task publish {self.examples}"
-        marks = ["sign in", *[""] * len(way_in)]
+        marks = ["sign in", *[""] * len(sign_in_hint)]
         return [
             "Podium is up",
             f"  data      {self.data_dir.resolve()}",
             f"  database  {self.database}",
             *(f"  runner    {name}: {_slots(offer)}" for name, offer in self.offers),
-            *(f"  door      {_words(door)}" for door in self.doors),
-            *(f"  {mark:<9} {words}" for mark, words in zip(marks, way_in, strict=False)),
+            *(f"  door      {_door_line(door)}" for door in self.doors),
+            *(f"  {mark:<9} {words}" for mark, words in zip(marks, sign_in_hint, strict=False)),
             f"  boards    {boards}",
             f"  submit    {podium} submit FILE --leaderboard NAME",
             "  stop      Ctrl-C",
         ]
 
-    def shape(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """Return the same as JSON for programs."""
         slots: Counter[str] = Counter()
         for _, offer in self.offers:
@@ -146,9 +138,9 @@ class _Up:
         }
 
 
-def _words(door: "OpenDoor") -> str:
-    stands = door.line is None or door.line.is_connected
-    return door.name if stands else f"{door.name}, not connected yet; see the log for the reason"
+def _door_line(door: "OpenDoor") -> str:
+    connected = door.line is None or door.line.is_connected
+    return door.name if connected else f"{door.name}, not connected yet; see the log for the reason"
 
 
 def _slots(offer: Capabilities) -> str:
@@ -157,18 +149,13 @@ def _slots(offer: Capabilities) -> str:
     return f"{slots}; sandbox {offer.isolation.outer}" + (f", without {missing}" if missing else "")
 
 
-if TYPE_CHECKING:
-    from bot.app.installation import Installation
-
-
 def worker(
     ctx: typer.Context,
     *,
     server: Annotated[
         str | None,
         typer.Option(
-            help="Server to judge for, over HTTPS (default: PODIUM_SERVER)",
-            metavar="URL",
+            help="Server to judge for, over HTTPS (default: PODIUM_SERVER)", metavar="URL"
         ),
     ] = None,
     token: Annotated[
@@ -185,16 +172,16 @@ def worker(
             help="Allow unencrypted http:// to another machine; the token can be intercepted",
         ),
     ] = False,
-    log_to_stderr: LogToStderr = False,
-    data: DataFolder = None,
-    as_json: AsJson = False,
+    log_to_stderr: context.LogToStderr = False,
+    data: context.DataFolder = None,
+    as_json: context.AsJson = False,
 ) -> None:
     """Judge queued jobs of a server, of DATABASE_URL, or of the data folder."""
-    line = command_line(ctx)
+    line = context.command_line(ctx)
     installation = line.installation.at(data)
     if installation.judges_elsewhere(server):
-        elsewhere = RemoteServer(server, token, plain_http)
-        work = _work_for(line, installation, elsewhere, log=log_to_stderr, as_json=as_json)
+        remote = RemoteServer(server, token, plain_http)
+        work = _work_for(line, installation, remote, log=log_to_stderr, as_json=as_json)
     elif token is not None:
         raise UserError("no-server", "a token needs a server; set --server URL or PODIUM_SERVER")
     else:
@@ -203,7 +190,7 @@ def worker(
 
 
 async def _work(
-    line: CommandLine, installation: "Installation", *, log: bool, as_json: bool
+    line: context.CommandLine, installation: "Installation", *, log: bool, as_json: bool
 ) -> None:
     with stop_signals() as stop:
         async with (
@@ -219,9 +206,9 @@ async def _work(
 
 
 async def _work_for(
-    line: CommandLine,
+    line: context.CommandLine,
     installation: "Installation",
-    elsewhere: RemoteServer,
+    remote: RemoteServer,
     *,
     log: bool,
     as_json: bool,
@@ -229,7 +216,7 @@ async def _work_for(
     with stop_signals() as stop:
         async with (
             installation.runners() as runners,
-            installation.working_for(elsewhere, runners, log_to_stderr=log) as name,
+            installation.working_for(remote, runners, log_to_stderr=log) as name,
             installation.ready(runners),
         ):
             words = f"working as {name}; Ctrl-C stops"
@@ -238,7 +225,7 @@ async def _work_for(
     line.say("stopped")
 
 
-async def _until(stop: asyncio.Event, line: CommandLine) -> None:
+async def _until(stop: asyncio.Event, line: context.CommandLine) -> None:
     await stop.wait()
     line.say("stopping: running jobs finish, queued jobs stay queued")
 
@@ -246,19 +233,19 @@ async def _until(stop: asyncio.Event, line: CommandLine) -> None:
 def runners(
     ctx: typer.Context,
     *,
-    data: DataFolder = None,
-    server: ServerUrl = None,
-    as_json: AsJson = False,
+    data: context.DataFolder = None,
+    server: context.ServerUrl = None,
+    as_json: context.AsJson = False,
 ) -> None:
     """List connected workers and their GPUs."""
-    asyncio.run(_runners(command_line(ctx), Where(data, server), as_json=as_json))
+    asyncio.run(_runners(context.command_line(ctx), context.Where(data, server), as_json=as_json))
 
 
-async def _runners(line: CommandLine, where: Where, *, as_json: bool) -> None:
+async def _runners(line: context.CommandLine, where: context.Where, *, as_json: bool) -> None:
     async with line.client_for_viewer(where) as client:
         found, now = await client.workers()
-    shape = [_worker_json(each) for each in found]
-    line.answer(workers_report(found, now), shape, as_json=as_json)
+    body = [_worker_json(each) for each in found]
+    line.answer(workers_report(found, now), body, as_json=as_json)
 
 
 def _worker_json(worker: Worker) -> dict[str, object]:

@@ -3,16 +3,13 @@
 import discord
 from discord import app_commands
 
-from bot.discord import options
+from bot.discord import options, roles
 from bot.discord.context import DOOR, Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
 from bot.discord.responses import replying
-from bot.discord.roles import admin_deed, viewer_of
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.services import moderation
-from bot.services.lookup import find_board
-from bot.services.submissions import rejudge_submission as judge_again
+from bot.services import lookup, moderation, submissions
 
 
 async def setup(tree: Tree) -> None:
@@ -39,20 +36,22 @@ async def pause(
 ) -> None:
     """Stay paused until `/admin resume`, even after restarts."""
     async with replying(interaction) as answer:
-        deed = await admin_deed(interaction, reason)
+        decision = await roles.admin_decision(interaction, reason)
         store = context_of(interaction).store
         _require_one(leaderboard_name, gpu)
         if leaderboard_name is not None:
-            board = await find_board(store, await viewer_of(interaction), leaderboard_name)
-            await moderation.pause_board(store, deed, board)
+            board = await lookup.find_board(
+                store, await roles.viewer_of(interaction), leaderboard_name
+            )
+            await moderation.pause_board(store, decision, board)
             await answer.say(f"Submissions to {line(board.name)} are paused.")
         elif gpu is not None:
-            found = await moderation.pause_gpu(store, deed, gpu)
+            found = await moderation.pause_gpu(store, decision, gpu)
             await answer.say(
                 f"Jobs on {line(found)} are paused and wait in the queue; running jobs finish."
             )
         else:
-            await moderation.pause(store, deed)
+            await moderation.pause(store, decision)
             await answer.say("Submissions are paused.")
 
 
@@ -72,18 +71,20 @@ async def resume(
 ) -> None:
     """End only this pause; others stay."""
     async with replying(interaction) as answer:
-        deed = await admin_deed(interaction, reason)
+        decision = await roles.admin_decision(interaction, reason)
         store = context_of(interaction).store
         _require_one(leaderboard_name, gpu)
         if leaderboard_name is not None:
-            board = await find_board(store, await viewer_of(interaction), leaderboard_name)
-            await moderation.resume_board(store, deed, board)
+            board = await lookup.find_board(
+                store, await roles.viewer_of(interaction), leaderboard_name
+            )
+            await moderation.resume_board(store, decision, board)
             await answer.say(f"Submissions to {line(board.name)} are accepted again.")
         elif gpu is not None:
-            found = await moderation.resume_gpu(store, deed, gpu)
+            found = await moderation.resume_gpu(store, decision, gpu)
             await answer.say(f"Jobs on {line(found)} run again.")
         else:
-            await moderation.resume(store, deed)
+            await moderation.resume(store, decision)
             await answer.say("Submissions are accepted again.")
 
 
@@ -102,9 +103,9 @@ _Number = app_commands.Range[int, 1, 2**53]
 async def disqualify(interaction: Interaction, number: _Number, reason: _Reason) -> None:
     """The owner's next best submission takes its place."""
     async with replying(interaction) as answer:
-        deed = await admin_deed(interaction, reason)
-        door = context_of(interaction)
-        await moderation.disqualify(door.store, deed, SubmissionId(number))
+        decision = await roles.admin_decision(interaction, reason)
+        context = context_of(interaction)
+        await moderation.disqualify(context.store, decision, SubmissionId(number))
         await answer.say(f"Submission #{number} is no longer ranked.")
 
 
@@ -115,9 +116,9 @@ async def disqualify(interaction: Interaction, number: _Number, reason: _Reason)
 async def requalify(interaction: Interaction, number: _Number, reason: _Reason) -> None:
     """End a disqualification or a withdrawal."""
     async with replying(interaction) as answer:
-        deed = await admin_deed(interaction, reason)
-        door = context_of(interaction)
-        await moderation.requalify(door.store, deed, SubmissionId(number))
+        decision = await roles.admin_decision(interaction, reason)
+        context = context_of(interaction)
+        await moderation.requalify(context.store, decision, SubmissionId(number))
         await answer.say(f"Submission #{number} is ranked again.")
 
 
@@ -128,9 +129,9 @@ async def requalify(interaction: Interaction, number: _Number, reason: _Reason) 
 async def rejudge(interaction: Interaction, number: _Number, reason: _Reason) -> None:
     """Submit the same source again for the same person."""
     async with replying(interaction) as answer:
-        deed = await admin_deed(interaction, reason)
-        door = context_of(interaction)
-        again = await judge_again(door.store, deed, SubmissionId(number))
+        decision = await roles.admin_decision(interaction, reason)
+        context = context_of(interaction)
+        again = await submissions.rejudge_submission(context.store, decision, SubmissionId(number))
         await answer.say(f"Submission #{number} is judged again as #{again.id}.")
 
 
@@ -141,10 +142,10 @@ async def rejudge(interaction: Interaction, number: _Number, reason: _Reason) ->
 async def ban(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
     """Cancel unfinished submissions; judged ones keep their results and ranks."""
     async with replying(interaction) as answer:
-        deed = await admin_deed(interaction, reason)
-        door = context_of(interaction)
-        await door.person(who)  # a person who never submitted can be banned too
-        stopped = await moderation.ban(door.store, deed, f"{DOOR}:{who.id}")
+        decision = await roles.admin_decision(interaction, reason)
+        context = context_of(interaction)
+        await context.person(who)  # a person who never submitted can be banned too
+        stopped = await moderation.ban(context.store, decision, f"{DOOR}:{who.id}")
         words = f"{line(who.name)} may no longer submit."
         if stopped:
             noun = "submission was" if stopped == 1 else "submissions were"
@@ -157,7 +158,7 @@ async def ban(interaction: Interaction, who: discord.User, reason: _Reason) -> N
 async def unban(interaction: Interaction, who: discord.User, reason: _Reason) -> None:
     """End the ban."""
     async with replying(interaction) as answer:
-        deed = await admin_deed(interaction, reason)
-        door = context_of(interaction)
-        await moderation.unban(door.store, deed, f"{DOOR}:{who.id}")
+        decision = await roles.admin_decision(interaction, reason)
+        context = context_of(interaction)
+        await moderation.unban(context.store, decision, f"{DOOR}:{who.id}")
         await answer.say(f"{line(who.name)} may submit again.")

@@ -6,12 +6,9 @@ from datetime import timedelta
 import discord
 from discord import app_commands
 
-from bot.discord import options
-from bot.discord.channels import house
+from bot.discord import channels, notifications, options, roles
 from bot.discord.context import DiscordContext, Interaction, Tree, add_commands, context_of
-from bot.discord.notifications import kinds_in_words
 from bot.discord.responses import replying
-from bot.discord.roles import ADMIN, admin_deed, require, room, viewer_of
 from bot.domain.accounts import Person
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
@@ -19,9 +16,8 @@ from bot.domain.notifications import NotificationKind
 from bot.domain.submission import RateLimit, span
 from bot.ports import Store
 from bot.reports.admin import submission_rules_report
-from bot.services import moderation
+from bot.services import lookup, moderation
 from bot.services.audit import audited
-from bot.services.lookup import find_board
 from bot.services.notify import set_notifications
 from runners.contract.task import Mode
 
@@ -54,11 +50,11 @@ async def limit(
 ) -> None:
     """Replace the limit of the same board and mode."""
     async with replying(interaction) as answer:
-        deed = await admin_deed(interaction, reason)
-        door = context_of(interaction)
+        decision = await roles.admin_decision(interaction, reason)
+        context = context_of(interaction)
         board = await _board(interaction, leaderboard_name)
         wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
-        await moderation.set_limit(door.store, deed, wanted)
+        await moderation.set_limit(context.store, decision, wanted)
         await answer.say(f"Each person may submit at most {most} in {span(wanted.window)}.")
 
 
@@ -78,10 +74,10 @@ async def unlimit(
 ) -> None:
     """Remove the limit of exactly this board and mode."""
     async with replying(interaction) as answer:
-        deed = await admin_deed(interaction, reason)
-        door = context_of(interaction)
+        decision = await roles.admin_decision(interaction, reason)
+        context = context_of(interaction)
         board = await _board(interaction, leaderboard_name)
-        await moderation.drop_limit(door.store, deed, board, mode)
+        await moderation.drop_limit(context.store, decision, board, mode)
         await answer.say("The limit is removed.")
 
 
@@ -89,7 +85,7 @@ async def unlimit(
 async def limits(interaction: Interaction) -> None:
     """Show a table of each kind."""
     async with replying(interaction) as answer:
-        require(interaction, ADMIN)
+        roles.require(interaction, roles.ADMIN)
         await answer.show(
             submission_rules_report(
                 await moderation.submission_rules(context_of(interaction).store)
@@ -100,8 +96,8 @@ async def limits(interaction: Interaction) -> None:
 async def _board(interaction: Interaction, name: str | None) -> BoardId | None:
     if name is None:
         return None
-    viewer = await viewer_of(interaction)
-    return (await find_board(context_of(interaction).store, viewer, name)).id
+    viewer = await roles.viewer_of(interaction)
+    return (await lookup.find_board(context_of(interaction).store, viewer, name)).id
 
 
 @app_commands.command(name="channel-allow", description="Allow submissions in a channel")
@@ -109,11 +105,11 @@ async def _board(interaction: Interaction, name: str | None) -> BoardId | None:
 async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
     """Add to the channels that are already allowed."""
     async with replying(interaction) as answer:
-        require(interaction, ADMIN)
-        door = context_of(interaction)
-        actor = await door.person(interaction.user)
-        async with _audited(door, actor, "channel-allow", channel) as tx:
-            await tx.moderation.open_channel(house(channel.guild.id), str(channel.id))
+        roles.require(interaction, roles.ADMIN)
+        context = context_of(interaction)
+        actor = await context.person(interaction.user)
+        async with _audited(context, actor, "channel-allow", channel) as tx:
+            await tx.moderation.open_channel(channels.guild_key(channel.guild.id), str(channel.id))
         await answer.say(f"Submissions are allowed in {channel.mention}.")
 
 
@@ -122,20 +118,22 @@ async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
 async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None:
     """Without any allowed channel, #submissions applies again."""
     async with replying(interaction) as answer:
-        require(interaction, ADMIN)
-        door = context_of(interaction)
-        actor = await door.person(interaction.user)
-        async with _audited(door, actor, "channel-forbid", channel) as tx:
-            if not await tx.moderation.close_channel(house(channel.guild.id), str(channel.id)):
+        roles.require(interaction, roles.ADMIN)
+        context = context_of(interaction)
+        actor = await context.person(interaction.user)
+        async with _audited(context, actor, "channel-forbid", channel) as tx:
+            if not await tx.moderation.close_channel(
+                channels.guild_key(channel.guild.id), str(channel.id)
+            ):
                 raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
         await answer.say(f"Submissions are no longer allowed in {channel.mention}.")
 
 
 def _audited(
-    door: DiscordContext, actor: Person, action: str, channel: discord.TextChannel
+    context: DiscordContext, actor: Person, action: str, channel: discord.TextChannel
 ) -> AbstractAsyncContextManager[Store]:
     subject = f"channel {channel.id} of guild {channel.guild.id}"
-    return audited(door.store, actor.id, action, subject, reason=channel.name)
+    return audited(context.store, actor.id, action, subject, reason=channel.name)
 
 
 @app_commands.command(description="Choose notifications for this channel")
@@ -153,16 +151,18 @@ async def notices(
 ) -> None:
     """Boards that not every member may see are never announced in the channel."""
     async with replying(interaction) as answer:
-        require(interaction, ADMIN)
+        roles.require(interaction, roles.ADMIN)
         if not channel.permissions_for(channel.guild.me).send_messages:
             raise UserError(
                 "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
             )
-        door = context_of(interaction)
-        wishes = {NotificationKind.DEADLINE: deadline, NotificationKind.RECORD: record}
-        actor = await door.person(interaction.user)
+        context = context_of(interaction)
+        choices = {NotificationKind.DEADLINE: deadline, NotificationKind.RECORD: record}
+        actor = await context.person(interaction.user)
         subject = f"channel {channel.id} of guild {channel.guild.id}"
-        async with door.store.transaction() as tx:
-            told = kinds_in_words(await set_notifications(tx, room(channel.id), wishes))
-            await tx.audit.record(actor.id, "notices", subject, told)
-        await answer.say(f"{channel.mention} gets notifications about: {told}.")
+        async with context.store.transaction() as tx:
+            kinds = notifications.describe_kinds(
+                await set_notifications(tx, roles.channel_address(channel.id), choices)
+            )
+            await tx.audit.record(actor.id, "notices", subject, kinds)
+        await answer.say(f"{channel.mention} gets notifications about: {kinds}.")

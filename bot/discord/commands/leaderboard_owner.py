@@ -10,8 +10,8 @@ from typing_extensions import override
 from bot.discord import options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.draw import FILE_BYTES, MessageDraft
-from bot.discord.escaping import MOST, line
-from bot.discord.responses import InteractionReply, as_files, replying, straight
+from bot.discord.escaping import MESSAGE_LIMIT, line
+from bot.discord.responses import InteractionReply, as_files, direct_response, replying
 from bot.domain.board import Board, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.ports import Store
@@ -84,7 +84,9 @@ async def _change(
 
 def _named(guests: Iterable[Guest | None]) -> frozenset[str]:
     return frozenset(
-        roles.role(each.id) if isinstance(each, discord.Role) else roles.person(each.id)
+        roles.role_credential(each.id)
+        if isinstance(each, discord.Role)
+        else roles.user_credential(each.id)
         for each in guests
         if each is not None
     )
@@ -95,7 +97,9 @@ async def _show(answer: InteractionReply, board: Board) -> None:
     words += ", its creator and the admins."
     if board.access.visibility is Visibility.PUBLIC:
         words += " It is currently public; `/leaderboard update` makes it private."
-    await answer.say(words if len(words) <= MOST else f"{len(board.access.guests)} are invited.")
+    await answer.say(
+        words if len(words) <= MESSAGE_LIMIT else f"{len(board.access.guests)} are invited."
+    )
 
 
 def _mentions(guests: Iterable[str]) -> str:
@@ -108,7 +112,7 @@ def _mentions(guests: Iterable[str]) -> str:
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def delete(interaction: Interaction, leaderboard_name: str | None = None) -> None:
     """Ask for the exact name before anything is deleted."""
-    async with straight(interaction):
+    async with direct_response(interaction):
         if leaderboard_name is None:
             await _ask_which(interaction)
         else:
@@ -144,7 +148,7 @@ class _Which(discord.ui.Select[Any]):
 
     @override
     async def callback(self, interaction: Interaction) -> None:
-        async with straight(interaction):
+        async with direct_response(interaction):
             await _confirm(interaction, self.values[0])
 
 
@@ -167,7 +171,7 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
             deletion = boards.Deletion(self.name, self.typed.value, self.reason.value)
             store = context_of(interaction).store
             kept = await boards.board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
-            where = await _hand_out(answer, _sheets(self.name, kept))
+            where = await _hand_out(answer, _archive_drafts(self.name, kept))
             await boards.delete_board(store, viewer, deletion, kept)
             gone = Text(
                 f"The board is deleted. Its task and all sources are in {where}.", Tone.GOOD
@@ -175,7 +179,7 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
             await answer.show(Report(f"Leaderboard {self.name}", (gone,)))
 
 
-def _sheets(name: str, kept: boards.BoardArchive) -> list[MessageDraft]:
+def _archive_drafts(name: str, kept: boards.BoardArchive) -> list[MessageDraft]:
     """Return one message per zip: a message with all of them could be too large."""
     about = f"Leaderboard {line(name)}: its task and all sources"
     whole = len(kept.zips) == 1
@@ -192,8 +196,8 @@ async def _hand_out(answer: InteractionReply, found: Sequence[MessageDraft]) -> 
     """Send the zips before anything is deleted; return words for where they are."""
     try:
         conversation = await answer.interaction.user.create_dm()
-        for sheet in found:
-            await conversation.send(sheet.content, files=as_files(sheet.files))
+        for draft in found:
+            await conversation.send(draft.content, files=as_files(draft.files))
     except discord.Forbidden:
         await answer.show_all(found)
         return "the message above; save it now, because Discord deletes it later"

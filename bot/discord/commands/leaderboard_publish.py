@@ -7,12 +7,11 @@ from pathlib import PurePath
 import discord
 from discord import app_commands
 
-from bot.discord import options
+from bot.discord import options, roles
 from bot.discord.context import DOOR, DiscordContext, Interaction, Tree, add_commands, context_of
-from bot.discord.notifications import season
+from bot.discord.notifications import closing_line
 from bot.discord.publication_thread import PublicationThread
 from bot.discord.responses import InteractionReply, replying
-from bot.discord.roles import ADMIN, CREATOR, member, require, viewer_of
 from bot.domain.board import Access, Board, SourceVisibility, Visibility, parse_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import NewPublication, PublishChange, PublishRequest
@@ -20,17 +19,7 @@ from bot.domain.times import parse_deadline
 from bot.reports.blocks import Report, Text, Tone
 from bot.reports.tasks import change_report, upload_report
 from bot.services.lookup import own_board
-from bot.services.publishing.publish import (
-    NO_BOARD,
-    REQUEST,
-    TaskUpload,
-    named_gpus,
-    no_gpu,
-    possible_gpus,
-    publish,
-    read_upload,
-    validate_publish,
-)
+from bot.services.publishing import publish
 from runners.contract.task import TaskDefinition
 
 
@@ -80,15 +69,15 @@ async def create(  # noqa: PLR0913  an argument for each option
 ) -> None:
     """Check the zip, run its solutions, publish, and tell the channel."""
     async with replying(interaction) as answer:
-        require(interaction, CREATOR, ADMIN)
-        door = context_of(interaction)
-        if await door.store.boards.find(leaderboard_name) is not None:
+        roles.require(interaction, roles.CREATOR, roles.ADMIN)
+        context = context_of(interaction)
+        if await context.store.boards.find(leaderboard_name) is not None:
             raise UserError(
                 "board-exists",
                 f"board {leaderboard_name!r} already exists; "
                 "use `/leaderboard update` or another name",
             )
-        person = await door.person(interaction.user)
+        person = await context.person(interaction.user)
         request = PublishRequest(
             person.id,
             leaderboard_name,
@@ -104,7 +93,7 @@ def _access(interaction: Interaction, present: Access, change: _Change) -> Acces
     """Return the requested access; what is not given stays."""
     house = present.house
     if change.members_only is not None:
-        house = member(interaction.guild_id or 0) if change.members_only else None
+        house = roles.guild_credential(interaction.guild_id or 0) if change.members_only else None
     return replace(
         present,
         visibility=change.visibility or present.visibility,
@@ -137,13 +126,13 @@ async def update(  # noqa: PLR0913  an argument for each option
 ) -> None:
     """Old scores stay with their version."""
     async with replying(interaction) as answer:
-        require(interaction, CREATOR, ADMIN)
+        roles.require(interaction, roles.CREATOR, roles.ADMIN)
         change = _Change(visibility, members_only, sources)
         if (deadline, task_zip, gpus, pool, change) == (None, None, None, None, _Change()):
             raise UserError(
                 "nothing", "name at least one setting to change, such as deadline or task_zip"
             )
-        viewer = await viewer_of(interaction)
+        viewer = await roles.viewer_of(interaction)
         board = await own_board(context_of(interaction).store, viewer, leaderboard_name)
         endless = deadline is not None and deadline.strip().lower() == "none"
         request = PublishRequest(
@@ -164,12 +153,12 @@ async def update(  # noqa: PLR0913  an argument for each option
 
 
 ZIP_BYTES = 10 << 20
-AGREED = "Check and publish"
+PUBLISH_LABEL = "Check and publish"
 
 
 async def upload_of(
     attachment: discord.Attachment, request: PublishRequest, answer: InteractionReply
-) -> TaskUpload:
+) -> publish.TaskUpload:
     """Return the task of a zip after showing it; UserError with file and line if invalid."""
     if attachment.size > ZIP_BYTES:
         raise UserError(
@@ -177,73 +166,75 @@ async def upload_of(
         )
     data = await attachment.read()
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
-    bundle, parsed = await read_upload(data, request)
+    bundle, parsed = await publish.read_upload(data, request)
     await answer.show(await asyncio.to_thread(upload_report, bundle, parsed))
-    return TaskUpload(request, data, parsed.task)
+    return publish.TaskUpload(request, data, parsed.task)
 
 
-async def create_board(upload: TaskUpload, answer: InteractionReply) -> None:
+async def create_board(upload: publish.TaskUpload, answer: InteractionReply) -> None:
     """Submit a new board for the named GPU types, or ask for them first."""
-    door = context_of(answer.interaction)
-    upload = replace(upload, request=replace(upload.request, onto=NO_BOARD))
+    context = context_of(answer.interaction)
+    upload = replace(upload, request=replace(upload.request, onto=publish.NO_BOARD))
     if upload.request.gpus:
-        await hand_in(upload, answer)
+        await submit_publication(upload, answer)
         return
-    gpus = await possible_gpus(door.store, door.runners, upload.task)
+    gpus = await publish.possible_gpus(context.store, context.runners, upload.task)
     if not gpus:
-        raise no_gpu(upload.task)
+        raise publish.no_gpu(upload.task)
     request = upload.for_gpus(gpus).request
-    await validate_publish(door.store, door.clock, request, upload.task)
+    await publish.validate_publish(context.store, context.clock, request, upload.task)
 
-    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
-        await hand_in(upload.for_gpus(chosen), answer)
+    async def publish_it(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
+        await submit_publication(upload.for_gpus(chosen), answer)
 
-    menus = options.GpuMenus(gpus, go_on, label=AGREED)
-    await answer.say(menus.asking("Choose the board's GPU types:"), menus)
+    menus = options.GpuMenus(gpus, publish_it, label=PUBLISH_LABEL)
+    await answer.say(menus.with_left_out("Choose the board's GPU types:"), menus)
 
 
-async def update_board(upload: TaskUpload, board: Board, answer: InteractionReply) -> None:
+async def update_board(upload: publish.TaskUpload, board: Board, answer: InteractionReply) -> None:
     """Show what the next version changes; submit it when the person agrees."""
-    door = context_of(answer.interaction)
+    context = context_of(answer.interaction)
     upload = replace(upload, request=replace(upload.request, onto=board.task_version))
-    await validate_publish(door.store, door.clock, upload.request, upload.task)
-    report = await asyncio.to_thread(_changes, board, await _present(door, board), upload)
+    await publish.validate_publish(context.store, context.clock, upload.request, upload.task)
+    report = await asyncio.to_thread(_changes, board, await _current_task(context, board), upload)
     await answer.show(report)
     if len(report.blocks) == 1 and isinstance(report.blocks[0], Text):
         await reconfigure(board, upload.request, answer)  # who may see it can still differ
         return
 
-    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
+    async def publish_it(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         del chosen
-        await hand_in(upload, answer)
+        await submit_publication(upload, answer)
 
     words = (
         "New submissions are judged by the new version. Existing scores stay with the old version."
     )
-    await answer.say(f"{words} Nothing is changed yet.", options.Question(go_on, AGREED))
+    await answer.say(
+        f"{words} Nothing is changed yet.", options.Question(publish_it, PUBLISH_LABEL)
+    )
 
 
-def _changes(board: Board, before: TaskDefinition, upload: TaskUpload) -> Report:
+def _changes(board: Board, before: TaskDefinition, upload: publish.TaskUpload) -> Report:
     request, task = upload.request, upload.task
     deadline = None if request.endless else request.deadline or board.deadline
-    gpus = named_gpus(request, task, board)
+    gpus = publish.named_gpus(request, task, board)
     return change_report(board, before, task, gpus=gpus, deadline=deadline)
 
 
-async def _present(door: DiscordContext, board: Board) -> TaskDefinition:
-    version = await door.store.boards.version(board.task_version)
+async def _current_task(context: DiscordContext, board: Board) -> TaskDefinition:
+    version = await context.store.boards.version(board.task_version)
     if version is None:
         raise LookupError(f"board {board.name} has no task version {board.task_version}")
     return version.definition
 
 
-async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
+async def submit_publication(upload: publish.TaskUpload, answer: InteractionReply) -> None:
     """Store what is to be checked; after that a restart does not lose it."""
-    door, request = context_of(answer.interaction), upload.request
-    await validate_publish(door.store, door.clock, request, upload.task)
-    place = PublicationThread.here(answer.interaction).model_dump_json()
-    stored = REQUEST.dump_json(request).decode()
-    await door.store.publications.add(
+    context, request = context_of(answer.interaction), upload.request
+    await publish.validate_publish(context.store, context.clock, request, upload.task)
+    place = PublicationThread.of_interaction(answer.interaction).model_dump_json()
+    stored = publish.REQUEST.dump_json(request).decode()
+    await context.store.publications.add(
         NewPublication(DOOR, request.person, upload.zip, stored, place)
     )
     await answer.say(
@@ -255,12 +246,14 @@ async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
 
 async def reconfigure(board: Board, request: PublishRequest, answer: InteractionReply) -> None:
     """Change only a board's deadline, GPU types or access."""
-    door = context_of(answer.interaction)
-    task = await _present(door, board)
-    published = await publish(door.store, door.clock, replace(request, onto=None), task)
+    context = context_of(answer.interaction)
+    task = await _current_task(context, board)
+    published = await publish.publish(
+        context.store, context.clock, replace(request, onto=None), task
+    )
     board = published.board
     changed = published.change is not PublishChange.UNCHANGED
     words = "changed" if changed else "nothing to change"
     text = Text(f"{board.name} on {', '.join(board.gpus)}: {words}", Tone.GOOD)
     await answer.show(Report(f"Leaderboard {board.name}", (text,)))
-    await answer.say(season(board.deadline))
+    await answer.say(closing_line(board.deadline))

@@ -5,20 +5,16 @@ from collections.abc import Iterator
 import discord
 from discord import app_commands
 
-from bot.discord import options
+from bot.discord import options, pagination, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.draw import MessageDraft
-from bot.discord.escaping import MOST
-from bot.discord.pagination import MOST_AT_ONCE, PagedList, beside, first_page, leaf
+from bot.discord.escaping import MESSAGE_LIMIT
 from bot.discord.responses import replying
-from bot.discord.roles import viewer_of
 from bot.domain.errors import StoreError, UserError
 from bot.reports.charts import scaling_report
 from bot.reports.history import personal_report
 from bot.reports.tasks import task_report, template_report
-from bot.services.history import personal_board
-from bot.services.lookup import task_of
-from bot.services.standings import scaling, season
+from bot.services import history, lookup, standings
 
 
 async def setup(tree: Tree) -> None:
@@ -39,19 +35,23 @@ async def show(interaction: Interaction, leaderboard_name: str, gpu: str | None 
     With several GPU types, show the best ranks of each.
     """
     async with replying(interaction) as answer:
-        door = context_of(interaction)
-        viewer = await viewer_of(interaction)
+        context = context_of(interaction)
+        viewer = await roles.viewer_of(interaction)
         parts = [each.strip() for each in (gpu or "").split(",")]
         names: list[str | None] = list(dict.fromkeys(each for each in parts if each))
-        if len(names) > MOST_AT_ONCE:
+        if len(names) > pagination.MAX_GPUS_AT_ONCE:
             raise UserError(
-                "usage", f"at most {MOST_AT_ONCE} GPU types can be shown at once; name fewer"
+                "usage",
+                f"at most {pagination.MAX_GPUS_AT_ONCE} GPU types can be shown at once; name fewer",
             )
         found = [
-            await season(door.store, door.clock, viewer, leaderboard_name, gpu=each)
+            await standings.season(context.store, context.clock, viewer, leaderboard_name, gpu=each)
             for each in names or [None]
         ]
-        await answer.show(*(first_page(found[0]) if len(found) == 1 else beside(found)))
+        if len(found) == 1:
+            await answer.show(*pagination.first_page(found[0]))
+        else:
+            await answer.show(*pagination.several_gpus_page(found))
 
 
 @app_commands.command(name="show-personal", description="Your results on a board")
@@ -60,8 +60,10 @@ async def show(interaction: Interaction, leaderboard_name: str, gpu: str | None 
 async def show_personal(interaction: Interaction, leaderboard_name: str) -> None:
     """Show places, the plot of your ranked times, and your submissions."""
     async with replying(interaction) as answer:
-        viewer = await viewer_of(interaction)
-        found = await personal_board(context_of(interaction).store, viewer, leaderboard_name)
+        viewer = await roles.viewer_of(interaction)
+        found = await history.personal_board(
+            context_of(interaction).store, viewer, leaderboard_name
+        )
         await answer.show(personal_report(found))
 
 
@@ -73,8 +75,8 @@ async def show_personal(interaction: Interaction, leaderboard_name: str) -> None
 async def compare_gpus(interaction: Interaction, leaderboard_name: str) -> None:
     """Show a table, and a plot if there are several GPU types."""
     async with replying(interaction) as answer:
-        viewer = await viewer_of(interaction)
-        found = await scaling(context_of(interaction).store, viewer, leaderboard_name)
+        viewer = await roles.viewer_of(interaction)
+        found = await standings.scaling(context_of(interaction).store, viewer, leaderboard_name)
         await answer.show(scaling_report(found))
 
 
@@ -82,7 +84,7 @@ async def compare_gpus(interaction: Interaction, leaderboard_name: str) -> None:
 async def list_boards(interaction: Interaction) -> None:
     """Show one line per board, in pages."""
     async with replying(interaction) as answer:
-        await answer.say(*await leaf(interaction, PagedList.BOARDS))
+        await answer.say(*await pagination.list_page(interaction, pagination.PagedList.BOARDS))
 
 
 @app_commands.command(description="Show the task of a board, with all its files")
@@ -92,8 +94,8 @@ async def task(interaction: Interaction, leaderboard_name: str) -> None:
     """Show the description, then the files."""
     async with replying(interaction) as answer:
         store = context_of(interaction).store
-        viewer = await viewer_of(interaction)
-        await answer.show(task_report(*await task_of(store, viewer, leaderboard_name)))
+        viewer = await roles.viewer_of(interaction)
+        await answer.show(task_report(*await lookup.task_of(store, viewer, leaderboard_name)))
 
 
 @app_commands.command(description="Starter file for this task")
@@ -104,8 +106,8 @@ async def template(
 ) -> None:
     """Send the template of the language; an only template needs no name."""
     async with replying(interaction) as answer:
-        store, viewer = context_of(interaction).store, await viewer_of(interaction)
-        board, definition = await task_of(store, viewer, leaderboard_name)
+        store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)
+        board, definition = await lookup.task_of(store, viewer, leaderboard_name)
         await answer.show(template_report(board, definition, lang))
 
 
@@ -113,8 +115,8 @@ async def template(
 async def _languages(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     board = getattr(interaction.namespace, "leaderboard_name", None)
     try:
-        viewer = await viewer_of(interaction)
-        _, definition = await task_of(context_of(interaction).store, viewer, str(board))
+        viewer = await roles.viewer_of(interaction)
+        _, definition = await lookup.task_of(context_of(interaction).store, viewer, str(board))
     except (UserError, StoreError):
         return []
     fitting = [name for name in definition.templates if current.casefold() in name.casefold()]
@@ -143,13 +145,13 @@ async def show_help(interaction: Interaction) -> None:
     """Show the first steps, then the list."""
     async with replying(interaction) as answer:
         found = getattr(interaction.client, "tree", None)
-        lines = [] if found is None else list(every_command(found))
+        lines = [] if found is None else list(command_lines(found))
         await answer.show_all(
             [MessageDraft(_HELP), *(MessageDraft(text) for text in packed(lines))]
         )
 
 
-def every_command(tree: Tree) -> Iterator[str]:
+def command_lines(tree: Tree) -> Iterator[str]:
     """Yield a line for each command, then for each menu, as shown in Discord."""
     for each in sorted(tree.walk_commands(), key=lambda one: one.qualified_name):
         if isinstance(each, app_commands.Command):
@@ -169,7 +171,7 @@ def packed(lines: list[str]) -> Iterator[str]:
     """Yield the lines in as few messages as possible."""
     text = ""
     for line in lines:
-        if text and len(text) + len(line) + 1 > MOST:
+        if text and len(text) + len(line) + 1 > MESSAGE_LIMIT:
             yield text
             text = ""
         text = f"{text}\n{line}" if text else line

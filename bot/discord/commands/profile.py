@@ -4,19 +4,16 @@ from typing import Literal
 
 from discord import app_commands
 
-from bot.discord import options
+from bot.discord import notifications, options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
-from bot.discord.notifications import kinds_in_words
 from bot.discord.responses import replying
-from bot.discord.roles import viewer_of
 from bot.domain.accounts import scope_of
 from bot.domain.ids import TokenId
 from bot.domain.notifications import NotificationKind
 from bot.reports.blocks import Column, Report, Table
-from bot.services.notify import set_notifications
-from bot.services.tokens import create_token as make_token
-from bot.services.tokens import revoke_token
+from bot.services import notify
+from bot.services.tokens import create_token, revoke_token
 
 
 async def setup(tree: Tree) -> None:
@@ -35,8 +32,8 @@ async def link(
 ) -> None:
     """Show the token once, only to this person."""
     async with replying(interaction) as answer:
-        store, viewer = context_of(interaction).store, await viewer_of(interaction)
-        made = await make_token(store, viewer.person, label, scope=scope_of(scope))
+        store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)
+        made = await create_token(store, viewer.person, label, scope=scope_of(scope))
         await answer.say(
             f"Your token {made.token.id} ({line(made.token.label)}), shown only once; keep "
             f"it secret:\n```\n{made.secret}\n```\n`/profile revoke id:{made.token.id}` "
@@ -48,9 +45,9 @@ async def link(
 async def tokens(interaction: Interaction) -> None:
     """Show what is stored about them; their secrets are not stored."""
     async with replying(interaction) as answer:
-        door = context_of(interaction)
-        person = await door.person(interaction.user)
-        found = await door.store.tokens.of(person.id)
+        context = context_of(interaction)
+        person = await context.person(interaction.user)
+        found = await context.store.tokens.of(person.id)
         if not found:
             await answer.say("You have no token; `/profile link` makes one.")
             return
@@ -69,9 +66,9 @@ async def tokens(interaction: Interaction) -> None:
 async def revoke(interaction: Interaction, number: app_commands.Range[int, 1, 2**53]) -> None:
     """From now on every request with the token is refused."""
     async with replying(interaction) as answer:
-        door = context_of(interaction)
-        person = await door.person(interaction.user)
-        await revoke_token(door.store, person.id, TokenId(number))
+        context = context_of(interaction)
+        person = await context.person(interaction.user)
+        await revoke_token(context.store, person.id, TokenId(number))
         await answer.say(f"Token {number} is revoked.")
 
 
@@ -90,12 +87,12 @@ async def notices(
 ) -> None:
     """Without an option, only show the current settings."""
     async with replying(interaction) as answer:
-        door = context_of(interaction)
-        person = await door.person(interaction.user)
-        wishes = {
+        context = context_of(interaction)
+        person = await context.person(interaction.user)
+        choices = {
             NotificationKind.DEADLINE: deadline,
             NotificationKind.LOST_RANK: lost_rank,
             NotificationKind.RECORD: record,
         }
-        kinds = await set_notifications(door.store, person.identity, wishes)
-        await answer.say(f"You get notifications about: {kinds_in_words(kinds)}.")
+        kinds = await notify.set_notifications(context.store, person.identity, choices)
+        await answer.say(f"You get notifications about: {notifications.describe_kinds(kinds)}.")

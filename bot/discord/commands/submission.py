@@ -14,12 +14,11 @@ import discord
 from discord import app_commands
 from typing_extensions import override
 
-from bot.discord import buttons, options
-from bot.discord.channels import display_here, require_room
+from bot.discord import buttons, options, roles
+from bot.discord.channels import display_for, require_submission_channel
 from bot.discord.context import DiscordContext, Interaction, Tree, add_commands, context_of
-from bot.discord.interaction_claims import answered_before, keeping, name_of
+from bot.discord.interaction_claims import claiming, earlier_answers, interaction_key
 from bot.discord.responses import InteractionReply, replying
-from bot.discord.roles import viewer_of
 from bot.discord.submission_steps import full_report, status_of
 from bot.domain import acceptance
 from bot.domain.acceptance import parse_header
@@ -29,14 +28,14 @@ from bot.domain.submission import Submission, SubmissionRequest
 from bot.reports.comparison import comparison_report
 from bot.services.comparison import compare as compare_submissions
 from bot.services.lookup import find_board, own_submission
-from bot.services.moderation import withdraw as take_off
+from bot.services.moderation import withdraw as withdraw_submission
 from bot.services.submissions import submit
 from runners.contract.task import Mode
 
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
-    add_commands(tree, "submission", show, show_source, stop, rerun, withdraw, compare)
+    add_commands(tree, "submission", show, show_source, cancel, rerun, withdraw, compare)
     modes = [_command(mode, description) for mode, description in _DESCRIPTIONS.items()]
     add_commands(tree, "leaderboard submit", *modes)
     tree.add_command(app_commands.ContextMenu(name="Submit this file", callback=submit_this_file))
@@ -53,10 +52,12 @@ _Number = app_commands.Range[int, 1, 2**53]
 async def show(interaction: Interaction, number: _Number) -> None:
     """Show the current report; a later call shows a newer one."""
     async with replying(interaction) as answer:
-        door = context_of(interaction)
-        own = await own_submission(door.store, await viewer_of(interaction), SubmissionId(number))
-        found = await status_of(door, own.id)
-        await answer.show(await full_report(door, found), buttons.buttons_of(found))
+        context = context_of(interaction)
+        own = await own_submission(
+            context.store, await roles.viewer_of(interaction), SubmissionId(number)
+        )
+        found = await status_of(context, own.id)
+        await answer.show(await full_report(context, found), buttons.buttons_of(found))
 
 
 @app_commands.command(
@@ -75,10 +76,10 @@ async def show_source(interaction: Interaction, number: _Number) -> None:
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def stop(interaction: Interaction, number: _Number) -> None:
+async def cancel(interaction: Interaction, number: _Number) -> None:
     """Queued jobs end at once, running ones within seconds."""
     async with replying(interaction) as answer:
-        await buttons.stop(answer, SubmissionId(number))
+        await buttons.cancel(answer, SubmissionId(number))
 
 
 @app_commands.command(description="Submit the same source again, in the same or another mode")
@@ -96,14 +97,14 @@ async def rerun(interaction: Interaction, number: _Number, mode: Mode | None = N
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def withdraw(
-    interaction: Interaction,
-    number: _Number,
-    reason: app_commands.Range[str, 0, 300] = "",
+    interaction: Interaction, number: _Number, reason: app_commands.Range[str, 0, 300] = ""
 ) -> None:
     """The result stays; your next best submission is ranked instead."""
     async with replying(interaction) as answer:
-        viewer = await viewer_of(interaction)
-        await take_off(context_of(interaction).store, viewer, reason, SubmissionId(number))
+        viewer = await roles.viewer_of(interaction)
+        await withdraw_submission(
+            context_of(interaction).store, viewer, reason, SubmissionId(number)
+        )
         await answer.say(f"Submission #{number} is removed from its board.")
 
 
@@ -113,11 +114,11 @@ async def withdraw(
 async def compare(interaction: Interaction, first: _Number, second: _Number) -> None:
     """You must be allowed to read both sources."""
     async with replying(interaction) as answer:
-        door = context_of(interaction)
+        context = context_of(interaction)
         found = await compare_submissions(
-            door.store,
-            door.clock,
-            await viewer_of(interaction),
+            context.store,
+            context.clock,
+            await roles.viewer_of(interaction),
             first=SubmissionId(first),
             second=SubmissionId(second),
         )
@@ -157,7 +158,7 @@ def _command(mode: Mode, description: str) -> app_commands.Command[Any, ..., Any
         leaderboard_name: str | None = None,
         gpus: str | None = None,
     ) -> None:
-        async with keeping(interaction) as answer:
+        async with claiming(interaction) as answer:
             upload = SubmissionUpload(
                 file_name=script.filename,
                 content=await read(script),
@@ -165,7 +166,7 @@ def _command(mode: Mode, description: str) -> app_commands.Command[Any, ..., Any
                 board=leaderboard_name,
                 gpus=options.gpu_names(gpus),
             )
-            await take_in(answer, upload)
+            await submit_upload(answer, upload)
 
     return submit
 
@@ -175,10 +176,10 @@ _BLOCK = re.compile(r"```(?:[A-Za-z+#]*\n)?(?P<text>.*?)```", re.DOTALL)
 
 async def submit_this_file(interaction: Interaction, message: discord.Message) -> None:
     """Submit as ranked; the file's header names the board."""
-    async with keeping(interaction) as answer:
+    async with claiming(interaction) as answer:
         if message.author.id != interaction.user.id:
             raise UserError("not-yours", "this message is from another person; submit your own")
-        await take_in(answer, await _upload(message))
+        await submit_upload(answer, await _upload(message))
 
 
 async def _upload(message: discord.Message) -> SubmissionUpload:
@@ -212,59 +213,63 @@ async def read(script: discord.Attachment) -> bytes:
         ) from error
 
 
-async def take_in(answer: InteractionReply, upload: SubmissionUpload) -> None:
+async def submit_upload(answer: InteractionReply, upload: SubmissionUpload) -> None:
     """Store the submission and confirm it, or first ask which GPU types to use."""
-    door = context_of(answer.interaction)
-    await require_room(door, answer.interaction)
-    gpus = upload.gpus or tuple(answered_before(answer.interaction).get("gpus", ()))
+    context = context_of(answer.interaction)
+    await require_submission_channel(context, answer.interaction)
+    gpus = upload.gpus or tuple(earlier_answers(answer.interaction).get("gpus", ()))
     upload = replace(upload, gpus=gpus)
     try:
-        stored = await _store(door, answer.interaction, upload)
+        stored = await _store(context, answer.interaction, upload)
     except UserError as error:
         if error.code != "choose-gpu":
             raise
-        await _ask_for_gpus(door, answer, upload)
+        await _ask_for_gpus(context, answer, upload)
         return
-    await answer.say(buttons.stored_words(answer.interaction, stored))
+    await answer.say(buttons.stored_message(answer.interaction, stored))
 
 
 async def _store(
-    door: DiscordContext, interaction: Interaction, upload: SubmissionUpload
+    context: DiscordContext, interaction: Interaction, upload: SubmissionUpload
 ) -> Submission:
     request = SubmissionRequest(
-        viewer=await viewer_of(interaction),
+        viewer=await roles.viewer_of(interaction),
         file_name=upload.file_name,
         content=upload.content,
         mode=upload.mode,
         board=upload.board,
         gpus=upload.gpus,
-        display=display_here(interaction),
-        key=name_of(interaction),
+        display=display_for(interaction),
+        key=interaction_key(interaction),
     )
-    return await submit(door.store, door.clock, request)
+    return await submit(context.store, context.clock, request)
 
 
 async def _ask_for_gpus(
-    door: DiscordContext, answer: InteractionReply, upload: SubmissionUpload
+    context: DiscordContext, answer: InteractionReply, upload: SubmissionUpload
 ) -> None:
     heading = parse_header(acceptance.source_text(upload.content))
     name = acceptance.board_name(upload.board, heading)
-    board = await find_board(door.store, await viewer_of(answer.interaction), name)
+    board = await find_board(context.store, await roles.viewer_of(answer.interaction), name)
 
-    async def go_on(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
-        await take_in(answer, replace(upload, gpus=chosen))
+    async def submit_to(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
+        await submit_upload(answer, replace(upload, gpus=chosen))
 
-    menus = SubmitMenus(board.gpus, go_on, answer.interaction)
-    await answer.say(menus.asking("Choose the GPU types to run on:"), menus)
+    menus = SubmitMenus(board.gpus, submit_to, answer.interaction)
+    await answer.say(menus.with_left_out("Choose the GPU types to run on:"), menus)
 
 
 class SubmitMenus(options.GpuMenus):
     """The GPU type menus of a submission; the click is stored with the original command."""
 
-    def __init__(self, gpus: Sequence[str], then: options.Then, command: Interaction) -> None:
+    def __init__(
+        self, gpus: Sequence[str], then: options.Continuation, command: Interaction
+    ) -> None:
         super().__init__(gpus, then)
         self.command = command
 
     @override
-    def answering(self, interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
-        return keeping(interaction, self.command, gpus=self.picked)
+    def acknowledge(
+        self, interaction: Interaction
+    ) -> AbstractAsyncContextManager[InteractionReply]:
+        return claiming(interaction, self.command, gpus=self.picked)

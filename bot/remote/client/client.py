@@ -176,11 +176,11 @@ class RemoteClient:
         found = await self.requests.get("runners", RunnersAnswer)
         return tuple(decode.worker_of(each) for each in found.runners), found.now
 
-    def attending(self, say: Say) -> AbstractAsyncContextManager[None]:
+    def judging(self, say: Say) -> AbstractAsyncContextManager[None]:
         _ = say
         return nullcontext()
 
-    async def lack(self, number: SubmissionId) -> str | None:
+    async def obstacle(self, number: SubmissionId) -> str | None:
         try:
             found = await self._submission(number)
         except StoreError:
@@ -190,11 +190,11 @@ class RemoteClient:
         ]
         return f"no connected worker offers {', '.join(gpus)} there now" if gpus else None
 
-    async def idle(self) -> str | None:
+    async def worker_hint(self) -> str | None:
         workers, _ = await self.workers()
         return None if workers else f"{self.requests.url} has no runner at work"
 
-    def keeper(self) -> str:
+    def after_exit(self) -> str:
         return f"stays at {self.requests.url}"
 
 

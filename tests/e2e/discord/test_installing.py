@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from bot.discord.setup_check import wanted
+from bot.discord.setup_check import needed_permissions
 from tests.doubles.discord.permissions import EVERYONE, Permission
 from tests.doubles.discord.server import LocalDiscord
 from tests.e2e.command import Podium, fresh, refusal
@@ -73,7 +73,7 @@ def test_a_link_needs_a_token_or_an_application(podium: Podium) -> None:
 
 
 async def test_the_permissions_that_the_link_asks_for_are_enough() -> None:
-    async with scene(permissions=Permission(wanted().value)) as stage:
+    async with scene(permissions=Permission(needed_permissions().value)) as stage:
         await (await stage.submit(stage.alice, "time_us=30")).final()
         thread = await stage.alice.sees_thread("kernel.py on identity")
         await stage.alice.sees("passed, ranked on CPU", thread, within=30)

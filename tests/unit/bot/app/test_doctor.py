@@ -16,7 +16,7 @@ from bot.app.doctor import (
     runner_requirements,
 )
 from bot.discord.context import DiscordSettings
-from bot.discord.setup_check import wanted
+from bot.discord.setup_check import needed_permissions
 from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import UserError
 from bot.settings import Settings
@@ -77,9 +77,9 @@ async def test_a_bot_without_a_guild_gets_its_link() -> None:
 
 
 async def test_each_guild_is_told_what_the_bot_lacks_there() -> None:
-    less = wanted()
+    less = needed_permissions()
     less.update(manage_threads=False)
-    server = await discord_with(good=wanted().value, bad=less.value)
+    server = await discord_with(good=needed_permissions().value, bad=less.value)
     first, second = await examine_discord(door(server))
     assert (first.found, first.detail) == (True, "podium, in good, bad")
     assert second.name == "Discord guild bad"

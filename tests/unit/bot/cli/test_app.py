@@ -12,7 +12,7 @@ import pytest
 
 from bot.app.installation import Installation
 from bot.cli import commands
-from bot.cli.app import CommandHelp, build, listed, run
+from bot.cli.app import CommandHelp, build, list_commands, run
 from bot.domain.errors import SetupError, UserError
 from bot.domain.tasks.bundle import TaskBundle
 from tests.architecture.tree import ROOT
@@ -44,7 +44,7 @@ def test_every_command_of_the_contract_is_there() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("each", listed(), ids=lambda each: each.name)
+@pytest.mark.parametrize("each", list_commands(), ids=lambda each: each.name)
 def test_a_command_is_listed_as_it_describes_itself(each: CommandHelp) -> None:
     own = build(each.name).commands[each.name]
     assert own.help is not None

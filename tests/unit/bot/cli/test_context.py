@@ -83,12 +83,12 @@ async def test_a_command_goes_to_its_server_or_stays_here() -> None:
     line = _line_on(MemoryStore(SystemClock()), "https://login.test")
     for opening in (CommandLine.client_for_person, CommandLine.client_for_viewer):
         async with opening(line, Where()) as client:
-            assert client.keeper() == "stays at https://login.test, not named"
+            assert client.after_exit() == "stays at https://login.test, not named"
         async with opening(line, Where(server="https://x.test")) as client:
-            assert client.keeper() == "stays at https://x.test, named"
+            assert client.after_exit() == "stays at https://x.test, named"
         for here in (Where(server="local"), Where(data=Path("d")), Where(Path("d"), "local")):
             async with opening(line, here) as client:
-                assert client.keeper() == "waits for `podium up`"
+                assert client.after_exit() == "waits for `podium up`"
 
 
 def _line_on(store: MemoryStore, login: str | None = None) -> CommandLine:
@@ -102,7 +102,7 @@ class _Elsewhere:
 
     words: str
 
-    def keeper(self) -> str:
+    def after_exit(self) -> str:
         return self.words
 
 

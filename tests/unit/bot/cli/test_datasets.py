@@ -1,4 +1,4 @@
-"""Tests of the files that tables are written into."""
+"""Tests of the files that tables are table_writer into."""
 
 import csv
 import importlib.util
@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from bot.cli import datasets
-from bot.cli.datasets import DataFormat, made_whole, require, written
+from bot.cli.datasets import DataFormat, complete_folder, require_format, table_writer
 from bot.domain.errors import UserError
 from bot.reports.export import DataTable, Field, Kind, Row
 
@@ -32,15 +32,15 @@ ROWS: list[Row] = [
 def test_without_what_writes_parquet_it_is_said_before_anything_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    require(DataFormat.PARQUET)
+    require_format(DataFormat.PARQUET)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    require(DataFormat.CSV)
+    require_format(DataFormat.CSV)
     with pytest.raises(UserError, match=r"pip install 'kernel-podium\[export\]'.*--format csv"):
-        require(DataFormat.PARQUET)
+        require_format(DataFormat.PARQUET)
 
 
 def test_a_spreadsheet_is_safe_to_open(tmp_path: Path) -> None:
-    with written(tmp_path, TABLE, DataFormat.CSV) as file:
+    with table_writer(tmp_path, TABLE, DataFormat.CSV) as file:
         file.put(ROWS)
     with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as opened:
         rows = list(csv.DictReader(opened))
@@ -53,7 +53,7 @@ def test_parquet_has_types_and_what_they_mean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     monkeypatch.setattr(datasets, "_AT_ONCE", at_once)
-    with written(tmp_path, TABLE, DataFormat.PARQUET) as file:
+    with table_writer(tmp_path, TABLE, DataFormat.PARQUET) as file:
         for row in ROWS:
             file.put([row])
     table = pyarrow.parquet.read_table(tmp_path / "results.parquet")
@@ -63,7 +63,7 @@ def test_parquet_has_types_and_what_they_mean(
 
 def test_a_table_without_lines_has_its_columns(tmp_path: Path) -> None:
     for form in DataFormat:
-        with written(tmp_path, TABLE, form):
+        with table_writer(tmp_path, TABLE, form):
             pass
     assert (tmp_path / "results.csv").read_text("utf-8").strip() == "number,name,time_ns,ranked"
     assert pyarrow.parquet.read_table(tmp_path / "results.parquet").num_columns == 4
@@ -71,14 +71,14 @@ def test_a_table_without_lines_has_its_columns(tmp_path: Path) -> None:
 
 def test_a_folder_has_its_name_once_everything_is_in_it(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with pytest.raises(ZeroDivisionError), made_whole(out) as folder:
+    with pytest.raises(ZeroDivisionError), complete_folder(out) as folder:
         raise ZeroDivisionError
     assert not out.exists()
-    with pytest.raises(UserError, match="left by an interrupted export"), made_whole(out):
+    with pytest.raises(UserError, match="left by an interrupted export"), complete_folder(out):
         pass
     folder.rmdir()
-    with made_whole(out) as folder:
+    with complete_folder(out) as folder:
         (folder / "file").touch()
     assert [each.name for each in out.iterdir()] == ["file"]
-    with pytest.raises(UserError, match="name another"), made_whole(out):
+    with pytest.raises(UserError, match="name another"), complete_folder(out):
         pass

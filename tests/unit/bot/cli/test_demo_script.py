@@ -1,6 +1,6 @@
 """Tests of what the demo does and how it checks itself."""
 
-from bot.cli.demo_script import DemoSubmission, choose, misplaced, story
+from bot.cli.demo_script import DemoSubmission, choose, short_selection, wrong_standings
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
@@ -62,30 +62,30 @@ PEOPLE = frozenset({HERS, HIS, PersonId(8)})
 
 
 def test_right_standings_are_not_complained_about() -> None:
-    assert misplaced(_entries(), PEOPLE, _leaderboard(("Ada",), ("Ken",))) == ()
+    assert wrong_standings(_entries(), PEOPLE, _leaderboard(("Ada",), ("Ken",))) == ()
 
 
 def test_every_kind_of_wrong_standing_is_noticed() -> None:
-    assert misplaced(_entries(), PEOPLE, _leaderboard((), ("Ken",))) == (
+    assert wrong_standings(_entries(), PEOPLE, _leaderboard((), ("Ken",))) == (
         "vectoradd: Ada must be ranked and is not",
     )
-    assert misplaced(_entries(), PEOPLE, _leaderboard(("Ada", "Ken"), ("Ken",))) == (
+    assert wrong_standings(_entries(), PEOPLE, _leaderboard(("Ada", "Ken"), ("Ken",))) == (
         "vectoradd: Ken must not be ranked and is",
     )
-    assert misplaced(_entries(), PEOPLE, _leaderboard(("Ada",), ())) == (
+    assert wrong_standings(_entries(), PEOPLE, _leaderboard(("Ada",), ())) == (
         "vectoradd: Ken must be listed as absent",
     )
 
 
 def test_what_others_did_on_its_boards_is_nothing_of_the_demo_s() -> None:
     found = _leaderboard(("Ada", "Grace"), ("Ken",))
-    assert misplaced(_entries(), PEOPLE - {HIS}, found) == ()
+    assert wrong_standings(_entries(), PEOPLE - {HIS}, found) == ()
 
 
 def test_the_story_has_every_way_to_fail_once_and_places_to_look_at() -> None:
     slow = (_solution("a"), _solution("b"), _solution("crash", Verdict.CRASHED))
     entries = choose([("sort", SHIPPED), ("matmul", slow), ("plain", (_solution("only"),))])
-    told = story(entries, {"sort": 10, "matmul": 60, "plain": 1})
+    told = short_selection(entries, {"sort": 10, "matmul": 60, "plain": 1})
     assert [(each.board, each.file_name) for each in told] == [
         ("sort", "right.py"), ("sort", "slow.py"), ("sort", "wrong1.py"), ("sort", "hangs.py"),
         ("matmul", "a.py"), ("matmul", "crash.py"),
@@ -94,12 +94,12 @@ def test_the_story_has_every_way_to_fail_once_and_places_to_look_at() -> None:
 
 def test_the_story_is_a_dozen_however_many_tasks_there_are() -> None:
     boards = [(f"b{number}", SHIPPED) for number in range(40)]
-    assert len(story(choose(boards), dict.fromkeys(dict(boards), 1))) <= 12
+    assert len(short_selection(choose(boards), dict.fromkeys(dict(boards), 1))) <= 12
 
 
 def test_right_kernels_alone_are_a_story_too() -> None:
     entries = choose([("sort", (_solution("a"), _solution("b")))])
-    assert story(entries, {"sort": 1}) == entries
+    assert short_selection(entries, {"sort": 1}) == entries
 
 
 def test_a_kernel_s_heading_names_the_demo_s_board() -> None:

@@ -12,11 +12,11 @@ from runners.contract.runner import RunnerError, RunnerLostError, UnknownCallErr
 
 FAMILIES = {
     UserError: ExitCode.USAGE,
-    StoreError: ExitCode.OURS,
-    SetupError: ExitCode.OURS,
-    RunnerError: ExitCode.OURS,
-    RunnerLostError: ExitCode.OURS,
-    UnknownCallError: ExitCode.OURS,
+    StoreError: ExitCode.INTERNAL,
+    SetupError: ExitCode.INTERNAL,
+    RunnerError: ExitCode.INTERNAL,
+    RunnerLostError: ExitCode.INTERNAL,
+    UnknownCallError: ExitCode.INTERNAL,
 }
 
 
@@ -80,7 +80,7 @@ def test_of_a_group_the_first_error_counts() -> None:
 def test_anything_else_is_an_incident_whose_number_is_in_the_log() -> None:
     with capture_logs() as logged:
         failure = failure_of(ZeroDivisionError("secret detail"))
-    assert failure.exit_code is ExitCode.OURS
+    assert failure.exit_code is ExitCode.INTERNAL
     assert "secret detail" not in failure.message
     assert logged[0]["incident"] in failure.message
     assert isinstance(logged[0]["exc_info"], ZeroDivisionError)

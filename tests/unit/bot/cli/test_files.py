@@ -8,7 +8,7 @@ from rich.console import Console
 
 from bot.app.installation import Installation
 from bot.cli.context import CommandLine
-from bot.cli.files import read_places, read_problems, save_files, saved_line
+from bot.cli.files import load_tasks, read_problems, save_files, saved_line
 from bot.domain.errors import UserError
 from bot.domain.tasks.scaffold import scaffold
 from bot.settings import Settings
@@ -45,7 +45,7 @@ def _said(line: CommandLine) -> str:
 
 
 def test_a_folder_of_tasks_names_each_and_a_task_file_its_own(line: CommandLine, top: Path) -> None:
-    every = read_places(line, [top / "set", top / "set" / "double" / "task.yml"])
+    every = load_tasks(line, [top / "set", top / "set" / "double" / "task.yml"])
     assert [each.task.name for each in every] == ["double", "triple", "double"]
     assert [each.gpus for each in every] == [()] * 3
 
@@ -53,7 +53,7 @@ def test_a_folder_of_tasks_names_each_and_a_task_file_its_own(line: CommandLine,
 def test_a_competition_names_its_tasks_with_what_it_says_of_them(
     line: CommandLine, top: Path
 ) -> None:
-    first, second = read_places(line, [top / "season.yaml"])
+    first, second = load_tasks(line, [top / "season.yaml"])
     assert first.problem is not None
     assert (first.task.name, first.problem.name, first.gpus) == ("double", "first", ("H100",))
     assert (second.task.name, second.gpus) == ("triple", ())
@@ -65,10 +65,10 @@ def test_only_a_competitions_tasks_may_have_keys_that_we_do_not_know(
 ) -> None:
     file = top / "set" / "double" / "task.yml"
     file.write_text(file.read_text(encoding="utf-8") + "arch: sm_90\n", encoding="utf-8")
-    assert len(read_places(line, [top / "season.yaml"])) == 2
+    assert len(load_tasks(line, [top / "season.yaml"])) == 2
     assert "unknown key 'arch'" in _said(line)
     with pytest.raises(UserError, match="unknown key 'arch'"):
-        read_places(line, [top / "set"])
+        load_tasks(line, [top / "set"])
 
 
 def test_a_competitions_tasks_take_files_from_anywhere_beneath_it(
@@ -79,22 +79,22 @@ def test_a_competitions_tasks_take_files_from_anywhere_beneath_it(
     file.write_text(text.replace("source: task.py", "source: ../../task.py"), encoding="utf-8")
     (file.parent / "task.py").rename(top / "task.py")
 
-    assert [each.bundle.root for each in read_places(line, [top / "season.yaml"])] == [
+    assert [each.bundle.root for each in load_tasks(line, [top / "season.yaml"])] == [
         "set/double", "triple",
     ]  # fmt: skip
-    assert len(read_places(line, [top / "set"], root=top)) == 2
+    assert len(load_tasks(line, [top / "set"], root=top)) == 2
     with pytest.raises(UserError, match=r"double/task\.yml:\d+: '../../task.py' is outside"):
-        read_places(line, [top / "set"])
+        load_tasks(line, [top / "set"])
     with pytest.raises(UserError, match=r"double/task\.yml:\d+: '../../task.py' is outside"):
-        read_places(line, [top / "season.yaml"], root=top / "set")
+        load_tasks(line, [top / "season.yaml"], root=top / "set")
 
 
 def test_a_set_that_cannot_be_read_is_refused(line: CommandLine, top: Path) -> None:
     (top / "huge.yaml").write_bytes(b"#" * (2 << 20))
     with pytest.raises(UserError, match="at most 1048576 are allowed"):
-        read_places(line, [top / "huge.yaml"])
+        load_tasks(line, [top / "huge.yaml"])
     with pytest.raises(UserError, match="there is no such folder or zip"):
-        read_places(line, [top / "absent.yaml"])
+        load_tasks(line, [top / "absent.yaml"])
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from bot.cli.context import CommandLine
 from bot.cli.errors import ExitCode
 from bot.cli.follow import (
     ProgressLines,
-    _moved,
+    _changed,
     evaluate,
     exit_code,
     follow,
@@ -109,9 +109,9 @@ def _client(store: Store) -> LocalClient:
 
 def test_a_notice_concerns_its_own_submission_and_silence_the_oldest_few() -> None:
     waiting = {SubmissionId(number): "" for number in (3, 4, 5, 6)}
-    assert _moved(Notice(Topic.PROGRESS, "5"), waiting) == [5]
-    assert _moved(Notice(Topic.PROGRESS, "9"), waiting) == []
-    assert _moved(None, waiting) == [3, 4, 5]
+    assert _changed(Notice(Topic.PROGRESS, "5"), waiting) == [5]
+    assert _changed(Notice(Topic.PROGRESS, "9"), waiting) == []
+    assert _changed(None, waiting) == [3, 4, 5]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -126,9 +126,9 @@ async def test_a_polite_signal_sets_the_event_instead_of_breaking_off(number: in
 def test_a_pipe_gets_one_line_per_change() -> None:
     stream = io.StringIO()
     with ProgressLines(Console(file=stream, force_terminal=False)) as lines:
-        lines.tell("#1", Text("queued"))
-        lines.tell("#1", Text("queued"))
-        lines.tell("#1", Text("passed\x1b[2J"))
+        lines.show("#1", Text("queued"))
+        lines.show("#1", Text("queued"))
+        lines.show("#1", Text("passed\x1b[2J"))
     assert stream.getvalue() == "#1: queued\n#1: passed\n"
 
 
@@ -136,8 +136,8 @@ def test_a_terminal_gets_a_bar_of_what_is_done() -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, color_system=None, width=80)
     with ProgressLines(console) as lines:
-        lines.tell("#1", Text("test 2/5"), 0.4)
-        lines.tell("#1", Text("test 4/5"), 0.8)
+        lines.show("#1", Text("test 2/5"), 0.4)
+        lines.show("#1", Text("test 4/5"), 0.8)
     assert f"#1  {'━' * 16}" in stream.getvalue()
 
 
@@ -145,8 +145,8 @@ def test_a_terminal_gets_a_drawing_that_goes_away() -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=80)
     with ProgressLines(console, shown=1) as lines:
-        lines.tell("#1", Text("[red]queued"))
-        lines.tell("#2", Text("passed"))
+        lines.show("#1", Text("[red]queued"))
+        lines.show("#2", Text("passed"))
     drawn = stream.getvalue()
     assert "passed" in drawn
     assert drawn.rstrip().endswith("\x1b[2K")
@@ -175,17 +175,17 @@ class Waited:
     async def status(self, number: SubmissionId) -> SubmissionStatus:
         return self.moves[-1]
 
-    def attending(self, say: Say) -> AbstractAsyncContextManager[None]:
+    def judging(self, say: Say) -> AbstractAsyncContextManager[None]:
         self.attended.append("yes")
         return nullcontext()
 
-    async def lack(self, number: SubmissionId) -> str | None:
+    async def obstacle(self, number: SubmissionId) -> str | None:
         return self.lacks
 
-    async def idle(self) -> str | None:
+    async def worker_hint(self) -> str | None:
         return self.idles
 
-    def keeper(self) -> str:
+    def after_exit(self) -> str:
         return "stays at https://podium.test"
 
 
@@ -230,7 +230,7 @@ async def test_where_nobody_could_judge_it_the_wait_ends_and_the_way_back_is_sai
 async def test_a_submission_whose_server_goes_away_is_told_all_the_same() -> None:
     class Gone(Waited):
         @override
-        async def idle(self) -> str | None:
+        async def worker_hint(self) -> str | None:
             raise SetupError("no answer")
 
     told = Told()
@@ -266,7 +266,7 @@ def test_the_exit_code_is_the_verdict(verdict: Verdict, code: ExitCode) -> None:
 
 
 def test_what_was_given_up_is_our_fault_and_what_was_stopped_no_pass() -> None:
-    assert exit_code(make_status(JobState.FAILED)) is ExitCode.OURS
+    assert exit_code(make_status(JobState.FAILED)) is ExitCode.INTERNAL
     assert exit_code(make_status(JobState.CANCELLED)) is ExitCode.VERDICT
 
 

@@ -1,4 +1,4 @@
-"""What this door's own parts are tested in: a store in memory, and the local Discord's room."""
+"""What this context's own parts are tested in: a store in memory, and the local Discord's room."""
 
 from collections.abc import AsyncIterator
 

@@ -42,9 +42,9 @@ async def test_what_failed_or_is_ranked_cannot_be_ranked_from_there(place: Place
         assert await labels(place, each) == ["Run again", "Source"]
 
 
-@pytest.mark.parametrize("deed", list(SubmissionAction))
-async def test_a_button_is_known_again_by_its_id(deed: SubmissionAction) -> None:
-    button = SubmissionButton(deed, SubmissionId(10**17))
+@pytest.mark.parametrize("action", list(SubmissionAction))
+async def test_a_button_is_known_again_by_its_id(action: SubmissionAction) -> None:
+    button = SubmissionButton(action, SubmissionId(10**17))
     written = button.item.custom_id
     assert written is not None
     assert len(written) <= 100
@@ -52,4 +52,4 @@ async def test_a_button_is_known_again_by_its_id(deed: SubmissionAction) -> None
     assert match is not None
     item = Mock(spec=discord.ui.Button)
     found = await SubmissionButton.from_custom_id(Mock(spec=discord.Interaction), item, match)
-    assert (found.deed, found.submission) == (deed, 10**17)
+    assert (found.action, found.submission) == (action, 10**17)

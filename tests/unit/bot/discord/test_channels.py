@@ -13,7 +13,7 @@ NEEDED = ["view_channel", "create_private_threads", "send_messages_in_threads"]
 @pytest.mark.parametrize("missing", [None, *NEEDED])
 def test_a_private_thread_takes_three_permissions(missing: str | None) -> None:
     may = discord.Permissions(**{name: name != missing for name in NEEDED})
-    assert channels.takes_threads(may) == (missing is None)
+    assert channels.may_open_thread(may) == (missing is None)
 
 
 async def test_only_a_text_channel_in_sight_is_a_room() -> None:
@@ -28,24 +28,24 @@ async def test_only_a_text_channel_in_sight_is_a_room() -> None:
         assert [each is not None for each in found] == [True, False, False]
         channel = found[0]
         assert channel is not None
-        assert channels.may_here(channel).send_messages
-        assert not channels.may_here(channel).manage_threads
+        assert channels.bot_permissions(channel).send_messages
+        assert not channels.bot_permissions(channel).manage_threads
 
 
 async def test_its_own_thread_is_found_again_and_nobody_else_s() -> None:
     async with a_room() as here:
         channel = await channels.channel_of(here.client, here.channel.id)
         assert channel is not None
-        assert await channels.own_thread(here.client, channel, "#1 k.py") is None
-        made = await channels.new_thread(channel, "#1 k.py")
-        found = await channels.own_thread(here.client, channel, "#1 k.py")
+        assert await channels.find_thread(here.client, channel, "#1 k.py") is None
+        made = await channels.open_thread(channel, "#1 k.py")
+        found = await channels.find_thread(here.client, channel, "#1 k.py")
         assert found is not None
         assert found.id == made.id
         assert not made.invitable
         state = here.server.world.channels[made.id].state
         assert state is not None
         state.owner = here.bob.id
-        assert await channels.own_thread(here.client, channel, "#1 k.py") is None
+        assert await channels.find_thread(here.client, channel, "#1 k.py") is None
         here.server.assert_clean()
 
 
@@ -55,7 +55,7 @@ async def test_a_public_thread_is_opened_once() -> None:
         assert channel is not None
         message = await channel.send("1st of 1")
         for _ in range(2):
-            await channels.open_beneath(channel, message.id, "#1 k.py", doubtful=True)
+            await channels.open_public_thread(channel, message.id, "#1 k.py", doubtful=True)
         assert [each.id for each in here.channel.threads] == [message.id]
         here.server.assert_clean()
 
@@ -65,11 +65,13 @@ async def test_a_sleeping_thread_is_woken_unless_it_is_gone(*, gone: bool) -> No
     async with a_room() as here:
         channel = await channels.channel_of(here.client, here.channel.id)
         assert channel is not None
-        made = await channels.new_thread(channel, "#1 k.py")
+        made = await channels.open_thread(channel, "#1 k.py")
         thread = here.server.world.channels[made.id]
         assert thread.state is not None
         thread.state.archived, thread.deleted = True, gone
         place = SubmissionDisplay(channel=channel.id, user=1, in_guild=True, thread=made.id)
-        assert await channels.woken(here.client, place) != gone
+        assert await channels.reopen_thread(here.client, place) != gone
         assert thread.archived == gone
-        assert not await channels.woken(here.client, place.model_copy(update={"thread": None}))
+        assert not await channels.reopen_thread(
+            here.client, place.model_copy(update={"thread": None})
+        )

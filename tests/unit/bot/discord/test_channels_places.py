@@ -4,7 +4,7 @@ from unittest.mock import Mock
 import discord
 import pytest
 
-from bot.discord.channels import SubmissionDisplay, display_here
+from bot.discord.channels import SubmissionDisplay, display_for
 
 
 def asked_in(channel: object, guild: int | None) -> discord.Interaction[Any]:
@@ -15,7 +15,7 @@ def asked_in(channel: object, guild: int | None) -> discord.Interaction[Any]:
 
 @pytest.mark.parametrize("guild", [None, 5])
 def test_a_submission_is_shown_where_it_came_from(guild: int | None) -> None:
-    display = display_here(asked_in(None, guild))
+    display = display_for(asked_in(None, guild))
     assert display.door == "discord"
     place = SubmissionDisplay.model_validate_json(display.place)
     assert place == SubmissionDisplay(channel=7, user=9, in_guild=guild is not None)
@@ -24,7 +24,7 @@ def test_a_submission_is_shown_where_it_came_from(guild: int | None) -> None:
 def test_from_a_thread_it_is_shown_in_the_thread_s_channel() -> None:
     thread = Mock(spec=discord.Thread, parent_id=3)
     assert (
-        SubmissionDisplay.model_validate_json(display_here(asked_in(thread, 5)).place).channel == 3
+        SubmissionDisplay.model_validate_json(display_for(asked_in(thread, 5)).place).channel == 3
     )
 
 

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from bot.discord.client import connected
+from bot.discord.client import logged_in_client
 from bot.discord.context import DiscordContext, DiscordSettings
 from bot.discord.responses import SupersededError
 from tests.doubles.clock import ManualClock
@@ -15,7 +15,7 @@ async def start(server: LocalDiscord) -> None:
     """One start of the bot, up to where it would connect."""
     clock = ManualClock()
     settings = DiscordSettings(server.token, server.api_base, server.gateway_url)
-    async with connected(DiscordContext(MemoryStore(clock), clock), settings):
+    async with logged_in_client(DiscordContext(MemoryStore(clock), clock), settings):
         pass
 
 

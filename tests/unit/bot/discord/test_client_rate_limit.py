@@ -5,8 +5,8 @@ import aiohttp
 import pytest
 
 from bot.discord import client
-from bot.discord.client import PER_S, RequestSpacer
-from bot.discord.responses import is_passing
+from bot.discord.client import REQUESTS_PER_S, RequestSpacer
+from bot.discord.responses import is_temporary
 from tests.doubles.discord.limits import CHANNEL
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord_room import room
@@ -15,7 +15,7 @@ from tests.doubles.discord_room import room
 async def test_no_second_has_more_turns_than_allowed() -> None:
     spacing, times = RequestSpacer(most=5), []
     for _ in range(12):
-        async with spacing.turn():
+        async with spacing.slot():
             times.append(time.monotonic())
     assert min(later - one for one, later in zip(times, times[5:], strict=False)) >= 0.99
     assert times[4] - times[0] < 0.5
@@ -25,7 +25,7 @@ async def test_of_one_key_one_at_a_time_has_its_turn() -> None:
     spacing, inside = RequestSpacer(), []
 
     async def take(key: str) -> None:
-        async with spacing.turn(key):
+        async with spacing.slot(key):
             inside.append(key)
             assert inside.count("a") <= 1
             await asyncio.sleep(0.05)
@@ -55,10 +55,10 @@ async def test_a_crowd_in_one_channel_is_never_refused() -> None:
 
 async def test_the_limit_of_all_requests_together_is_kept() -> None:
     async with room(scale=0.001) as here:
-        here.server.rates.rates.routes["GET", CHANNEL] = (10 * PER_S, 5.0)
+        here.server.rates.rates.routes["GET", CHANNEL] = (10 * REQUESTS_PER_S, 5.0)
         begin = time.monotonic()
         await asyncio.gather(
-            *(here.client.fetch_channel(here.channel.id) for _ in range(PER_S + 20))
+            *(here.client.fetch_channel(here.channel.id) for _ in range(REQUESTS_PER_S + 20))
         )
         assert time.monotonic() - begin >= 0.9
         here.server.assert_clean()
@@ -67,10 +67,10 @@ async def test_the_limit_of_all_requests_together_is_kept() -> None:
 async def test_silence_ends_a_request_and_is_taken_for_a_passing_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client, "SILENCE_S", 0.2)
+    monkeypatch.setattr(client, "RESPONSE_TIMEOUT_S", 0.2)
     async with room() as here:
         with here.server.faults.during(Fault(status=None)):
             with pytest.raises((aiohttp.ClientError, TimeoutError)) as caught:
                 await asyncio.wait_for(here.client.fetch_channel(here.channel.id), 5)
-            assert is_passing(caught.value)
+            assert is_temporary(caught.value)
         assert (await here.client.fetch_channel(here.channel.id)).id == here.channel.id

@@ -14,7 +14,7 @@ from tests.doubles.discord.server import LocalDiscord
 from tests.doubles.memory_store import MemoryStore
 
 
-def door() -> DiscordContext:
+def context() -> DiscordContext:
     clock = ManualClock()
     return DiscordContext(MemoryStore(clock), clock)
 
@@ -27,18 +27,18 @@ async def test_a_wrong_token_is_told_at_once() -> None:
     async with LocalDiscord() as server:
         wrong = settings(server, "MQ.x.y")
         with pytest.raises(SetupError, match="copy it again"):
-            await asyncio.wait_for(serve(door(), wrong, asyncio.Event()), 10)
+            await asyncio.wait_for(serve(context(), wrong, asyncio.Event()), 10)
 
 
 async def test_a_discord_that_is_away_is_asked_until_it_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(client, "AGAIN_S", 0.05)
+    monkeypatch.setattr(client, "FIRST_WAIT_S", 0.05)
     stop = asyncio.Event()
     async with LocalDiscord(rates=Rates(0)) as server:
         server.guild("gpu").create_channel("submissions")
         with server.faults.during(Fault(status=503)) as fault:
-            task = asyncio.create_task(serve(door(), settings(server), stop))
+            task = asyncio.create_task(serve(context(), settings(server), stop))
             await server.wait_for(lambda: fault.hits >= 3, 10)
         await server.wait_for(lambda: server.gateway.connected, 10)
         stop.set()

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from bot.discord.draw import FILES, sheets
-from bot.discord.escaping import MOST
+from bot.discord.draw import FILES, message_drafts
+from bot.discord.escaping import MESSAGE_LIMIT
 from bot.reports.blocks import Attachment, Block, Column, Link, Log, Report, Table, Text, Tone
 
 TABLE = Table(
@@ -18,35 +18,35 @@ def test_a_short_report_is_one_message() -> None:
         "vectoradd on H100",
         (Text("passed", Tone.GOOD), Text("quiet\nwords", Tone.QUIET), TABLE, Log("said", "hi")),
     )
-    (sheet,) = sheets(report)
-    assert sheet.content == (
+    (draft,) = message_drafts(report)
+    assert draft.content == (
         "**vectoradd on H100**\n🟢 passed\n-# quiet\n-# words\n"
         "standings\n```\nwho   time\nada   9 us\nbob  10 us\n```\n"
         "said\n```\nhi\n```"
     )
-    assert sheet.files == ()
+    assert draft.files == ()
 
 
 def test_what_is_long_becomes_a_file_and_nothing_is_cut() -> None:
     text = "line\n" * 5000
-    (sheet,) = sheets(Report("r", (Log("what it printed", text), Text("x" * 3000))))
-    assert "what it printed: see 1-what-it-printed.txt" in sheet.content
-    assert [each.name for each in sheet.files] == ["1-what-it-printed.txt", "2-message.txt"]
-    assert sheet.files[0].data == text.encode()
-    assert sheet.files[1].data == b"x" * 3000
-    assert "x" * 400 + " ...\n-# message: see 2-message.txt" in sheet.content
+    (draft,) = message_drafts(Report("r", (Log("what it printed", text), Text("x" * 3000))))
+    assert "what it printed: see 1-what-it-printed.txt" in draft.content
+    assert [each.name for each in draft.files] == ["1-what-it-printed.txt", "2-message.txt"]
+    assert draft.files[0].data == text.encode()
+    assert draft.files[1].data == b"x" * 3000
+    assert "x" * 400 + " ...\n-# message: see 2-message.txt" in draft.content
 
 
 def test_more_files_than_a_message_takes_come_with_further_messages() -> None:
     files = tuple(Attachment(f"{n}.txt", b"x") for n in range(23))
-    found = sheets(Report("r", files))
-    assert [len(sheet.files) for sheet in found] == [FILES, FILES, 3]
-    assert [each.name for sheet in found for each in sheet.files] == [each.name for each in files]
+    found = message_drafts(Report("r", files))
+    assert [len(draft.files) for draft in found] == [FILES, FILES, 3]
+    assert [each.name for draft in found for each in draft.files] == [each.name for each in files]
 
 
 def test_a_link_has_no_preview() -> None:
-    (sheet,) = sheets(Report("r", (Link("docs", "https://example.org/x"),)))
-    assert "docs: <https://example.org/x>" in sheet.content
+    (draft,) = message_drafts(Report("r", (Link("docs", "https://example.org/x"),)))
+    assert "docs: <https://example.org/x>" in draft.content
 
 
 @pytest.mark.parametrize("hostile", ["```\n@everyone", "<@17>", "a\x1b[2Jb"])
@@ -55,7 +55,7 @@ def test_hostile_text_stays_text(hostile: str) -> None:
         hostile,
         (Text(hostile), Log(hostile, hostile), Table(hostile, (Column("a"),), ((hostile,),))),
     )
-    content = "".join(sheet.content for sheet in sheets(report))
+    content = "".join(draft.content for draft in message_drafts(report))
     assert "\x1b" not in content
     assert not re.search(r"(?<!\\)<@17>", "".join(content.split("```")[::2]))
     assert content.count("```") == 4
@@ -71,12 +71,12 @@ blocks = some.one_of(
 
 @given(title=texts, found=some.lists(blocks, max_size=30))
 def test_every_message_is_within_the_limits(title: str, found: list[Block]) -> None:
-    for sheet in sheets(Report(title, tuple(found))):
-        assert 1 <= len(sheet.content) <= MOST
-        assert len(sheet.files) <= FILES
+    for draft in message_drafts(Report(title, tuple(found))):
+        assert 1 <= len(draft.content) <= MESSAGE_LIMIT
+        assert len(draft.files) <= FILES
 
 
 def test_between_the_small_print_of_one_gpu_type_and_the_next_verdict_is_a_free_line() -> None:
     blocks = (Text("passed", Tone.GOOD), Text("machine: A", Tone.QUIET), Text("crashed", Tone.BAD))
-    (sheet,) = sheets(Report("x", blocks))
-    assert sheet.content == "**x**\n🟢 passed\n-# machine: A\n\n🔴 crashed"
+    (draft,) = message_drafts(Report("x", blocks))
+    assert draft.content == "**x**\n🟢 passed\n-# machine: A\n\n🔴 crashed"

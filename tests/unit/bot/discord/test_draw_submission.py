@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.discord.draw import headline, line_text, live_text, thread_name
+from bot.discord.draw import headline, live_text, public_line, thread_name
 from bot.domain.leaderboard import Placement
 from bot.domain.scoring import ScoreValue
 from bot.domain.status import JobStatus, SubmissionStatus
@@ -31,7 +31,7 @@ async def test_any_file_name_is_shown_whole_or_cut_and_means_nothing(room: Room,
     now = await named(room, name)
     assert 1 <= len(thread_name(now)) <= 100
     assert thread_name(now).isprintable() or "\u200d" in thread_name(now)
-    for text in (headline(now), live_text(now), line_text(now, 5, [won("CPU")])):
+    for text in (headline(now), live_text(now), public_line(now, 5, [won("CPU")])):
         channel = room.client.get_partial_messageable(room.channel.id)
         room.server.forget()
         await channel.send(text)
@@ -56,7 +56,7 @@ async def test_of_many_gpu_types_the_last_ones_are_counted(room: Room) -> None:
 
 async def test_several_places_are_a_line_each(room: Room) -> None:
     now = await named(room, "kernel.py")
-    text = line_text(now, 5, [won("H100"), won("B200")])
+    text = public_line(now, 5, [won("H100"), won("B200")])
     assert text.splitlines()[1:] == [
         f"🥇 1st of 2 on {gpu}: 29.10 us ± 0.06" for gpu in ("H100", "B200")
     ]

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.discord.escaping import fenced, line, moment, plain, timed, unfenced
+from bot.discord.escaping import discord_time, fenced, line, plain, unfenced, with_discord_times
 from tests.doubles.factories import NOON
 
 
@@ -42,13 +42,16 @@ def test_text_of_a_submission_does_not_keep_the_bot_busy(text: str) -> None:
 
 def test_a_time_is_shown_in_the_readers_zone_and_never_before_it_is_true() -> None:
     number = int(NOON.timestamp())
-    assert moment(NOON) == f"<t:{number}:F> (<t:{number}:R>)"
+    assert discord_time(NOON) == f"<t:{number}:F> (<t:{number}:R>)"
     late = f"<t:{number + 1}:F> (<t:{number + 1}:R>)"
-    assert timed("*x* in 5 min.", {"in 5 min": NOON + timedelta(milliseconds=1)}) == (
+    assert with_discord_times("*x* in 5 min.", {"in 5 min": NOON + timedelta(milliseconds=1)}) == (
         f"\\*x\\* {late}."
     )
-    assert timed("1 in 5 min; in 5 min", {"in 5 min": NOON}) == f"1 in 5 min; {moment(NOON)}"
-    assert timed("<t:1:R> @here", {"later": NOON}) == plain("<t:1:R> @here")
+    assert (
+        with_discord_times("1 in 5 min; in 5 min", {"in 5 min": NOON})
+        == f"1 in 5 min; {discord_time(NOON)}"
+    )
+    assert with_discord_times("<t:1:R> @here", {"later": NOON}) == plain("<t:1:R> @here")
 
 
 def test_a_block_cannot_be_ended_from_inside() -> None:

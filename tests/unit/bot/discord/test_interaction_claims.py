@@ -11,7 +11,12 @@ import structlog
 
 from bot.discord import interaction_claims as module
 from bot.discord.context import DiscordContext
-from bot.discord.interaction_claims import AWAY, CLAIMED, keeping, name_of
+from bot.discord.interaction_claims import (
+    DATABASE_UNAVAILABLE,
+    FIRST_LEASE,
+    claiming,
+    interaction_key,
+)
 from bot.discord.responses import ALREADY_ANSWERED, UNKNOWN_INTERACTION, SupersededError
 from bot.domain.errors import StoreError, UserError
 from bot.domain.records import InteractionRequest
@@ -28,7 +33,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def door(clock: ManualClock) -> DiscordContext:
+def context(clock: ManualClock) -> DiscordContext:
     return DiscordContext(MemoryStore(clock), clock)
 
 
@@ -54,18 +59,18 @@ def fail(error: Exception) -> None:
     raise error
 
 
-def asked(door: DiscordContext, number: int = 1) -> Mock:
+def asked(context: DiscordContext, number: int = 1) -> Mock:
     """An interaction with what the bot sends for it."""
     found = Mock(spec=discord.Interaction, id=number, token=TOKEN, guild_id=5, channel_id=6)
     found.type = discord.InteractionType.application_command
     found.data = {"name": "leaderboard", "options": []}
-    found.client.door = door
+    found.client.context = context
     found.client.is_closed.return_value = False
     found.user.id = 7
     found.user.send = AsyncMock()
     found.app_permissions = discord.Permissions.none()
     found.filesize_limit = 1
-    found.created_at = door.clock.now()
+    found.created_at = context.clock.now()
     found.response.defer = AsyncMock()
     found.edit_original_response = AsyncMock()
     found.followup.send = AsyncMock()
@@ -81,7 +86,7 @@ async def carried_out(interaction: Mock, words: str = "done") -> bool:
     """Whether what was asked is done in this process."""
     ran = False
     try:
-        async with keeping(interaction) as answer:
+        async with claiming(interaction) as answer:
             ran = True
             await answer.say(words)
     except SupersededError:
@@ -89,16 +94,18 @@ async def carried_out(interaction: Mock, words: str = "done") -> bool:
     return ran
 
 
-async def claimed(door: DiscordContext, interaction: Mock, owner: str = "another copy") -> None:
+async def claimed(context: DiscordContext, interaction: Mock, owner: str = "another copy") -> None:
     """Another copy has claimed it, and not acknowledged it yet."""
-    it = InteractionRequest(name_of(interaction), "discord", "{}", TOKEN, door.clock.now())
-    assert await door.store.interactions.claim(it, owner, CLAIMED)
+    it = InteractionRequest(
+        interaction_key(interaction), "discord", "{}", TOKEN, context.clock.now()
+    )
+    assert await context.store.interactions.claim(it, owner, FIRST_LEASE)
 
 
-async def is_done(door: DiscordContext, interaction: Mock) -> bool:
+async def is_done(context: DiscordContext, interaction: Mock) -> bool:
     """Whether nobody will do it again."""
     ages = timedelta(days=-9)
-    return await door.store.interactions.unfinished("discord", "t", LEASE, ages) == ()
+    return await context.store.interactions.unfinished("discord", "t", LEASE, ages) == ()
 
 
 LOST = [
@@ -111,17 +118,17 @@ LOST = [
 
 @pytest.mark.parametrize("answer", LOST)
 async def test_who_holds_the_claim_goes_on_whatever_discord_says_of_the_acknowledgement(
-    door: DiscordContext, answer: Exception
+    context: DiscordContext, answer: Exception
 ) -> None:
-    interaction = asked(door)
+    interaction = asked(context)
     interaction.response.defer.side_effect = answer
     assert await carried_out(interaction)
     assert said(interaction) == ["done"]
-    assert await is_done(door, interaction)
+    assert await is_done(context, interaction)
 
 
-async def test_a_connection_that_broke_is_tried_again(door: DiscordContext) -> None:
-    interaction = asked(door)
+async def test_a_connection_that_broke_is_tried_again(context: DiscordContext) -> None:
+    interaction = asked(context)
     interaction.response.defer.side_effect = [
         aiohttp.ServerDisconnectedError(), refusal(ALREADY_ANSWERED)
     ]  # fmt: skip
@@ -129,123 +136,125 @@ async def test_a_connection_that_broke_is_tried_again(door: DiscordContext) -> N
     assert interaction.response.defer.await_count == 2
 
 
-async def test_of_two_copies_one_does_it(door: DiscordContext) -> None:
-    pair = asked(door), asked(door)
+async def test_of_two_copies_one_does_it(context: DiscordContext) -> None:
+    pair = asked(context), asked(context)
     ran = await asyncio.gather(*map(carried_out, pair))
     assert sorted(ran) == [False, True]
     assert sorted(len(said(each)) for each in pair) == [0, 1]
     assert sorted(each.response.defer.await_count for each in pair) == [0, 1]
 
 
-async def test_it_is_not_done_again_when_it_is_told_again(door: DiscordContext) -> None:
-    assert await carried_out(asked(door))
-    again = asked(door)
+async def test_it_is_not_done_again_when_it_is_told_again(context: DiscordContext) -> None:
+    assert await carried_out(asked(context))
+    again = asked(context)
     assert not await carried_out(again)
     again.response.defer.assert_not_awaited()
     assert said(again) == []
 
 
 async def test_a_copy_that_lost_the_claim_looks_again_after_a_second(
-    door: DiscordContext, moved: list[float]
+    context: DiscordContext, moved: list[float]
 ) -> None:
-    interaction = asked(door)
-    await claimed(door, interaction)
+    interaction = asked(context)
+    await claimed(context, interaction)
     assert await carried_out(interaction)
     assert moved == [1.0]
     assert said(interaction) == ["done"]
 
 
 async def test_it_gives_way_to_a_holder_that_has_acknowledged(
-    door: DiscordContext, moved: list[float]
+    context: DiscordContext, moved: list[float]
 ) -> None:
-    interaction = asked(door)
-    await claimed(door, interaction)
-    assert await door.store.interactions.keep(name_of(interaction), "another copy", LEASE)
+    interaction = asked(context)
+    await claimed(context, interaction)
+    assert await context.store.interactions.keep(
+        interaction_key(interaction), "another copy", LEASE
+    )
     assert not await carried_out(interaction)
     assert moved == [1.0]
     interaction.response.defer.assert_not_awaited()
 
 
 async def test_who_was_taken_over_while_it_acknowledged_does_nothing(
-    door: DiscordContext, clock: ManualClock
+    context: DiscordContext, clock: ManualClock
 ) -> None:
-    interaction = asked(door)
+    interaction = asked(context)
 
     async def slow(**_: object) -> None:
         clock.advance(2)
-        await claimed(door, interaction)
+        await claimed(context, interaction)
 
     interaction.response.defer.side_effect = slow
     assert not await carried_out(interaction)
     assert said(interaction) == []
 
 
-async def test_the_token_is_kept_until_it_is_done_and_in_no_log(door: DiscordContext) -> None:
-    interaction = asked(door)
+async def test_the_token_is_kept_until_it_is_done_and_in_no_log(context: DiscordContext) -> None:
+    interaction = asked(context)
     with structlog.testing.capture_logs() as logs:
-        async with keeping(interaction):
+        async with claiming(interaction):
             ages = timedelta(days=-9)
-            kept = await door.store.interactions.unfinished("discord", "t", LEASE, ages)
+            kept = await context.store.interactions.unfinished("discord", "t", LEASE, ages)
             assert [each.token for each in kept] == [TOKEN]
             assert TOKEN not in kept[0].request
             fail(RuntimeError())
-        interaction = asked(door, 2)
+        interaction = asked(context, 2)
         interaction.response.defer.side_effect = refusal(0, 500)
         interaction.edit_original_response.side_effect = refusal(0, 500)
-        async with keeping(interaction) as answer:
+        async with claiming(interaction) as answer:
             await answer.say("nobody hears this")
     assert logs
     assert TOKEN not in str(logs)
 
 
-async def test_what_is_wrong_is_told_and_that_is_the_end_of_it(door: DiscordContext) -> None:
-    interaction = asked(door)
-    async with keeping(interaction):
+async def test_what_is_wrong_is_told_and_that_is_the_end_of_it(context: DiscordContext) -> None:
+    interaction = asked(context)
+    async with claiming(interaction):
         fail(UserError("closed", "the board is closed"))
     assert said(interaction) == ["the board is closed"]
-    assert await is_done(door, interaction)
+    assert await is_done(context, interaction)
 
 
 async def test_what_fails_for_want_of_the_database_is_done_later_and_that_is_said(
-    door: DiscordContext,
+    context: DiscordContext,
 ) -> None:
-    interaction = asked(door)
-    async with keeping(interaction):
+    interaction = asked(context)
+    async with claiming(interaction):
         fail(StoreError("gone"))
     (words,) = said(interaction)
     assert "Your request is saved" in words
-    assert not await is_done(door, interaction)
+    assert not await is_done(context, interaction)
 
 
 async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
-    door: DiscordContext, clock: ManualClock
+    context: DiscordContext, clock: ManualClock
 ) -> None:
-    interaction = asked(door)
+    interaction = asked(context)
     with structlog.testing.capture_logs() as logs:
-        async with keeping(interaction):
+        async with claiming(interaction):
             interaction.client.is_closed.return_value = True
             fail(RuntimeError("Session is closed"))
     assert said(interaction) == []
     assert logs == []
-    (left,) = await door.store.interactions.unfinished("discord", "t", LEASE, timedelta())
+    (left,) = await context.store.interactions.unfinished("discord", "t", LEASE, timedelta())
     assert left.tries == 1
 
 
 async def test_what_takes_longer_than_the_lease_is_left_to_the_next(
-    door: DiscordContext, monkeypatch: pytest.MonkeyPatch
+    context: DiscordContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hasty = DiscordContext(door.store, door.clock, lease=timedelta(milliseconds=1))
+    hasty = DiscordContext(context.store, context.clock, lease=timedelta(milliseconds=1))
     interaction = asked(hasty)
-    async with keeping(interaction) as answer:
+    async with claiming(interaction) as answer:
         await asyncio.Event().wait()
         await answer.say("too late")
     assert said(interaction) == []
-    assert not await is_done(door, interaction)
+    assert not await is_done(context, interaction)
 
 
-async def test_only_the_first_message_fills_the_answer(door: DiscordContext) -> None:
-    interaction = asked(door)
-    async with keeping(interaction) as answer:
+async def test_only_the_first_message_fills_the_answer(context: DiscordContext) -> None:
+    interaction = asked(context)
+    async with claiming(interaction) as answer:
         await answer.say("one")
         await answer.say("two")
     assert said(interaction) == ["one"]
@@ -254,23 +263,23 @@ async def test_only_the_first_message_fills_the_answer(door: DiscordContext) -> 
 
 @pytest.mark.parametrize("error", [refusal(50027, 401), refusal(10015, 404)])
 async def test_where_nobody_can_answer_the_person_is_written_to_directly(
-    door: DiscordContext, error: Exception
+    context: DiscordContext, error: Exception
 ) -> None:
-    interaction = asked(door)
+    interaction = asked(context)
     interaction.edit_original_response.side_effect = error
     assert await carried_out(interaction)
     interaction.user.send.assert_awaited_once()
     assert interaction.user.send.await_args.args == ("done",)
-    assert await is_done(door, interaction)
+    assert await is_done(context, interaction)
 
 
-async def test_who_takes_no_direct_messages_ends_nothing(door: DiscordContext) -> None:
-    interaction = asked(door)
+async def test_who_takes_no_direct_messages_ends_nothing(context: DiscordContext) -> None:
+    interaction = asked(context)
     interaction.edit_original_response.side_effect = refusal(10015, 404)
     closed = discord.Forbidden(Mock(status=403, reason=""), {"code": 50007, "message": "no"})
     interaction.user.send.side_effect = closed
     assert await carried_out(interaction)
-    assert await is_done(door, interaction)
+    assert await is_done(context, interaction)
 
 
 class TestTheDatabaseIsAway:
@@ -278,38 +287,38 @@ class TestTheDatabaseIsAway:
 
     @pytest.fixture(autouse=True)
     def _hasty(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "DATABASE_S", 0.01)
+        monkeypatch.setattr(module, "DATABASE_WAIT_S", 0.01)
 
     async def test_it_is_acknowledged_and_said_and_done_once_it_is_back(
-        self, door: DiscordContext, monkeypatch: pytest.MonkeyPatch
+        self, context: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        interaction, back = asked(door), asyncio.Event()
-        claim = door.store.interactions.claim
+        interaction, back = asked(context), asyncio.Event()
+        claim = context.store.interactions.claim
 
         async def slow(asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
             await back.wait()
             return await claim(asked, owner, lease)
 
-        monkeypatch.setattr(door.store.interactions, "claim", slow)
+        monkeypatch.setattr(context.store.interactions, "claim", slow)
         interaction.edit_original_response.side_effect = lambda **_: back.set()
         assert await carried_out(interaction)
-        assert said(interaction) == [AWAY, "done"]
+        assert said(interaction) == [DATABASE_UNAVAILABLE, "done"]
         interaction.response.defer.assert_awaited_once()
 
     async def test_when_it_stays_away_that_is_the_last_word(
-        self, door: DiscordContext, monkeypatch: pytest.MonkeyPatch
+        self, context: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        interaction = asked(door)
+        interaction = asked(context)
         gone = AsyncMock(side_effect=StoreError("gone"))
-        monkeypatch.setattr(door.store.interactions, "claim", gone)
-        monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+        monkeypatch.setattr(context.store.interactions, "claim", gone)
+        monkeypatch.setattr(module, "DATABASE_RETRY_S", 0.05)
         assert not await carried_out(interaction)
-        assert said(interaction) == [AWAY]
+        assert said(interaction) == [DATABASE_UNAVAILABLE]
 
     async def test_another_copy_that_has_acknowledged_is_not_talked_over(
-        self, door: DiscordContext, monkeypatch: pytest.MonkeyPatch
+        self, context: DiscordContext, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        interaction, refused = asked(door), asyncio.Event()
+        interaction, refused = asked(context), asyncio.Event()
 
         async def late(*_: object) -> bool:
             await refused.wait()
@@ -319,7 +328,7 @@ class TestTheDatabaseIsAway:
             refused.set()
             raise refusal(ALREADY_ANSWERED)
 
-        monkeypatch.setattr(door.store.interactions, "claim", late)
+        monkeypatch.setattr(context.store.interactions, "claim", late)
         interaction.response.defer.side_effect = given_way
         assert not await carried_out(interaction)
         assert said(interaction) == []

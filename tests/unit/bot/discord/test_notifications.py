@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.discord.escaping import MOST
-from bot.discord.notifications import announcement, gpu_words, season
+from bot.discord.escaping import MESSAGE_LIMIT
+from bot.discord.notifications import announcement, closing_line, gpu_words
 from bot.domain.board import Board
 from bot.domain.ids import BoardId, PersonId, TaskVersionId
 from tests.doubles.factories import make_task
@@ -18,15 +18,15 @@ def board(*gpus: str) -> Board:
 
 
 def test_a_deadline_is_a_time_of_discord() -> None:
-    assert season(NOON) == "It closes <t:1777636800:F> (<t:1777636800:R>)."
-    assert season(None) == "It has no deadline."
+    assert closing_line(NOON) == "It closes <t:1777636800:F> (<t:1777636800:R>)."
+    assert closing_line(None) == "It has no deadline."
 
 
 @pytest.mark.parametrize("word", ["*", "_", "<@1>", "x\n", "@everyone ", "`" * 3])
 def test_any_description_fits_and_is_harmless(word: str) -> None:
     gpus = [f"G_{'*' * 28}{number}" for number in range(60)]
     text = announcement(board(*gpus), make_task(description=word * 3000))
-    assert len(text) <= MOST
+    assert len(text) <= MESSAGE_LIMIT
     assert "<@1>" not in text.replace("\\<", "")
     assert "@everyone" not in text
     assert text.endswith("(`/leaderboard task` has all of it)")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.discord.options import choices, gpu_names, in_menus, span
+from bot.discord.options import choices, gpu_names, menu_label, split_into_menus
 
 
 def test_at_most_25_choices_of_at_most_100_letters_are_offered() -> None:
@@ -21,12 +21,12 @@ def test_a_comma_list_becomes_names(text: str | None, names: tuple[str, ...]) ->
 
 def test_menus_take_25_each_and_four_fit() -> None:
     kinds = [f"G{number}" for number in range(130)]
-    parts = in_menus(kinds)
+    parts = split_into_menus(kinds)
     assert [len(part) for part in parts] == [25] * 4
     assert [kind for part in parts for kind in part] == kinds[:100]
-    assert in_menus([]) == []
+    assert split_into_menus([]) == []
 
 
 def test_a_menu_says_what_it_holds() -> None:
-    assert span(["A", "B", "C"]) == "A to C"
-    assert span(["A"]) == "A"
+    assert menu_label(["A", "B", "C"]) == "A to C"
+    assert menu_label(["A"]) == "A"

@@ -27,7 +27,7 @@ async def test_gpu_types_are_spread_over_menus(count: int, menus: int, left_out:
     assert all(len(menu.options) <= 25 for menu in view.menus)
     assert len(view.left_out) == left_out
     assert len(view.to_components()) == menus + 1
-    assert ("with the option `gpus`" in view.asking("Which?")) == bool(left_out)
+    assert ("with the option `gpus`" in view.with_left_out("Which?")) == bool(left_out)
 
 
 async def test_what_is_chosen_in_all_menus_counts() -> None:
@@ -54,7 +54,7 @@ async def test_a_question_goes_on_once() -> None:
         interaction = Mock(spec=discord.Interaction)
         interaction.response.defer = AsyncMock()
         interaction.followup.send = AsyncMock()
-        await view.go_on(interaction)
+        await view.proceed(interaction)
         said += [call.args[0] for call in interaction.followup.send.await_args_list]
     assert asked == [()]
     assert said == ["this was already answered; run the command again"]

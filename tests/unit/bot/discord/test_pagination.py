@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.discord.escaping import moment
-from bot.discord.pagination import _fitting, board_line, decision_line
+from bot.discord.escaping import discord_time
+from bot.discord.pagination import _fit_page, audit_line, board_line
 from bot.domain.ids import AuditId, PersonId
 from bot.domain.records import AuditEntry, NamedAuditEntry
 from tests.doubles.factories import NOON, make_board
@@ -17,7 +17,7 @@ ROW = AuditEntry(AuditId(2), PersonId(1), "ban", "person discord:17", "**forged*
 def test_a_board_has_its_deadline_and_its_crowd(people: int, crowd: str) -> None:
     board = replace(make_board(), name="a*b", gpus=("H100", "L4"), deadline=NOON)
     assert board_line(board, people, 200, is_open=False) == (
-        f"⚪ **a\\*b** on H100, L4, until {moment(NOON)}, {crowd}"
+        f"⚪ **a\\*b** on H100, L4, until {discord_time(NOON)}, {crowd}"
     )
     endless = board_line(replace(board, deadline=None), people, 200, is_open=True)
     assert endless == f"🟢 **a\\*b** on H100, L4, no deadline, {crowd}"
@@ -25,17 +25,17 @@ def test_a_board_has_its_deadline_and_its_crowd(people: int, crowd: str) -> None
 
 def test_a_decision_names_people_of_discord_to_be_clicked_on() -> None:
     at = f"<t:{int(NOON.timestamp())}:f>"
-    assert decision_line(NamedAuditEntry(ROW, "Ada_"), 200) == (
+    assert audit_line(NamedAuditEntry(ROW, "Ada_"), 200) == (
         f"{at} **Ada\\_** ban <@17>: \\*\\*forged\\*\\*"
     )
     other = replace(ROW, actor=None, subject="person local:<@17>", reason="")
-    assert decision_line(NamedAuditEntry(other, None), 200) == (
+    assert audit_line(NamedAuditEntry(other, None), 200) == (
         f"{at} **Podium** ban person local:\\<@17>"
     )
 
 
 def test_a_page_of_long_words_still_fits_into_a_message() -> None:
     long = NamedAuditEntry(replace(ROW, subject="*" * 300, reason="*" * 300), "*" * 300)
-    page = _fitting(lambda width: (decision_line(long, width) for _ in range(8)))
+    page = _fit_page(lambda width: (audit_line(long, width) for _ in range(8)))
     assert len(page) <= 2000
     assert page.count("\n") == 7

@@ -6,7 +6,13 @@ from unittest.mock import Mock
 import discord
 import pytest
 
-from bot.discord.pagination import PageButton, PageDirection, StandingsGpuSelect, beside, page_view
+from bot.discord.pagination import (
+    PageButton,
+    PageDirection,
+    StandingsGpuSelect,
+    page_view,
+    several_gpus_page,
+)
 from bot.reports.blocks import Text
 from tests.doubles.place import Place
 
@@ -62,7 +68,7 @@ async def test_a_menu_takes_several_gpu_types_at_once(place: Place) -> None:
         season = found(place, kinds, gpu)
         season.leaderboard.entries, season.leaderboard.version = (), 1
         seasons.append(season)
-    report, view = beside(seasons)
+    report, view = several_gpus_page(seasons)
     assert report.title == f"{place.board.name} on CPU, H100"
     words = [block.text for block in report.blocks if isinstance(block, Text)]
     assert words == [

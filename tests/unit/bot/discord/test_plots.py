@@ -5,7 +5,7 @@ from io import BytesIO
 import pytest
 from matplotlib.image import imread
 
-from bot.discord.plots import png, shown
+from bot.discord.plots import drawable, png
 from bot.reports.blocks import Chart, Point, Series, Stroke
 from tests.doubles.factories import NOON
 
@@ -48,14 +48,14 @@ def test_people_and_gpu_types_with_any_names_are_drawn() -> None:
 )
 @pytest.mark.filterwarnings("error")
 def test_a_name_in_any_writing_is_drawn_without_empty_boxes(name: str, drawn: str) -> None:
-    assert shown(name) == drawn
+    assert drawable(name) == drawn
     series = Series(name, (Point("L4", 1.0),)), Series("b", (Point("L4", 2.0),))
     assert size(png(Chart(name, name, name, series, ("L4",)))) == (1200, 675)
 
 
 def test_what_is_long_is_shortened() -> None:
-    assert shown("李 $x$\nü\x1b[31m") == "Li $x$ ü"
-    assert shown("a" * 30) == "a" * 23 + "…"
+    assert drawable("李 $x$\nü\x1b[31m") == "Li $x$ ü"
+    assert drawable("a" * 30) == "a" * 23 + "…"
 
 
 @pytest.mark.parametrize("name", ["Grace Hopper", "a_very_long_name_of_somebody", "W" * 24])

@@ -9,7 +9,7 @@ import discord
 import pytest
 
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.publication_thread import PublicationPoster, PublicationThread, publishing
+from bot.discord.publication_thread import PublicationPoster, PublicationThread, run_publications
 from bot.domain.ids import PublicationId, TaskVersionId
 from bot.domain.publication import NewPublication, PublishRequest
 from bot.domain.tasks.lint import CheckStep
@@ -94,7 +94,7 @@ async def run(place: Place, room: Room, number: PublicationId) -> None:
     async def over() -> bool:
         return await place.store.publications.summary(DOOR, number) is None
 
-    async with publishing(room.client, DiscordContext(place.store, place.clock)):
+    async with run_publications(room.client, DiscordContext(place.store, place.clock)):
         await until(over)
 
 

@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import discord
 
-from bot.discord.escaping import MOST
+from bot.discord.escaping import MESSAGE_LIMIT
 from bot.discord.publication_thread import PublicationThread, live_text, outcome_report
 from bot.domain.board import Board
 from bot.domain.errors import UserError
@@ -31,9 +31,9 @@ def test_it_starts_in_the_channel_or_in_the_parent_of_a_thread() -> None:
     interaction = Mock(spec=discord.Interaction, channel_id=5)
     interaction.user.id = 9
     interaction.channel = Mock(spec=discord.TextChannel)
-    assert PublicationThread.here(interaction) == PublicationThread(channel=5, user=9)
+    assert PublicationThread.of_interaction(interaction) == PublicationThread(channel=5, user=9)
     interaction.channel = Mock(spec=discord.Thread, parent_id=4)
-    assert PublicationThread.here(interaction) == PublicationThread(channel=4, user=9)
+    assert PublicationThread.of_interaction(interaction) == PublicationThread(channel=4, user=9)
 
 
 def test_the_live_message_has_a_line_for_each_run_and_what_is_wrong_first() -> None:
@@ -65,7 +65,7 @@ def test_before_the_first_run_and_after_a_restart_it_says_so() -> None:
 def test_hundreds_of_runs_fit_into_one_message() -> None:
     steps = tuple(CheckStep("CPU", f"solutions/wrong/{'_' * 90}{n}.py") for n in range(300))
     text = live_text("a" * 64, steps, tries=2)
-    assert len(text) <= MOST
+    assert len(text) <= MESSAGE_LIMIT
     shown = text.count("▫️")
     assert text.endswith(f"> and {300 - shown} more")
 

@@ -3,7 +3,13 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.responses import ALREADY_ANSWERED, SupersededError, as_files, replying, straight
+from bot.discord.responses import (
+    ALREADY_ANSWERED,
+    SupersededError,
+    as_files,
+    direct_response,
+    replying,
+)
 from bot.domain.errors import UserError
 from bot.reports.blocks import Attachment, Report, Text
 
@@ -76,7 +82,7 @@ async def test_a_person_who_cannot_be_told_ends_nothing() -> None:
 
 async def test_a_form_that_comes_too_late_gives_way() -> None:
     with pytest.raises(SupersededError):
-        async with straight(clicked()):
+        async with direct_response(clicked()):
             raise refusal(ALREADY_ANSWERED)
 
 

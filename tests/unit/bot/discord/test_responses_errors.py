@@ -5,7 +5,7 @@ import discord
 import pytest
 from discord import app_commands
 
-from bot.discord.responses import SupersededError, gives_way, is_passing, words_for
+from bot.discord.responses import SupersededError, error_message, is_superseded, is_temporary
 from bot.domain.errors import StoreError, UserError
 from runners.contract.runner import RunnerError
 
@@ -29,17 +29,17 @@ def refusal(status: int, code: int = 0) -> discord.HTTPException:
     ],
 )
 def test_every_family_has_its_words(error: Exception, words: str) -> None:
-    found = words_for(error)
+    found = error_message(error)
     assert found is not None
     assert words in found
 
 
 def test_who_gave_way_says_nothing() -> None:
-    assert words_for(SupersededError()) is None
+    assert error_message(SupersededError()) is None
 
 
 def test_an_incident_has_an_id_and_no_detail() -> None:
-    found = words_for(ValueError("password=hunter2"))
+    found = error_message(ValueError("password=hunter2"))
     assert found is not None
     assert "incident" in found
     assert "hunter2" not in found
@@ -47,7 +47,7 @@ def test_an_incident_has_an_id_and_no_detail() -> None:
 
 @pytest.mark.parametrize(("code", "gave"), [(40060, True), (10062, True), (50013, False)])
 def test_an_answered_or_unknown_interaction_is_given_way(code: int, gave: bool) -> None:  # noqa: FBT001
-    assert gives_way(refusal(400, code)) is gave
+    assert is_superseded(refusal(400, code)) is gave
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_an_answered_or_unknown_interaction_is_given_way(code: int, gave: bool) 
     ],
 )
 def test_what_passes_by_itself_is_told_from_what_does_not(error: Exception, passing: bool) -> None:  # noqa: FBT001
-    assert is_passing(error) is passing
+    assert is_temporary(error) is passing

@@ -29,7 +29,7 @@ def refusal(code: int) -> discord.HTTPException:
 @pytest.mark.parametrize("kind", [COMPONENT, discord.InteractionType.modal_submit])
 async def test_what_nobody_answers_is_answered(kind: discord.InteractionType) -> None:
     clicked = interaction(kind)
-    await responses.answer_for_nobody(clicked)
+    await responses.answer_unhandled_click(clicked)
     clicked.response.send_message.assert_awaited_once_with(responses.EXPIRED, ephemeral=True)
 
 
@@ -40,7 +40,7 @@ async def test_what_is_answered_and_every_command_is_left_alone(
     kind: discord.InteractionType, *, done: bool
 ) -> None:
     clicked = interaction(kind, done=done)
-    await responses.answer_for_nobody(clicked)
+    await responses.answer_unhandled_click(clicked)
     clicked.response.send_message.assert_not_awaited()
 
 
@@ -58,7 +58,7 @@ async def test_another_copys_answer_and_a_discord_that_is_away_are_no_incident(
 ) -> None:
     clicked = interaction(COMPONENT)
     clicked.response.send_message.side_effect = error
-    await responses.answer_for_nobody(clicked)
+    await responses.answer_unhandled_click(clicked)
     clicked.response.send_message.assert_awaited_once()
     assert clicked.followup.mock_calls == []
 
@@ -66,5 +66,5 @@ async def test_another_copys_answer_and_a_discord_that_is_away_are_no_incident(
 async def test_a_bot_that_ends_meanwhile_leaves_it_to_the_next_one() -> None:
     clicked = interaction(COMPONENT)
     clicked.client.is_closed.return_value = True
-    await responses.answer_for_nobody(clicked)
+    await responses.answer_unhandled_click(clicked)
     clicked.response.send_message.assert_not_awaited()

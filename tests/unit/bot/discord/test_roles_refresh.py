@@ -5,7 +5,7 @@ import aiohttp
 import discord
 
 from bot.discord.context import DiscordContext
-from bot.discord.roles import RECHECK_AFTER, member, recheck, role
+from bot.discord.roles import RECHECK_AFTER, guild_credential, recheck, role_credential
 from bot.domain.accounts import Rights
 from bot.domain.ids import PersonId
 from tests.doubles.place import Place
@@ -41,24 +41,24 @@ def one(user: int, *roles: str) -> SimpleNamespace:
 
 
 async def met(place: Place, user: int, guild: int = GUILD) -> PersonId:
-    """Somebody who was an admin when the door last met them."""
+    """Somebody who was an admin when the context last met them."""
     person = (await place.store.people.ensure(f"discord:{user}", str(user))).id
-    seen = Rights(frozenset({member(guild)}), is_admin=True, is_creator=True)
-    await place.store.rights.note(person, member(guild), seen)
+    seen = Rights(frozenset({guild_credential(guild)}), is_admin=True, is_creator=True)
+    await place.store.rights.note(person, guild_credential(guild), seen)
     return person
 
 
 async def test_a_lost_role_is_lost_and_a_new_one_counts(place: Place) -> None:
     lost, kept = await met(place, 5), await met(place, 6)
-    door = DiscordContext(place.store, place.clock)
+    context = DiscordContext(place.store, place.clock)
     found = client(one(5), one(6, "Leaderboard Creator"))
-    assert await recheck(found, door) == 0
+    assert await recheck(found, context) == 0
     place.clock.advance(RECHECK_AFTER.total_seconds() + 1)
-    assert await recheck(found, door) == 2
-    assert await place.store.rights.of(lost) == Rights(frozenset({member(GUILD)}))
-    held = frozenset({member(GUILD), role(90)})
+    assert await recheck(found, context) == 2
+    assert await place.store.rights.of(lost) == Rights(frozenset({guild_credential(GUILD)}))
+    held = frozenset({guild_credential(GUILD), role_credential(90)})
     assert await place.store.rights.of(kept) == Rights(held, is_creator=True)
-    assert await recheck(found, door) == 0
+    assert await recheck(found, context) == 0
 
 
 async def test_who_has_left_and_where_the_bot_has_left_vouches_for_nothing(place: Place) -> None:

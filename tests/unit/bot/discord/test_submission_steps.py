@@ -30,7 +30,7 @@ ENOUGH = EVERYONE | Permission.MANAGE_THREADS | Permission.MANAGE_ROLES | Permis
 async def to_the_end(room: Room, show: DisplayedSubmission) -> int:
     """Forward until all is shown; gives how often it took."""
     for count in range(1, 20):
-        reached = await room.steps.forward(show, OWNER)
+        reached = await room.steps.advance(show, OWNER)
         if reached.done:
             return count
         await asyncio.sleep(reached.again_s or 0)
@@ -60,7 +60,7 @@ async def finished(room: Room, submission: Submission) -> bool:
 async def test_a_submission_moves_in_its_thread_and_ends_with_report_and_line(room: Room) -> None:
     submission = await room.submit()
     show = await room.take(submission)
-    assert await room.steps.forward(show, OWNER) == DisplayProgress()
+    assert await room.steps.advance(show, OWNER) == DisplayProgress()
     (live,) = room.thread(submission).messages
     assert live.content.endswith("> CPU: queued, position 1")
     assert room.alice.can_see(room.thread(submission))
@@ -80,9 +80,9 @@ async def test_a_submission_moves_in_its_thread_and_ends_with_report_and_line(ro
 
 async def test_what_has_not_moved_costs_no_request(room: Room) -> None:
     show = await room.take(await room.submit())
-    await room.steps.forward(show, OWNER)
+    await room.steps.advance(show, OWNER)
     room.server.forget()
-    assert await room.steps.forward(show, OWNER) == DisplayProgress()
+    assert await room.steps.advance(show, OWNER) == DisplayProgress()
     assert room.server.requests == []
 
 
@@ -148,7 +148,7 @@ async def test_a_live_message_from_before_a_kill_is_brought_to_its_end(
     show = await room.take(submission)
     lost = room.server.faults.during(Lost("POST", MESSAGES, 1))
     with lost, pytest.raises(discord.DiscordServerError):
-        await room.steps.forward(show, OWNER)
+        await room.steps.advance(show, OWNER)
     (live,) = room.thread(submission).messages
     assert live.content.endswith("queued, position 1")
     await room.place.judged(submission)
@@ -166,7 +166,7 @@ async def test_who_has_lost_the_display_stops(room: Room) -> None:
     room.place.clock.advance(3600)
     await room.place.store.displays.claim(DOOR, "somebody", LEASE)
     with pytest.raises(DisplayTakenOverError):
-        await room.steps.forward(show, OWNER)
+        await room.steps.advance(show, OWNER)
 
 
 async def test_without_leave_for_threads_it_goes_on_in_direct_messages() -> None:
@@ -225,7 +225,7 @@ async def test_what_is_removed_in_the_middle_goes_on_in_direct_messages(
 ) -> None:
     submission = await room.submit()
     show = await room.take(submission)
-    await room.steps.forward(show, OWNER)
+    await room.steps.advance(show, OWNER)
     for each in room.channel.threads:
         each.deleted = True
     room.channel.deleted = lost == "channel"
@@ -244,7 +244,7 @@ async def test_what_is_removed_in_the_middle_goes_on_in_direct_messages(
 async def test_a_thread_that_was_put_away_is_woken(room: Room) -> None:
     submission = await room.submit()
     show = await room.take(submission)
-    await room.steps.forward(show, OWNER)
+    await room.steps.advance(show, OWNER)
     thread = room.thread(submission)
     assert thread.state is not None
     thread.state.archived = True
@@ -258,7 +258,7 @@ async def test_a_thread_that_was_put_away_is_woken(room: Room) -> None:
 async def test_a_live_message_that_somebody_removes_is_let_go(room: Room) -> None:
     submission = await room.submit()
     show = await room.take(submission)
-    await room.steps.forward(show, OWNER)
+    await room.steps.advance(show, OWNER)
     (live,) = room.thread(submission).messages
     delete(live)
     await room.place.judged(submission)

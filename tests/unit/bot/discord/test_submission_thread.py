@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from bot.discord import submission_thread
 from bot.discord.channels import SubmissionDisplay
 from bot.discord.context import DOOR
-from bot.discord.submission_thread import Showing, showing
+from bot.discord.submission_thread import DisplayLoop, run_displays
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission
@@ -27,8 +27,8 @@ FORGOTTEN_S = 400.0
 
 
 @asynccontextmanager
-async def shown(room: Room) -> AsyncIterator[Showing]:
-    async with showing(room.client, room.door) as found:
+async def shown(room: Room) -> AsyncIterator[DisplayLoop]:
+    async with run_displays(room.client, room.context) as found:
         await asyncio.sleep(0.05)  # until it has subscribed
         yield found
 
@@ -87,7 +87,7 @@ async def test_who_waits_sees_the_queue_move(room: Room) -> None:
 async def test_while_discord_fails_it_is_seldom_asked_and_afterwards_all_is_shown_once(
     room: Room, monkeypatch: pytest.MonkeyPatch, status: int | None
 ) -> None:
-    monkeypatch.setattr(submission_thread, "LONGEST_S", 0.5)
+    monkeypatch.setattr(submission_thread, "LONGEST_WAIT_S", 0.5)
     async with shown(room):
         with room.server.faults.during(Fault(status=status, retry_after=0.02)) as fault:
             submissions = [await room.submit(mode=Mode.TEST) for _ in range(20)]
@@ -149,7 +149,7 @@ async def test_a_long_rate_limit_is_waited_for_and_nobody_else_with_it(
 async def test_a_store_that_is_away_for_a_moment_is_asked_again(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submission_thread, "LONGEST_S", 0.1)
+    monkeypatch.setattr(submission_thread, "LONGEST_WAIT_S", 0.1)
     jobs_of = room.place.store.jobs.of
     failures = iter(range(4))
 
@@ -253,14 +253,14 @@ async def test_a_place_that_cannot_be_read_costs_only_its_own_submission(room: R
 async def test_what_somebody_else_has_shown_meanwhile_is_not_shown_again(room: Room) -> None:
     submission = await room.submit(mode=Mode.TEST)
     displays = room.place.store.displays
-    first, other = (Showing(room.door, room.steps, owner) for owner in ("first", "other"))
+    first, other = (DisplayLoop(room.context, room.steps, owner) for owner in ("first", "other"))
     await first.claim()
     room.place.clock.advance(LEASE.total_seconds() + 1)
     await other.claim()
-    await other.steps.forward(other.held[submission.id].show, "other")
+    await other.updater.advance(other.held[submission.id].shown, "other")
     await displays.let_go("other")
     await first.claim()
-    await first.steps.forward(first.held[submission.id].show, "first")
+    await first.updater.advance(first.held[submission.id].shown, "first")
     assert len(room.thread(submission).messages) == 1
     room.server.assert_clean()
 

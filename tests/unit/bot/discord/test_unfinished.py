@@ -10,8 +10,8 @@ import discord
 import pytest
 
 from bot.discord.channels import SubmissionDisplay
-from bot.discord.interaction_claims import CLAIMED
-from bot.discord.unfinished import MOST_TRIES, SILENT, take_up
+from bot.discord.interaction_claims import FIRST_LEASE
+from bot.discord.unfinished import EXPIRED_FOR, MAX_ATTEMPTS, resume_unfinished
 from bot.domain.errors import StoreError
 from bot.domain.publication import PublishRequest
 from bot.domain.records import InteractionRequest
@@ -31,7 +31,7 @@ KERNEL = File("kernel.py", b"x = 1\n")
 COMMAND = "leaderboard submit test"
 TASKS = ("CommandTree-invoker", "discord-ui-view-dispatch")
 NEED_TOKENS = ("/webhooks/", "/interactions/")
-SILENT_S = (CLAIMED + SILENT).total_seconds()
+SILENT_S = (FIRST_LEASE + EXPIRED_FOR).total_seconds()
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ async def stored(room: Room) -> tuple[Submission, ...]:
 
 async def taken_up(room: Room, after_s: float = SILENT_S) -> int:
     room.place.clock.advance(after_s)
-    return await take_up(room.client, room.door)
+    return await resume_unfinished(room.client, room.context)
 
 
 async def direct(room: Room) -> Message:
@@ -146,12 +146,14 @@ async def test_what_was_never_acknowledged_is_done_and_told_directly(room: Room)
 
 async def test_what_ends_every_process_is_given_up_and_told(room: Room) -> None:
     run = await killed(room)
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_ATTEMPTS):
         room.place.clock.advance(LEASE.total_seconds() + SILENT_S)
-        found = await room.place.store.interactions.unfinished("discord", "x", CLAIMED, SILENT)
+        found = await room.place.store.interactions.unfinished(
+            "discord", "x", FIRST_LEASE, EXPIRED_FOR
+        )
         assert len(found) == 1
     await taken_up(room)
-    assert f"started {MOST_TRIES} times" in (await run.final()).text
+    assert f"started {MAX_ATTEMPTS} times" in (await run.final()).text
     assert await stored(room) == ()
     assert await is_settled(room)
 
@@ -186,7 +188,7 @@ async def test_while_discord_is_away_it_waits_and_no_try_is_lost(
     run = await killed(room)
     with monkeypatch.context() as patch:
         patch.setattr(room.client.http, "get_member", AsyncMock(side_effect=away))
-        for _ in range(MOST_TRIES + 1):
+        for _ in range(MAX_ATTEMPTS + 1):
             assert await taken_up(room, LEASE.total_seconds() + SILENT_S) == 1
     assert await taken_up(room, LEASE.total_seconds() + SILENT_S) == 1
     assert "Submission #" in (await run.final()).text
@@ -230,7 +232,7 @@ async def test_rights_are_those_of_when_it_is_done(room: Room) -> None:
     admin = room.guild.create_role("Leaderboard Admin")
     room.guild.members[room.alice.id].roles.add(admin.id)
     await (await room.alice.slash("leaderboard list")).final()
-    who = await room.door.store.people.ensure(f"discord:{room.alice.id}", "alice")
+    who = await room.context.store.people.ensure(f"discord:{room.alice.id}", "alice")
     assert (await room.place.store.rights.of(who.id)).is_admin
     run = await killed(room)
     room.guild.members[room.alice.id].roles.remove(admin.id)
@@ -280,7 +282,7 @@ async def test_a_choice_of_gpu_types_is_given_again_with_its_command(room: Room)
 async def test_a_bug_with_one_does_not_hold_up_the_next(room: Room) -> None:
     moment: datetime = room.place.clock.now()
     broken = InteractionRequest("discord:1", "discord", "no JSON", "", moment - timedelta(hours=1))
-    assert await room.place.store.interactions.claim(broken, "x", CLAIMED)
+    assert await room.place.store.interactions.claim(broken, "x", FIRST_LEASE)
     run = await killed(room)
     await taken_up(room)
     assert "Submission #" in (await run.final()).text

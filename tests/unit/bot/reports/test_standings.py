@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.discord.draw import sheets
+from bot.discord.draw import message_drafts
 from bot.domain.board import Board
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
@@ -163,7 +163,9 @@ def test_pages_hold_everyone_and_fit_into_a_message(pools: int, rows: list[int])
     assert pages[1].blocks[-1] == Text("page 2 of 5", Tone.QUIET)
     widest = max(sum(len(cell) + 2 for cell in row) for table in tables for row in table.rows)
     assert widest <= (130 if pools == 1 else 156)
-    assert all(len(sheets(page)) == 1 and not sheets(page)[0].files for page in pages)
+    assert all(
+        len(message_drafts(page)) == 1 and not message_drafts(page)[0].files for page in pages
+    )
 
 
 def test_an_empty_board_has_one_page() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bot.discord import roles
 from bot.discord.commands import admin_reports
 from bot.domain.accounts import Person
 from bot.domain.board import Board
@@ -67,10 +68,11 @@ async def test_many_submissions_are_written_beside_the_event_loop(
     async def given(*_: object) -> Any:  # noqa: ANN401  a viewer, then the export
         return found
 
-    for name, value in {"replying": replying, "viewer_of": given, "export_board": given}.items():
-        monkeypatch.setattr(admin_reports, name, value)
-    for name in ("require", "context_of"):
-        monkeypatch.setattr(admin_reports, name, lambda *_: SimpleNamespace(store=None))
+    monkeypatch.setattr(admin_reports, "replying", replying)
+    monkeypatch.setattr(admin_reports, "export_board", given)
+    monkeypatch.setattr(admin_reports, "context_of", lambda *_: SimpleNamespace(store=None))
+    monkeypatch.setattr(roles, "viewer_of", given)
+    monkeypatch.setattr(roles, "require", lambda *_: None)
     command: Any = admin_reports.export
     writing = asyncio.create_task(command.callback(None, "sort"))
     beats = await _beats_until(writing)

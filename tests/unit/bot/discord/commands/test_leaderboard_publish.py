@@ -11,7 +11,7 @@ import pytest
 from bot.discord.commands.leaderboard_publish import (
     ZIP_BYTES,
     create_board,
-    hand_in,
+    submit_publication,
     update_board,
     upload_of,
 )
@@ -34,8 +34,10 @@ def answer(place: Place, *gpus: str) -> InteractionReply:
     interaction.channel = Mock(spec=discord.TextChannel)
     interaction.user.id = 9
     has = Capabilities(harness_version="1", gpus=dict.fromkeys(gpus, 1))
-    door = DiscordContext(place.store, place.clock, [fake_runner(capabilities=has)] if gpus else [])
-    interaction.client.door = door
+    context = DiscordContext(
+        place.store, place.clock, [fake_runner(capabilities=has)] if gpus else []
+    )
+    interaction.client.context = context
     interaction.followup.send = AsyncMock()
     return InteractionReply(interaction)
 
@@ -134,5 +136,5 @@ async def test_an_update_to_the_same_task_changes_nothing(place: Place) -> None:
 async def test_what_became_impossible_meanwhile_is_not_stored(place: Place) -> None:
     request = PublishRequest(place.ada, "vectoradd", ("CPU",), onto=NO_BOARD)
     with pytest.raises(UserError, match="already"):
-        await hand_in(TaskUpload(request, b"zip", make_task()), answer(place))
+        await submit_publication(TaskUpload(request, b"zip", make_task()), answer(place))
     assert await stored(place) == []

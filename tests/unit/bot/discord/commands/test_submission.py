@@ -3,7 +3,7 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.buttons import stored_words
+from bot.discord.buttons import stored_message
 from bot.discord.commands.submission import read
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.errors import UserError
@@ -46,6 +46,6 @@ async def test_it_is_said_where_the_submission_is_shown(
     may = discord.Permissions(**dict.fromkeys(allowed.split(), True))
     where = Mock(spec=discord.Interaction, guild_id=guild, app_permissions=may)
     submission = await place.submit()
-    said = stored_words(where, submission)
+    said = stored_message(where, submission)
     assert said.startswith(f"Submission #{submission.id} is stored: ranked on CPU. ")
     assert words in said
