@@ -97,8 +97,8 @@ async def _web(
         harness_version(),
         version(),
         settings.http_requests_per_minute,
-        judges=bool(runners),
-        lines=lines,
+        has_runners=bool(runners),
+        connections=lines,
         runners=runners,
         identities=_identities(settings),
         public_url=settings.public_url,
@@ -109,7 +109,7 @@ async def _web(
     async with checking(door), maintaining(door.store), serving(door, address) as url:
 
         def link_for(name: str) -> str:
-            return f"{url}/sign-in/link?key={door.links.key_for(name, door.clock.now())}"
+            return f"{url}/sign-in/link?key={door.sign_in_links.key_for(name, door.clock.now())}"
 
         link = link_for if is_local(door, address) else None
         yield OpenDoor(f"web at {url}", link_for=link)

@@ -247,8 +247,8 @@ def _seconds(row: Row) -> float | None:
 def _timing(row: Row) -> Group:
     """Its duration in seconds, and the units of the other fields."""
     counters = _GROUPS["timing_metrics"]
-    there = [name for name in counters if _number(row, counters[name]) is not None]
-    units: Group = {f"{name.removesuffix('_sum')}_unit": _UNITS[name] for name in there}
+    known = [name for name in counters if _number(row, counters[name]) is not None]
+    units: Group = {f"{name.removesuffix('_sum')}_unit": _UNITS[name] for name in known}
     seconds = _seconds(row)
     return units if seconds is None else {**units, "gpu_time_duration_seconds": seconds}
 

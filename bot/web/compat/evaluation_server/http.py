@@ -24,11 +24,11 @@ from bot.domain.accounts import require_acting, require_person
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.tasks.task_file import MAX_TASK
-from bot.web.auth import bearer, caller_by
-from bot.web.bodies import require_simple, whole
+from bot.web.auth import bearer, caller_with_token
+from bot.web.bodies import read_bytes, require_simple
 from bot.web.compat.evaluation_server import requests
 from bot.web.context import context_of, is_loopback
-from bot.web.errors import answer_to
+from bot.web.errors import error_response
 
 IDENTITY = "eval:loopback"
 _NAME = "Programs of this machine"
@@ -50,13 +50,13 @@ async def submitter_of(request: Request) -> Viewer:
 
 
 async def _caller(request: Request, *, acts: bool) -> Viewer:
-    door = context_of(request)
+    context = context_of(request)
     if "Authorization" in request.headers:
-        caller = await caller_by(request, _secret(request))
+        caller = await caller_with_token(request, _secret(request))
         (require_acting if acts else require_person)(caller)
         return caller
     if _is_of_this_machine(request):
-        person = await door.store.people.ensure(IDENTITY, _NAME)
+        person = await context.store.people.ensure(IDENTITY, _NAME)
         return Viewer(person.id, frozenset({person.identity}))
     raise UserError(
         "bad-token",
@@ -117,7 +117,7 @@ def answer(
     return JSONResponse(body, status, {**(headers or {}), **UNCACHED})
 
 
-async def wrong_form(_: Request, error: Exception) -> Response:
+async def form_error(_: Request, error: Exception) -> Response:
     """400 with each invalid field."""
     faults = error.faults if isinstance(error, FormError) else []
     named = [
@@ -132,7 +132,7 @@ async def wrong_form(_: Request, error: Exception) -> Response:
     return answer(400, body)
 
 
-async def no_json(_: Request, error: Exception) -> Response:
+async def json_error(_: Request, error: Exception) -> Response:
     """422 in FastAPI's form."""
     kind = error.kind if isinstance(error, NoJsonError) else "value_error"
     return answer(422, {"detail": [{"type": kind, "loc": ["body"], "msg": str(error)}]})
@@ -145,9 +145,9 @@ async def no_route(_: Request, error: Exception) -> Response:
     return answer(error.status_code, {"detail": error.detail}, error.headers)
 
 
-async def refused(request: Request, error: Exception) -> Response:
+async def other_error(request: Request, error: Exception) -> Response:
     """Any other error, with the status and message of the web server's general handler."""
-    problem = await answer_to(request, error)
+    problem = await error_response(request, error)
     words = json.loads(bytes(problem.body))
     code = words["code"]
     status = problem.status_code
@@ -174,7 +174,7 @@ Model = TypeVar("Model", bound=BaseModel)
 Read = TypeVar("Read")
 
 
-async def asked(request: Request, read: Callable[[dict[str, Any]], Read]) -> Read:
+async def read_request(request: Request, read: Callable[[dict[str, Any]], Read]) -> Read:
     """The request in the body, parsed by one of the functions below.
 
     Parsing decompresses literal data, so it runs outside the event loop.
@@ -185,7 +185,7 @@ async def asked(request: Request, read: Callable[[dict[str, Any]], Read]) -> Rea
 
 async def body_of(request: Request) -> bytes:
     """The body; UserError if it has more values than any valid request."""
-    text = await whole(request, BODY_MAX)
+    text = await read_bytes(request, BODY_MAX)
     require_simple(text, texts=_MOST_TEXTS, around=_MOST_AROUND)
     return text
 

@@ -75,9 +75,9 @@ async def requests_board(store: Store) -> Board:
     board = await store.boards.find(BOARD)
     if board is not None:
         return board
-    house = await store.people.ensure(HOUSE, _NAME)
+    system = await store.people.ensure(HOUSE, _NAME)
     access = Access(Visibility.PRIVATE, source=SourceVisibility.NEVER)
-    new = NewBoard(BOARD, (), None, house.id, access)
+    new = NewBoard(BOARD, (), None, system.id, access)
     try:
         return await store.boards.publish(new, _NO_TASK, digest(_NO_TASK))
     except UserError:  # another process has created it
@@ -112,20 +112,20 @@ async def _offers(store: Store) -> list[Capabilities]:
 
 
 def _choose(offers: list[Capabilities], task: TaskDefinition, wanted: str | None) -> str:
-    there = in_service(offers)
-    if not there:
+    offered = in_service(offers)
+    if not offered:
         raise NoRunnerError("no runner is there", any_there=False)
-    chosen = None if wanted is None else spelled(wanted, there)
+    chosen = None if wanted is None else spelled(wanted, offered)
     if wanted is not None and chosen is None:
-        raise unknown_name("gpu", wanted, there)
-    among = there if chosen is None else (chosen,)
+        raise unknown_name("gpu", wanted, offered)
+    among = offered if chosen is None else (chosen,)
     able = [gpu for gpu in among if any(not missing(each, task, gpu) for each in offers)]
     if not able:
-        lacks = min((least_missing(offers, task, gpu) for gpu in among), key=len)
-        words = f"no runner can serve this kernel: missing {', '.join(lacks)}"
-        if all(gpu == CPU for gpu in there):
-            words += "; start a worker on a machine with a GPU"
-        raise NoRunnerError(words, any_there=True)
+        missing_parts = min((least_missing(offers, task, gpu) for gpu in among), key=len)
+        message = f"no runner can serve this kernel: missing {', '.join(missing_parts)}"
+        if all(gpu == CPU for gpu in offered):
+            message += "; start a worker on a machine with a GPU"
+        raise NoRunnerError(message, any_there=True)
     return min(able, key=lambda gpu: (gpu == CPU, gpu))
 
 

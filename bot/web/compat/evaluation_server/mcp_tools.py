@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.domain.board import Viewer
-from bot.web.compat.evaluation_server.http import BODY_MAX, body_of, refused, submitter_of
+from bot.web.compat.evaluation_server.http import BODY_MAX, body_of, other_error, submitter_of
 from bot.web.compat.evaluation_server.requests import CompareRequest, EvaluateRequest
 from bot.web.compat.evaluation_server.responses import ErrorDetail, address_of, exchange, failure
 
@@ -58,14 +58,14 @@ class _Caller:
         """The same body as over HTTP, or an error."""
         try:
             tool = _TOOLS[name]
-            asked = await asyncio.to_thread(lambda: tool.model_validate(arguments).request)
-            found = await exchange(self.request, self.viewer, asked, self.begun)
+            parsed = await asyncio.to_thread(lambda: tool.model_validate(arguments).request)
+            found = await exchange(self.request, self.viewer, parsed, self.begun)
         except KeyError:
             return self._failed(f"no tool named {name}; there are {' and '.join(_TOOLS)}")
         except ValidationError as error:
             return self._failed(f"Invalid request format: {_faults(error)}")
         except Exception as error:  # noqa: BLE001 - what the routes' handler does for them
-            problem = await refused(self.request, error)
+            problem = await other_error(self.request, error)
             return self._failed(json.loads(bytes(problem.body))["error"])
         return found.body if found.status == 200 else {**found.body, "status": "failed"}
 

@@ -98,7 +98,7 @@ def _executed(
         "runtime": 0.0 if stats is None else stats["mean"],
         "metadata": _metadata(request, evaluation, own),
         "runtime_stats": stats,
-        "compilation_error": None if compiled else f"Compilation error:\n{_told(evaluation)}",
+        "compilation_error": None if compiled else f"Compilation error:\n{_error_text(evaluation)}",
         "validation_error": _validation_error(evaluation) if compiled else None,
         "error_category": category_of(evaluation),
         "speedup": _speedup(own, other),
@@ -124,10 +124,10 @@ def _validation_error(evaluation: Evaluation) -> str | None:
     if evaluation.stage is Stage.TEST and evaluation.verdict is not Verdict.WRONG_ANSWER:
         head = f"Trial {passed + 1} failed"
     trials = f"Trials passed: {passed}/{len(tests)}."
-    return f"{head}. {trials}\n{_told(evaluation)}"
+    return f"{head}. {trials}\n{_error_text(evaluation)}"
 
 
-def _told(evaluation: Evaluation) -> str:
+def _error_text(evaluation: Evaluation) -> str:
     """The message, followed by the output if that says more."""
     message = evaluation.message or f"{evaluation.verdict.value} without a word"
     if evaluation.verdict is Verdict.WRONG_ANSWER or not evaluation.log.strip():
@@ -150,7 +150,7 @@ def _speedup(own: Measurement | None, other: Measurement | None) -> float | None
     return other.time_ns / own.time_ns
 
 
-def _noted(evaluation: Evaluation, begin: str) -> str | None:
+def _log_note(evaluation: Evaluation, begin: str) -> str | None:
     """The rest of a log line by the judge; its lines come last, after the kernel's output."""
     found = evaluation.log.rpartition(begin)
     return found[2].partition("\n")[0].strip()[:LOG_MOST] or None if found[1] else None
@@ -164,11 +164,13 @@ def _metadata(
         "gpu_id": machine.gpu_uuid or evaluation.gpu.lower(),
         "hardware": machine.cpu if evaluation.gpu == CPU else machine.gpu,
         "num_trials": request.num_trials,
-        "inputs": _noted(evaluation, DRAWN),
+        "inputs": _log_note(evaluation, DRAWN),
         "verdict": evaluation.verdict.value,
         "judge": machine.harness_version,
         "device_metrics": device_metrics_of(evaluation) or None,
-        "device_metrics_error": _noted(evaluation, UNCOUNTED) if request.device_metrics else None,
+        "device_metrics_error": _log_note(evaluation, UNCOUNTED)
+        if request.device_metrics
+        else None,
         **{key: getattr(machine, key) for key in ("driver", "cuda", "torch", "triton")},
     }
     if measured is not None:

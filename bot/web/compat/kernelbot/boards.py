@@ -17,7 +17,7 @@ from bot.domain.leaderboard import BoardStandings
 from bot.ports import Store
 from bot.reports.escaping import clean
 from bot.services import lookup, operations, standings
-from bot.web.compat.kernelbot.http import AnyReader, Json, Route, answered
+from bot.web.compat.kernelbot.http import AnyReader, Json, Route, json_response
 from bot.web.compat.kernelbot.translate import moment
 from bot.web.context import WebContext, context_of
 from runners.contract.gpus import gpu_type
@@ -79,14 +79,14 @@ async def leaderboards(request: Request, reader: AnyReader) -> Response:
         version = await store.boards.version(board.task_version)
         if version is not None:  # otherwise it was just deleted
             found.append(_board(board, version.definition))
-    return answered(found)
+    return json_response(found)
 
 
 @router.get("/gpus/{board}")
 async def gpus(request: Request, reader: AnyReader, board: str) -> Response:
     """The GPU types of a board."""
     found = await lookup.find_board(context_of(request).store, reader, board.lower())
-    return answered(list(found.gpus))
+    return json_response(list(found.gpus))
 
 
 @router.get("/runner_queue/{gpu}")
@@ -96,7 +96,7 @@ async def queue(
     gpu: GpuName,
 ) -> Response:
     """How busy a GPU type is."""
-    return answered(await runner_queue(context_of(request).store, gpu))
+    return json_response(await runner_queue(context_of(request).store, gpu))
 
 
 def _board(board: Board, task: TaskDefinition) -> Json:
@@ -156,12 +156,12 @@ async def ranked(
     offset: Annotated[int, Query(ge=0, le=_MOST)] = 0,
 ) -> Response:
     """The best submission of each person, fastest first; times in seconds."""
-    door = context_of(request)
-    found = await _standings(door, reader, board, gpu)
+    context = context_of(request)
+    found = await _standings(context, reader, board, gpu)
     entries = found.entries[offset : None if limit is None else offset + limit]
-    submitted = await door.store.submissions.several([each.score.submission for each in entries])
+    submitted = await context.store.submissions.several([each.score.submission for each in entries])
     by_id = {each.id: each for each in submitted}
-    return answered(
+    return json_response(
         [
             {
                 "submission_name": by_id[each.score.submission].file_name,
@@ -186,12 +186,12 @@ async def count(
     """The number of ranked people, or of one person's ranked runs that count."""
     found = await _standings(context_of(request), reader, board, gpu)
     if user_id is None:
-        return answered({"count": len(found.entries)})
+        return json_response({"count": len(found.entries)})
     person = PersonId(user_id)
     counted = sum(each.attempts for each in found.entries if each.score.person == person)
-    return answered({"count": counted})
+    return json_response({"count": counted})
 
 
-async def _standings(door: WebContext, reader: Caller, board: str, gpu: str) -> BoardStandings:
-    (found,) = await standings.board_standings(door.store, reader, board.lower(), gpu)
+async def _standings(context: WebContext, reader: Caller, board: str, gpu: str) -> BoardStandings:
+    (found,) = await standings.board_standings(context.store, reader, board.lower(), gpu)
     return found

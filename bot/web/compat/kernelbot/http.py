@@ -18,10 +18,10 @@ from typing_extensions import override
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.accounts import ANYBODY, Caller, require_acting
 from bot.domain.errors import StoreError, UserError
-from bot.web.auth import caller_by
-from bot.web.bodies import whole
+from bot.web.auth import caller_with_token
+from bot.web.bodies import read_bytes
 from bot.web.context import context_of
-from bot.web.errors import answer_to
+from bot.web.errors import error_response
 from bot.web.limits import POPCORN_TOKEN
 from runners.contract.runner import RunnerError
 
@@ -29,7 +29,7 @@ PATIENCE_S = 20.0
 """Seconds that a read waits for an unreachable database; popcorn-cli stops a poll after 30 s."""
 RETRY_S = 0.5
 
-_FAMILIES = (UserError, StoreError, RunnerError, RequestValidationError, HTTPException)
+_ERRORS = (UserError, StoreError, RunnerError, RequestValidationError, HTTPException)
 _OF_BODY = {"content-length", "content-type"}
 Json = dict[str, object]
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -46,18 +46,18 @@ class Route(APIRoute):
     def get_route_handler(self) -> _Handler:
         handle = super().get_route_handler()
 
-        async def answered(request: Request) -> Response:
+        async def handle_errors(request: Request) -> Response:
             try:
                 if request.method == "GET":
-                    return await _patiently(request, handle)
+                    return await _with_retries(request, handle)
                 return await handle(request)
-            except _FAMILIES as error:
-                return _in_their_shape(await answer_to(request, error))
+            except _ERRORS as error:
+                return _as_kernelbot_error(await error_response(request, error))
 
-        return answered
+        return handle_errors
 
 
-async def _patiently(
+async def _with_retries(
     request: Request, handle: Callable[[Request], Awaitable[Response]]
 ) -> Response:
     closing = context_of(request).closing
@@ -74,20 +74,20 @@ async def _patiently(
         raise StoreError(f"no answer from the store within {PATIENCE_S:.0f} s") from error
 
 
-def _in_their_shape(answer: Response) -> Response:
+def _as_kernelbot_error(answer: Response) -> Response:
     problem = json.loads(bytes(answer.body))
-    kept = {name: value for name, value in answer.headers.items() if name not in _OF_BODY}
-    return JSONResponse({"detail": problem["detail"]}, answer.status_code, kept)
+    headers = {name: value for name, value in answer.headers.items() if name not in _OF_BODY}
+    return JSONResponse({"detail": problem["detail"]}, answer.status_code, headers)
 
 
-def answered(value: object, status: int = 200) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """A response that must not be cached."""
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
 
 
 def not_offered(what: str) -> Response:
     """501 for what Podium does in another way, which `what` describes."""
-    return answered({"detail": what}, 501)
+    return json_response({"detail": what}, 501)
 
 
 _WRITE = "then write `cli_id: TOKEN` into ~/.popcorn.yaml"
@@ -106,7 +106,7 @@ async def reader_of(request: Request) -> Caller:
     if len(secret) > _LONGEST_TOKEN:
         raise UserError("bad-token", f"the cli_id is no token of this Podium; {HOW}")
     try:
-        return await caller_by(request, secret)
+        return await caller_with_token(request, secret)
     except UserError as error:
         raise UserError(error.code, f"{error.message}; {_WRITE}") from error
 
@@ -140,7 +140,7 @@ FIELD = "file"
 _FORM = "multipart/form-data"
 _MOST = MAX_SOURCE_BYTES + (16 << 10)
 """The most bytes of a body: the file, and the boundaries and headers around it."""
-_DRAINED = 4 << 20
+_MOST_READ = 4 << 20
 """Bytes of a too large body that are read before the refusal, so that the client receives it."""
 _MOST_PARTS = 8
 
@@ -172,7 +172,7 @@ async def _body(request: Request) -> bytes:
     words = f"the file is too long; at most {MAX_SOURCE_BYTES:,} bytes are taken"
     too_long = UserError("large-body", words)
     try:
-        body = await whole(request, _DRAINED)
+        body = await read_bytes(request, _MOST_READ)
     except UserError as error:
         raise (too_long if error.code == too_long.code else error) from error
     if len(body) > _MOST:

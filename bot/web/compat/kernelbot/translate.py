@@ -60,7 +60,7 @@ def result_of(evaluation: Evaluation, kind: CaseKind, *, passed: bool) -> dict[s
     cases = [case for case in evaluation.cases if case.kind is kind]
     found = {f"{kind}-count": str(len(cases))}
     for number, case in enumerate(cases):
-        found |= {f"{kind}.{number}.{key}": value for key, value in _said(case)}
+        found |= {f"{kind}.{number}.{key}": value for key, value in _case_lines(case)}
     return found | {"check": check(passed=passed)}
 
 
@@ -69,7 +69,7 @@ def check(*, passed: bool) -> str:
     return "pass" if passed else "fail"
 
 
-def _said(case: CaseResult) -> Iterator[tuple[str, str]]:
+def _case_lines(case: CaseResult) -> Iterator[tuple[str, str]]:
     yield "spec", clean(case.spec)
     if case.status in _STATUSES:
         yield "status", _STATUSES[case.status]
@@ -143,7 +143,7 @@ def diagnostics(evaluation: Evaluation, phase: KernelBotRun, *, stdout: str = ""
     exit_code = _EXITS.get(verdict, _CRASH)
     return {
         "stdout": stdout,
-        "stderr": "" if phase.passed else _wrong(evaluation),
+        "stderr": "" if phase.passed else _error_text(evaluation),
         "success": exit_code in _RAN,
         "exit_code": exit_code,
         "duration": evaluation.wall_s,
@@ -161,12 +161,12 @@ def compilation(evaluation: Evaluation) -> Json | None:
         "success": not failed,
         "command": "",
         "stdout": shortened(evaluation.log) if failed else "",
-        "stderr": _wrong(evaluation) if failed else "",
+        "stderr": _error_text(evaluation) if failed else "",
         "exit_code": _CRASH if failed else 0,
     }
 
 
-def _wrong(evaluation: Evaluation) -> str:
+def _error_text(evaluation: Evaluation) -> str:
     return shortened(f"{verdict_line(evaluation).text}: {evaluation.message}")
 
 
@@ -179,7 +179,7 @@ def runs_of(job: JobStatus, score: ScoreValue | None) -> list[Json]:
     for phase in phases(job.evaluation):
         run = _run(job.job, phase, seconds(score) if _scores(phase) else None)
         if phase.result is not None:
-            run |= _told(job.evaluation, phase, is_last=phase == public[-1])
+            run |= _public_details(job.evaluation, phase, is_last=phase == public[-1])
         found.append(run)
     return found
 
@@ -200,7 +200,7 @@ def _run(job: Job, phase: KernelBotRun, score: str | None) -> Json:
     }
 
 
-def _told(evaluation: Evaluation, phase: KernelBotRun, *, is_last: bool) -> Json:
+def _public_details(evaluation: Evaluation, phase: KernelBotRun, *, is_last: bool) -> Json:
     """The details of a public test or benchmark; the last phase has the log."""
     log = shortened(evaluation.log) if is_last else ""
     found = diagnostics(evaluation, phase, stdout=log)
@@ -227,17 +227,17 @@ LONGEST_LOG = 16_384
 
 def plain(report: Report) -> str:
     """The report without its title, as lines."""
-    return "\n".join(filter(None, (_drawn(block, fence="") for block in report.blocks)))
+    return "\n".join(filter(None, (_block_text(block, fence="") for block in report.blocks)))
 
 
 def markdown(report: Report) -> str:
     """The report as Markdown; a submission's output cannot end its code fence."""
-    drawn = [f"## {one_line(report.title)}"]
-    drawn += [_drawn(block, fence="~~~~") for block in report.blocks]
-    return "\n\n".join(filter(None, drawn))
+    parts = [f"## {one_line(report.title)}"]
+    parts += [_block_text(block, fence="~~~~") for block in report.blocks]
+    return "\n\n".join(filter(None, parts))
 
 
-def _drawn(block: Block, fence: str) -> str:
+def _block_text(block: Block, fence: str) -> str:
     match block:
         case Text(text):
             return clean(text).strip()

@@ -34,28 +34,28 @@ from bot.reports.blocks import Report
 from bot.reports.tasks import found_report
 from bot.services.publishing.publish import TaskUpload, read_upload
 from bot.web.errors import status_of
-from bot.web.rendering import SECURITY, draw, sheet
-from bot.web.sessions import ROOM, Browser, Fields, Posted, browser_of, posted
+from bot.web.rendering import SECURITY, render, render_page
+from bot.web.sessions import ROOM, Browser, Fields, SubmittedForm, browser_of, submitted_form
 from runners.contract.gpus import gpu_types
 
-DONE = {
+_DONE_MESSAGES = {
     "changed": "It is changed.",
-    "unchanged": "Everything was so already.",
+    "unchanged": "Nothing needed to change.",
     "invited": "They may see the board.",
-    "uninvited": "They may not see the board any more.",
-    "rejudging": "It is judged again; the standings fill as results come.",
-    "deleted": "The board is gone, with everything of it.",
-    "revoked": "The token is revoked: whatever uses it is refused.",
+    "uninvited": "They can no longer see the board.",
+    "rejudging": "The submissions are being judged again; the standings fill as results come in.",
+    "deleted": "The board and everything on it are deleted.",
+    "revoked": "The token is revoked; programs that use it are refused.",
     "ended": "Those browsers are signed out.",
-    "notices": "Your wishes are noted.",
-    "banned": "The person may not submit any more; what was unfinished is stopped.",
+    "notices": "Your notification settings are saved.",
+    "banned": "The person may no longer submit; their unfinished submissions are stopped.",
     "unbanned": "The person may submit again.",
-    "disqualified": "The submission is not ranked any more.",
+    "disqualified": "The submission is no longer ranked.",
     "requalified": "The submission is ranked again.",
     "paused": "It is paused.",
-    "resumed": "It goes on.",
+    "resumed": "It is resumed.",
     "limited": "The limit holds from now on.",
-    "unlimited": "The limit is gone.",
+    "unlimited": "The limit is removed.",
 }
 """What was done, by the word for it in the address, so that an address cannot inject text."""
 
@@ -65,8 +65,8 @@ async def signed_in(request: Request) -> Browser:
     browser = await browser_of(request)
     if browser is None:
         query = f"?{request.url.query}" if request.url.query else ""
-        there = f"/sign-in?next={quote(request.url.path + query, safe='')}"
-        raise HTTPException(HTTPStatus.SEE_OTHER, headers={"Location": there})
+        location = f"/sign-in?next={quote(request.url.path + query, safe='')}"
+        raise HTTPException(HTTPStatus.SEE_OTHER, headers={"Location": location})
     return browser
 
 
@@ -86,18 +86,18 @@ async def show(
     shown = {
         "stamp": "" if browser is None else browser.stamp,
         "fault": "" if fault is None else fault.message,
-        "done": DONE.get(request.query_params.get("done", ""), ""),
+        "done": _DONE_MESSAGES.get(request.query_params.get("done", ""), ""),
         "is_admin": viewer.sees_all,
         **values,
     }
     status = HTTPStatus.OK if fault is None else status_of(fault.code)
-    drawn = await sheet(request, viewer, template, shown)
+    drawn = await render_page(request, viewer, template, shown)
     return _plain(drawn.body, status)
 
 
 def part(template: str, values: Mapping[str, Any]) -> Response:
     """Return a part of a page, which a script inserts."""
-    return _plain(draw(template, values).encode())
+    return _plain(render(template, values).encode())
 
 
 def _plain(body: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
@@ -106,25 +106,25 @@ def _plain(body: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(body, status, headers, media_type="text/html; charset=utf-8")
 
 
-def go(path: str, done: str = "") -> RedirectResponse:
+def redirect(path: str, done: str = "") -> RedirectResponse:
     """Redirect to a page after an action, so that a reload does not repeat it."""
-    there = f"{path}?done={done}" if done else path
-    return RedirectResponse(there, HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
+    location = f"{path}?done={done}" if done else path
+    return RedirectResponse(location, HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
 
 
 MOST = MAX_PACKED + ROOM
 """The most bytes of a form with a zip."""
 
 
-async def creators(request: Request) -> AsyncIterator[Posted]:
+async def creator_form(request: Request) -> AsyncIterator[SubmittedForm]:
     """Yield a form with a zip from a board creator; other people's zips are not read."""
-    async with aclosing(posted(MOST)(request)) as found:
-        async for act in found:
-            require_creator(act.caller)
-            yield act
+    async with aclosing(submitted_form(MOST)(request)) as forms:
+        async for submitted in forms:
+            require_creator(submitted.caller)
+            yield submitted
 
 
-FromCreator = Annotated[Posted, Depends(creators)]
+CreatorForm = Annotated[SubmittedForm, Depends(creator_form)]
 """A form with a zip."""
 
 
@@ -148,8 +148,8 @@ async def upload_of(fields: Fields, request: PublishRequest) -> ShownUpload:
 
 def gpus_of_form(fields: Fields) -> tuple[str, ...]:
     """Return the GPU types that were ticked or typed."""
-    written = fields.text("other_gpus").replace(",", " ").split()
-    return gpu_types((*fields.texts("gpu"), *written))
+    typed = fields.text("other_gpus").replace(",", " ").split()
+    return gpu_types((*fields.texts("gpu"), *typed))
 
 
 def pins_of(fields: Fields) -> Pins:

@@ -20,18 +20,25 @@ from bot.services.submissions import rejudge_submission as judge_again
 from bot.web.auth import MayAdminister, administrator
 from bot.web.bodies import read, read_optional
 from bot.web.context import context_of
-from bot.web.routes.api.openapi import Cursor, PageLimit, SubmissionNumber, number_of, takes, unkept
+from bot.web.routes.api.openapi import (
+    Cursor,
+    PageLimit,
+    SubmissionNumber,
+    number_of,
+    takes,
+    uncached,
+)
 
 router = APIRouter(
-    prefix="/admin", tags=["admin"], dependencies=[Depends(unkept), Depends(administrator)]
+    prefix="/admin", tags=["admin"], dependencies=[Depends(uncached), Depends(administrator)]
 )
 
 
 @router.get("/stats")
 async def stats(request: Request) -> api.StatsAnswer:
-    """What goes on: people, submissions a day, verdicts, the queue, and use of the GPUs."""
-    door = context_of(request)
-    found = await operations.stats(door.store, door.clock, door.prices)
+    """Statistics: people, submissions a day, verdicts, the queue, and use of the GPUs."""
+    context = context_of(request)
+    found = await operations.stats(context.store, context.clock, context.prices)
     days = (
         api.DayAnswer(day=each.day, submissions=each.submissions, people=each.people)
         for each in found.days
@@ -110,9 +117,9 @@ _DONE = 204
 
 @router.post("/bans", openapi_extra=takes(api.PersonDeed))
 async def ban(request: Request, viewer: MayAdminister) -> api.Stopped:
-    """Keep a person from submitting, and stop what is unfinished."""
+    """Ban a person from submitting, and stop their unfinished submissions."""
     body = await read(request, api.PersonDeed, BODY_MAX)
-    stopped = await moderation.ban(_store(request), _deed(viewer, body), body.identity)
+    stopped = await moderation.ban(_store(request), _decision(viewer, body), body.identity)
     return api.Stopped(stopped=stopped)
 
 
@@ -120,7 +127,7 @@ async def ban(request: Request, viewer: MayAdminister) -> api.Stopped:
 async def unban(request: Request, viewer: MayAdminister) -> None:
     """Let a person submit again."""
     body = await read(request, api.PersonDeed, BODY_MAX)
-    await moderation.unban(_store(request), _deed(viewer, body), body.identity)
+    await moderation.unban(_store(request), _decision(viewer, body), body.identity)
 
 
 @router.post(
@@ -129,9 +136,9 @@ async def unban(request: Request, viewer: MayAdminister) -> None:
     openapi_extra=takes(api.DecisionBody, needed=False),
 )
 async def disqualify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
-    """Take anybody's submission off its board; its result stays."""
+    """Take any person's submission off its board; its result stays."""
     body = await read_optional(request, api.DecisionBody, BODY_MAX)
-    await moderation.disqualify(_store(request), _deed(viewer, body), number)
+    await moderation.disqualify(_store(request), _decision(viewer, body), number)
 
 
 @router.post(
@@ -142,7 +149,7 @@ async def disqualify(request: Request, number: SubmissionNumber, viewer: MayAdmi
 async def requalify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
     """Rank a submission again that was taken off its board."""
     body = await read_optional(request, api.DecisionBody, BODY_MAX)
-    await moderation.requalify(_store(request), _deed(viewer, body), number)
+    await moderation.requalify(_store(request), _decision(viewer, body), number)
 
 
 @router.post(
@@ -151,37 +158,37 @@ async def requalify(request: Request, number: SubmissionNumber, viewer: MayAdmin
     openapi_extra=takes(api.DecisionBody, needed=False),
 )
 async def rejudge(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> Numbered:
-    """Judge a submission once more by its board's present task; gives the new one."""
+    """Judge a submission again with its board's current task; return the new one."""
     body = await read_optional(request, api.DecisionBody, BODY_MAX)
-    return Numbered(id=(await judge_again(_store(request), _deed(viewer, body), number)).id)
+    return Numbered(id=(await judge_again(_store(request), _decision(viewer, body), number)).id)
 
 
 @router.post("/pauses", status_code=_DONE, openapi_extra=takes(api.PauseDeed))
 async def pause(request: Request, viewer: MayAdminister) -> None:
-    """Take no submissions, to one board or to any; or begin no jobs of a GPU type."""
+    """Pause submissions to one board or to all, or the jobs of a GPU type."""
     body = await read(request, api.PauseDeed, BODY_MAX)
-    store, deed = _store(request), _deed(viewer, body)
+    store, decision = _store(request), _decision(viewer, body)
     match await _named(store, viewer, body):
         case Board() as board:
-            await moderation.pause_board(store, deed, board)
+            await moderation.pause_board(store, decision, board)
         case str() as gpu:
-            await moderation.pause_gpu(store, deed, gpu)
+            await moderation.pause_gpu(store, decision, gpu)
         case None:
-            await moderation.pause(store, deed)
+            await moderation.pause(store, decision)
 
 
 @router.post("/pauses/end", status_code=_DONE, openapi_extra=takes(api.PauseDeed))
 async def resume(request: Request, viewer: MayAdminister) -> None:
     """End just this pause; others stay."""
     body = await read(request, api.PauseDeed, BODY_MAX)
-    store, deed = _store(request), _deed(viewer, body)
+    store, decision = _store(request), _decision(viewer, body)
     match await _named(store, viewer, body):
         case Board() as board:
-            await moderation.resume_board(store, deed, board)
+            await moderation.resume_board(store, decision, board)
         case str() as gpu:
-            await moderation.resume_gpu(store, deed, gpu)
+            await moderation.resume_gpu(store, decision, gpu)
         case None:
-            await moderation.resume(store, deed)
+            await moderation.resume(store, decision)
 
 
 @router.put("/limits", status_code=_DONE, openapi_extra=takes(api.LimitOrder))
@@ -191,8 +198,8 @@ async def limit(request: Request, viewer: MayAdminister) -> None:
     store = _store(request)
     board = await _board(store, viewer, body.board)
     window = timedelta(seconds=body.window_s)
-    found = RateLimit(body.most, window, board, body.mode)
-    await moderation.set_limit(store, _deed(viewer, body), found)
+    rate_limit = RateLimit(body.most, window, board, body.mode)
+    await moderation.set_limit(store, _decision(viewer, body), rate_limit)
 
 
 @router.post("/limits/end", status_code=_DONE, openapi_extra=takes(api.LimitKey))
@@ -201,14 +208,14 @@ async def unlimit(request: Request, viewer: MayAdminister) -> None:
     body = await read(request, api.LimitKey, BODY_MAX)
     store = _store(request)
     board = await _board(store, viewer, body.board)
-    await moderation.drop_limit(store, _deed(viewer, body), board, body.mode)
+    await moderation.drop_limit(store, _decision(viewer, body), board, body.mode)
 
 
 def _store(request: Request) -> Store:
     return context_of(request).store
 
 
-def _deed(viewer: Caller, body: api.DecisionBody) -> moderation.Decision:
+def _decision(viewer: Caller, body: api.DecisionBody) -> moderation.Decision:
     return moderation.Decision(viewer.person, body.reason)
 
 

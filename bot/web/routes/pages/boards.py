@@ -25,25 +25,25 @@ from bot.services.standings import board_standings, leaderboard, scaling, season
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of, is_here
 from bot.web.figures import IntervalMark, as_data, spans
-from bot.web.rendering import RenderedPage, page, sent, sheet
+from bot.web.rendering import RenderedPage, page, page_response, render_page
 
 router = APIRouter()
-_FIRSTS = 2
+_MOST_NAMED = 2
 """Up to this many people who share the first rank are all named."""
 
 
 @router.get("/")
 async def boards(request: Request, viewer: AnyViewer) -> Response:
     """Show the boards, those that close soonest first."""
-    door = context_of(request)
-    now = door.clock.now()
-    found = sorted(await service(door.store, viewer), key=_closing)
-    best = [score for each in found for score in each.best]
+    context = context_of(request)
+    now = context.clock.now()
+    overviews = sorted(await service(context.store, viewer), key=_closing)
+    best = [score for each in overviews for score in each.best]
     values = {
         "title": "Leaderboards",
-        "open": [each for each in found if each.board.is_open(now)],
-        "ended": [each for each in reversed(found) if not each.board.is_open(now)],
-        "firsts": {(each.task_version, each.gpu): await _firsts(door, each) for each in best},
+        "open": [each for each in overviews if each.board.is_open(now)],
+        "ended": [each for each in reversed(overviews) if not each.board.is_open(now)],
+        "firsts": {(each.task_version, each.gpu): await _firsts(context, each) for each in best},
         "now": now,
         "is_here": is_here(request),
         "may_create": viewer.is_creator,
@@ -54,17 +54,17 @@ async def boards(request: Request, viewer: AnyViewer) -> Response:
 def first_names(entries: Sequence[Standing]) -> str:
     """Return the names of those who share the first rank, at most two; empty without entries."""
     names = [each.score.person_name for each in entries if each.rank == 1]
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > _FIRSTS else ", ".join(names)
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > _MOST_NAMED else ", ".join(names)
 
 
-async def _firsts(door: WebContext, best: Score) -> str:
+async def _firsts(context: WebContext, best: Score) -> str:
     """Return the names of those who share the first rank with this score."""
 
     async def make() -> str:
-        found = await leaderboard(door.store, best.task_version, best.gpu)
+        found = await leaderboard(context.store, best.task_version, best.gpu)
         return first_names(found.entries) or best.person_name
 
-    return await door.kept.get(("firsts", best.task_version, best.gpu), FRESH_S, make)
+    return await context.cache.get(("firsts", best.task_version, best.gpu), FRESH_S, make)
 
 
 def _closing(overview: BoardOverview) -> tuple[float, str]:
@@ -83,7 +83,7 @@ SEASON_FRESH_S = 15.0
 """How long the season's plot is reused, which is drawn from many runs."""
 
 
-class Wanted(BaseModel):
+class StandingsQuery(BaseModel):
     """The query parameters of a board's page."""
 
     model_config = ConfigDict(extra="ignore")
@@ -113,32 +113,34 @@ class Absence:
 
 @router.get("/boards/{name}")
 async def board(
-    request: Request, name: str, viewer: AnyViewer, wanted: Annotated[Wanted, Query()]
+    request: Request, name: str, viewer: AnyViewer, query: Annotated[StandingsQuery, Query()]
 ) -> Response:
     """Show the standings; the page is rendered once for all who request it at the same time."""
-    door = context_of(request)
+    context = context_of(request)
 
     async def make() -> RenderedPage:
-        values = await _values(door, viewer, name, wanted)
-        return await sheet(request, viewer, "board.html", values)
+        values = await _values(context, viewer, name, query)
+        return await render_page(request, viewer, "board.html", values)
 
-    key = ("board", viewer, name, *wanted.model_dump().values())
-    return sent(request, await door.kept.get(key, FRESH_S, make))
+    key = ("board", viewer, name, *query.model_dump().values())
+    return page_response(request, await context.cache.get(key, FRESH_S, make))
 
 
-async def _values(door: WebContext, viewer: Viewer, name: str, wanted: Wanted) -> dict[str, Any]:
-    found = await lookup.find_board(door.store, viewer, name)
-    gpu = wanted.gpu or found.gpus[0]
-    (leaderboard,) = await board_standings(door.store, viewer, name, gpu, version=wanted.version)
+async def _values(
+    context: WebContext, viewer: Viewer, name: str, query: StandingsQuery
+) -> dict[str, Any]:
+    board = await lookup.find_board(context.store, viewer, name)
+    gpu = query.gpu or board.gpus[0]
+    (leaderboard,) = await board_standings(context.store, viewer, name, gpu, version=query.version)
     return {
-        "title": f"{found.name} on {leaderboard.gpu}",
-        "board": found,
+        "title": f"{board.name} on {leaderboard.gpu}",
+        "board": board,
         "leaderboard": leaderboard,
-        "versions": await door.store.boards.versions(found.id),
-        "wanted": wanted,
-        "now": door.clock.now(),
+        "versions": await context.store.boards.versions(board.id),
+        "query": query,
+        "now": context.clock.now(),
         "firsts": first_names(leaderboard.entries),
-        **_shown(leaderboard, wanted),
+        **_standings_values(leaderboard, query),
     }
 
 
@@ -147,13 +149,13 @@ async def season_page(
     request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
 ) -> Response:
     """Show the season as a table, for readers without the plot."""
-    door = context_of(request)
-    found = await lookup.find_board(door.store, viewer, name)
-    plot = await _season(door, viewer, found, gpu)
+    context = context_of(request)
+    board = await lookup.find_board(context.store, viewer, name)
+    plot = await _season(context, viewer, board, gpu)
     chart = plot.chart
     values = {
-        "title": f"The season of {found.name} on {plot.gpu}",
-        "board": found,
+        "title": f"The season of {board.name} on {plot.gpu}",
+        "board": board,
         "gpu": plot.gpu,
         "words": "" if chart is None else in_words(chart),
         "season": None if chart is None else as_table(chart, _TABLE_ROWS),
@@ -166,9 +168,9 @@ async def season_data(
     request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
 ) -> Response:
     """Return the data of the season's plot, without any series while there are no ranks."""
-    door = context_of(request)
-    found = await lookup.find_board(door.store, viewer, name)
-    body = (await _season(door, viewer, found, gpu)).data
+    context = context_of(request)
+    found = await lookup.find_board(context.store, viewer, name)
+    body = (await _season(context, viewer, found, gpu)).data
     headers = {
         "Cache-Control": "private, max-age=5",
         "Vary": "Authorization, Cookie",
@@ -185,27 +187,29 @@ class _Plot:
     data: bytes
 
 
-async def _season(door: WebContext, viewer: Viewer, found: Board, gpu: str | None) -> _Plot:
+async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | None) -> _Plot:
     """Return a plot, read and written once for all who may see the board."""
 
     async def make() -> _Plot:
-        read = await season(door.store, door.clock, viewer, found.name, gpu=gpu)
-        chart = season_chart(read)
+        history = await season(context.store, context.clock, viewer, board.name, gpu=gpu)
+        chart = season_chart(history)
         data = {"series": []} if chart is None else as_data(chart)
-        return _Plot(read.leaderboard.gpu, chart, json.dumps(data, separators=(",", ":")).encode())
+        return _Plot(
+            history.leaderboard.gpu, chart, json.dumps(data, separators=(",", ":")).encode()
+        )
 
-    return await door.kept.get(("season", found, gpu), SEASON_FRESH_S, make)
+    return await context.cache.get(("season", board, gpu), SEASON_FRESH_S, make)
 
 
-def _shown(leaderboard: BoardStandings, wanted: Wanted) -> dict[str, Any]:
+def _standings_values(leaderboard: BoardStandings, query: StandingsQuery) -> dict[str, Any]:
     """Return the report's texts, and its tables after filtering."""
     named = [
-        each for each in leaderboard.entries if _is_named(each.score.person_name, wanted.person)
+        each for each in leaderboard.entries if _is_named(each.score.person_name, query.person)
     ]
-    absent = [each for each in leaderboard.refused if _is_named(each.person_name, wanted.person)]
+    absent = [each for each in leaderboard.refused if _is_named(each.person_name, query.person)]
     pages = max(1, -(-len(named) // _ROWS))
-    here = min(wanted.page, pages)
-    rows = named[(here - 1) * _ROWS : here * _ROWS]
+    number = min(query.page, pages)
+    rows = named[(number - 1) * _ROWS : number * _ROWS]
     table, scale = standings_table(leaderboard, rows), spans(rows, leaderboard.entries)
     missing = absent_table(absent[:_ROWS])
     places = () if scale is None else scale.rows
@@ -216,15 +220,15 @@ def _shown(leaderboard: BoardStandings, wanted: Wanted) -> dict[str, Any]:
         "scale": scale,
         "found": len(named),
         "pages": pages,
-        "page": here,
+        "page": number,
         "absent_columns": missing.columns,
         "absent": list(map(Absence, absent, missing.rows)),
         "more_absent": max(0, len(absent) - _ROWS),
     }
 
 
-def _is_named(name: str, wanted: str) -> bool:
-    return wanted.strip().casefold() in name.casefold()
+def _is_named(name: str, query: str) -> bool:
+    return query.strip().casefold() in name.casefold()
 
 
 _FILE_HEADERS = {
@@ -236,8 +240,8 @@ _FILE_HEADERS = {
 @router.get("/boards/{name}/task")
 async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
     """Show the description, the templates and every file."""
-    door = context_of(request)
-    board, definition = await lookup.task_of(door.store, viewer, name)
+    context = context_of(request)
+    board, definition = await lookup.task_of(context.store, viewer, name)
     report = task_report(board, definition)
     values = {
         "title": report.title,
@@ -245,7 +249,7 @@ async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
         "task": definition,
         "texts": [each for each in report.blocks if isinstance(each, Text)],
         "files": [each for each in report.blocks if isinstance(each, Attachment)],
-        "now": door.clock.now(),
+        "now": context.clock.now(),
     }
     return await page(request, viewer, "task.html", values)
 
@@ -269,17 +273,17 @@ async def template(
 ) -> Response:
     """Return a template with its header."""
     board, definition = await lookup.task_of(context_of(request).store, viewer, name)
-    found = template_of(definition, board.name, lang)
-    headers = _FILE_HEADERS | {"Content-Disposition": f'attachment; filename="{found.name}"'}
-    return Response(found.content, media_type="text/plain", headers=headers)
+    starter = template_of(definition, board.name, lang)
+    headers = _FILE_HEADERS | {"Content-Disposition": f'attachment; filename="{starter.name}"'}
+    return Response(starter.content, media_type="text/plain", headers=headers)
 
 
 @router.get("/boards/{name}/gpus")
 async def gpus(request: Request, name: str, viewer: AnyViewer) -> Response:
     """Show everyone's best on each GPU type."""
-    door = context_of(request)
-    board = await lookup.find_board(door.store, viewer, name)
-    report = scaling_report(await scaling(door.store, viewer, name))
+    context = context_of(request)
+    board = await lookup.find_board(context.store, viewer, name)
+    report = scaling_report(await scaling(context.store, viewer, name))
     charts = [each for each in report.blocks if isinstance(each, Chart)]
     values = {
         "title": report.title,

@@ -17,7 +17,7 @@ from bot.services.history import PersonProfile, PersonStanding, person_profile
 from bot.web.auth import AnyViewer
 from bot.web.context import context_of
 from bot.web.figures import as_data
-from bot.web.rendering import RenderedPage, sent, sheet
+from bot.web.rendering import RenderedPage, page_response, render_page
 
 router = APIRouter()
 FRESH_S = 5.0
@@ -29,28 +29,30 @@ async def person(
     request: Request, number: Annotated[int, Path(ge=1, lt=1 << 62)], viewer: AnyViewer
 ) -> Response:
     """Show a person's results on the boards that the viewer may see."""
-    door = context_of(request)
+    context = context_of(request)
 
     async def make() -> RenderedPage:
-        found = await person_profile(door.store, viewer, PersonId(number))
-        return await sheet(request, viewer, "person.html", _values(found))
+        profile = await person_profile(context.store, viewer, PersonId(number))
+        return await render_page(request, viewer, "person.html", _values(profile))
 
-    return sent(request, await door.kept.get(("person", viewer, number), FRESH_S, make))
+    return page_response(
+        request, await context.cache.get(("person", viewer, number), FRESH_S, make)
+    )
 
 
-def _values(found: PersonProfile) -> dict[str, Any]:
+def _values(profile: PersonProfile) -> dict[str, Any]:
     return {
-        "title": found.person.name,
-        "portrait": found,
-        "places_held": [(each, *_cells(each)) for each in found.places],
-        "charts": [(each.title, in_words(each), as_data(each)) for each in _trends(found)],
-        "history": history_table(found.past),
+        "title": profile.person.name,
+        "profile": profile,
+        "places_held": [(each, *_cells(each)) for each in profile.places],
+        "charts": [(each.title, in_words(each), as_data(each)) for each in _trends(profile)],
+        "history": history_table(profile.past),
     }
 
 
-def _trends(found: PersonProfile) -> Iterator[Chart]:
+def _trends(profile: PersonProfile) -> Iterator[Chart]:
     """Yield the times of each board that has more than one."""
-    for name, places in groupby(found.places, key=lambda each: each.board.name):
+    for name, places in groupby(profile.places, key=lambda each: each.board.name):
         standings = [each.own for each in places]
         if any(len(each.scores) > 1 for each in standings):
             yield trend(f"{name}: ranked times", standings)

@@ -10,7 +10,7 @@ from bot.domain.ids import ReleaseId
 from bot.domain.publication import NewRelease, PublishRequest
 from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import PublicationState
-from bot.web.context import DOOR, WebContext
+from bot.web.context import FRONT_END, WebContext
 from bot.web.publications import KEEP, checking, own_check
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
@@ -35,9 +35,9 @@ async def waiting(place: Place, state: PublicationState | None = None) -> Releas
     """A check that was handed in; with a `state`, a process was killed in it."""
     request = PublishRequest(place.ada, "double", ("CPU",), onto=NO_BOARD)
     stored, releases = REQUEST.dump_json(request).decode(), place.store.releases
-    number = await releases.add(NewRelease(DOOR, place.ada, packed()[2], stored))
+    number = await releases.add(NewRelease(FRONT_END, place.ada, packed()[2], stored))
     if state is not None:
-        await releases.claim(DOOR, "killed", LEASE)
+        await releases.claim(FRONT_END, "killed", LEASE)
         await releases.note(number, "killed", state=state.model_dump_json())
         place.clock.advance(LEASE.total_seconds() + 1)
     return number
@@ -47,7 +47,7 @@ async def ended(door: WebContext, number: ReleaseId) -> str:
     """What is told once it has ended."""
     async with checking(door):
         for _ in range(500):
-            note = await door.store.releases.told(DOOR, number)
+            note = await door.store.releases.told(FRONT_END, number)
             if note is not None and note.ended_at is not None:
                 break
             await _moment()
