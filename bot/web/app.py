@@ -26,18 +26,10 @@ from typing_extensions import override
 from bot.domain.accounts import Token
 from bot.domain.errors import SetupError, StoreError
 from bot.ports import Store
-from bot.web import compat, routes
+from bot.web import compat, errors, middleware, routes
 from bot.web.connections import IDLE_S, ClientConnection, ClientConnections, Proxies
 from bot.web.context import HttpSettings, WebContext, is_loopback
-from bot.web.errors import add_error_handlers
 from bot.web.limits import Limiter, RateLimits
-from bot.web.middleware import (
-    HeadRequests,
-    OwnCookies,
-    RelativeRedirects,
-    RequestIds,
-    SecurityHeaders,
-)
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
@@ -49,9 +41,9 @@ class _Application(FastAPI):
     @override
     def build_middleware_stack(self) -> ASGIApp:
         context: WebContext = self.state.context
-        inner = RelativeRedirects(super().build_middleware_stack())
-        secured = SecurityHeaders(inner, context.public_url, self.state.most_at_once)
-        return RequestIds(OwnCookies(secured))
+        inner = middleware.RelativeRedirects(super().build_middleware_stack())
+        secured = middleware.SecurityHeaders(inner, context.public_url, self.state.most_at_once)
+        return middleware.RequestIds(middleware.OwnCookies(secured))
 
 
 def build(context: WebContext) -> FastAPI:
@@ -62,7 +54,7 @@ def build(context: WebContext) -> FastAPI:
     # The slices come first: otherwise the pages' `/admin/{action}` matches `/admin/cleanup-jobs`.
     for module in (*slices(), *(plugins.load(routes, name) for name in plugins.names(routes))):
         app.include_router(module.router)
-    add_error_handlers(app)
+    errors.add_error_handlers(app)
     if context.requests_per_minute:
 
         async def find_live_token(digest: str) -> Token | None:
@@ -72,7 +64,7 @@ def build(context: WebContext) -> FastAPI:
         app.add_middleware(
             RateLimits, limiter=Limiter(context.requests_per_minute), find=find_live_token
         )
-    app.add_middleware(HeadRequests)
+    app.add_middleware(middleware.HeadRequests)
     return app
 
 

@@ -18,6 +18,8 @@ from bot.services.tokens import SignInLinks
 from runners.contract.runner import Runner
 
 FRONT_END = "web"
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Headers of a response that is sent in parts; nginx must not buffer it."""
 EXPORTS = 2
 """The most boards that are exported at the same time."""
 _MOST_LONG_RESPONSES = 32

@@ -15,9 +15,8 @@ from starlette.routing import Match
 
 from bot.domain.accounts import Person
 from bot.domain.errors import StoreError, UserError, fault_words
+from bot.web import rendering, sessions
 from bot.web.context import context_of
-from bot.web.rendering import as_page, wants_page
-from bot.web.sessions import browser_of
 from runners.contract.runner import RunnerError
 
 _log = structlog.get_logger(__name__)
@@ -84,12 +83,12 @@ class MethodError(HTTPException):
 
 
 async def _handle(request: Request, error: Exception) -> Response:
-    if not wants_page(request):
+    if not rendering.wants_page(request):
         return await error_response(request, error)
     if isinstance(error, RequestValidationError):
         error = _address_error(error)
     me = None if isinstance(error, _INTERNAL_ERRORS) else await _signed_in_person(request)
-    return as_page(request, await error_response(request, error), me)
+    return rendering.as_page(request, await error_response(request, error), me)
 
 
 def _address_error(error: RequestValidationError) -> Exception:
@@ -104,7 +103,7 @@ def _address_error(error: RequestValidationError) -> Exception:
 async def _signed_in_person(request: Request) -> Person | None:
     """Return who is signed in; None also when the database does not answer."""
     try:
-        browser = await browser_of(request)
+        browser = await sessions.browser_of(request)
         if browser is None:
             return None
         return await context_of(request).store.people.get(browser.session.caller.person)

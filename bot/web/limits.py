@@ -18,9 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.domain.accounts import Token, digest_of
 from bot.domain.errors import StoreError
-from bot.web.errors import problem
-from bot.web.rendering import as_page
-from bot.web.sessions import COOKIES
+from bot.web import errors, rendering, sessions
 
 POPCORN = "/popcorn"
 """The prefix of KernelBot's routes."""
@@ -129,7 +127,7 @@ class RateLimits:
         key, limiter, at_once = await self._quota_of(scope)
         status_of = limiter.status_of(key)
         if status_of.left < 1 or self._active[key] >= at_once:
-            refusal = as_page(Request(scope), _refusal(limiter.most, status_of, at_once))
+            refusal = rendering.as_page(Request(scope), _refusal(limiter.most, status_of, at_once))
             await refusal(scope, receive, send)
             return
         status_of = limiter.count(key)
@@ -183,7 +181,7 @@ def _refusal(most: int, status_of: RateLimitStatus, at_once: int) -> Response:
     message = f"too many requests: {most} are taken in {WINDOW_S:.0f} s; come again in {wait_s} s"
     if status_of.left:
         message = f"too many at the same time: {at_once} are answered; let some of yours end first"
-    return problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", message, headers)
+    return errors.problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", message, headers)
 
 
 def _headers(most: int, status_of: RateLimitStatus) -> dict[str, str]:
@@ -201,7 +199,7 @@ def _secret(scope: Scope) -> str:
     if scope["path"].startswith(f"{POPCORN}/"):
         return headers.get(POPCORN_TOKEN, "").strip() or token
     cookies = Request(scope).cookies
-    return token or next((cookies[name] for name in COOKIES if name in cookies), "")
+    return token or next((cookies[name] for name in sessions.COOKIES if name in cookies), "")
 
 
 def _token_in(authorization: str) -> str:

@@ -23,9 +23,8 @@ from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.times import show_time
-from bot.reports.blocks import Block
-from bot.reports.escaping import clean
-from bot.web.context import WebContext, context_of
+from bot.reports import blocks, escaping
+from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.marks import marked
 
 _DAY_S = 86_400
@@ -62,7 +61,7 @@ def capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def kind(block: Block) -> str:
+def kind(block: blocks.Block) -> str:
     """Return the type of a report's block."""
     return type(block).__name__
 
@@ -177,7 +176,9 @@ def environment() -> Environment:
 
 
 def _cleaned(value: object) -> object:
-    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return (
+        escaping.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,15 +266,9 @@ def as_page(request: Request, problem: Response, me: Person | None = None) -> Re
     if not wants_page(request):
         return problem
     document = json.loads(bytes(problem.body))
-    values = {
-        "title": document["title"],
-        "status": document["status"],
-        "detail": document["detail"],
-    }
-    text = render("error.html", {"here": request.url.path, "me": me, **values})
+    text = render("error.html", {"here": request.url.path, "me": me, **document})
     shown = page_response(request, RenderedPage.of(text), HTTPStatus(problem.status_code))
-    headers = ("Retry-After", "WWW-Authenticate", "Allow", "Location", "Cache-Control")
-    for name in headers:
+    for name in ("Retry-After", "WWW-Authenticate", "Allow", "Location", "Cache-Control"):
         if name in problem.headers:
             shown.headers[name] = problem.headers[name]
     return shown
@@ -287,8 +282,9 @@ LONGEST_S = 3_600.0
 
 Part = tuple[str, bool]
 """The text, and whether it is the last."""
+PartSource = Callable[[], Awaitable[Part]]
 Still = Callable[[], Awaitable[bool]]
-"""Whether the watcher may still watch: see `auth.still_looks`."""
+"""Whether the watcher may still watch: see `auth.has_same_viewer`."""
 
 
 async def always() -> bool:
@@ -296,21 +292,16 @@ async def always() -> bool:
     return True
 
 
-def live(
-    context: WebContext, part: Callable[[], Awaitable[Part]], still: Still = always
-) -> StreamingResponse:
+def live(context: WebContext, part: PartSource, still: Still = always) -> StreamingResponse:
     """Send the part now and after each change, until the last one or until the server closes.
 
     `still` is checked before each event: nothing is sent to a client that may no longer watch.
     """
     events = _part_events(context, part, still)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
-async def _part_events(
-    context: WebContext, part: Callable[[], Awaitable[Part]], still: Still
-) -> AsyncIterator[str]:
+async def _part_events(context: WebContext, part: PartSource, still: Still) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     ends = loop.time() + LONGEST_S
     sent, sent_at = "", loop.time()
@@ -331,7 +322,7 @@ async def _part_events(
         await asyncio.sleep(TICK_S)
 
 
-async def _read_part(part: Callable[[], Awaitable[Part]], previous: str) -> Part:
+async def _read_part(part: PartSource, previous: str) -> Part:
     """Return the part, or the previous one if the database is unavailable or the part is gone."""
     try:
         return await part()

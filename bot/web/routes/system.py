@@ -9,9 +9,8 @@ from fastapi.responses import JSONResponse
 
 from bot.domain.errors import StoreError
 from bot.services.operations import ComponentHealth, State, measures, readiness
+from bot.web import prometheus, rendering
 from bot.web.context import context_of
-from bot.web.prometheus import CONTENT_TYPE, exposition
-from bot.web.rendering import PREFIX, assets, takes_gzip
 
 router = APIRouter()
 _log = structlog.get_logger(__name__)
@@ -82,21 +81,23 @@ async def metrics(request: Request) -> Response:
         _log.warning("nothing measured", action="unmeasured", error=str(error))
     headers = {"Cache-Control": "no-store"}
     return Response(
-        exposition(current, context.connections), media_type=CONTENT_TYPE, headers=headers
+        prometheus.exposition(current, context.connections),
+        media_type=prometheus.CONTENT_TYPE,
+        headers=headers,
     )
 
 
-@router.get(f"{PREFIX}/{{digest}}/{{name}}", include_in_schema=False)
+@router.get(f"{rendering.PREFIX}/{{digest}}/{{name}}", include_in_schema=False)
 async def static(request: Request, digest: str, name: str) -> Response:
     """Return a file if its digest matches the address."""
-    asset = assets().get(name)
+    asset = rendering.assets().get(name)
     if asset is None or asset.digest != digest:
         raise HTTPException(HTTPStatus.NOT_FOUND)
     headers = {
         "Cache-Control": "public, max-age=31536000, immutable",
         "Vary": "Accept-Encoding",
     }
-    if not takes_gzip(request):
+    if not rendering.takes_gzip(request):
         return Response(asset.data, media_type=asset.media_type, headers=headers)
     headers["Content-Encoding"] = "gzip"
     return Response(asset.zipped, media_type=asset.media_type, headers=headers)

@@ -24,11 +24,9 @@ from bot.domain.accounts import require_acting, require_person
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.tasks.task_file import MAX_TASK
-from bot.web.auth import bearer, caller_with_token
-from bot.web.bodies import read_bytes, require_simple
+from bot.web import auth, bodies, errors
 from bot.web.compat.evaluation_server import requests
 from bot.web.context import context_of, is_loopback
-from bot.web.errors import error_response
 
 IDENTITY = "eval:loopback"
 _NAME = "Programs of this machine"
@@ -52,7 +50,7 @@ async def submitter_of(request: Request) -> Viewer:
 async def _caller(request: Request, *, acts: bool) -> Viewer:
     context = context_of(request)
     if "Authorization" in request.headers:
-        caller = await caller_with_token(request, _secret(request))
+        caller = await auth.caller_with_token(request, _secret(request))
         (require_acting if acts else require_person)(caller)
         return caller
     if _is_of_this_machine(request):
@@ -68,7 +66,7 @@ async def _caller(request: Request, *, acts: bool) -> Viewer:
 def _secret(request: Request) -> str:
     scheme, _, value = request.headers["Authorization"].partition(" ")
     if scheme.lower() != "basic":
-        return bearer(request)
+        return auth.bearer(request)
     try:
         _, _, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError) as error:
@@ -147,7 +145,7 @@ async def no_route(_: Request, error: Exception) -> Response:
 
 async def other_error(request: Request, error: Exception) -> Response:
     """Any other error, with the status and message of the web server's general handler."""
-    problem = await error_response(request, error)
+    problem = await errors.error_response(request, error)
     words = json.loads(bytes(problem.body))
     code = words["code"]
     status = problem.status_code
@@ -185,8 +183,8 @@ async def read_request(request: Request, read: Callable[[dict[str, Any]], Read])
 
 async def body_of(request: Request) -> bytes:
     """The body; UserError if it has more values than any valid request."""
-    text = await read_bytes(request, BODY_MAX)
-    require_simple(text, texts=_MOST_TEXTS, around=_MOST_AROUND)
+    text = await bodies.read_bytes(request, BODY_MAX)
+    bodies.require_simple(text, texts=_MOST_TEXTS, around=_MOST_AROUND)
     return text
 
 

@@ -11,8 +11,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.domain.submission import Submission
-from bot.web.compat.evaluation_server import jobs, requests
-from bot.web.compat.evaluation_server.results import result_of
+from bot.web.compat.evaluation_server import jobs, requests, results
 from bot.web.context import WebContext, context_of
 from runners.contract.verdict import Stage
 
@@ -51,7 +50,7 @@ def outcome(served: jobs.Served, address: str, *, in_time: bool = True) -> Evalu
         return failure(500, fault or _timed_out(served), address, served)
     body: dict[str, Any] = {
         "job_id": str(served.submission.id),
-        **result_of(served.request, evaluation),
+        **results.result_of(served.request, evaluation),
         "pod_name": POD,
         "pod_ip": address,
         "status": "success",

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean, median, pstdev
 from typing import Any, TypedDict
 
-from bot.web.compat.evaluation_server.device_metrics import device_metrics_of
-from bot.web.compat.evaluation_server.requests import CompareRequest, Request
+from bot.web.compat.evaluation_server import device_metrics, requests
 from runners.contract.evaluation import CPU, CaseKind, CaseStatus, Evaluation, Measurement
 from runners.contract.io_contract import DRAWN, KERNEL, REFERENCE_FAULT, UNCOUNTED, Side
 from runners.contract.task import Workload
@@ -51,11 +50,11 @@ NO_RUNTIME = RuntimeStats(
 )
 
 
-def result_of(request: Request, evaluation: Evaluation) -> KernelResultBody:
+def result_of(request: requests.Request, evaluation: Evaluation) -> KernelResultBody:
     """The results of the judged kernel and its reference, if any."""
     own, other = (_measured(evaluation, side) for side in (Side.CUSTOM, Side.REFERENCE))
     result = KernelResultBody(kernel_exec_result=_executed(request, evaluation, own, other))
-    if isinstance(request, CompareRequest):
+    if isinstance(request, requests.CompareRequest):
         result["ref_runtime"] = NO_RUNTIME if other is None else stats_of(other)
     return result
 
@@ -88,7 +87,10 @@ def _percentile(ordered: Sequence[float], part: float) -> float:
 
 
 def _executed(
-    request: Request, evaluation: Evaluation, own: Measurement | None, other: Measurement | None
+    request: requests.Request,
+    evaluation: Evaluation,
+    own: Measurement | None,
+    other: Measurement | None,
 ) -> dict[str, Any]:
     compiled = evaluation.verdict in _RIGHT or evaluation.stage not in _UNBUILT
     stats = None if own is None else stats_of(own)
@@ -157,7 +159,7 @@ def _log_note(evaluation: Evaluation, begin: str) -> str | None:
 
 
 def _metadata(
-    request: Request, evaluation: Evaluation, measured: Measurement | None
+    request: requests.Request, evaluation: Evaluation, measured: Measurement | None
 ) -> dict[str, Any]:
     machine = evaluation.environment
     found: dict[str, Any] = {
@@ -167,7 +169,7 @@ def _metadata(
         "inputs": _log_note(evaluation, DRAWN),
         "verdict": evaluation.verdict.value,
         "judge": machine.harness_version,
-        "device_metrics": device_metrics_of(evaluation) or None,
+        "device_metrics": device_metrics.device_metrics_of(evaluation) or None,
         "device_metrics_error": _log_note(evaluation, UNCOUNTED)
         if request.device_metrics
         else None,

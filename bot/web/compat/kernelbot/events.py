@@ -23,9 +23,7 @@ from bot.ports import Store
 from bot.reports.submission import status_report
 from bot.services import submissions
 from bot.services.status import profile_files, watch
-from bot.web.compat.kernelbot import translate
-from bot.web.compat.kernelbot.boards import arguments
-from bot.web.compat.kernelbot.http import Json
+from bot.web.compat.kernelbot import boards, http, translate
 from bot.web.context import WebContext
 from runners.contract.evaluation import CaseKind, Environment, Evaluation, ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
@@ -143,7 +141,7 @@ class LastEvent:
     """The last event: `result`, or `error` if nothing was judged."""
 
     event: str
-    body: Json
+    body: http.Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +152,7 @@ class _JudgedJob:
     job: JobStatus
     evaluation: Evaluation
     files: Sequence[StoredFile]
-    metadata: Json | None
+    metadata: http.Json | None
     by_ncu: bool
 
 
@@ -180,7 +178,7 @@ async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = F
     return LastEvent("result", {"status": "success", "results": results, "reports": reports})
 
 
-def metadata_of(submission: Submission, task: TaskDefinition) -> Json:
+def metadata_of(submission: Submission, task: TaskDefinition) -> http.Json:
     """What was profiled, for the manifest that popcorn-cli writes."""
     requested = submission.profile or ProfileOptions()
     options = {
@@ -195,7 +193,7 @@ def metadata_of(submission: Submission, task: TaskDefinition) -> Json:
     return {
         "capture_options": given,
         "benchmark_specs": {
-            str(number): arguments(case)
+            str(number): boards.arguments(case)
             for number, case in enumerate(task.benchmarks)
             if requested.benchmark in {None, number}
         },
@@ -207,7 +205,7 @@ def _of(job: JobStatus, files: Sequence[StoredFile]) -> list[StoredFile]:
     return [each for each in files if each.gpu == job.job.gpu]
 
 
-def _job_result(judged: _JudgedJob) -> Json:
+def _job_result(judged: _JudgedJob) -> http.Json:
     evaluation = judged.evaluation
     profiled = evaluation.mode is Mode.PROFILE
     runs = _profiles(judged) if profiled else _phases(judged.job, evaluation)
@@ -220,7 +218,7 @@ def _job_result(judged: _JudgedJob) -> Json:
     }
 
 
-def _system(environment: Environment, gpus: int) -> Json:
+def _system(environment: Environment, gpus: int) -> http.Json:
     return {
         "gpu": environment.gpu,
         "device_count": gpus,
@@ -232,16 +230,16 @@ def _system(environment: Environment, gpus: int) -> Json:
     }
 
 
-def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, Json]]:
+def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, http.Json]]:
     """Each public phase; the log goes with the last."""
     public = [phase for phase in translate.phases(evaluation) if not phase.secret]
     for phase in public:
-        result: Json = {"check": translate.check(passed=phase.passed), **(phase.result or {})}
+        result: http.Json = {"check": translate.check(passed=phase.passed), **(phase.result or {})}
         log = translate.shortened(evaluation.log) if phase is public[-1] else ""
         yield translate.WORDS[phase.mode], _eval(job, _run(evaluation, phase, result, stdout=log))
 
 
-def _profiles(judged: _JudgedJob) -> Iterator[tuple[str, Json]]:
+def _profiles(judged: _JudgedJob) -> Iterator[tuple[str, http.Json]]:
     """One run for each case; the first one has the profiler's text about all of them."""
     job, evaluation, files = judged.job, judged.evaluation, judged.files
     passed = evaluation.verdict is Verdict.PASSED
@@ -251,7 +249,7 @@ def _profiles(judged: _JudgedJob) -> Iterator[tuple[str, Json]]:
     cases = [case for case in evaluation.cases if case.kind is CaseKind.PROFILE]
     for number, case in enumerate(cases):
         # Only here popcorn-cli needs the count as a number; otherwise it shows no report.
-        result: Json = {"benchmark-count": 1, "benchmark.0.spec": case.spec}
+        result: http.Json = {"benchmark-count": 1, "benchmark.0.spec": case.spec}
         if number == 0:
             result["benchmark.0.report"] = _base64(text.encode())
         phase = translate.KernelBotRun(Mode.PROFILE, passed)
@@ -270,14 +268,14 @@ def _is_report(file: StoredFile) -> bool:
     return file.file.name.endswith(_REPORT)
 
 
-def _without_report(run: Json, text: str) -> Json:
+def _without_report(run: http.Json, text: str) -> http.Json:
     """A run without an `ncu` report; the text of other profilers is in its output."""
     message = "there is no report of Nsight Compute; the output says why, and what else was found"
     failed = {"success": False, "passed": False, "exit_code": run["exit_code"] or _CRASH}
     return {**failed, "stderr": run["stderr"] or message, "stdout": text}
 
 
-def _profile(text: str, files: Sequence[StoredFile]) -> Json:
+def _profile(text: str, files: Sequence[StoredFile]) -> http.Json:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, _DETAILS, text.encode())
@@ -298,13 +296,13 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 
 def _run(
-    evaluation: Evaluation, phase: translate.KernelBotRun, result: Json, *, stdout: str = ""
-) -> Json:
+    evaluation: Evaluation, phase: translate.KernelBotRun, result: http.Json, *, stdout: str = ""
+) -> http.Json:
     ended = translate.diagnostics(evaluation, phase, stdout=stdout)
     return {**ended, "passed": phase.passed, "command": "", "result": result}
 
 
-def _eval(job: JobStatus, run: Json, profile: Json | None = None) -> Json:
+def _eval(job: JobStatus, run: http.Json, profile: http.Json | None = None) -> http.Json:
     return {
         "start": translate.moment(job.job.started_at),
         "end": translate.moment(job.job.finished_at),

@@ -18,11 +18,8 @@ from typing_extensions import override
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.accounts import ANYBODY, Caller, require_acting
 from bot.domain.errors import StoreError, UserError
-from bot.web.auth import caller_with_token
-from bot.web.bodies import read_bytes
+from bot.web import auth, bodies, errors, limits
 from bot.web.context import context_of
-from bot.web.errors import error_response
-from bot.web.limits import POPCORN_TOKEN
 from runners.contract.runner import RunnerError
 
 PATIENCE_S = 20.0
@@ -52,7 +49,7 @@ class Route(APIRoute):
                     return await _with_retries(request, handle)
                 return await handle(request)
             except _ERRORS as error:
-                return _as_kernelbot_error(await error_response(request, error))
+                return _as_kernelbot_error(await errors.error_response(request, error))
 
         return handle_errors
 
@@ -100,13 +97,13 @@ _LONGEST_TOKEN = 200
 
 async def reader_of(request: Request) -> Caller:
     """The person of the token, or an anonymous caller without one; UserError if it is invalid."""
-    secret = request.headers.get(POPCORN_TOKEN, "").strip()
+    secret = request.headers.get(limits.POPCORN_TOKEN, "").strip()
     if not secret:
         return ANYBODY
     if len(secret) > _LONGEST_TOKEN:
         raise UserError("bad-token", f"the cli_id is no token of this Podium; {HOW}")
     try:
-        return await caller_with_token(request, secret)
+        return await auth.caller_with_token(request, secret)
     except UserError as error:
         raise UserError(error.code, f"{error.message}; {_WRITE}") from error
 
@@ -118,7 +115,7 @@ AnyReader = Annotated[Caller, Depends(reader_of)]
 async def person_of(reader: AnyReader) -> Caller:
     """The calling person; UserError without a token."""
     if reader is ANYBODY:
-        raise UserError("no-token", f"this needs the header {POPCORN_TOKEN}; {HOW}")
+        raise UserError("no-token", f"this needs the header {limits.POPCORN_TOKEN}; {HOW}")
     return reader
 
 
@@ -172,7 +169,7 @@ async def _body(request: Request) -> bytes:
     words = f"the file is too long; at most {MAX_SOURCE_BYTES:,} bytes are taken"
     too_long = UserError("large-body", words)
     try:
-        body = await read_bytes(request, _MOST_READ)
+        body = await bodies.read_bytes(request, _MOST_READ)
     except UserError as error:
         raise (too_long if error.code == too_long.code else error) from error
     if len(body) > _MOST:

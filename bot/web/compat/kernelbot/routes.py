@@ -17,7 +17,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.services import moderation, operations, status
-from bot.web.auth import MayAdminister
+from bot.web import auth, errors, limits
 from bot.web.compat.kernelbot import boards, submissions
 from bot.web.compat.kernelbot.http import (
     HOW,
@@ -28,8 +28,6 @@ from bot.web.compat.kernelbot.http import (
     not_offered,
 )
 from bot.web.context import context_of
-from bot.web.errors import MethodError
-from bot.web.limits import POPCORN
 
 account = APIRouter(route_class=Route)
 
@@ -86,7 +84,7 @@ _ELSEWHERE = {
 
 
 @administration.post("/start")
-async def start(request: Request, admin: MayAdminister) -> Response:
+async def start(request: Request, admin: auth.MayAdminister) -> Response:
     """Resume taking submissions."""
     try:
         await moderation.resume(
@@ -99,7 +97,7 @@ async def start(request: Request, admin: MayAdminister) -> Response:
 
 
 @administration.post("/stop")
-async def stop(request: Request, admin: MayAdminister) -> Response:
+async def stop(request: Request, admin: auth.MayAdminister) -> Response:
     """Stop taking submissions; stored ones are still judged."""
     await moderation.pause(
         context_of(request).store, moderation.Decision(admin.person, "paused by an admin")
@@ -110,7 +108,7 @@ async def stop(request: Request, admin: MayAdminister) -> Response:
 @administration.get("/stats")
 async def counts(
     request: Request,
-    admin: MayAdminister,  # noqa: ARG001 - for its rights
+    admin: auth.MayAdminister,  # noqa: ARG001 - for its rights
     *,
     last_day_only: bool = False,
 ) -> Response:
@@ -134,7 +132,7 @@ async def counts(
 
 
 @administration.get("/submissions/{number}")
-async def one(request: Request, admin: MayAdminister, number: submissions.Number) -> Response:
+async def one(request: Request, admin: auth.MayAdminister, number: submissions.Number) -> Response:
     """Any person's submission; its source only if the board shows sources to others."""
     context = context_of(request)
     reading = await status.read_submission(
@@ -148,7 +146,9 @@ async def one(request: Request, admin: MayAdminister, number: submissions.Number
 
 
 @administration.delete("/submissions/{number}")
-async def take_off(request: Request, admin: MayAdminister, number: submissions.Number) -> Response:
+async def take_off(
+    request: Request, admin: auth.MayAdminister, number: submissions.Number
+) -> Response:
     """Disqualify any person's submission; it is kept with its result."""
     store = context_of(request).store
     await moderation.disqualify(
@@ -158,7 +158,7 @@ async def take_off(request: Request, admin: MayAdminister, number: submissions.N
 
 
 @administration.api_route("/{path:path}", methods=["DELETE", "GET", "POST", "PUT"])
-async def other(admin: MayAdminister, path: str) -> Response:  # noqa: ARG001 - for its rights
+async def other(admin: auth.MayAdminister, path: str) -> Response:  # noqa: ARG001 - for its rights
     """Refuse all other actions, which are done elsewhere."""
     explanations = (words for part, words in _ELSEWHERE.items() if part in path.split("/"))
     return not_offered(next(explanations, "Podium does not offer this here; see its README"))
@@ -178,7 +178,7 @@ def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
             for method in route.methods or ()
         }
         if allowed:
-            raise MethodError(allowed)
+            raise errors.MethodError(allowed)
         if request.url.path.endswith("/") or "//" in request.url.path:
             words = "there is nothing at this address; take the / from the end of POPCORN_API_URL"
             raise UserError("unknown-address", words)
@@ -190,6 +190,6 @@ def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
 
 # The last route of `submissions` has three free path segments, so it must come after all others.
 _PARTS = (account, boards.router, administration, submissions.router)
-router = APIRouter(prefix=POPCORN, include_in_schema=False)
+router = APIRouter(prefix=limits.POPCORN, include_in_schema=False)
 for part in (*_PARTS, _rest_of(_PARTS)):
     router.include_router(part)

@@ -18,11 +18,9 @@ from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.ports import Store
 from bot.services import history, lookup, moderation, status, submissions
-from bot.web.compat.kernelbot import http
-from bot.web.compat.kernelbot.boards import queue_where_known
+from bot.web.compat.kernelbot import boards, http, translate
 from bot.web.compat.kernelbot.events import submission_events
-from bot.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds, standing_of
-from bot.web.context import WebContext, context_of
+from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from runners.contract.evaluation import CPU, KernelNameBase, ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 
@@ -77,19 +75,25 @@ async def withdraw(request: Request, person: http.FromSubmitter, number: Number)
 async def details(context: WebContext, caller: Caller, reading: SubmissionStatus) -> http.Json:
     """A submission with its source, its runs and its state."""
     submission, board = reading.submission, reading.board
-    word, error = standing_of(reading)
+    word, error = translate.standing_of(reading)
     scores = await _scores(context.store, submission.id)
-    queue = None if reading.is_final else await queue_where_known(context.store, submission.gpus[0])
+    queue = (
+        None
+        if reading.is_final
+        else await boards.queue_where_known(context.store, submission.gpus[0])
+    )
     return {
         "id": submission.id,
         "leaderboard_id": board.id,
         "leaderboard_name": board.name,
         "file_name": submission.file_name,
         "user_id": str(submission.person),
-        "submission_time": moment(submission.created_at),
+        "submission_time": translate.moment(submission.created_at),
         "done": reading.is_final,
         "code": await _code(context, caller, submission.id),
-        "runs": [run for job in reading.jobs for run in runs_of(job, scores.get(job.job.gpu))],
+        "runs": [
+            run for job in reading.jobs for run in translate.runs_of(job, scores.get(job.job.gpu))
+        ],
         "job": {"status": word, "error": error, "last_heartbeat": None},
         "runner_queue": queue,
     }
@@ -116,14 +120,14 @@ def _summary(entry: HistoryEntry) -> http.Json:
         "id": submission.id,
         "leaderboard_name": entry.board_name,
         "file_name": submission.file_name,
-        "submission_time": moment(submission.created_at),
+        "submission_time": translate.moment(submission.created_at),
         "done": submission.state not in _UNFINISHED,
         "runs": [_line(each) for each in entry.results],
     }
 
 
 def _line(outcome: JobResult) -> http.Json:
-    return {"gpu_type": outcome.gpu, "score": seconds(outcome.score)}
+    return {"gpu_type": outcome.gpu, "score": translate.seconds(outcome.score)}
 
 
 _ACCEPTED = 202
@@ -137,7 +141,7 @@ async def begin(
     stored = await _accept(request, person, board, gpu=gpu, mode=mode)
     # Its id is also the job's id, because one GPU type means one job.
     ids = {"id": stored.id, "job_status_id": stored.id}
-    queue = await queue_where_known(context_of(request).store, stored.gpus[0])
+    queue = await boards.queue_where_known(context_of(request).store, stored.gpus[0])
     return http.json_response(
         {"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED
     )
@@ -212,15 +216,14 @@ async def follow(
 def _streamed(
     request: Request, person: Caller, stored: Submission, *, by_ncu: bool = False
 ) -> StreamingResponse:
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     events = submission_events(context_of(request), person, stored, by_ncu=by_ncu)
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
 async def _accept(
     request: Request, person: Caller, board: str, *, gpu: str, mode: str
 ) -> Submission:
-    wanted = mode_of(mode)
+    wanted = translate.mode_of(mode)
     upload = await http.upload_of(request)
     return await _submit(request, person, board, gpu=gpu, mode=wanted, upload=upload)
 

@@ -24,9 +24,8 @@ from bot.domain.job import Job, JobState
 from bot.domain.scoring import ScoreValue
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Exclusion, ExclusionKind
+from bot.reports import charts, escaping
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text
-from bot.reports.charts import as_table
-from bot.reports.escaping import clean, one_line, table_lines
 from bot.reports.submission import evaluation_report, job_line, verdict_line
 from bot.web.compat.kernelbot.http import Json
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation, Measurement
@@ -70,11 +69,11 @@ def check(*, passed: bool) -> str:
 
 
 def _case_lines(case: CaseResult) -> Iterator[tuple[str, str]]:
-    yield "spec", clean(case.spec)
+    yield "spec", escaping.clean(case.spec)
     if case.status in _STATUSES:
         yield "status", _STATUSES[case.status]
     if case.message:
-        yield "error", clean(case.message).replace("\n", "\\n")
+        yield "error", escaping.clean(case.message).replace("\n", "\\n")
     if case.measurement is not None:
         yield from _times(case.measurement)
 
@@ -232,7 +231,7 @@ def plain(report: Report) -> str:
 
 def markdown(report: Report) -> str:
     """The report as Markdown; a submission's output cannot end its code fence."""
-    parts = [f"## {one_line(report.title)}"]
+    parts = [f"## {escaping.one_line(report.title)}"]
     parts += [_block_text(block, fence="~~~~") for block in report.blocks]
     return "\n\n".join(filter(None, parts))
 
@@ -240,14 +239,14 @@ def markdown(report: Report) -> str:
 def _block_text(block: Block, fence: str) -> str:
     match block:
         case Text(text):
-            return clean(text).strip()
+            return escaping.clean(text).strip()
         case Table() | Chart():
-            table = as_table(block) if isinstance(block, Chart) else block
-            return _fenced(table.title, "\n".join(table_lines(table)), fence)
+            table = charts.as_table(block) if isinstance(block, Chart) else block
+            return _fenced(table.title, "\n".join(escaping.table_lines(table)), fence)
         case Log(title, text):
             return _fenced(title, shortened(text), fence)
         case Link(text, url):
-            return f"{one_line(text)}: {url}"
+            return f"{escaping.one_line(text)}: {url}"
         case Attachment():
             return ""
         case _:
@@ -263,7 +262,7 @@ def _fenced(title: str, text: str, fence: str) -> str:
 
 def shortened(text: str) -> str:
     """A log without terminal control characters; only the last whole lines if it is long."""
-    text = clean(text).strip("\n")
+    text = escaping.clean(text).strip("\n")
     if len(text) <= LONGEST_LOG:
         return text
     end = text[-LONGEST_LOG:].partition("\n")[2] or text[-LONGEST_LOG:]

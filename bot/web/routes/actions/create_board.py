@@ -8,14 +8,11 @@ from bot.domain.accounts import require_creator
 from bot.domain.board import Access, Board, SourceVisibility, Visibility
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, PublishRequest
-from bot.services.lookup import visible_board, visible_boards
+from bot.services import lookup, submissions
 from bot.services.publishing.publish import NO_BOARD, possible_gpus, validate_publish
-from bot.services.submissions import best_of, rejudge_from
+from bot.web import publications, rendering, sessions
 from bot.web.context import FRONT_END, WebContext, context_of
-from bot.web.publications import Check, own_check, submit_task
-from bot.web.rendering import Part, live, render
 from bot.web.routes.actions import page
-from bot.web.sessions import Browser, Fields, SmallForm, SubmittedForm, still_signed_in
 from runners.contract.gpus import gpu_types
 
 router = APIRouter(prefix="/create")
@@ -48,13 +45,13 @@ async def create(request: Request, submitted: page.CreatorForm) -> Response:
     context, fields = context_of(request), submitted.fields
     try:
         upload = await _upload(context, submitted)
-        number = await submit_task(context, upload.request, upload.zip)
+        number = await publications.submit_task(context, upload.request, upload.zip)
     except UserError as error:
         return await _form(request, submitted.browser, _typed(fields), fault=error)
     return page.redirect(f"/create/checks/{number}")
 
 
-async def _upload(context: WebContext, submitted: SubmittedForm) -> page.ShownUpload:
+async def _upload(context: WebContext, submitted: sessions.SubmittedForm) -> page.ShownUpload:
     fields = submitted.fields
     name = fields.text("name")
     if await context.store.boards.find(name) is not None:
@@ -78,7 +75,7 @@ async def _upload(context: WebContext, submitted: SubmittedForm) -> page.ShownUp
 
 
 async def _preview_values(
-    context: WebContext, upload: page.ShownUpload, fields: Fields
+    context: WebContext, upload: page.ShownUpload, fields: sessions.Fields
 ) -> dict[str, Any]:
     gpus = await possible_gpus(context.store, context.runners, upload.task)
     chosen = set(page.gpus_of_form(fields) or gpu_types(upload.task.gpus))
@@ -93,7 +90,7 @@ async def _preview_values(
     }
 
 
-def _typed(fields: Fields) -> dict[str, Any]:
+def _typed(fields: sessions.Fields) -> dict[str, Any]:
     names = ("name", "deadline", "visibility", "sources", "other_gpus", "pools")
     typed = {name: fields.text(name) for name in names if fields.text(name)}
     ticked = " ".join(page.gpus_of_form(fields))
@@ -101,10 +98,16 @@ def _typed(fields: Fields) -> dict[str, Any]:
 
 
 async def _form(
-    request: Request, browser: Browser, typed: dict[str, Any], fault: UserError | None = None
+    request: Request,
+    browser: sessions.Browser,
+    typed: dict[str, Any],
+    fault: UserError | None = None,
 ) -> Response:
     store, caller = context_of(request).store, browser.session.caller
-    checks = [Check.of(each) for each in await store.releases.told_to(FRONT_END, caller.person)]
+    checks = [
+        publications.Check.of(each)
+        for each in await store.releases.told_to(FRONT_END, caller.person)
+    ]
     values = {
         "title": "Create a leaderboard",
         "name": "",
@@ -114,7 +117,9 @@ async def _form(
         "other_gpus": "",
         "pools": "",
         "checks": checks[:20],
-        "own": [each for each in await visible_boards(store, caller) if each.belongs_to(caller)],
+        "own": [
+            each for each in await lookup.visible_boards(store, caller) if each.belongs_to(caller)
+        ],
         **typed,
     }
     return await page.show(request, browser, "acting/create.html", values, fault=fault)
@@ -124,7 +129,7 @@ async def _form(
 async def check(request: Request, browser: page.SignedIn, number: _Number) -> Response:
     """Show a check's progress and outcome; updates itself."""
     context = context_of(request)
-    found = await own_check(context, browser.session.caller, number)
+    found = await publications.own_check(context, browser.session.caller, number)
     part = await _render_check(context, browser, found)
     values = {"title": f"Check of {found.name}", "check": found, "part": part}
     return await page.show(request, browser, "acting/check.html", values)
@@ -134,16 +139,18 @@ async def check(request: Request, browser: page.SignedIn, number: _Number) -> Re
 async def events(request: Request, browser: page.SignedIn, number: _Number) -> Response:
     """Stream the changing part of that page."""
     context, caller = context_of(request), browser.session.caller
-    await own_check(context, caller, number)
+    await publications.own_check(context, caller, number)
 
-    async def part() -> Part:
-        found = await own_check(context, caller, number)
+    async def part() -> rendering.Part:
+        found = await publications.own_check(context, caller, number)
         return await _render_check(context, browser, found), found.outcome is not None
 
-    return live(context, part, lambda: still_signed_in(request, browser))
+    return rendering.live(context, part, lambda: sessions.still_signed_in(request, browser))
 
 
-async def _render_check(context: WebContext, browser: Browser, check: Check) -> str:
+async def _render_check(
+    context: WebContext, browser: sessions.Browser, check: publications.Check
+) -> str:
     outcome = check.outcome
     board: Board | None = None
     standing = 0
@@ -152,19 +159,21 @@ async def _render_check(context: WebContext, browser: Browser, check: Check) -> 
         if board is not None and outcome.change is PublishChange.NEW_VERSION:
             versions = await context.store.boards.versions(board.id)
             earlier = [each.id for each in versions if each.number == outcome.before]
-            standing = len(await best_of(context.store, board, earlier[0])) if earlier else 0
+            standing = (
+                len(await submissions.best_of(context.store, board, earlier[0])) if earlier else 0
+            )
     values = {"check": check, "board": board, "standing": standing, "stamp": browser.stamp}
-    return render("acting/check_live.html", values)
+    return rendering.render("acting/check_live.html", values)
 
 
 @router.post("/checks/{number}/rejudge")
-async def rejudge(request: Request, submitted: SmallForm, number: _Number) -> Response:
+async def rejudge(request: Request, submitted: sessions.SmallForm, number: _Number) -> Response:
     """Judge everyone's best submission to the previous version by the new one."""
     require_creator(submitted.caller)
     context = context_of(request)
-    outcome = (await own_check(context, submitted.caller, number)).outcome
+    outcome = (await publications.own_check(context, submitted.caller, number)).outcome
     if outcome is None or outcome.board is None:
         raise UserError("no-version", "nothing was published by this check")
-    board = await visible_board(context.store, submitted.caller, outcome.board)
-    await rejudge_from(context.store, submitted.caller, board, outcome.before)
+    board = await lookup.visible_board(context.store, submitted.caller, outcome.board)
+    await submissions.rejudge_from(context.store, submitted.caller, board, outcome.before)
     return page.redirect(f"/edit/{board.name}", "rejudging")

@@ -16,15 +16,12 @@ from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.times import show_deadline
-from bot.reports.blocks import Report, Text
-from bot.reports.tasks import change_report
-from bot.services import boards
-from bot.services.lookup import own_board, task_of
+from bot.reports import blocks, tasks
+from bot.services import boards, lookup
 from bot.services.publishing.publish import named_gpus, possible_gpus, publish, validate_publish
+from bot.web import publications, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.publications import submit_task
 from bot.web.routes.actions import page
-from bot.web.sessions import Browser, Fields, SmallForm, SubmittedForm
 
 router = APIRouter(prefix="/edit/{name}")
 
@@ -35,18 +32,18 @@ _GUEST = re.compile(r"[a-z][a-z-]{0,30}:[^\s:\x00-\x1f\x7f-\x9f]{1,100}")
 async def form(request: Request, browser: page.SignedIn, name: str) -> Response:
     """Show everything about the board that can be changed."""
     require_creator(browser.session.caller)
-    board = await own_board(context_of(request).store, browser.session.caller, name)
+    board = await lookup.own_board(context_of(request).store, browser.session.caller, name)
     return await _form(request, browser, board)
 
 
 @router.post("/settings")
-async def configure(request: Request, submitted: SmallForm, name: str) -> Response:
+async def configure(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
     """Change only its deadline, its GPU types, or who may see it."""
     board = await _own_board(request, submitted.caller, name)
     context, fields = context_of(request), submitted.fields
     try:
         deadline = _deadline(fields, board)
-        _, task = await task_of(context.store, submitted.caller, board.name)
+        _, task = await lookup.task_of(context.store, submitted.caller, board.name)
         wanted = PublishRequest(
             submitted.caller.person,
             board.name,
@@ -71,14 +68,14 @@ def _require_gpus(wanted: PublishRequest) -> None:
         raise UserError("no-gpu", "tick or write at least one GPU type")
 
 
-def _deadline(fields: Fields, board: Board) -> datetime | None:
+def _deadline(fields: sessions.Fields, board: Board) -> datetime | None:
     """Return the entered deadline; an unchanged one keeps its seconds."""
     same = fields.text("deadline") == _show_deadline(board.deadline)
     return board.deadline if same else page.deadline_of(fields)
 
 
 @router.post("/invite")
-async def invite(request: Request, submitted: SmallForm, name: str) -> Response:
+async def invite(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
     """Let people and roles see a private board."""
     board = await _own_board(request, submitted.caller, name)
     guests = frozenset(submitted.fields.text("guests").replace(",", " ").split())
@@ -100,7 +97,7 @@ def _require_guest(guest: str) -> None:
 
 
 @router.post("/uninvite")
-async def uninvite(request: Request, submitted: SmallForm, name: str) -> Response:
+async def uninvite(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
     """Remove guests; they lose the board at once but keep their own submissions."""
     board = await _own_board(request, submitted.caller, name)
     guests = frozenset(submitted.fields.texts("guest"))
@@ -135,13 +132,15 @@ async def update(request: Request, submitted: page.CreatorForm, name: str) -> Re
             preview_values = await _preview_values(context, submitted.caller, board, upload)
             return await _form(request, submitted.browser, board, **preview_values, again=True)
         await _require_change(context, submitted.caller, board, upload)
-        number = await submit_task(context, upload.request, upload.zip)
+        number = await publications.submit_task(context, upload.request, upload.zip)
     except UserError as error:
         return await _form(request, submitted.browser, board, fault=error)
     return page.redirect(f"/create/checks/{number}")
 
 
-async def _upload(context: WebContext, submitted: SubmittedForm, board: Board) -> page.ShownUpload:
+async def _upload(
+    context: WebContext, submitted: sessions.SubmittedForm, board: Board
+) -> page.ShownUpload:
     request = PublishRequest(
         submitted.caller.person,
         board.name,
@@ -169,18 +168,18 @@ async def _preview_values(
 
 async def _change(
     context: WebContext, caller: Caller, board: Board, upload: page.ShownUpload
-) -> Report:
-    _, before = await task_of(context.store, caller, board.name)
+) -> blocks.Report:
+    _, before = await lookup.task_of(context.store, caller, board.name)
     gpus = named_gpus(upload.request, upload.task, board)
 
-    def compare() -> Report:
-        return change_report(board, before, upload.task, gpus=gpus, deadline=board.deadline)
+    def compare() -> blocks.Report:
+        return tasks.change_report(board, before, upload.task, gpus=gpus, deadline=board.deadline)
 
     return await asyncio.to_thread(compare)
 
 
-def _is_unchanged(change: Report) -> bool:
-    return len(change.blocks) == 1 and isinstance(change.blocks[0], Text)
+def _is_unchanged(change: blocks.Report) -> bool:
+    return len(change.blocks) == 1 and isinstance(change.blocks[0], blocks.Text)
 
 
 async def _require_change(
@@ -192,7 +191,7 @@ async def _require_change(
 
 async def _own_board(request: Request, caller: Caller, name: str) -> Board:
     require_creator(caller)
-    return await own_board(context_of(request).store, caller, name)
+    return await lookup.own_board(context_of(request).store, caller, name)
 
 
 def _address(board: Board) -> str:
@@ -205,13 +204,13 @@ def _show_deadline(deadline: datetime | None) -> str:
 
 async def _form(
     request: Request,
-    browser: Browser,
+    browser: sessions.Browser,
     board: Board,
     fault: UserError | None = None,
     **more: object,
 ) -> Response:
     context = context_of(request)
-    _, task = await task_of(context.store, browser.session.caller, board.name)
+    _, task = await lookup.task_of(context.store, browser.session.caller, board.name)
     possible = await possible_gpus(context.store, context.runners, task)
     values = {
         "title": f"Edit {board.name}",
@@ -237,7 +236,7 @@ _LONGEST_REASON = 300
 async def confirm(request: Request, browser: page.SignedIn, name: str) -> Response:
     """Show what will be deleted, what can be saved, and the form for the exact name."""
     require_creator(browser.session.caller)
-    board = await own_board(context_of(request).store, browser.session.caller, name)
+    board = await lookup.own_board(context_of(request).store, browser.session.caller, name)
     return await _deletion_form(request, browser, board)
 
 
@@ -268,11 +267,11 @@ async def download_archive(
 
 
 @router.post("/delete")
-async def delete(request: Request, submitted: SmallForm, name: str) -> Response:
+async def delete(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
     """Delete the board; refused when it has more submissions than the person was shown."""
     require_creator(submitted.caller)
     store, fields = context_of(request).store, submitted.fields
-    board = await own_board(store, submitted.caller, name)
+    board = await lookup.own_board(store, submitted.caller, name)
     deletion = boards.Deletion(
         board.name, fields.text("typed"), fields.text("reason")[:_LONGEST_REASON]
     )
@@ -288,12 +287,12 @@ async def delete(request: Request, submitted: SmallForm, name: str) -> Response:
     return page.redirect("/create", "deleted")
 
 
-def _require_saved(fields: Fields) -> None:
+def _require_saved(fields: sessions.Fields) -> None:
     if fields.text("saved") != "yes":
         raise UserError("not-saved", "say that you have saved the sources, or need none")
 
 
-def _require_same_state(fields: Fields, archive: boards.BoardArchive) -> None:
+def _require_same_state(fields: sessions.Fields, archive: boards.BoardArchive) -> None:
     if fields.text("told") != _state(archive.board, archive.submissions):
         message = "the board has changed since this page was opened; download its archive again"
         raise UserError("board-moved", message)
@@ -305,7 +304,7 @@ def _state(board: Board, submissions: int) -> str:
 
 
 async def _deletion_form(
-    request: Request, browser: Browser, board: Board, fault: UserError | None = None
+    request: Request, browser: sessions.Browser, board: Board, fault: UserError | None = None
 ) -> Response:
     count = len(await context_of(request).store.submissions.to(board.id))
     values = {

@@ -18,19 +18,9 @@ from bot.domain.submission import SubmissionRequest
 from bot.reports.standings import placement_line
 from bot.reports.submission import job_line
 from bot.services import lookup, moderation, standings, status, submissions
+from bot.web import rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.rendering import Part, live, render
 from bot.web.routes.actions.page import SignedIn, part, redirect, show
-from bot.web.sessions import (
-    ROOM,
-    Browser,
-    Fields,
-    SmallForm,
-    SubmittedForm,
-    still_signed_in,
-    submission_buttons,
-    submitted_form,
-)
 from runners.contract.gpus import spelled
 from runners.contract.task import Mode
 from runners.languages import spec_of
@@ -43,8 +33,8 @@ MODES = (
     (Mode.BENCHMARK, "every benchmark timed, nothing ranked"),
     (Mode.PROFILE, "where the time goes"),
 )
-_MOST = acceptance.MAX_SOURCE_BYTES + ROOM
-_Upload = Annotated[SubmittedForm, Depends(submitted_form(3 * _MOST))]
+_MOST = acceptance.MAX_SOURCE_BYTES + sessions.ROOM
+_Upload = Annotated[sessions.SubmittedForm, Depends(sessions.submitted_form(3 * _MOST))]
 """A pasted source is three times as long when encoded in a form."""
 
 
@@ -107,7 +97,7 @@ async def submit(request: Request, submitted: _Upload) -> Response:
     return redirect(f"/submit/{stored.id}")
 
 
-async def _draft(fields: Fields) -> _Draft:
+async def _draft(fields: sessions.Fields) -> _Draft:
     file = await fields.file("file")
     pasted = fields.raw("source").replace("\r\n", "\n").encode(errors="replace")
     mode = fields.text("mode")
@@ -208,14 +198,16 @@ async def events(request: Request, browser: SignedIn, number: Number) -> Respons
     context = context_of(request)
     await lookup.own_submission(context.store, browser.session.caller, SubmissionId(number))
 
-    async def part() -> Part:
+    async def part() -> rendering.Part:
         reading = await status.submission_status(context.store, SubmissionId(number))
         return await _render_progress(context, browser, reading), reading.is_final
 
-    return live(context, part, lambda: still_signed_in(request, browser))
+    return rendering.live(context, part, lambda: sessions.still_signed_in(request, browser))
 
 
-async def _render_progress(context: WebContext, browser: Browser, reading: SubmissionStatus) -> str:
+async def _render_progress(
+    context: WebContext, browser: sessions.Browser, reading: SubmissionStatus
+) -> str:
     number = reading.submission.id
     ranked = reading.submission.mode is Mode.RANKED and reading.exclusion is None
     is_placed = reading.is_final and ranked
@@ -227,25 +219,25 @@ async def _render_progress(context: WebContext, browser: Browser, reading: Submi
         "best": any(each.is_best for each in placements),
         "first": any(each.rank == 1 and each.is_best for each in placements),
         "unserved": () if reading.is_final else await status.awaited(context.store, number),
-        "deeds": submission_buttons(browser, reading),
+        "deeds": sessions.submission_buttons(browser, reading),
     }
-    return render("acting/live.html", values)
+    return rendering.render("acting/live.html", values)
 
 
 @router.post("/{number}/again")
-async def rerun(request: Request, submitted: SmallForm, number: Number) -> Response:
+async def rerun(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Submit the same source again."""
     return await _rerun(request, submitted, number, None)
 
 
 @router.post("/{number}/ranked")
-async def run_ranked(request: Request, submitted: SmallForm, number: Number) -> Response:
+async def run_ranked(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Submit the same source as ranked."""
     return await _rerun(request, submitted, number, Mode.RANKED)
 
 
 async def _rerun(
-    request: Request, submitted: SmallForm, number: int, mode: Mode | None
+    request: Request, submitted: sessions.SmallForm, number: int, mode: Mode | None
 ) -> Response:
     require_acting(submitted.caller)
     context = context_of(request)
@@ -255,7 +247,7 @@ async def _rerun(
 
 
 @router.post("/{number}/cancel", status_code=HTTPStatus.SEE_OTHER)
-async def cancel(request: Request, submitted: SmallForm, number: Number) -> Response:
+async def cancel(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Stop it: queued jobs end at once, running ones within seconds."""
     require_acting(submitted.caller)
     if not await submissions.cancel(
@@ -266,7 +258,7 @@ async def cancel(request: Request, submitted: SmallForm, number: Number) -> Resp
 
 
 @router.post("/{number}/withdraw")
-async def withdraw(request: Request, submitted: SmallForm, number: Number) -> Response:
+async def withdraw(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Take it off its board permanently; its result stays."""
     require_acting(submitted.caller)
     reason = submitted.fields.text("reason")[:_MOST_REASON]

@@ -10,8 +10,7 @@ from bot.domain.api.accounts import Me, Scope, TokenAnswer, TokenMade, TokenOrde
 from bot.domain.api.base import BODY_MAX
 from bot.domain.ids import TokenId
 from bot.services.tokens import create_token_for_caller, revoke_token
-from bot.web.auth import FromPerson, MaySubmit
-from bot.web.bodies import read
+from bot.web import auth, bodies
 from bot.web.context import context_of
 from bot.web.routes.api.openapi import takes, uncached
 
@@ -19,7 +18,7 @@ router = APIRouter(prefix="/me", tags=["me"], dependencies=[Depends(uncached)])
 
 
 @router.get("")
-async def me(request: Request, viewer: FromPerson) -> Me:
+async def me(request: Request, viewer: auth.FromPerson) -> Me:
     """The person of the token, and its scope."""
     person = await context_of(request).store.people.get(viewer.person)
     if person is None:
@@ -36,16 +35,16 @@ async def me(request: Request, viewer: FromPerson) -> Me:
 
 
 @router.get("/tokens")
-async def tokens(request: Request, viewer: FromPerson) -> TokensAnswer:
+async def tokens(request: Request, viewer: auth.FromPerson) -> TokensAnswer:
     """Your tokens that are not revoked; their secrets are not stored."""
     found = await context_of(request).store.tokens.of(viewer.person)
     return TokensAnswer(tokens=tuple(_token(each) for each in found))
 
 
 @router.post("/tokens", status_code=201, openapi_extra=takes(TokenOrder))
-async def create(request: Request, viewer: MaySubmit) -> TokenMade:
+async def create(request: Request, viewer: auth.MaySubmit) -> TokenMade:
     """Create a token, never with more rights than the calling one; it is shown only once."""
-    context, order = context_of(request), await read(request, TokenOrder, BODY_MAX)
+    context, order = context_of(request), await bodies.read(request, TokenOrder, BODY_MAX)
     made = await create_token_for_caller(
         context.store,
         context.clock,
@@ -59,7 +58,7 @@ async def create(request: Request, viewer: MaySubmit) -> TokenMade:
 
 @router.delete("/tokens/{number}", status_code=204)
 async def revoke(
-    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: MaySubmit
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: auth.MaySubmit
 ) -> None:
     """Revoke one of your tokens; programs that use it are refused from now on."""
     await revoke_token(context_of(request).store, viewer.person, TokenId(number))

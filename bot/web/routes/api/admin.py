@@ -14,11 +14,9 @@ from bot.domain.ids import AuditId, BoardId
 from bot.domain.status import cost
 from bot.domain.submission import RateLimit
 from bot.ports import Store
-from bot.services import lookup, moderation, operations
+from bot.services import lookup, moderation, operations, submissions
 from bot.services.audit import audit_rows
-from bot.services.submissions import rejudge_submission as judge_again
-from bot.web.auth import MayAdminister, administrator
-from bot.web.bodies import read, read_optional
+from bot.web import auth, bodies
 from bot.web.context import context_of
 from bot.web.routes.api.openapi import (
     Cursor,
@@ -30,7 +28,7 @@ from bot.web.routes.api.openapi import (
 )
 
 router = APIRouter(
-    prefix="/admin", tags=["admin"], dependencies=[Depends(uncached), Depends(administrator)]
+    prefix="/admin", tags=["admin"], dependencies=[Depends(uncached), Depends(auth.administrator)]
 )
 
 
@@ -116,17 +114,17 @@ _DONE = 204
 
 
 @router.post("/bans", openapi_extra=takes(api.PersonDeed))
-async def ban(request: Request, viewer: MayAdminister) -> api.Stopped:
+async def ban(request: Request, viewer: auth.MayAdminister) -> api.Stopped:
     """Ban a person from submitting, and stop their unfinished submissions."""
-    body = await read(request, api.PersonDeed, BODY_MAX)
+    body = await bodies.read(request, api.PersonDeed, BODY_MAX)
     stopped = await moderation.ban(_store(request), _decision(viewer, body), body.identity)
     return api.Stopped(stopped=stopped)
 
 
 @router.post("/bans/end", status_code=_DONE, openapi_extra=takes(api.PersonDeed))
-async def unban(request: Request, viewer: MayAdminister) -> None:
+async def unban(request: Request, viewer: auth.MayAdminister) -> None:
     """Let a person submit again."""
-    body = await read(request, api.PersonDeed, BODY_MAX)
+    body = await bodies.read(request, api.PersonDeed, BODY_MAX)
     await moderation.unban(_store(request), _decision(viewer, body), body.identity)
 
 
@@ -135,9 +133,11 @@ async def unban(request: Request, viewer: MayAdminister) -> None:
     status_code=_DONE,
     openapi_extra=takes(api.DecisionBody, needed=False),
 )
-async def disqualify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
+async def disqualify(
+    request: Request, number: SubmissionNumber, viewer: auth.MayAdminister
+) -> None:
     """Take any person's submission off its board; its result stays."""
-    body = await read_optional(request, api.DecisionBody, BODY_MAX)
+    body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
     await moderation.disqualify(_store(request), _decision(viewer, body), number)
 
 
@@ -146,9 +146,9 @@ async def disqualify(request: Request, number: SubmissionNumber, viewer: MayAdmi
     status_code=_DONE,
     openapi_extra=takes(api.DecisionBody, needed=False),
 )
-async def requalify(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> None:
+async def requalify(request: Request, number: SubmissionNumber, viewer: auth.MayAdminister) -> None:
     """Rank a submission again that was taken off its board."""
-    body = await read_optional(request, api.DecisionBody, BODY_MAX)
+    body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
     await moderation.requalify(_store(request), _decision(viewer, body), number)
 
 
@@ -157,16 +157,22 @@ async def requalify(request: Request, number: SubmissionNumber, viewer: MayAdmin
     status_code=201,
     openapi_extra=takes(api.DecisionBody, needed=False),
 )
-async def rejudge(request: Request, number: SubmissionNumber, viewer: MayAdminister) -> Numbered:
+async def rejudge(
+    request: Request, number: SubmissionNumber, viewer: auth.MayAdminister
+) -> Numbered:
     """Judge a submission again with its board's current task; return the new one."""
-    body = await read_optional(request, api.DecisionBody, BODY_MAX)
-    return Numbered(id=(await judge_again(_store(request), _decision(viewer, body), number)).id)
+    body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
+    return Numbered(
+        id=(
+            await submissions.rejudge_submission(_store(request), _decision(viewer, body), number)
+        ).id
+    )
 
 
 @router.post("/pauses", status_code=_DONE, openapi_extra=takes(api.PauseDeed))
-async def pause(request: Request, viewer: MayAdminister) -> None:
+async def pause(request: Request, viewer: auth.MayAdminister) -> None:
     """Pause submissions to one board or to all, or the jobs of a GPU type."""
-    body = await read(request, api.PauseDeed, BODY_MAX)
+    body = await bodies.read(request, api.PauseDeed, BODY_MAX)
     store, decision = _store(request), _decision(viewer, body)
     match await _named(store, viewer, body):
         case Board() as board:
@@ -178,9 +184,9 @@ async def pause(request: Request, viewer: MayAdminister) -> None:
 
 
 @router.post("/pauses/end", status_code=_DONE, openapi_extra=takes(api.PauseDeed))
-async def resume(request: Request, viewer: MayAdminister) -> None:
+async def resume(request: Request, viewer: auth.MayAdminister) -> None:
     """End just this pause; others stay."""
-    body = await read(request, api.PauseDeed, BODY_MAX)
+    body = await bodies.read(request, api.PauseDeed, BODY_MAX)
     store, decision = _store(request), _decision(viewer, body)
     match await _named(store, viewer, body):
         case Board() as board:
@@ -192,9 +198,9 @@ async def resume(request: Request, viewer: MayAdminister) -> None:
 
 
 @router.put("/limits", status_code=_DONE, openapi_extra=takes(api.LimitOrder))
-async def limit(request: Request, viewer: MayAdminister) -> None:
+async def limit(request: Request, viewer: auth.MayAdminister) -> None:
     """Limit everyone's submissions of one board and mode, or of all."""
-    body = await read(request, api.LimitOrder, BODY_MAX)
+    body = await bodies.read(request, api.LimitOrder, BODY_MAX)
     store = _store(request)
     board = await _board(store, viewer, body.board)
     window = timedelta(seconds=body.window_s)
@@ -203,9 +209,9 @@ async def limit(request: Request, viewer: MayAdminister) -> None:
 
 
 @router.post("/limits/end", status_code=_DONE, openapi_extra=takes(api.LimitKey))
-async def unlimit(request: Request, viewer: MayAdminister) -> None:
+async def unlimit(request: Request, viewer: auth.MayAdminister) -> None:
     """End the limit of just this board and mode."""
-    body = await read(request, api.LimitKey, BODY_MAX)
+    body = await bodies.read(request, api.LimitKey, BODY_MAX)
     store = _store(request)
     board = await _board(store, viewer, body.board)
     await moderation.drop_limit(store, _decision(viewer, body), board, body.mode)

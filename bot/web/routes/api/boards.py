@@ -23,8 +23,7 @@ from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.tasks.template import shown_files, template_of
 from bot.reports.standings import standings_csv
-from bot.services import boards as service
-from bot.services import lookup
+from bot.services import boards, lookup
 from bot.services.standings import board_standings
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
@@ -47,7 +46,7 @@ async def leaderboards(
 ) -> api.BoardsAnswer:
     """The boards that you may see, with their participants and best times."""
     context = context_of(request)
-    found = await service.list_boards(context.store, viewer, after=cursor or "", limit=limit + 1)
+    found = await boards.list_boards(context.store, viewer, after=cursor or "", limit=limit + 1)
     now = context.clock.now()
     shown = tuple(openapi.board_answer(each, now) for each in found[:limit])
     return api.BoardsAnswer(boards=shown, next=shown[-1].name if len(found) > limit else None)
@@ -60,7 +59,7 @@ async def leaderboard(
     """One board."""
     context = context_of(request)
     return openapi.board_answer(
-        await service.board(context.store, viewer, name), context.clock.now()
+        await boards.board(context.store, viewer, name), context.clock.now()
     )
 
 

@@ -19,8 +19,7 @@ from bot.domain.errors import UserError
 from bot.reports.export import pieces
 from bot.services import boards, lookup
 from bot.services.submissions import rejudge_from
-from bot.web.auth import MayCreate, has_same_viewer
-from bot.web.bodies import read
+from bot.web import auth, bodies
 from bot.web.context import context_of
 from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, uncached
 
@@ -35,33 +34,33 @@ _ZIP: Final[dict[int | str, dict[str, Any]]] = {
 
 
 @_owning.get("/{name}/guests")
-async def guests(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+async def guests(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
     """Who may see your board while it is private."""
     return _guests(await lookup.own_board(context_of(request).store, viewer, name))
 
 
 @_owning.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
-async def let_in(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+async def let_in(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
     """Let people and roles see your private board."""
-    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+    store, body = context_of(request).store, await bodies.read(request, GuestsOrder, BODY_MAX)
     return _guests(
         await boards.invite(store, viewer, boards.Invitation(name, frozenset(body.guests)))
     )
 
 
 @_owning.post("/{name}/guests/end", openapi_extra=takes(GuestsOrder))
-async def let_out(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+async def let_out(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
     """Remove guests; they lose the board at once but keep their own submissions."""
-    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+    store, body = context_of(request).store, await bodies.read(request, GuestsOrder, BODY_MAX)
     return _guests(
         await boards.uninvite(store, viewer, boards.Invitation(name, frozenset(body.guests)))
     )
 
 
 @_owning.post("/{name}/rejudge", status_code=202, openapi_extra=takes(RejudgeOrder))
-async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejudging:
+async def rejudge(request: Request, name: BoardName, viewer: auth.MayCreate) -> Rejudging:
     """Judge everyone's best submission to an earlier task version by the present one."""
-    store, body = context_of(request).store, await read(request, RejudgeOrder, BODY_MAX)
+    store, body = context_of(request).store, await bodies.read(request, RejudgeOrder, BODY_MAX)
     board = await lookup.own_board(store, viewer, name)
     count, version = await rejudge_from(store, viewer, board, body.version)
     return Rejudging(submissions=count, version=version)
@@ -71,7 +70,7 @@ async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejud
 async def hand_out(
     request: Request,
     name: BoardName,
-    viewer: MayCreate,
+    viewer: auth.MayCreate,
     part: Annotated[int, Query(ge=1, le=10_000)] = 1,
 ) -> Response:
     """Every task version and every source of your board as a zip; `Podium-Parts` has how many."""
@@ -94,7 +93,7 @@ async def hand_out(
 async def delete(
     request: Request,
     name: BoardName,
-    viewer: MayCreate,
+    viewer: auth.MayCreate,
     *,
     if_match: Annotated[str | None, Header(max_length=100, description=_MATCH)] = None,
     reason: Annotated[str, Query(max_length=300)] = "",
@@ -145,7 +144,7 @@ class QueuedResponse(StreamingResponse):
 
 
 @_exports.get("/{name}/export", response_class=StreamingResponse, responses=_LINES)
-async def export(request: Request, name: BoardName, viewer: MayCreate) -> StreamingResponse:
+async def export(request: Request, name: BoardName, viewer: auth.MayCreate) -> StreamingResponse:
     """Everything of your board: submissions, results, cases with raw samples, and sources.
 
     Each line is an object with a `kind`: `board`, then `rows` of a `table` and every `source`, then
@@ -174,7 +173,7 @@ async def _lines(request: Request, viewer: Caller, name: str) -> AsyncIterator[b
                 return
             if _now() - checked_at >= CHECK_EVERY_S:
                 checked_at = _now()
-                if not await has_same_viewer(request, viewer):
+                if not await auth.has_same_viewer(request, viewer):
                     return
             yield piece.model_dump_json().encode() + b"\n"
 

@@ -18,19 +18,10 @@ from bot.domain.ids import ReleaseId
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.bundle import MAX_PACKED
 from bot.reports.blocks import Tone
-from bot.services import boards as service
-from bot.services.lookup import find_board, own_board, task_of
-from bot.services.publishing.publish import (
-    NO_BOARD,
-    publish,
-    read_upload,
-    validate_publish,
-    with_gpus,
-)
-from bot.web.auth import FromPerson, MayCreate
-from bot.web.bodies import form_of, parse, read
+from bot.services import boards, lookup
+from bot.services.publishing import publish
+from bot.web import auth, bodies, publications
 from bot.web.context import FRONT_END, WebContext, context_of
-from bot.web.publications import Check, own_check, submit_task
 from bot.web.routes.api.openapi import BoardName, board_answer, board_line, takes, uncached
 from bot.web.sessions import ROOM
 
@@ -77,12 +68,12 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]:
     """Return a form's zip and its fields; UserError when either is invalid."""
-    async with form_of(request, MOST, files=1) as form:
+    async with bodies.form_of(request, MOST, files=1) as form:
         file = form.get(_ZIP)
         if not isinstance(file, UploadFile):
             raise UserError("bad-body", f"the form has no zip; send it as the file `{_ZIP}`")
         body = json.dumps(_fields(form)).encode()
-        fields = parse(kind, body, must="in addition to `task_zip`, the form must have")
+        fields = bodies.parse(kind, body, must="in addition to `task_zip`, the form must have")
         name = PurePath((file.filename or "").replace("\\", "/")).stem[:100]
         return TaskZip(await file.read(), name), fields
 
@@ -112,7 +103,7 @@ def access_of(fields: api.BoardWish, present: Access) -> Access:
 
 
 @router.post("/leaderboards", status_code=_ACCEPTED, openapi_extra=zip_body(api.NewBoardWish))
-async def create(request: Request, response: Response, viewer: MayCreate) -> api.CheckAnswer:
+async def create(request: Request, response: Response, viewer: auth.MayCreate) -> api.CheckAnswer:
     """Create a board from a task zip; its check first runs the solutions in it."""
     context = context_of(request)
     task_zip, fields = await zip_of(request, api.NewBoardWish)
@@ -124,7 +115,7 @@ async def create(request: Request, response: Response, viewer: MayCreate) -> api
         endless=fields.endless,
         access=access_of(fields, Access()),
         pins=parse_pins(fields.pools),
-        onto=NO_BOARD,
+        onto=publish.NO_BOARD,
         strict=not fields.lenient,
     )
     return await _accepted(context, viewer, await start_check(context, task_zip, wanted), response)
@@ -134,11 +125,11 @@ async def create(request: Request, response: Response, viewer: MayCreate) -> api
     "/leaderboards/{name}/task", status_code=_ACCEPTED, openapi_extra=zip_body(api.TaskWish)
 )
 async def update(
-    request: Request, response: Response, name: BoardName, viewer: MayCreate
+    request: Request, response: Response, name: BoardName, viewer: auth.MayCreate
 ) -> api.CheckAnswer:
     """Publish a board's next task version after its check; old scores stay with theirs."""
     context = context_of(request)
-    board = await find_board(context.store, viewer, name)
+    board = await lookup.find_board(context.store, viewer, name)
     task_zip, fields = await zip_of(request, api.TaskWish)
     wanted = PublishRequest(
         viewer.person,
@@ -156,12 +147,12 @@ async def update(
 
 
 @router.patch("/leaderboards/{name}", openapi_extra=takes(api.BoardWish))
-async def configure(request: Request, name: BoardName, viewer: MayCreate) -> BoardAnswer:
+async def configure(request: Request, name: BoardName, viewer: auth.MayCreate) -> BoardAnswer:
     """Change a board's deadline, its GPU types, or who may see it and its sources."""
     context = context_of(request)
-    board = await own_board(context.store, viewer, name)
-    wanted = await read(request, api.BoardWish, BODY_MAX)
-    _, task = await task_of(context.store, viewer, board.name)
+    board = await lookup.own_board(context.store, viewer, name)
+    wanted = await bodies.read(request, api.BoardWish, BODY_MAX)
+    _, task = await lookup.task_of(context.store, viewer, board.name)
     change = PublishRequest(
         viewer.person,
         board.name,
@@ -173,8 +164,8 @@ async def configure(request: Request, name: BoardName, viewer: MayCreate) -> Boa
         pins=parse_pins(wanted.pools),
         onto=board.task_version,
     )
-    await publish(context.store, context.clock, change, task)
-    found = await service.board(context.store, viewer, board.name)
+    await publish.publish(context.store, context.clock, change, task)
+    found = await boards.board(context.store, viewer, board.name)
     return board_answer(found, context.clock.now())
 
 
@@ -182,40 +173,40 @@ async def _accepted(
     context: WebContext, viewer: Caller, number: ReleaseId, response: Response
 ) -> api.CheckAnswer:
     response.headers["Location"] = f"{PATH}/checks/{number}"
-    return await _answer(context, await own_check(context, viewer, number))
+    return await _answer(context, await publications.own_check(context, viewer, number))
 
 
 @router.get("/checks")
-async def own(request: Request, viewer: FromPerson) -> api.ChecksAnswer:
+async def own(request: Request, viewer: auth.FromPerson) -> api.ChecksAnswer:
     """Your own checks of the last month, newest first."""
     context = context_of(request)
     summaries = await context.store.releases.told_to(FRONT_END, viewer.person)
     return api.ChecksAnswer(
-        checks=tuple([await _answer(context, Check.of(each)) for each in summaries])
+        checks=tuple([await _answer(context, publications.Check.of(each)) for each in summaries])
     )
 
 
 @router.get("/checks/{number}")
 async def check(
-    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: FromPerson
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: auth.FromPerson
 ) -> api.CheckAnswer:
     """The progress of your check: each run of its solutions, and the board published by it."""
     context = context_of(request)
-    return await _answer(context, await own_check(context, viewer, number))
+    return await _answer(context, await publications.own_check(context, viewer, number))
 
 
 async def start_check(context: WebContext, task_zip: TaskZip, request: PublishRequest) -> ReleaseId:
     """Store a task to be checked and published; UserError for errors known already."""
     request = replace(request, zip_name=task_zip.name)
-    _, parsed_task = await read_upload(task_zip.data, request)
+    _, parsed_task = await publish.read_upload(task_zip.data, request)
     task = parsed_task.task
     request = replace(request, name=request.board_name(task))
-    request = await with_gpus(context.store, context.runners, request, task)
-    await validate_publish(context.store, context.clock, request, task)
-    return await submit_task(context, request, task_zip.data)
+    request = await publish.with_gpus(context.store, context.runners, request, task)
+    await publish.validate_publish(context.store, context.clock, request, task)
+    return await publications.submit_task(context, request, task_zip.data)
 
 
-async def _answer(context: WebContext, check: Check) -> api.CheckAnswer:
+async def _answer(context: WebContext, check: publications.Check) -> api.CheckAnswer:
     """Return a check's progress and outcome."""
     return api.CheckAnswer(
         id=check.id,
@@ -232,21 +223,21 @@ async def _answer(context: WebContext, check: Check) -> api.CheckAnswer:
     )
 
 
-def _state(check: Check) -> api.CheckState:
+def _state(check: publications.Check) -> api.CheckState:
     outcome = check.outcome
     if outcome is None:
         return api.CheckState.RUNNING if check.tries else api.CheckState.WAITING
     return api.CheckState.REFUSED if outcome.board is None else api.CheckState.PUBLISHED
 
 
-def _problem(check: Check) -> api.CheckProblem | None:
+def _problem(check: publications.Check) -> api.CheckProblem | None:
     outcome = check.outcome
     if outcome is None or outcome.board is not None:
         return None
     return api.CheckProblem(code=outcome.code, detail=outcome.reason)
 
 
-async def _published(context: WebContext, check: Check) -> api.PublishedAnswer | None:
+async def _published(context: WebContext, check: publications.Check) -> api.PublishedAnswer | None:
     outcome = check.outcome
     if outcome is None or outcome.board is None:
         return None

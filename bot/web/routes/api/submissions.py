@@ -15,13 +15,11 @@ from bot.domain.api.base import BODY_MAX
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import EventId, SubmissionId
 from bot.domain.job import FINAL_STATES, Topic
-from bot.services import history, lookup, moderation, status
-from bot.services import submissions as service
+from bot.services import history, lookup, moderation, status, submissions
 from bot.web.auth import AnyViewer, FromPerson, MaySubmit, has_same_viewer
 from bot.web.bodies import read_optional
 from bot.web.context import WebContext, context_of
-from bot.web.routes.api import openapi
-from bot.web.routes.api import submission_bodies as bodies
+from bot.web.routes.api import openapi, submission_bodies
 
 _submissions = APIRouter(
     prefix="/submissions", tags=["submissions"], dependencies=[Depends(openapi.uncached)]
@@ -45,7 +43,7 @@ _MADE: Final[dict[int | str, dict[str, Any]]] = {
 """What the responses with a new submission have besides it."""
 
 
-@_submissions.post("", status_code=201, responses=_MADE, openapi_extra=bodies.ORDER_BODY)
+@_submissions.post("", status_code=201, responses=_MADE, openapi_extra=submission_bodies.ORDER_BODY)
 async def create(
     request: Request,
     response: Response,
@@ -54,8 +52,8 @@ async def create(
 ) -> api.SubmissionAnswer:
     """Submit a file, as JSON or as a form with the file; it then waits in the queue."""
     context, key = context_of(request), openapi.key_in(idempotency_key)
-    order = replace(await bodies.order_of(request, viewer), key=key)
-    made = await service.submit(context.store, context.clock, order)
+    order = replace(await submission_bodies.order_of(request, viewer), key=key)
+    made = await submissions.submit(context.store, context.clock, order)
     return await _made(context, viewer, made.id, response)
 
 
@@ -77,7 +75,7 @@ async def own(
         before=None if before is None else SubmissionId(before),
         limit=limit + 1,
     )
-    return bodies.history_answer(entries, limit)
+    return submission_bodies.history_answer(entries, limit)
 
 
 @_submissions.get("/{number}")
@@ -85,7 +83,7 @@ async def show(
     request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
 ) -> api.SubmissionAnswer:
     """The state and results of a submission; others see no log while its source is hidden."""
-    return await bodies.submission_answer(context_of(request), viewer, number)
+    return await submission_bodies.submission_answer(context_of(request), viewer, number)
 
 
 @_submissions.get("/{number}/source")
@@ -135,7 +133,9 @@ async def cancel(
     request: Request, number: openapi.SubmissionNumber, viewer: MaySubmit
 ) -> api.Cancelled:
     """Stop your submission: queued jobs end at once, running ones within seconds."""
-    return api.Cancelled(stopped=await service.cancel(context_of(request).store, viewer, number))
+    return api.Cancelled(
+        stopped=await submissions.cancel(context_of(request).store, viewer, number)
+    )
 
 
 @_submissions.post(
@@ -155,8 +155,8 @@ async def rerun(
     """Submit the same source again, optionally in another mode."""
     context, key = context_of(request), openapi.key_in(idempotency_key)
     body = await read_optional(request, api.Again, BODY_MAX)
-    rerun_request = service.RerunRequest(viewer, number, body.mode, key=key)
-    made = await service.rerun(context.store, context.clock, rerun_request)
+    rerun_request = submissions.RerunRequest(viewer, number, body.mode, key=key)
+    made = await submissions.rerun(context.store, context.clock, rerun_request)
     return await _made(context, viewer, made.id, response)
 
 
@@ -167,14 +167,14 @@ async def withdraw(
     """Take your submission off its board permanently; its result stays."""
     context, body = context_of(request), await read_optional(request, api.Withdrawal, BODY_MAX)
     await moderation.withdraw(context.store, viewer, body.reason, number)
-    return await bodies.submission_answer(context, viewer, number)
+    return await submission_bodies.submission_answer(context, viewer, number)
 
 
 async def _made(
     context: WebContext, viewer: Caller, number: SubmissionId, response: Response
 ) -> api.SubmissionAnswer:
-    response.headers["Location"] = bodies.address_of(number)
-    return await bodies.submission_answer(context, viewer, number)
+    response.headers["Location"] = submission_bodies.address_of(number)
+    return await submission_bodies.submission_answer(context, viewer, number)
 
 
 _events = APIRouter(prefix="/submissions/{number}", tags=["submissions"])
@@ -241,7 +241,7 @@ async def _steps(
             for event in found:
                 after = event.id
                 yield ServerSentEvent(
-                    data=bodies.event_answer(event), event="job", id=str(event.id)
+                    data=submission_bodies.event_answer(event), event="job", id=str(event.id)
                 )
             if ended:
                 yield ServerSentEvent(data={"submission": submission}, event=_END, id=str(after))

@@ -15,17 +15,14 @@ from bot.domain.leaderboard import BoardOverview, BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import Score, Standing
 from bot.domain.tasks.template import template_of
-from bot.reports.blocks import Attachment, Chart, Table, Text
+from bot.reports import blocks, tasks
 from bot.reports.charts import as_table, in_words, scaling_report, season_chart
 from bot.reports.standings import absent_table, standings_notes, standings_table
-from bot.reports.tasks import task_report
 from bot.services import lookup
 from bot.services.boards import list_boards as service
 from bot.services.standings import board_standings, leaderboard, scaling, season
-from bot.web.auth import AnyViewer
+from bot.web import auth, figures, rendering
 from bot.web.context import WebContext, context_of, is_here
-from bot.web.figures import IntervalMark, as_data, spans
-from bot.web.rendering import RenderedPage, page, page_response, render_page
 
 router = APIRouter()
 _MOST_NAMED = 2
@@ -33,7 +30,7 @@ _MOST_NAMED = 2
 
 
 @router.get("/")
-async def boards(request: Request, viewer: AnyViewer) -> Response:
+async def boards(request: Request, viewer: auth.AnyViewer) -> Response:
     """Show the boards, those that close soonest first."""
     context = context_of(request)
     now = context.clock.now()
@@ -48,7 +45,7 @@ async def boards(request: Request, viewer: AnyViewer) -> Response:
         "is_here": is_here(request),
         "may_create": viewer.is_creator,
     }
-    return await page(request, viewer, "boards.html", values)
+    return await rendering.page(request, viewer, "boards.html", values)
 
 
 def first_names(entries: Sequence[Standing]) -> str:
@@ -100,7 +97,7 @@ class StandingRow:
 
     standing: Standing
     cells: tuple[str, ...]
-    span: IntervalMark
+    span: figures.IntervalMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +110,17 @@ class Absence:
 
 @router.get("/boards/{name}")
 async def board(
-    request: Request, name: str, viewer: AnyViewer, query: Annotated[StandingsQuery, Query()]
+    request: Request, name: str, viewer: auth.AnyViewer, query: Annotated[StandingsQuery, Query()]
 ) -> Response:
     """Show the standings; the page is rendered once for all who request it at the same time."""
     context = context_of(request)
 
-    async def make() -> RenderedPage:
+    async def make() -> rendering.RenderedPage:
         values = await _values(context, viewer, name, query)
-        return await render_page(request, viewer, "board.html", values)
+        return await rendering.render_page(request, viewer, "board.html", values)
 
     key = ("board", viewer, name, *query.model_dump().values())
-    return page_response(request, await context.cache.get(key, FRESH_S, make))
+    return rendering.page_response(request, await context.cache.get(key, FRESH_S, make))
 
 
 async def _values(
@@ -146,7 +143,7 @@ async def _values(
 
 @router.get("/boards/{name}/season")
 async def season_page(
-    request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
+    request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
 ) -> Response:
     """Show the season as a table, for readers without the plot."""
     context = context_of(request)
@@ -160,12 +157,12 @@ async def season_page(
         "words": "" if chart is None else in_words(chart),
         "season": None if chart is None else as_table(chart, _TABLE_ROWS),
     }
-    return await page(request, viewer, "season.html", values)
+    return await rendering.page(request, viewer, "season.html", values)
 
 
 @router.get("/boards/{name}/season.json")
 async def season_data(
-    request: Request, name: str, viewer: AnyViewer, gpu: GpuQuery = None
+    request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
 ) -> Response:
     """Return the data of the season's plot, without any series while there are no ranks."""
     context = context_of(request)
@@ -183,7 +180,7 @@ class _Plot:
     """A season's chart on one GPU type, also as data for the script; None when it is empty."""
 
     gpu: str
-    chart: Chart | None
+    chart: blocks.Chart | None
     data: bytes
 
 
@@ -193,7 +190,7 @@ async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | 
     async def make() -> _Plot:
         history = await season(context.store, context.clock, viewer, board.name, gpu=gpu)
         chart = season_chart(history)
-        data = {"series": []} if chart is None else as_data(chart)
+        data = {"series": []} if chart is None else figures.as_data(chart)
         return _Plot(
             history.leaderboard.gpu, chart, json.dumps(data, separators=(",", ":")).encode()
         )
@@ -210,7 +207,7 @@ def _standings_values(leaderboard: BoardStandings, query: StandingsQuery) -> dic
     pages = max(1, -(-len(named) // _ROWS))
     number = min(query.page, pages)
     rows = named[(number - 1) * _ROWS : number * _ROWS]
-    table, scale = standings_table(leaderboard, rows), spans(rows, leaderboard.entries)
+    table, scale = standings_table(leaderboard, rows), figures.spans(rows, leaderboard.entries)
     missing = absent_table(absent[:_ROWS])
     places = () if scale is None else scale.rows
     return {
@@ -238,28 +235,28 @@ _FILE_HEADERS = {
 
 
 @router.get("/boards/{name}/task")
-async def task(request: Request, name: str, viewer: AnyViewer) -> Response:
+async def task(request: Request, name: str, viewer: auth.AnyViewer) -> Response:
     """Show the description, the templates and every file."""
     context = context_of(request)
     board, definition = await lookup.task_of(context.store, viewer, name)
-    report = task_report(board, definition)
+    report = tasks.task_report(board, definition)
     values = {
         "title": report.title,
         "board": board,
         "task": definition,
-        "texts": [each for each in report.blocks if isinstance(each, Text)],
-        "files": [each for each in report.blocks if isinstance(each, Attachment)],
+        "texts": [each for each in report.blocks if isinstance(each, blocks.Text)],
+        "files": [each for each in report.blocks if isinstance(each, blocks.Attachment)],
         "now": context.clock.now(),
     }
-    return await page(request, viewer, "task.html", values)
+    return await rendering.page(request, viewer, "task.html", values)
 
 
 @router.get("/boards/{name}/task/{file}")
-async def task_file(request: Request, name: str, file: str, viewer: AnyViewer) -> Response:
+async def task_file(request: Request, name: str, file: str, viewer: auth.AnyViewer) -> Response:
     """Show one of the task's files."""
     board, definition = await lookup.task_of(context_of(request).store, viewer, name)
-    for each in task_report(board, definition).blocks:
-        if isinstance(each, Attachment) and each.name == file:
+    for each in tasks.task_report(board, definition).blocks:
+        if isinstance(each, blocks.Attachment) and each.name == file:
             return Response(each.data, media_type="text/plain", headers=_FILE_HEADERS)
     raise UserError("unknown-file", "the task has no file of this name; its page lists them")
 
@@ -268,7 +265,7 @@ async def task_file(request: Request, name: str, file: str, viewer: AnyViewer) -
 async def template(
     request: Request,
     name: str,
-    viewer: AnyViewer,
+    viewer: auth.AnyViewer,
     lang: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
     """Return a template with its header."""
@@ -279,17 +276,17 @@ async def template(
 
 
 @router.get("/boards/{name}/gpus")
-async def gpus(request: Request, name: str, viewer: AnyViewer) -> Response:
+async def gpus(request: Request, name: str, viewer: auth.AnyViewer) -> Response:
     """Show everyone's best on each GPU type."""
     context = context_of(request)
     board = await lookup.find_board(context.store, viewer, name)
     report = scaling_report(await scaling(context.store, viewer, name))
-    charts = [each for each in report.blocks if isinstance(each, Chart)]
+    charts = [each for each in report.blocks if isinstance(each, blocks.Chart)]
     values = {
         "title": report.title,
         "board": board,
-        "texts": [each for each in report.blocks if isinstance(each, Text)],
-        "tables": [each for each in report.blocks if isinstance(each, Table)],
-        "charts": [(each.title, in_words(each), as_data(each)) for each in charts],
+        "texts": [each for each in report.blocks if isinstance(each, blocks.Text)],
+        "tables": [each for each in report.blocks if isinstance(each, blocks.Table)],
+        "charts": [(each.title, in_words(each), figures.as_data(each)) for each in charts],
     }
-    return await page(request, viewer, "gpus.html", values)
+    return await rendering.page(request, viewer, "gpus.html", values)

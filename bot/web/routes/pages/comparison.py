@@ -27,9 +27,8 @@ from bot.reports.comparison import likeness, names, times
 from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS
 from bot.services.comparison import compare
-from bot.web.auth import AnyViewer
+from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of
-from bot.web.rendering import page, render
 from runners.contract.verdict import Verdict
 
 router = APIRouter(prefix="/submissions")
@@ -129,7 +128,7 @@ class _RenderedDiff:
 async def comparison(
     request: Request,
     number: Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)],
-    viewer: AnyViewer,
+    viewer: auth.AnyViewer,
     other: Annotated[str, Query(alias="with", max_length=20)],
 ) -> Response:
     """Show the results of both, and where their sources differ."""
@@ -146,7 +145,7 @@ async def comparison(
         "shape": diff.shape,
         "drawn": diff.text,
     }
-    return await page(request, viewer, "comparison.html", values)
+    return await rendering.page(request, viewer, "comparison.html", values)
 
 
 async def _compare_alone(
@@ -172,7 +171,7 @@ async def _compare_alone(
 
 def _render_diff(found: SubmissionComparison) -> _RenderedDiff:
     shape = difference(found.beside)
-    text = render("parts/difference.html", {"it": shape, "names": _titles(found)})
+    text = rendering.render("parts/difference.html", {"it": shape, "names": _titles(found)})
     return _RenderedDiff(found, shape, Markup(text))  # noqa: S704 - the template has escaped it
 
 

@@ -4,16 +4,15 @@ from fastapi import APIRouter, Request, Response
 
 from bot.domain.board import Board, Viewer
 from bot.services.lookup import visible_boards
-from bot.web.auth import AnyViewer
+from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of, is_here
-from bot.web.rendering import page
 from runners.languages import specs
 
 router = APIRouter()
 
 
 @router.get("/docs")
-async def docs(request: Request, viewer: AnyViewer) -> Response:
+async def docs(request: Request, viewer: auth.AnyViewer) -> Response:
     """Show how to submit, and what the numbers mean."""
     context = context_of(request)
     board = await _example(context, viewer)
@@ -26,7 +25,7 @@ async def docs(request: Request, viewer: AnyViewer) -> Response:
         "is_here": is_here(request),
         "languages": specs(),
     }
-    return await page(request, viewer, "docs.html", values)
+    return await rendering.page(request, viewer, "docs.html", values)
 
 
 async def _example(context: WebContext, viewer: Viewer) -> Board | None:

@@ -9,15 +9,11 @@ from fastapi import APIRouter, Path, Request, Response
 from bot.domain.ids import PersonId
 from bot.domain.reference_times import speed_up
 from bot.domain.times import show_factor, show_time
-from bot.reports.blocks import Chart
-from bot.reports.charts import in_words
-from bot.reports.history import history_table, trend
+from bot.reports import blocks, charts, history
 from bot.reports.standings import ordinal
 from bot.services.history import PersonProfile, PersonStanding, person_profile
-from bot.web.auth import AnyViewer
+from bot.web import auth, figures, rendering
 from bot.web.context import context_of
-from bot.web.figures import as_data
-from bot.web.rendering import RenderedPage, page_response, render_page
 
 router = APIRouter()
 FRESH_S = 5.0
@@ -26,16 +22,16 @@ FRESH_S = 5.0
 
 @router.get("/people/{number}")
 async def person(
-    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 62)], viewer: AnyViewer
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 62)], viewer: auth.AnyViewer
 ) -> Response:
     """Show a person's results on the boards that the viewer may see."""
     context = context_of(request)
 
-    async def make() -> RenderedPage:
+    async def make() -> rendering.RenderedPage:
         profile = await person_profile(context.store, viewer, PersonId(number))
-        return await render_page(request, viewer, "person.html", _values(profile))
+        return await rendering.render_page(request, viewer, "person.html", _values(profile))
 
-    return page_response(
+    return rendering.page_response(
         request, await context.cache.get(("person", viewer, number), FRESH_S, make)
     )
 
@@ -45,17 +41,19 @@ def _values(profile: PersonProfile) -> dict[str, Any]:
         "title": profile.person.name,
         "profile": profile,
         "places_held": [(each, *_cells(each)) for each in profile.places],
-        "charts": [(each.title, in_words(each), as_data(each)) for each in _trends(profile)],
-        "history": history_table(profile.past),
+        "charts": [
+            (each.title, charts.in_words(each), figures.as_data(each)) for each in _trends(profile)
+        ],
+        "history": history.history_table(profile.past),
     }
 
 
-def _trends(profile: PersonProfile) -> Iterator[Chart]:
+def _trends(profile: PersonProfile) -> Iterator[blocks.Chart]:
     """Yield the times of each board that has more than one."""
     for name, places in groupby(profile.places, key=lambda each: each.board.name):
         standings = [each.own for each in places]
         if any(len(each.scores) > 1 for each in standings):
-            yield trend(f"{name}: ranked times", standings)
+            yield history.trend(f"{name}: ranked times", standings)
 
 
 def _cells(place: PersonStanding) -> tuple[str, str, str]:

@@ -13,17 +13,14 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
+from bot.reports import history
 from bot.reports.blocks import Block
-from bot.reports.history import history_line
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import archives, evaluation_report, job_line
 from bot.services import comparison, standings, status
-from bot.web.auth import AnyViewer, has_same_viewer
+from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.figures import Histogram, histogram
 from bot.web.marks import highlighted
-from bot.web.rendering import TICK_S, Part, live, page, render
-from bot.web.sessions import browser_of, submission_buttons
 from runners.contract.evaluation import CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
@@ -42,7 +39,7 @@ class Benchmark:
     spec: str
     measured: Measurement
     verified: float | None
-    drawing: Histogram | None
+    drawing: figures.Histogram | None
 
     @property
     def stopped(self) -> str:
@@ -65,7 +62,7 @@ def _benchmark(number: int, spec: str, measured: Measurement) -> Benchmark:
     known = measured.bound_ns > 0
     marks = [("time", measured.time_ns), *([("bound", measured.bound_ns)] if known else [])]
     verified = min(1.0, measured.bound_ns / measured.time_ns) if known else None
-    return Benchmark(number, spec, measured, verified, histogram(samples, marks))
+    return Benchmark(number, spec, measured, verified, figures.histogram(samples, marks))
 
 
 router = APIRouter(prefix="/submissions")
@@ -85,7 +82,7 @@ class Judged:
 
 
 @router.get("/{number}")
-async def submission(request: Request, number: Number, viewer: AnyViewer) -> Response:
+async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
     """Show the current report, a part of which updates itself while jobs run."""
     context, submission_id = context_of(request), SubmissionId(number)
     reading = with_costs(
@@ -101,7 +98,7 @@ async def submission(request: Request, number: Number, viewer: AnyViewer) -> Res
         "board": reading.board,
         "person": await context.store.people.get(reading.submission.person),
         "lines": [job_line(each) for each in reading.jobs],
-        "deeds": submission_buttons(await browser_of(request), reading),
+        "deeds": sessions.submission_buttons(await sessions.browser_of(request), reading),
         "places": await _places(context, reading),
         "judged": _judged(reading),
         "code": await _highlighted(shown),
@@ -109,7 +106,7 @@ async def submission(request: Request, number: Number, viewer: AnyViewer) -> Res
         "files": await asyncio.to_thread(archives, submission_id, files),
         "choices": [] if shown is None else await _choices(context, viewer, submission_id),
     }
-    return await page(request, viewer, "submission.html", values)
+    return await rendering.page(request, viewer, "submission.html", values)
 
 
 async def _source(
@@ -156,34 +153,36 @@ async def _choices(
     """Return what it can be compared with, in non-empty groups."""
     found = await comparison.comparable(context.store, context.clock, viewer, submission_id)
     groups = {
-        "Other versions": [(each.submission.id, history_line(each)) for each in found.versions],
-        "Your own": [(each.submission.id, history_line(each)) for each in found.own],
+        "Other versions": [
+            (each.submission.id, history.history_line(each)) for each in found.versions
+        ],
+        "Your own": [(each.submission.id, history.history_line(each)) for each in found.own],
         "The fastest": [(each.score.submission, standing_line(each)) for each in found.others],
     }
     return [(name, choices) for name, choices in groups.items() if choices]
 
 
 @router.get("/{number}/events")
-async def progress(request: Request, number: Number, viewer: AnyViewer) -> StreamingResponse:
+async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> StreamingResponse:
     """Stream the lines of the jobs as they change, read once for all watchers."""
     context, submission_id = context_of(request), SubmissionId(number)
     await status.read_submission(context.store, context.clock, viewer, submission_id)
 
-    async def part() -> Part:
-        async def make() -> Part:
+    async def part() -> rendering.Part:
+        async def make() -> rendering.Part:
             found = await status.read_submission(
                 context.store, context.clock, viewer, submission_id
             )
             values = {"lines": [job_line(each) for each in found.jobs]}
-            return render("parts/jobs.html", values), found.is_final
+            return rendering.render("parts/jobs.html", values), found.is_final
 
-        return await context.cache.get(("progress", number, viewer), TICK_S / 2, make)
+        return await context.cache.get(("progress", number, viewer), rendering.TICK_S / 2, make)
 
-    return live(context, part, lambda: has_same_viewer(request, viewer))
+    return rendering.live(context, part, lambda: auth.has_same_viewer(request, viewer))
 
 
 @router.get("/{number}/source")
-async def download(request: Request, number: Number, viewer: AnyViewer) -> Response:
+async def download(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
     """Download the file unchanged; the browser never displays it."""
     context = context_of(request)
     found = await status.source(context.store, context.clock, viewer, SubmissionId(number))
@@ -191,7 +190,7 @@ async def download(request: Request, number: Number, viewer: AnyViewer) -> Respo
 
 
 @router.get("/{number}/files/{name}")
-async def file(request: Request, number: Number, name: str, viewer: AnyViewer) -> Response:
+async def file(request: Request, number: Number, name: str, viewer: auth.AnyViewer) -> Response:
     """Return an archive of the profiler's reports."""
     context = context_of(request)
     found = await status.read_files(context.store, context.clock, viewer, SubmissionId(number))
