@@ -1,8 +1,8 @@
 """Who calls: the viewer of a request, and the remote worker.
 
 A route declares the least right that it needs: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate`
-or `MayAdminister`. If a token is not in `Authorization`, `caller_with_token` returns its caller, and
-`bot.domain.accounts` has the rules for it.
+or `MayAdminister`. For a token that is not in `Authorization`, `caller_with_token` returns the
+caller, and `bot.domain.accounts` has the rules.
 """
 
 from typing import Annotated

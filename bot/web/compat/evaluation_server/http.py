@@ -118,7 +118,7 @@ def answer(
 async def form_error(_: Request, error: Exception) -> Response:
     """400 with each invalid field."""
     faults = error.faults if isinstance(error, FormError) else []
-    named = [
+    invalid = [
         {
             "field": " -> ".join(str(part) for part in fault["loc"]),
             "message": fault["msg"],
@@ -126,7 +126,7 @@ async def form_error(_: Request, error: Exception) -> Response:
         }
         for fault in faults[:_MOST_FAULTS]
     ]
-    body = {"error": str(error), "validation_errors": named, "status": "client_error"}
+    body = {"error": str(error), "validation_errors": invalid, "status": "client_error"}
     return answer(400, body)
 
 
@@ -146,17 +146,17 @@ async def no_route(_: Request, error: Exception) -> Response:
 async def other_error(request: Request, error: Exception) -> Response:
     """Any other error, with the status and message of the web server's general handler."""
     problem = await errors.error_response(request, error)
-    words = json.loads(bytes(problem.body))
-    code = words["code"]
+    document = json.loads(bytes(problem.body))
+    code = document["code"]
     status = problem.status_code
-    body = {"error": words["detail"], "status": "client_error" if status < 500 else "error"}
+    body = {"error": document["detail"], "status": "client_error" if status < 500 else "error"}
     if code == _UNKNOWN:
         body["status"] = "error"
     elif status < 500:
         details = error.details if isinstance(error, requests.BadRequestError) else {"code": code}
         body["details"] = details
-    kept = {name: value for name, value in problem.headers.items() if name not in _FOREIGN}
-    return answer(status, body, kept)
+    extra_headers = {name: value for name, value in problem.headers.items() if name not in _FOREIGN}
+    return answer(status, body, extra_headers)
 
 
 BODY_MAX = MAX_TASK
@@ -191,29 +191,29 @@ async def body_of(request: Request) -> bytes:
 def json_object(text: bytes) -> dict[str, Any]:
     """The JSON object in the text; NoJsonError for anything else."""
     try:
-        found = from_json(text, allow_inf_nan=False)
+        parsed_json = from_json(text, allow_inf_nan=False)
     except ValueError as error:
         raise NoJsonError("json_invalid", f"JSON decode error: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed_json, dict):
         raise NoJsonError("dict_type", "Input should be a valid dictionary")
-    return found
+    return parsed_json
 
 
-def evaluation(found: dict[str, Any]) -> requests.EvaluateRequest:
+def evaluation(value: dict[str, Any]) -> requests.EvaluateRequest:
     """Parse a request to judge one kernel."""
-    return parsed(requests.EvaluateRequest, found)
+    return parsed(requests.EvaluateRequest, value)
 
 
-def parsed(kind: type[Model], found: object) -> Model:
+def parsed(kind: type[Model], value: object) -> Model:
     """The object as a request; FormError says which fields are invalid."""
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(value)
     except ValidationError as error:
         raise FormError(error) from error
 
 
-def comparison(found: dict[str, Any]) -> requests.CompareRequest:
+def comparison(value: dict[str, Any]) -> requests.CompareRequest:
     """Parse a comparison in the current or the older form."""
-    if _LEGACY & found.keys():
-        return parsed(requests.LegacyRequest, found).as_comparison
-    return parsed(requests.CompareRequest, found)
+    if _LEGACY & value.keys():
+        return parsed(requests.LegacyRequest, value).as_comparison
+    return parsed(requests.CompareRequest, value)

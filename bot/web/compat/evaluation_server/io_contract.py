@@ -102,10 +102,10 @@ class TensorData(ContractModel):
 
     def require_filled(self) -> None:
         """ValueError if the data does not have the size of its shape."""
-        found = len(self.raw())
-        if found != self.size:
+        size = len(self.raw())
+        if size != self.size:
             raise ValueError(
-                f"{found} bytes of data; shape {list(self.shape)} of {self.dtype} takes {self.size}"
+                f"{size} bytes of data; shape {list(self.shape)} of {self.dtype} takes {self.size}"
             )
 
     def raw(self) -> bytes:
@@ -211,9 +211,9 @@ class IOContract(ContractModel):
     @classmethod
     def _have_names_of_their_own(cls, args: tuple[ArgSpec, ...]) -> tuple[ArgSpec, ...]:
         names = [arg.name for arg in args]
-        again = next((name for i, name in enumerate(names) if name in names[:i]), None)
-        if again is not None:
-            raise ValueError(f"two arguments are named {again!r}")
+        duplicate = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if duplicate is not None:
+            raise ValueError(f"two arguments are named {duplicate!r}")
         return args
 
     @field_validator("args")

@@ -138,8 +138,8 @@ def _status(served: jobs.Served) -> str:
 
 
 def _gpu_type(gpu: str) -> str | None:
-    found = _KNOWN_GPU.match(gpu)
-    return found[1].lower() if found else None
+    match = _KNOWN_GPU.match(gpu)
+    return match[1].lower() if match else None
 
 
 async def exchange(
@@ -156,18 +156,22 @@ async def exchange(
         evaluation_request = evaluation_request.model_copy(update={"device_metrics": True})
     until = begun + evaluation_request.timeout - jobs.margin_s(evaluation_request)
     try:
-        made = await _accepted(context, viewer, evaluation_request, until)
+        submission = await _accepted(context, viewer, evaluation_request, until)
     except jobs.NoRunnerError as error:
         return failure(500, ErrorDetail("no_runner", f"Job failed: {error}"), address)
     try:
-        in_time = await jobs.wait(context.store, made.id, until, lambda: context.closing.begun)
+        in_time = await jobs.wait(
+            context.store, submission.id, until, lambda: context.closing.begun
+        )
     except jobs.ClosingError:
-        message = f"this server stops; the job goes on, ask /job/{made.id} for its result"
+        message = f"this server stops; the job goes on, ask /job/{submission.id} for its result"
         stopped = ErrorDetail("server_stops", message)
-        return failure(503, stopped, address, await jobs.served(context.store, viewer, made.id))
-    found = await jobs.served(context.store, viewer, made.id)
+        return failure(
+            503, stopped, address, await jobs.served(context.store, viewer, submission.id)
+        )
+    served = await jobs.served(context.store, viewer, submission.id)
     # A profiler's tables may take a while to read.
-    return await asyncio.to_thread(outcome, found, address, in_time=in_time)
+    return await asyncio.to_thread(outcome, served, address, in_time=in_time)
 
 
 async def _accepted(

@@ -154,15 +154,15 @@ def _speedup(own: Measurement | None, other: Measurement | None) -> float | None
 
 def _log_note(evaluation: Evaluation, begin: str) -> str | None:
     """The rest of a log line by the judge; its lines come last, after the kernel's output."""
-    found = evaluation.log.rpartition(begin)
-    return found[2].partition("\n")[0].strip()[:LOG_MOST] or None if found[1] else None
+    parts = evaluation.log.rpartition(begin)
+    return parts[2].partition("\n")[0].strip()[:LOG_MOST] or None if parts[1] else None
 
 
 def _metadata(
     request: requests.Request, evaluation: Evaluation, measured: Measurement | None
 ) -> dict[str, Any]:
     machine = evaluation.environment
-    found: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "gpu_id": machine.gpu_uuid or evaluation.gpu.lower(),
         "hardware": machine.cpu if evaluation.gpu == CPU else machine.gpu,
         "num_trials": request.num_trials,
@@ -176,7 +176,7 @@ def _metadata(
         **{key: getattr(machine, key) for key in ("driver", "cuda", "torch", "triton")},
     }
     if measured is not None:
-        found |= {
+        metadata |= {
             "profiling_method": f"{evaluation.environment.timing.value} clock, fresh inputs",
             "timed_samples": sum(map(len, measured.samples)),
             "rounds": measured.rounds,
@@ -184,4 +184,4 @@ def _metadata(
             "half_width": measured.half_width_ns / _NS_PER_MS,
             "resolution": measured.resolution_ns / _NS_PER_MS,
         }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in metadata.items() if value is not None}

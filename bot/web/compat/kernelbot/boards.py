@@ -73,19 +73,19 @@ GpuName = Annotated[str, Path(pattern=GPU_NAME.pattern)]
 async def leaderboards(request: Request, reader: http.AnyReader) -> Response:
     """Every board that the reader may see, by name."""
     store = context_of(request).store
-    found = []
+    shown = []
     for board in await lookup.visible_boards(store, reader):
         version = await store.boards.version(board.task_version)
         if version is not None:  # otherwise it was just deleted
-            found.append(_board(board, version.definition))
-    return http.json_response(found)
+            shown.append(_board(board, version.definition))
+    return http.json_response(shown)
 
 
 @router.get("/gpus/{board}")
 async def gpus(request: Request, reader: http.AnyReader, board: str) -> Response:
     """The GPU types of a board."""
-    found = await lookup.find_board(context_of(request).store, reader, board.lower())
-    return http.json_response(list(found.gpus))
+    visible = await lookup.find_board(context_of(request).store, reader, board.lower())
+    return http.json_response(list(visible.gpus))
 
 
 @router.get("/runner_queue/{gpu}")
@@ -156,8 +156,8 @@ async def ranked(
 ) -> Response:
     """The best submission of each person, fastest first; times in seconds."""
     context = context_of(request)
-    found = await _standings(context, reader, board, gpu)
-    entries = found.entries[offset : None if limit is None else offset + limit]
+    leaderboard = await _standings(context, reader, board, gpu)
+    entries = leaderboard.entries[offset : None if limit is None else offset + limit]
     submitted = await context.store.submissions.several([each.score.submission for each in entries])
     by_id = {each.id: each for each in submitted}
     return http.json_response(
@@ -170,8 +170,8 @@ async def ranked(
                 "submission_score": each.score.value.time_ns / 1e9,
                 "user_name": each.score.person_name,
                 "rank": each.rank,
-                "leaderboard_name": found.board.name,
-                "gpu_type": found.gpu,
+                "leaderboard_name": leaderboard.board.name,
+                "gpu_type": leaderboard.gpu,
             }
             for each in entries
         ]
@@ -183,14 +183,14 @@ async def count(
     request: Request, reader: http.AnyReader, board: str, gpu: str, *, user_id: Count = None
 ) -> Response:
     """The number of ranked people, or of one person's ranked runs that count."""
-    found = await _standings(context_of(request), reader, board, gpu)
+    leaderboard = await _standings(context_of(request), reader, board, gpu)
     if user_id is None:
-        return http.json_response({"count": len(found.entries)})
+        return http.json_response({"count": len(leaderboard.entries)})
     person = PersonId(user_id)
-    counted = sum(each.attempts for each in found.entries if each.score.person == person)
+    counted = sum(each.attempts for each in leaderboard.entries if each.score.person == person)
     return http.json_response({"count": counted})
 
 
 async def _standings(context: WebContext, reader: Caller, board: str, gpu: str) -> BoardStandings:
-    (found,) = await standings.board_standings(context.store, reader, board.lower(), gpu)
-    return found
+    (leaderboard,) = await standings.board_standings(context.store, reader, board.lower(), gpu)
+    return leaderboard

@@ -100,8 +100,8 @@ async def _readings(
             if pending is None:
                 pending = asyncio.ensure_future(anext(watching, None))
             if (await asyncio.wait({pending}, timeout=POLL_S))[0]:
-                found, pending = pending.result(), None
-                last = found or last
+                reading, pending = pending.result(), None
+                last = reading or last
             if last is not None:
                 yield last
                 if last.is_final:
@@ -187,11 +187,11 @@ def metadata_of(submission: Submission, task: TaskDefinition) -> http.Json:
         "ncu_kernel_name_base": requested.kernel_name_base,
         "ncu_launch_count": requested.launch_count,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    config = {"task": task.model_dump(mode="json"), "profile_options": given}
+    used = {name: value for name, value in options.items() if value is not None}
+    config = {"task": task.model_dump(mode="json"), "profile_options": used}
     text = json.dumps(config, sort_keys=True).encode()
     return {
-        "capture_options": given,
+        "capture_options": used,
         "benchmark_specs": {
             str(number): boards.arguments(case)
             for number, case in enumerate(task.benchmarks)
@@ -254,10 +254,10 @@ def _profiles(judged: _JudgedJob) -> Iterator[tuple[str, http.Json]]:
             result["benchmark.0.report"] = _base64(text.encode())
         phase = translate.KernelBotRun(Mode.PROFILE, passed)
         run = _run(evaluation, phase, {**result, "check": translate.check(passed=passed)})
-        found = [each for each in files if each.file.name.startswith(f"case-{number + 1}.")]
-        if judged.by_ncu and not any(map(_is_report, found)):
+        reports = [each for each in files if each.file.name.startswith(f"case-{number + 1}.")]
+        if judged.by_ncu and not any(map(_is_report, reports)):
             run |= _without_report(run, text)
-        yield f"profile.{first + number}", _eval(job, run, _profile(text, found))
+        yield f"profile.{first + number}", _eval(job, run, _profile(text, reports))
     if not cases:
         phase = translate.KernelBotRun(Mode.PROFILE, passed)
         run = _run(evaluation, phase, {"check": translate.check(passed=passed)}, stdout=text)

@@ -160,14 +160,14 @@ async def upload_of(request: Request) -> UploadedFile:
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if kind != _FORM.encode() or not boundary:
-        words = f"send the file as {_FORM} with a boundary, in its part {FIELD!r}"
-        raise UserError("bad-body", words)
+        message = f"send the file as {_FORM} with a boundary, in its part {FIELD!r}"
+        raise UserError("bad-body", message)
     return _parsed(await _body(request), boundary)
 
 
 async def _body(request: Request) -> bytes:
-    words = f"the file is too long; at most {MAX_SOURCE_BYTES:,} bytes are taken"
-    too_long = UserError("large-body", words)
+    message = f"the file is too long; at most {MAX_SOURCE_BYTES:,} bytes are taken"
+    too_long = UserError("large-body", message)
     try:
         body = await bodies.read_bytes(request, _MOST_READ)
     except UserError as error:
@@ -187,8 +187,8 @@ def _parsed(body: bytes, boundary: bytes) -> UploadedFile:
     finally:
         parser.close()
     if len(form.files) != 1:
-        words = f"the form has no part {FIELD!r} with a file name, or several; send one file"
-        raise UserError("bad-body", words)
+        message = f"the form has no part {FIELD!r} with a file name, or several; send one file"
+        raise UserError("bad-body", message)
     ((name, content),) = form.files
     return UploadedFile(name, content, form.fields)
 

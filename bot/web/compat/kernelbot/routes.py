@@ -114,16 +114,16 @@ async def counts(
 ) -> Response:
     """Statistics of today, or of the last two weeks with GPU usage."""
     context = context_of(request)
-    found = await operations.stats(context.store, context.clock)
+    totals = await operations.stats(context.store, context.clock)
     today = context.clock.now().date() if last_day_only else None
-    days = [each for each in found.days if today in {None, each.day}]
+    days = [each for each in totals.days if today in {None, each.day}]
     counted: Json = {
         "num_submissions": sum(each.submissions for each in days),
-        "sub_waiting": sum(each.get(JobState.QUEUED, 0) for each in found.backlog.values()),
-        "num_users": found.people,
+        "sub_waiting": sum(each.get(JobState.QUEUED, 0) for each in totals.backlog.values()),
+        "num_users": totals.people,
     }
     if today is None:
-        ordered = sorted(found.usage, key=lambda used: used.gpu)
+        ordered = sorted(totals.usage, key=lambda used: used.gpu)
         for gpu, usage in groupby(ordered, key=lambda used: used.gpu):
             of_gpu = list(usage)
             counted[f"num_run.{gpu}"] = sum(used.evaluations for used in of_gpu)
@@ -138,10 +138,10 @@ async def one(request: Request, admin: auth.MayAdminister, number: submissions.N
     reading = await status.read_submission(
         context.store, context.clock, admin, SubmissionId(number)
     )
-    found = await submissions.details(context, admin, reading)
-    job = found.pop("job")
+    details = await submissions.details(context, admin, reading)
+    job = details.pop("job")
     return json_response(
-        {"status": "ok", "submission": {"submission_id": number, **found, "job": job}}
+        {"status": "ok", "submission": {"submission_id": number, **details, "job": job}}
     )
 
 

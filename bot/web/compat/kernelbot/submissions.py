@@ -42,12 +42,12 @@ async def own(
 ) -> Response:
     """The caller's submissions, newest first, of one board or of all."""
     if not (1 <= limit <= _PAGE and 0 <= offset <= _FURTHEST):
-        words = f"limit is from 1 to {_PAGE}, and offset from 0 to {_FURTHEST}"
-        raise UserError("bad-page", words)
+        message = f"limit is from 1 to {_PAGE}, and offset from 0 to {_FURTHEST}"
+        raise UserError("bad-page", message)
     name = None if leaderboard is None else leaderboard.lower()
     store = context_of(request).store
-    found = await history.submission_history(store, person, name, limit=offset + limit)
-    return http.json_response([_summary(each) for each in found[offset:]])
+    entries = await history.submission_history(store, person, name, limit=offset + limit)
+    return http.json_response([_summary(each) for each in entries[offset:]])
 
 
 @router.get("/user/submissions/{number}")
@@ -191,17 +191,17 @@ def options_of(fields: Mapping[str, str]) -> ProfileOptions:
 def require_ncu(task: TaskDefinition, gpu: str) -> None:
     """UserError if Nsight Compute cannot profile the task on this GPU type."""
     if _NO_NVIDIA.fullmatch(gpu):
-        words = (
+        message = (
             f"Nsight Compute profiles NVIDIA's GPUs, and {gpu} is none; for torch's profiler "
             "submit with `podium submit --mode profile`, or on Discord"
         )
     elif task.multi_gpu:
-        words = f"{task.name} runs on several GPUs; Nsight Compute is asked of one here"
+        message = f"{task.name} runs on several GPUs; Nsight Compute is asked of one here"
     elif not task.benchmarks:
-        words = f"{task.name} has no benchmark to be profiled"
+        message = f"{task.name} has no benchmark to be profiled"
     else:
         return
-    raise UserError("no-profile", words)
+    raise UserError("no-profile", message)
 
 
 @router.post("/{board}/{gpu}/{mode}")
@@ -223,9 +223,9 @@ def _streamed(
 async def _accept(
     request: Request, person: Caller, board: str, *, gpu: str, mode: str
 ) -> Submission:
-    wanted = translate.mode_of(mode)
+    parsed_mode = translate.mode_of(mode)
     upload = await http.upload_of(request)
-    return await _submit(request, person, board, gpu=gpu, mode=wanted, upload=upload)
+    return await _submit(request, person, board, gpu=gpu, mode=parsed_mode, upload=upload)
 
 
 async def _submit(  # noqa: PLR0913 - what the path, the form and the token say

@@ -43,11 +43,11 @@ _MODES = {word: mode for mode, word in WORDS.items()}
 
 def mode_of(word: str) -> Mode:
     """The mode of this name, case-insensitive; UserError lists the existing ones."""
-    found = _MODES.get(word.lower())
-    if found is None:
-        words = f"no mode {word[:30]!r}; there are: {', '.join(_MODES)}"
-        raise UserError("bad-mode", words)
-    return found
+    mode = _MODES.get(word.lower())
+    if mode is None:
+        message = f"no mode {word[:30]!r}; there are: {', '.join(_MODES)}"
+        raise UserError("bad-mode", message)
+    return mode
 
 
 _STATUSES = {CaseStatus.PASSED: "pass", CaseStatus.FAILED: "fail"}
@@ -57,10 +57,10 @@ _STATUSES = {CaseStatus.PASSED: "pass", CaseStatus.FAILED: "fail"}
 def result_of(evaluation: Evaluation, kind: CaseKind, *, passed: bool) -> dict[str, str]:
     """The cases of one kind, and whether they were right."""
     cases = [case for case in evaluation.cases if case.kind is kind]
-    found = {f"{kind}-count": str(len(cases))}
+    lines = {f"{kind}-count": str(len(cases))}
     for number, case in enumerate(cases):
-        found |= {f"{kind}.{number}.{key}": value for key, value in _case_lines(case)}
-    return found | {"check": check(passed=passed)}
+        lines |= {f"{kind}.{number}.{key}": value for key, value in _case_lines(case)}
+    return lines | {"check": check(passed=passed)}
 
 
 def check(*, passed: bool) -> str:
@@ -174,13 +174,13 @@ def runs_of(job: JobStatus, score: ScoreValue | None) -> list[Json]:
     if job.evaluation is None:
         return []
     public = [phase for phase in phases(job.evaluation) if not phase.secret]
-    found = []
+    runs = []
     for phase in phases(job.evaluation):
         run = _run(job.job, phase, seconds(score) if _scores(phase) else None)
         if phase.result is not None:
             run |= _public_details(job.evaluation, phase, is_last=phase == public[-1])
-        found.append(run)
-    return found
+        runs.append(run)
+    return runs
 
 
 def _scores(phase: KernelBotRun) -> bool:
@@ -202,11 +202,11 @@ def _run(job: Job, phase: KernelBotRun, score: str | None) -> Json:
 def _public_details(evaluation: Evaluation, phase: KernelBotRun, *, is_last: bool) -> Json:
     """The details of a public test or benchmark; the last phase has the log."""
     log = shortened(evaluation.log) if is_last else ""
-    found = diagnostics(evaluation, phase, stdout=log)
+    ending = diagnostics(evaluation, phase, stdout=log)
     built = compilation(evaluation)
     return {
         "result": dict(phase.result or {}),
-        "diagnostics": found if built is None else {**found, "compilation": built},
+        "diagnostics": ending if built is None else {**ending, "compilation": built},
     }
 
 

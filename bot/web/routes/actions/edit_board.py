@@ -44,7 +44,7 @@ async def configure(request: Request, submitted: sessions.SmallForm, name: str) 
     try:
         deadline = _deadline(fields, board)
         _, task = await lookup.task_of(context.store, submitted.caller, board.name)
-        wanted = PublishRequest(
+        publish_request = PublishRequest(
             submitted.caller.person,
             board.name,
             page.gpus_of_form(fields),
@@ -55,8 +55,8 @@ async def configure(request: Request, submitted: sessions.SmallForm, name: str) 
             onto=board.task_version,
             pins=page.pins_of(fields),
         )
-        _require_gpus(wanted)
-        published = await publish(context.store, context.clock, wanted, task)
+        _require_gpus(publish_request)
+        published = await publish(context.store, context.clock, publish_request, task)
     except UserError as error:
         return await _form(request, submitted.browser, board, fault=error)
     changed = published.change is not PublishChange.UNCHANGED

@@ -78,8 +78,8 @@ async def show(
         **values,
     }
     status = HTTPStatus.OK if fault is None else errors.status_of(fault.code)
-    drawn = await rendering.render_page(request, viewer, template, shown)
-    return _plain(drawn.body, status)
+    rendered = await rendering.render_page(request, viewer, template, shown)
+    return _plain(rendered.body, status)
 
 
 def part(template: str, values: Mapping[str, Any]) -> Response:

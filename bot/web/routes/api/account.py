@@ -37,15 +37,15 @@ async def me(request: Request, viewer: auth.FromPerson) -> Me:
 @router.get("/tokens")
 async def tokens(request: Request, viewer: auth.FromPerson) -> TokensAnswer:
     """Your tokens that are not revoked; their secrets are not stored."""
-    found = await context_of(request).store.tokens.of(viewer.person)
-    return TokensAnswer(tokens=tuple(_token(each) for each in found))
+    own = await context_of(request).store.tokens.of(viewer.person)
+    return TokensAnswer(tokens=tuple(_token(each) for each in own))
 
 
 @router.post("/tokens", status_code=201, openapi_extra=takes(TokenOrder))
 async def create(request: Request, viewer: auth.MaySubmit) -> TokenMade:
     """Create a token, never with more rights than the calling one; it is shown only once."""
     context, order = context_of(request), await bodies.read(request, TokenOrder, BODY_MAX)
-    made = await create_token_for_caller(
+    created = await create_token_for_caller(
         context.store,
         context.clock,
         viewer,
@@ -53,7 +53,7 @@ async def create(request: Request, viewer: auth.MaySubmit) -> TokenMade:
         scope=scope_of(order.scope),
         lifetime=timedelta(days=order.days),
     )
-    return TokenMade(**dict(_token(made.token)), token=made.secret)
+    return TokenMade(**dict(_token(created.token)), token=created.secret)
 
 
 @router.delete("/tokens/{number}", status_code=204)

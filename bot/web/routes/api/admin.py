@@ -36,10 +36,10 @@ router = APIRouter(
 async def stats(request: Request) -> api.StatsAnswer:
     """Statistics: people, submissions a day, verdicts, the queue, and use of the GPUs."""
     context = context_of(request)
-    found = await operations.stats(context.store, context.clock, context.prices)
+    totals = await operations.stats(context.store, context.clock, context.prices)
     days = (
         api.DayAnswer(day=each.day, submissions=each.submissions, people=each.people)
-        for each in found.days
+        for each in totals.days
     )
     usage = (
         api.UsageAnswer(
@@ -48,16 +48,16 @@ async def stats(request: Request) -> api.StatsAnswer:
             gpu=each.gpu,
             evaluations=each.evaluations,
             seconds=each.seconds,
-            cost=cost(found.prices, each.gpu, each.seconds),
+            cost=cost(totals.prices, each.gpu, each.seconds),
         )
-        for each in found.usage
+        for each in totals.usage
     )
     return api.StatsAnswer(
-        people=found.people,
-        boards=found.boards,
+        people=totals.people,
+        boards=totals.boards,
         days=tuple(days),
-        verdicts=dict(found.verdicts),
-        backlog={gpu: dict(states) for gpu, states in found.backlog.items()},
+        verdicts=dict(totals.verdicts),
+        backlog={gpu: dict(states) for gpu, states in totals.backlog.items()},
         usage=tuple(usage),
     )
 
@@ -69,8 +69,8 @@ async def audit(
     """Who decided what, when and why, newest first."""
     before = number_of(cursor)
     store = context_of(request).store
-    found = await audit_rows(store, limit + 1, None if before is None else AuditId(before))
-    more = len(found) > limit
+    entries = await audit_rows(store, limit + 1, None if before is None else AuditId(before))
+    more = len(entries) > limit
     return api.AuditAnswer(
         decisions=tuple(
             api.DecisionAnswer(
@@ -80,16 +80,16 @@ async def audit(
                 reason=each.row.reason,
                 at=each.row.at,
             )
-            for each in found[:limit]
+            for each in entries[:limit]
         ),
-        next=str(found[limit - 1].row.id) if more else None,
+        next=str(entries[limit - 1].row.id) if more else None,
     )
 
 
 @router.get("/rules")
 async def rules(request: Request) -> api.RulesAnswer:
     """Limits, pauses and bans as they are now."""
-    found = await moderation.submission_rules(context_of(request).store)
+    active = await moderation.submission_rules(context_of(request).store)
     return api.RulesAnswer(
         limits=tuple(
             api.LimitAnswer(
@@ -98,14 +98,14 @@ async def rules(request: Request) -> api.RulesAnswer:
                 most=each.limit.most,
                 window_s=each.limit.window.total_seconds(),
             )
-            for each in found.limits
+            for each in active.limits
         ),
-        pause=found.pause,
-        boards=found.boards,
-        gpus=found.gpus,
+        pause=active.pause,
+        boards=active.boards,
+        gpus=active.gpus,
         bans=tuple(
             api.BanAnswer(identity=person.identity, name=person.name, reason=why)
-            for person, why in found.bans
+            for person, why in active.bans
         ),
     )
 
@@ -174,7 +174,7 @@ async def pause(request: Request, viewer: auth.MayAdminister) -> None:
     """Pause submissions to one board or to all, or the jobs of a GPU type."""
     body = await bodies.read(request, api.PauseDeed, BODY_MAX)
     store, decision = _store(request), _decision(viewer, body)
-    match await _named(store, viewer, body):
+    match await _pause_target(store, viewer, body):
         case Board() as board:
             await moderation.pause_board(store, decision, board)
         case str() as gpu:
@@ -188,7 +188,7 @@ async def resume(request: Request, viewer: auth.MayAdminister) -> None:
     """End just this pause; others stay."""
     body = await bodies.read(request, api.PauseDeed, BODY_MAX)
     store, decision = _store(request), _decision(viewer, body)
-    match await _named(store, viewer, body):
+    match await _pause_target(store, viewer, body):
         case Board() as board:
             await moderation.resume_board(store, decision, board)
         case str() as gpu:
@@ -225,7 +225,7 @@ def _decision(viewer: Caller, body: api.DecisionBody) -> moderation.Decision:
     return moderation.Decision(viewer.person, body.reason)
 
 
-async def _named(store: Store, viewer: Caller, body: api.PauseDeed) -> Board | str | None:
+async def _pause_target(store: Store, viewer: Caller, body: api.PauseDeed) -> Board | str | None:
     if body.board is not None and body.gpu is not None:
         raise UserError("two-things", "name a board or a GPU type, not both")
     return body.gpu if body.board is None else await lookup.find_board(store, viewer, body.board)

@@ -46,10 +46,10 @@ async def leaderboards(
 ) -> api.BoardsAnswer:
     """The boards that you may see, with their participants and best times."""
     context = context_of(request)
-    found = await boards.list_boards(context.store, viewer, after=cursor or "", limit=limit + 1)
+    overviews = await boards.list_boards(context.store, viewer, after=cursor or "", limit=limit + 1)
     now = context.clock.now()
-    shown = tuple(openapi.board_answer(each, now) for each in found[:limit])
-    return api.BoardsAnswer(boards=shown, next=shown[-1].name if len(found) > limit else None)
+    shown = tuple(openapi.board_answer(each, now) for each in overviews[:limit])
+    return api.BoardsAnswer(boards=shown, next=shown[-1].name if len(overviews) > limit else None)
 
 
 @_boards.get("/{name}")
@@ -98,8 +98,8 @@ async def template(
 ) -> Response:
     """A starter file, whose header names the board."""
     board, version = await lookup.find_task(context_of(request).store, viewer, name)
-    found = template_of(version.definition, board.name, lang)
-    return _text(found.text, found.name)
+    starter = template_of(version.definition, board.name, lang)
+    return _text(starter.text, starter.name)
 
 
 def _text(text: str, name: str) -> Response:
@@ -152,9 +152,9 @@ async def standings(
 ) -> Response:
     """The leaderboards of a board: one for each GPU type, the fastest first."""
     context, headers = context_of(request), request.headers
-    found = await board_standings(context.store, viewer, name, query.gpu, version=query.version)
+    ranked = await board_standings(context.store, viewer, name, query.gpu, version=query.version)
     as_csv = (query.format or _preferred(headers.get("accept", ""))) == "csv"
-    answer = await _answer_of(context, found, as_csv=as_csv)
+    answer = await _answer_of(context, ranked, as_csv=as_csv)
     tags = {each.strip().removeprefix("W/") for each in headers.get("if-none-match", "").split(",")}
     if tags & {answer.tag, "*"}:
         return Response(status_code=304, headers=_standings_headers(answer.tag))
@@ -173,20 +173,20 @@ class _Answer:
 
 
 async def _answer_of(
-    context: WebContext, found: Sequence[BoardStandings], *, as_csv: bool
+    context: WebContext, ranked: Sequence[BoardStandings], *, as_csv: bool
 ) -> _Answer:
     """Return a response written once for all who may see the same, until it changes."""
-    board, now = found[0].board, context.clock.now()
+    board, now = ranked[0].board, context.clock.now()
 
-    moves = tuple(each.moves for each in found)
+    moves = tuple(each.moves for each in ranked)
 
     async def make() -> _Answer:
         # Not in a thread: next to a busy thread, the loop waits 5 ms for each turn.
-        body, about = await _written(found, now, as_csv=as_csv)
+        body, about = await _written(ranked, now, as_csv=as_csv)
         return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', about, moves)
 
     contents = tuple(
-        (each.gpu, each.version, each.reference_failure, each.quotes) for each in found
+        (each.gpu, each.version, each.reference_failure, each.quotes) for each in ranked
     )
     key = (as_csv, board, board.is_open(now), contents)
     answer: _Answer = await context.long_responses.get(
@@ -196,14 +196,14 @@ async def _answer_of(
 
 
 async def _written(
-    found: Sequence[BoardStandings], now: datetime, *, as_csv: bool
+    ranked: Sequence[BoardStandings], now: datetime, *, as_csv: bool
 ) -> tuple[bytes, dict[str, str]]:
     if as_csv:
-        text = standings_csv(found)
-        saved_as = f'attachment; filename="{found[0].board.name}.csv"'
+        text = standings_csv(ranked)
+        saved_as = f'attachment; filename="{ranked[0].board.name}.csv"'
         about = {"Content-Type": f"{_CSV}; charset=utf-8", "Content-Disposition": saved_as}
     else:
-        text = (await leaderboards_answer(found, now)).model_dump_json()
+        text = (await leaderboards_answer(ranked, now)).model_dump_json()
         about = {"Content-Type": "application/json"}
     return text.encode(), about
 
@@ -258,12 +258,12 @@ def _cases(workloads: Sequence[Workload]) -> tuple[api.WorkloadBody, ...]:
 
 
 async def leaderboards_answer(
-    found: Sequence[BoardStandings], now: datetime
+    ranked: Sequence[BoardStandings], now: datetime
 ) -> api.LeaderboardsAnswer:
     """Return a board's leaderboards; yields to other tasks when they are large."""
     return api.LeaderboardsAnswer(
-        board=openapi.board_line(found[0].board, now),
-        leaderboards=tuple([await _standings_answer(each) for each in found]),
+        board=openapi.board_line(ranked[0].board, now),
+        leaderboards=tuple([await _standings_answer(each) for each in ranked]),
     )
 
 

@@ -79,18 +79,18 @@ async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]
 
 
 def _fields(form: FormData) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in form.keys() - {_ZIP}:
         values = [each for each in form.getlist(name) if isinstance(each, str)]
         if len(values) < len(form.getlist(name)):
             raise UserError("bad-body", f"the form's field `{name}` is a file; send it as text")
         if name in _LISTS:
-            found[name] = [word for each in values for word in each.replace(",", " ").split()]
+            fields[name] = [word for each in values for word in each.replace(",", " ").split()]
         elif name == _POOLS:
-            found[name] = [word for word in values if word.strip()]
+            fields[name] = [word for word in values if word.strip()]
         else:
-            found[name] = _FLAGS.get(values[-1], values[-1])
-    return found
+            fields[name] = _FLAGS.get(values[-1], values[-1])
+    return fields
 
 
 def access_of(fields: api.BoardWish, present: Access) -> Access:
@@ -107,7 +107,7 @@ async def create(request: Request, response: Response, viewer: auth.MayCreate) -
     """Create a board from a task zip; its check first runs the solutions in it."""
     context = context_of(request)
     task_zip, fields = await zip_of(request, api.NewBoardWish)
-    wanted = PublishRequest(
+    publish_request = PublishRequest(
         viewer.person,
         fields.name or None,
         fields.gpus,
@@ -118,7 +118,9 @@ async def create(request: Request, response: Response, viewer: auth.MayCreate) -
         onto=publish.NO_BOARD,
         strict=not fields.lenient,
     )
-    return await _accepted(context, viewer, await start_check(context, task_zip, wanted), response)
+    return await _accepted(
+        context, viewer, await start_check(context, task_zip, publish_request), response
+    )
 
 
 @router.post(
@@ -131,7 +133,7 @@ async def update(
     context = context_of(request)
     board = await lookup.find_board(context.store, viewer, name)
     task_zip, fields = await zip_of(request, api.TaskWish)
-    wanted = PublishRequest(
+    publish_request = PublishRequest(
         viewer.person,
         board.name,
         fields.gpus,
@@ -143,7 +145,9 @@ async def update(
         onto=board.task_version,
         strict=not fields.lenient,
     )
-    return await _accepted(context, viewer, await start_check(context, task_zip, wanted), response)
+    return await _accepted(
+        context, viewer, await start_check(context, task_zip, publish_request), response
+    )
 
 
 @router.patch("/leaderboards/{name}", openapi_extra=takes(api.BoardWish))

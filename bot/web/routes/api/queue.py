@@ -18,7 +18,7 @@ async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
     Names of workers are for admins and for anyone who made a worker's token; others get numbers.
     """
     context = context_of(request)
-    found = (
+    answers = (
         RunnerAnswer(
             name=each.name,
             gpus=each.gpus,
@@ -28,14 +28,14 @@ async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
         )
         for each in await workers_for(context.store, viewer)
     )
-    return RunnersAnswer(now=context.clock.now(), runners=tuple(found))
+    return RunnersAnswer(now=context.clock.now(), runners=tuple(answers))
 
 
 @router.get("/queue")
 async def queue(request: Request) -> QueueAnswer:
     """How many jobs wait and run, by GPU type."""
     store = context_of(request).store
-    found = (
+    answers = (
         PoolAnswer(
             gpu=each.gpu,
             queued=each.queued,
@@ -45,4 +45,4 @@ async def queue(request: Request) -> QueueAnswer:
         )
         for each in await pools(store)
     )
-    return QueueAnswer(paused=await store.moderation.pause_notice(), pools=tuple(found))
+    return QueueAnswer(paused=await store.moderation.pause_notice(), pools=tuple(answers))

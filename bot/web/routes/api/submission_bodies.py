@@ -33,16 +33,16 @@ async def submission_answer(
     context: WebContext, viewer: Viewer, number: SubmissionId
 ) -> api.SubmissionAnswer:
     """Return a submission's status; UserError when the viewer may not see it."""
-    found = with_costs(
+    status = with_costs(
         await read_submission(context.store, context.clock, viewer, number), context.prices
     )
-    submission, exclusion = found.submission, found.exclusion
+    submission, exclusion = status.submission, status.exclusion
     person = await context.store.people.get(submission.person)
     version = await context.store.boards.version(submission.task_version)
     return api.SubmissionAnswer(
         id=submission.id,
         url=address_of(submission.id),
-        board=board_line(found.board, context.clock.now()),
+        board=board_line(status.board, context.clock.now()),
         person_id=submission.person,
         person="" if person is None else person.name,
         task_version=0 if version is None else version.number,
@@ -51,9 +51,9 @@ async def submission_answer(
         source_hash=submission.source_hash,
         mode=submission.mode,
         gpus=submission.gpus,
-        state=found.state,
+        state=status.state,
         created_at=submission.created_at,
-        jobs=tuple(_job(each) for each in found.jobs),
+        jobs=tuple(_job(each) for each in status.jobs),
         exclusion=None
         if exclusion is None
         else api.ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason),

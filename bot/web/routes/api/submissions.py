@@ -53,8 +53,8 @@ async def create(
     """Submit a file, as JSON or as a form with the file; it then waits in the queue."""
     context, key = context_of(request), openapi.key_in(idempotency_key)
     order = replace(await submission_bodies.order_of(request, viewer), key=key)
-    made = await submissions.submit(context.store, context.clock, order)
-    return await _made(context, viewer, made.id, response)
+    submission = await submissions.submit(context.store, context.clock, order)
+    return await _created(context, viewer, submission.id, response)
 
 
 @_submissions.get("")
@@ -92,8 +92,10 @@ async def source(
 ) -> api.SourceAnswer:
     """Your own source at any time; another person's if the board shows sources."""
     context = context_of(request)
-    found = await status.source(context.store, context.clock, viewer, number)
-    return api.SourceAnswer(submission=number, file_name=found.file_name, text=found.text)
+    source_file = await status.source(context.store, context.clock, viewer, number)
+    return api.SourceAnswer(
+        submission=number, file_name=source_file.file_name, text=source_file.text
+    )
 
 
 @_submissions.get("/{number}/files")
@@ -156,8 +158,8 @@ async def rerun(
     context, key = context_of(request), openapi.key_in(idempotency_key)
     body = await read_optional(request, api.Again, BODY_MAX)
     rerun_request = submissions.RerunRequest(viewer, number, body.mode, key=key)
-    made = await submissions.rerun(context.store, context.clock, rerun_request)
-    return await _made(context, viewer, made.id, response)
+    submission = await submissions.rerun(context.store, context.clock, rerun_request)
+    return await _created(context, viewer, submission.id, response)
 
 
 @_submissions.post("/{number}/withdraw", openapi_extra=openapi.takes(api.Withdrawal, needed=False))
@@ -170,7 +172,7 @@ async def withdraw(
     return await submission_bodies.submission_answer(context, viewer, number)
 
 
-async def _made(
+async def _created(
     context: WebContext, viewer: Caller, number: SubmissionId, response: Response
 ) -> api.SubmissionAnswer:
     response.headers["Location"] = submission_bodies.address_of(number)

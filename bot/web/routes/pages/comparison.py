@@ -134,14 +134,16 @@ async def comparison(
     """Show the results of both, and where their sources differ."""
     context = context_of(request)
     diff = await _compare_alone(context, viewer, SubmissionId(number), _number_in(other))
-    found = diff.found
-    board = await context.store.boards.get(found.first.submission.board)
+    compared = diff.found
+    board = await context.store.boards.get(compared.first.submission.board)
     values: dict[str, Any] = {
-        "title": " and ".join(names(found)),
+        "title": " and ".join(names(compared)),
         "board": board,
-        "sides": [await _compared_side(context, each) for each in (found.first, found.second)],
-        "times": list(times(found)),
-        "words": likeness(found),
+        "sides": [
+            await _compared_side(context, each) for each in (compared.first, compared.second)
+        ],
+        "times": list(times(compared)),
+        "words": likeness(compared),
         "shape": diff.shape,
         "drawn": diff.text,
     }
@@ -161,22 +163,22 @@ async def _compare_alone(
         message = f"many people are comparing submissions right now; try again {soon}"
         raise UserError("rate-limit", message, {soon: moment}) from error
     try:
-        found = await compare(context.store, context.clock, viewer, first=first, second=second)
-        if likeness(found) is not None:
-            return _RenderedDiff(found)
-        return await asyncio.to_thread(_render_diff, found)
+        compared = await compare(context.store, context.clock, viewer, first=first, second=second)
+        if likeness(compared) is not None:
+            return _RenderedDiff(compared)
+        return await asyncio.to_thread(_render_diff, compared)
     finally:
         context.comparison_lock.release()
 
 
-def _render_diff(found: SubmissionComparison) -> _RenderedDiff:
-    shape = difference(found.beside)
-    text = rendering.render("parts/difference.html", {"it": shape, "names": _titles(found)})
-    return _RenderedDiff(found, shape, Markup(text))  # noqa: S704 - the template has escaped it
+def _render_diff(compared: SubmissionComparison) -> _RenderedDiff:
+    shape = difference(compared.beside)
+    text = rendering.render("parts/difference.html", {"it": shape, "names": _titles(compared)})
+    return _RenderedDiff(compared, shape, Markup(text))  # noqa: S704 - the template has escaped it
 
 
-def _titles(found: SubmissionComparison) -> list[str]:
-    sides = (found.first.submission, found.second.submission)
+def _titles(compared: SubmissionComparison) -> list[str]:
+    sides = (compared.first.submission, compared.second.submission)
     return [f"#{each.id} {each.file_name}" for each in sides]
 
 

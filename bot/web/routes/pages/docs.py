@@ -30,9 +30,9 @@ async def docs(request: Request, viewer: auth.AnyViewer) -> Response:
 
 async def _example(context: WebContext, viewer: Viewer) -> Board | None:
     """Return a board for the examples, an open one if there is any."""
-    found = await visible_boards(context.store, viewer)
+    boards = await visible_boards(context.store, viewer)
     now = context.clock.now()
-    return next((each for each in found if each.is_open(now)), found[0] if found else None)
+    return next((each for each in boards if each.is_open(now)), boards[0] if boards else None)
 
 
 def _address(request: Request) -> str:

@@ -127,7 +127,7 @@ async def _highlighted(shown: status.Source | None) -> Markup | None:
     return await highlighted(shown.text, shown.file_name)
 
 
-def _judged(found: SubmissionStatus) -> tuple[Judged, ...]:
+def _judged(reading: SubmissionStatus) -> tuple[Judged, ...]:
     return tuple(
         Judged(
             each,
@@ -136,14 +136,14 @@ def _judged(found: SubmissionStatus) -> tuple[Judged, ...]:
             else evaluation_report(each.evaluation, cost=each.cost).blocks,
             () if each.evaluation is None else benchmarks(each.evaluation.cases),
         )
-        for each in found.jobs
+        for each in reading.jobs
     )
 
 
-async def _places(context: WebContext, found: SubmissionStatus) -> list[str]:
-    if not found.is_final:
+async def _places(context: WebContext, reading: SubmissionStatus) -> list[str]:
+    if not reading.is_final:
         return []
-    placements = await standings.placements(context.store, found.submission.id)
+    placements = await standings.placements(context.store, reading.submission.id)
     return [placement_line(each).text for each in placements]
 
 
@@ -151,13 +151,13 @@ async def _choices(
     context: WebContext, viewer: Viewer, submission_id: SubmissionId
 ) -> list[Choices]:
     """Return what it can be compared with, in non-empty groups."""
-    found = await comparison.comparable(context.store, context.clock, viewer, submission_id)
+    comparable = await comparison.comparable(context.store, context.clock, viewer, submission_id)
     groups = {
         "Other versions": [
-            (each.submission.id, history.history_line(each)) for each in found.versions
+            (each.submission.id, history.history_line(each)) for each in comparable.versions
         ],
-        "Your own": [(each.submission.id, history.history_line(each)) for each in found.own],
-        "The fastest": [(each.score.submission, standing_line(each)) for each in found.others],
+        "Your own": [(each.submission.id, history.history_line(each)) for each in comparable.own],
+        "The fastest": [(each.score.submission, standing_line(each)) for each in comparable.others],
     }
     return [(name, choices) for name, choices in groups.items() if choices]
 
@@ -185,8 +185,8 @@ async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> 
 async def download(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
     """Download the file unchanged; the browser never displays it."""
     context = context_of(request)
-    found = await status.source(context.store, context.clock, viewer, SubmissionId(number))
-    return _file(found.text.encode(), "text/plain; charset=utf-8")
+    source = await status.source(context.store, context.clock, viewer, SubmissionId(number))
+    return _file(source.text.encode(), "text/plain; charset=utf-8")
 
 
 @router.get("/{number}/files/{name}")
