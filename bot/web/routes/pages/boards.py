@@ -80,7 +80,7 @@ SEASON_FRESH_S = 15.0
 """How long the season's plot is reused, which is drawn from many runs."""
 
 
-class StandingsQuery(BaseModel):
+class BoardPageQuery(BaseModel):
     """The query parameters of a board's page."""
 
     model_config = ConfigDict(extra="ignore")
@@ -110,7 +110,7 @@ class Absence:
 
 @router.get("/boards/{name}")
 async def board(
-    request: Request, name: str, viewer: auth.AnyViewer, query: Annotated[StandingsQuery, Query()]
+    request: Request, name: str, viewer: auth.AnyViewer, query: Annotated[BoardPageQuery, Query()]
 ) -> Response:
     """Show the standings; the page is rendered once for all who request it at the same time."""
     context = context_of(request)
@@ -124,7 +124,7 @@ async def board(
 
 
 async def _values(
-    context: WebContext, viewer: Viewer, name: str, query: StandingsQuery
+    context: WebContext, viewer: Viewer, name: str, query: BoardPageQuery
 ) -> dict[str, Any]:
     board = await lookup.find_board(context.store, viewer, name)
     gpu = query.gpu or board.gpus[0]
@@ -198,7 +198,7 @@ async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | 
     return await context.cache.get(("season", board, gpu), SEASON_FRESH_S, make)
 
 
-def _standings_values(leaderboard: BoardStandings, query: StandingsQuery) -> dict[str, Any]:
+def _standings_values(leaderboard: BoardStandings, query: BoardPageQuery) -> dict[str, Any]:
     """Return the report's texts, and its tables after filtering."""
     named = [
         each for each in leaderboard.entries if _is_named(each.score.person_name, query.person)
