@@ -95,8 +95,8 @@ async def _web(
         harness_version(),
         version(),
         settings.http_requests_per_minute,
-        judges=bool(runners),
-        lines=lines,
+        has_runners=bool(runners),
+        connections=lines,
         runners=runners,
         identities=_identities(settings),
         public_url=settings.public_url,
@@ -108,7 +108,7 @@ async def _web(
     async with publications.checking(door), app.maintaining(door.store), serving as url:
 
         def link_for(name: str) -> str:
-            return f"{url}/sign-in/link?key={door.links.key_for(name, door.clock.now())}"
+            return f"{url}/sign-in/link?key={door.sign_in_links.key_for(name, door.clock.now())}"
 
         link = link_for if app.is_local(door, address) else None
         yield OpenDoor(f"web at {url}", link_for=link)

@@ -26,12 +26,10 @@ from typing_extensions import override
 from bot.domain.accounts import Token
 from bot.domain.errors import SetupError, StoreError
 from bot.ports import Store
-from bot.web import compat, routes
+from bot.web import compat, errors, middleware, routes
 from bot.web.connections import IDLE_S, ClientConnection, ClientConnections, Proxies
 from bot.web.context import HttpSettings, WebContext, is_loopback
-from bot.web.errors import handle_failures
 from bot.web.limits import Limiter, RateLimits
-from bot.web.middleware import HeadRequests, OwnCookies, RelativeRedirects, RequestIds, Sealing
 from runners import plugins
 
 _log = structlog.get_logger(__name__)
@@ -42,29 +40,31 @@ class _Application(FastAPI):
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
-        door: WebContext = self.state.door
-        inner = RelativeRedirects(super().build_middleware_stack())
-        sealed = Sealing(inner, door.public_url, self.state.most_at_once)
-        return RequestIds(OwnCookies(sealed))
+        context: WebContext = self.state.context
+        inner = middleware.RelativeRedirects(super().build_middleware_stack())
+        secured = middleware.SecurityHeaders(inner, context.public_url, self.state.most_at_once)
+        return middleware.RequestIds(middleware.OwnCookies(secured))
 
 
-def build(door: WebContext) -> FastAPI:
+def build(context: WebContext) -> FastAPI:
     """Return the application with all routes."""
     app = _Application(title="Podium", openapi_url=None)
-    app.state.door = door
+    app.state.context = context
     app.state.most_at_once = MOST_AT_ONCE
-    # The slices come first: otherwise the pages' `/admin/{deed}` would match `/admin/cleanup-jobs`.
-    for each in (*slices(), *(plugins.load(routes, name) for name in plugins.names(routes))):
-        app.include_router(each.router)
-    handle_failures(app)
-    if door.requests_per_minute:
+    # The slices come first: otherwise the pages' `/admin/{action}` matches `/admin/cleanup-jobs`.
+    for module in (*slices(), *(plugins.load(routes, name) for name in plugins.names(routes))):
+        app.include_router(module.router)
+    errors.add_error_handlers(app)
+    if context.requests_per_minute:
 
-        async def find(digest: str) -> Token | None:
-            token = await door.store.tokens.find(digest)
-            return token if token is not None and token.is_live(door.clock.now()) else None
+        async def find_live_token(digest: str) -> Token | None:
+            token = await context.store.tokens.find(digest)
+            return token if token is not None and token.is_live(context.clock.now()) else None
 
-        app.add_middleware(RateLimits, limiter=Limiter(door.requests_per_minute), find=find)
-    app.add_middleware(HeadRequests)
+        app.add_middleware(
+            RateLimits, limiter=Limiter(context.requests_per_minute), find=find_live_token
+        )
+    app.add_middleware(middleware.HeadRequests)
     return app
 
 
@@ -82,36 +82,36 @@ def slices() -> tuple[ModuleType, ...]:
 async def maintaining(store: Store, *, every_s: float = UPKEEP_EVERY_S) -> AsyncIterator[None]:
     """Run the upkeep of every slice now and every `every_s` seconds, until left."""
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(_maintain(store, every_s), name="slices")
+        task = group.create_task(_run_upkeep(store, every_s), name="slices")
         try:
             yield
         finally:
-            running.cancel()
+            task.cancel()
 
 
-async def _maintain(store: Store, every_s: float) -> None:
-    tasks = [each.upkeep for each in slices() if hasattr(each, "upkeep")]
+async def _run_upkeep(store: Store, every_s: float) -> None:
+    upkeeps = [each.upkeep for each in slices() if hasattr(each, "upkeep")]
     while True:
-        for upkeep in tasks:
+        for upkeep in upkeeps:
             try:
                 await upkeep(store)
             except StoreError as error:
-                _log.warning("nothing forgotten", action="forget-failed", error=str(error))
+                _log.warning("upkeep of a slice failed", action="forget-failed", error=str(error))
         await asyncio.sleep(every_s)
 
 
-STARTS_S = 10.0
+START_TIMEOUT_S = 10.0
 CLOSES_S = 5
 """Seconds that running requests may still take when the server closes."""
 MOST_AT_ONCE = 4000
 """The most connections and requests; further ones are asked to retry. A page watcher uses one."""
 SPARE = 100
-"""This many places are kept free by closing the longest idle connections."""
+"""How many connections are kept free by closing the longest idle ones."""
 OTHER_FILES = 512
 """How many files the rest of the process may have open."""
-_AT_ONCE = 64
+_ACCEPTS_PER_TURN = 64
 """How many connections are accepted before other tasks get a turn."""
-_AGAIN_S = 1.0
+_RETRY_S = 1.0
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -146,7 +146,7 @@ class _Server(uvicorn.Server):
         for task in self._accepting:
             task.cancel()
         await asyncio.wait(self._accepting)
-        self._connections.hang_up_unmade()
+        self._connections.close_handshakes()
         await super().shutdown(sockets)
 
     async def _accept(self, listener: socket.socket) -> None:
@@ -155,18 +155,18 @@ class _Server(uvicorn.Server):
             try:
                 accepted, peer = await loop.sock_accept(listener)
                 if self._connections.make_room(peer[0]):
-                    self._begin(accepted, peer[0])
+                    self._start_connection(accepted, peer[0])
                 else:
                     accepted.close()
             except OSError as error:  # of a connection that has already ended, or ours
                 if error.errno in _EXHAUSTED:
                     _log.warning("nobody can connect", action="no-room", error=str(error))
-                    await asyncio.sleep(_AGAIN_S)
-            if number % _AT_ONCE == 0:
+                    await asyncio.sleep(_RETRY_S)
+            if number % _ACCEPTS_PER_TURN == 0:
                 await asyncio.sleep(0)
 
-    def _begin(self, accepted: socket.socket, address: str) -> None:
-        """Make it a connection, which is closed when its handshake takes too long."""
+    def _start_connection(self, accepted: socket.socket, address: str) -> None:
+        """Start a connection, which is closed when its handshake takes too long."""
         connection = ClientConnection(
             self._connections,
             address,
@@ -175,48 +175,48 @@ class _Server(uvicorn.Server):
             app_state=self.lifespan.state,
         )
         limits = {} if self.config.ssl is None else {"ssl_shutdown_timeout": CLOSES_S}
-        making = asyncio.get_running_loop().connect_accepted_socket(
+        handshake = asyncio.get_running_loop().connect_accepted_socket(
             lambda: connection, accepted, ssl=self.config.ssl, **limits
         )
-        connection.making = asyncio.create_task(making, name="connection")
-        connection.making.add_done_callback(partial(connection.made_or_not, accepted))
+        connection.handshake = asyncio.create_task(handshake, name="connection")
+        connection.handshake.add_done_callback(partial(connection.handshake_ended, accepted))
 
 
 @asynccontextmanager
-async def serving(door: WebContext, settings: HttpSettings) -> AsyncIterator[str]:
+async def serving(context: WebContext, settings: HttpSettings) -> AsyncIterator[str]:
     """Yield the server's address while it runs; SetupError when it cannot listen there."""
-    most = _room()
+    most = _connection_limit()
     trusted = [ip_network(each) for each in settings.proxies]
-    with _listening(settings) as listener:
-        server = _Server(_config(door, settings, most), ClientConnections(most - SPARE, trusted))
+    with _listening_socket(settings) as listener:
+        server = _Server(_config(context, settings, most), ClientConnections(most - SPARE, trusted))
         running = asyncio.create_task(server.serve(sockets=[listener]), name="web")
         try:
-            await _started(server, running)
+            await _wait_started(server, running)
             port = listener.getsockname()[1]
             yield HttpSettings(settings.host, port, settings.certificate).url
         finally:
-            door.closing.begun = server.should_exit = True
+            context.closing.begun = server.should_exit = True
             await asyncio.wait({running}, timeout=2 * CLOSES_S)
             running.cancel()
 
 
-def _room() -> int:
+def _connection_limit() -> int:
     """Return how many connections are possible: one file each, up to the machine's limit.
 
     The usual soft limit is for older programs, so it is raised.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_AT_ONCE + OTHER_FILES
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    needed = MOST_AT_ONCE + OTHER_FILES
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     return max(2 * SPARE, most - OTHER_FILES)
 
 
-def _config(door: WebContext, settings: HttpSettings, most: int) -> uvicorn.Config:
-    app = build(door)
+def _config(context: WebContext, settings: HttpSettings, most: int) -> uvicorn.Config:
+    app = build(context)
     app.state.most_at_once = most
-    app.state.loopback = is_local(door, settings)
+    app.state.loopback = is_local(context, settings)
     config = uvicorn.Config(
         Proxies(app, settings.proxies),
         log_config=None,
@@ -241,19 +241,19 @@ def _config(door: WebContext, settings: HttpSettings, most: int) -> uvicorn.Conf
     return config
 
 
-def is_local(door: WebContext, settings: HttpSettings) -> bool:
+def is_local(context: WebContext, settings: HttpSettings) -> bool:
     """Return whether all clients are on this machine."""
-    return settings.is_loopback and not _is_fronted(door, settings)
+    return settings.is_loopback and not _is_fronted(context, settings)
 
 
-def _is_fronted(door: WebContext, settings: HttpSettings) -> bool:
+def _is_fronted(context: WebContext, settings: HttpSettings) -> bool:
     """Return whether outside clients come through a proxy next to this server."""
-    public = urlsplit(door.public_url or "").hostname
+    public = urlsplit(context.public_url or "").hostname
     return bool(settings.proxies) or (public is not None and not is_loopback(public))
 
 
 @contextmanager
-def _listening(settings: HttpSettings) -> Iterator[socket.socket]:
+def _listening_socket(settings: HttpSettings) -> Iterator[socket.socket]:
     """Yield a bound socket: if uvicorn bound it, a used port would end the process."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # With the TCP protocol given, asyncio sends each response at once; otherwise they wait 40 ms
@@ -270,10 +270,10 @@ def _listening(settings: HttpSettings) -> Iterator[socket.socket]:
         yield listener
 
 
-async def _started(server: uvicorn.Server, running: "asyncio.Task[None]") -> None:
-    async with asyncio.timeout(STARTS_S):
+async def _wait_started(server: uvicorn.Server, running: "asyncio.Task[None]") -> None:
+    async with asyncio.timeout(START_TIMEOUT_S):
         while not server.started and not running.done():  # noqa: ASYNC110 - uvicorn has no event
             await asyncio.sleep(0.01)
     if running.done():
         await running
-        raise SetupError("the web server ended before it began; its log says why")
+        raise SetupError("the web server ended before it started; see its log")

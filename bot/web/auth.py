@@ -1,8 +1,8 @@
 """Who calls: the viewer of a request, and the remote worker.
 
 A route declares the least right that it needs: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate`
-or `MayAdminister`. When a token comes in another way than `Authorization`, `caller_by` returns its
-caller, and `bot.domain.accounts` has the rules for it.
+or `MayAdminister`. For a token that is not in `Authorization`, `caller_with_token` returns the
+caller, and `bot.domain.accounts` has the rules.
 """
 
 from typing import Annotated
@@ -21,17 +21,17 @@ from bot.web.sessions import browser_of
 _LONGEST_TOKEN = 200
 
 
-async def agent_of(
+async def calling_worker(
     request: Request, session: Annotated[str, Path(pattern=SESSION.pattern)]
 ) -> RemoteWorker:
     """Return the calling remote worker; UserError without its token, or with another harness."""
-    door = context_of(request)
-    name = await admitted_worker(door.store, door.clock, bearer(request))
-    _check_harness(request.headers.get(HARNESS_HEADER, ""), door)
-    return RemoteWorker(door.store, f"{name}:{session}", door.lease)
+    context = context_of(request)
+    name = await admitted_worker(context.store, context.clock, bearer(request))
+    _check_harness(request.headers.get(HARNESS_HEADER, ""), context)
+    return RemoteWorker(context.store, f"{name}:{session}", context.lease)
 
 
-FromAgent = Annotated[RemoteWorker, Depends(agent_of)]
+CallingWorker = Annotated[RemoteWorker, Depends(calling_worker)]
 
 
 def bearer(request: Request) -> str:
@@ -42,21 +42,22 @@ def bearer(request: Request) -> str:
     return token.strip()
 
 
-def _check_harness(version: str, door: WebContext) -> None:
-    if version == door.harness:
+def _check_harness(version: str, context: WebContext) -> None:
+    if version == context.harness:
         return
-    wanted = f"kernel-podium=={door.package}" if door.package else "kernel-podium"
+    wanted = f"kernel-podium=={context.package}" if context.package else "kernel-podium"
     raise UserError(
         "harness-version",
-        f"this server judges with harness {door.harness}, the agent has {version[:40] or 'none'}, "
-        f"and their times cannot be compared; on the agent's machine run "
+        f"this server judges with harness {context.harness}, the worker has "
+        f"{version[:40] or 'none'}, and their times cannot be compared; "
+        f"on the worker's machine run "
         f"`pip install --upgrade '{wanted}'`, then start it again",
     )
 
 
-_READING = frozenset({"GET", "HEAD"})
+_READ_METHODS = frozenset({"GET", "HEAD"})
 TOKEN = "token"  # noqa: S105 - a scheme's name
-_TOKEN = Depends(
+_TOKEN_SCHEME = Depends(
     HTTPBearer(
         auto_error=False,
         scheme_name=TOKEN,
@@ -67,7 +68,7 @@ _TOKEN = Depends(
 """Only for the API description: it neither reads nor refuses anything."""
 NEEDED = "needed"
 """A second scheme in the description, for routes that require a token."""
-Needed = Annotated[object, Depends(HTTPBearer(auto_error=False, scheme_name=NEEDED))]
+RequiresToken = Annotated[object, Depends(HTTPBearer(auto_error=False, scheme_name=NEEDED))]
 
 
 async def viewer_of(request: Request) -> accounts.Caller:
@@ -77,19 +78,21 @@ async def viewer_of(request: Request) -> accounts.Caller:
     `bad-token` when a token is given that is not a person's.
     """
     if "Authorization" not in request.headers:
-        browser = await browser_of(request) if request.scope.get("method") in _READING else None
+        browser = (
+            await browser_of(request) if request.scope.get("method") in _READ_METHODS else None
+        )
         return accounts.ANYBODY if browser is None else browser.session.caller
-    return await caller_by(request, bearer(request))
+    return await caller_with_token(request, bearer(request))
 
 
-async def caller_by(request: Request, secret: str) -> accounts.Caller:
-    """Return the caller with this token, however sent; UserError `bad-token` if it is unknown."""
-    door = context_of(request)
-    return await caller_for_token(door.store, door.clock, secret)
+async def caller_with_token(request: Request, secret: str) -> accounts.Caller:
+    """Return the caller with this token; UserError `bad-token` if it is unknown."""
+    context = context_of(request)
+    return await caller_for_token(context.store, context.clock, secret)
 
 
-async def still_looks(request: Request, viewer: accounts.Caller) -> bool:
-    """Return whether the request would still have the same viewer; asked during a long response.
+async def has_same_viewer(request: Request, viewer: accounts.Caller) -> bool:
+    """Return whether the request would still have the same viewer; checked during a long response.
 
     Meanwhile a token may be revoked or expire, a browser sign out, or a right be withdrawn.
     """
@@ -99,7 +102,7 @@ async def still_looks(request: Request, viewer: accounts.Caller) -> bool:
         return False
 
 
-async def described(_: Annotated[object, _TOKEN], request: Request) -> accounts.Caller:
+async def described(_: Annotated[object, _TOKEN_SCHEME], request: Request) -> accounts.Caller:
     """Return `viewer_of`, and describe in the API where the token goes."""
     return await viewer_of(request)
 
@@ -108,25 +111,25 @@ AnyViewer = Annotated[accounts.Caller, Depends(described)]
 """The caller."""
 
 
-async def person_of(viewer: AnyViewer, _: Needed = None) -> accounts.Caller:
+async def person_of(viewer: AnyViewer, _: RequiresToken = None) -> accounts.Caller:
     """Return the person who calls; UserError `bad-token` without an account."""
     accounts.require_person(viewer)
     return viewer
 
 
-async def submitter(viewer: AnyViewer, _: Needed = None) -> accounts.Caller:
+async def submitter(viewer: AnyViewer, _: RequiresToken = None) -> accounts.Caller:
     """Return a caller who may act, such as submit; UserError `narrow-token` for a read token."""
     accounts.require_acting(viewer)
     return viewer
 
 
-async def creator(viewer: AnyViewer, _: Needed = None) -> accounts.Caller:
+async def creator(viewer: AnyViewer, _: RequiresToken = None) -> accounts.Caller:
     """Return a caller who may create boards; UserError `not-allowed` for others."""
     accounts.require_creator(viewer)
     return viewer
 
 
-async def administrator(viewer: AnyViewer, _: Needed = None) -> accounts.Caller:
+async def administrator(viewer: AnyViewer, _: RequiresToken = None) -> accounts.Caller:
     """Return an admin calling with an admin's token; UserError `not-allowed` for others."""
     accounts.require_admin(viewer)
     return viewer

@@ -28,7 +28,7 @@ _UTF8 = frozenset({b"utf-8", b"utf8", b"us-ascii"})
 """Names of the only supported encoding; ASCII is a subset."""
 _MOST_TEXTS = 500
 """The most strings in the JSON of a request, including field names."""
-_MOST_AROUND = 16 << 10
+_MOST_OUTSIDE = 16 << 10
 """The most bytes outside of strings: brackets, commas, numbers, white space."""
 _TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A string with its quotes; an unterminated one extends to the end, so each byte is read once."""
@@ -42,13 +42,13 @@ async def read(request: Request, kind: type[Body], most: int) -> Body:
     FastAPI's own parsing would read bodies of any length, and does not accept JSON lists for
     tuples.
     """
-    return parsed(kind, await whole(request, most))
+    return parse(kind, await read_bytes(request, most))
 
 
 async def read_optional(request: Request, kind: type[Body], most: int) -> Body:
-    """Do the same, but return the type's defaults when there is no body."""
-    text = await whole(request, most)
-    return parsed(kind, text or b"{}")
+    """Return the body as this type, or the type's defaults when there is no body."""
+    body = await read_bytes(request, most)
+    return parse(kind, body or b"{}")
 
 
 @asynccontextmanager
@@ -61,10 +61,10 @@ async def form_of(
 
     A part needs no content type.
     """
-    text = await whole(request, most)
+    body = await read_bytes(request, most)
     counts = {"max_files": files, "max_fields": fields, "max_part_size": most}
     try:
-        form = await _taken_apart(request, text, counts)
+        form = await _parse_form(request, body, counts)
     except MultiPartException as error:
         raise UserError("bad-body", f"the form cannot be read: {error.message}") from error
     except HTTPException as error:
@@ -107,79 +107,81 @@ def _require_utf8(text: bytes | bytearray, where: str) -> None:
         raise MultiPartException(f"{where[:100]} is not UTF-8; send it as UTF-8") from error
 
 
-async def _taken_apart(request: Request, text: bytes, counts: Mapping[str, int]) -> FormData:
+async def _parse_form(request: Request, body: bytes, counts: Mapping[str, int]) -> FormData:
     """Return the form; when parsing ends early, the files of its parts are closed."""
     kind, options = parse_options_header(request.headers.get("Content-Type"))
     charset = options.get(b"charset", b"utf-8").lower()
     if charset not in _UTF8:
         raise UserError("bad-body", "the form names another charset than UTF-8; send it as UTF-8")
     if kind != b"multipart/form-data":
-        return await Request(request.scope, _given(text)).form(**counts)
+        return await Request(request.scope, _receiver_of(body)).form(**counts)
 
-    async def pieces() -> AsyncGenerator[bytes, None]:
-        yield text
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        yield body
         if not parser.ended:
             # Raised here, the parser closes its files; at its own end it would not.
-            raise MultiPartException("it breaks off before its last boundary; send it again")
+            raise MultiPartException("it ends before its last boundary; send it again")
 
-    async with aclosing(pieces()) as stream:
-        parser = _Multipart(request.headers, stream, **counts)
+    async with aclosing(chunks()) as body_stream:
+        parser = _Multipart(request.headers, body_stream, **counts)
         return await parser.parse()
 
 
-def _given(text: bytes) -> Receive:
+def _receiver_of(body: bytes) -> Receive:
     """Return an ASGI receive function for a body that is already read."""
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": text, "more_body": False}
+        return {"type": "http.request", "body": body, "more_body": False}
 
     return receive
 
 
-async def whole(request: Request, most: int) -> bytes:
+async def read_bytes(request: Request, most: int) -> bytes:
     """Return the whole body; UserError when it is longer than `most`, slow, or incomplete."""
     try:
         async with asyncio.timeout(READ_S):
-            return await _text(request, most)
+            return await _read_stream(request, most)
     except TimeoutError as error:
-        words = f"the body did not arrive within {READ_S:.0f} s; send it again"
-        raise UserError("slow-body", words) from error
+        message = f"the body did not arrive within {READ_S:.0f} s; send it again"
+        raise UserError("slow-body", message) from error
     except ClientDisconnect as error:
-        raise UserError("half-body", "the body broke off; send it again") from error
+        raise UserError("half-body", "the body was incomplete; send it again") from error
 
 
-def parsed(
-    kind: type[Body], text: bytes, *, must: str = "the body must be a JSON object with"
+def parse(
+    kind: type[Body], body: bytes, *, must: str = "the body must be a JSON object with"
 ) -> Body:
-    """Parse JSON as this type; UserError when it is invalid: which fields it `must` have."""
+    """Parse JSON as this type; the UserError for invalid JSON names the fields it `must` have."""
     try:
-        return kind.model_validate_json(text)
+        return kind.model_validate_json(body)
     except ValidationError as error:
-        raise UserError("bad-body", f"{must} {_fields(kind)}; {_faults(error)}") from error
+        raise UserError(
+            "bad-body", f"{must} {_field_names(kind)}; {_describe_faults(error)}"
+        ) from error
 
 
-def require_simple(text: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST_AROUND) -> None:
+def require_simple(body: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST_OUTSIDE) -> None:
     """Raise UserError for JSON with too many strings, each of which could be an error of its own.
 
     It may have `texts` strings, and `around` bytes outside of them. Finding a million errors takes
     16 s, in which no other request is served.
     """
     # A quote inside a string is escaped, so about two quotes per string remain.
-    quotes = text.count(b'"') - text.count(b'\\"')
-    if quotes > 2 * texts or len(_TEXT.sub(b"", text)) > around:
+    quotes = body.count(b'"') - body.count(b'\\"')
+    if quotes > 2 * texts or len(_TEXT.sub(b"", body)) > around:
         raise UserError("bad-body", "the body holds thousands of values; only texts may be long")
 
 
-async def _text(request: Request, most: int) -> bytes:
-    text = bytearray()
+async def _read_stream(request: Request, most: int) -> bytes:
+    body = bytearray()
     async for piece in request.stream():
-        text += piece
-        if len(text) > most:
+        body += piece
+        if len(body) > most:
             raise UserError("large-body", f"the body is too long; at most {most} bytes are allowed")
-    return bytes(text)
+    return bytes(body)
 
 
-def _fields(kind: type[Wire]) -> str:
+def _field_names(kind: type[Wire]) -> str:
     """Return the names of a type's fields for people, such as `` `mode`, `gpus` (optional)``."""
     return ", ".join(
         f"`{name}`" if field.is_required() else f"`{name}` (optional)"
@@ -187,18 +189,18 @@ def _fields(kind: type[Wire]) -> str:
     )
 
 
-def _faults(error: ValidationError) -> str:
+def _describe_faults(error: ValidationError) -> str:
     """Return where it is invalid and why, but never what was sent."""
-    found = error.errors(include_input=False, include_url=False, include_context=False)
-    words = [
+    faults = error.errors(include_input=False, include_url=False, include_context=False)
+    shown = [
         f"{'.'.join(str(part) for part in fault['loc']) or 'all of it'}: {fault_words(fault)}"
-        for fault in found[:_MOST_FAULTS]
+        for fault in faults[:_MOST_FAULTS]
     ]
-    more = len(found) - len(words)
-    return "; ".join(words) + (f"; and {more} more" if more > 0 else "")
+    left_out = len(faults) - len(shown)
+    return "; ".join(shown) + (f"; and {left_out} more" if left_out > 0 else "")
 
 
-def written(body: Wire) -> Response:
+def json_response(body: Wire) -> Response:
     """Return the response with this value, which must not be cached on the way."""
     return Response(
         body.model_dump_json(),

@@ -21,27 +21,27 @@ from typing_extensions import override
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 
-from bot.web.middleware import NOSNIFF, REQUEST_ID, SealedProtocol
+from bot.web.middleware import NOSNIFF, REQUEST_ID, SecurityHeadersProtocol
 
 IDLE_S = 75
 """Seconds between two requests: popcorn-cli polls every 5 s, proxies keep connections a minute."""
 HEAD_S = 10.0
 """Seconds for a request's header, from the connection's start or from the header's first byte."""
-TAKEN_S = 75.0
+RECEIVE_S = 75.0
 """Seconds until a client reads any part of the response being sent."""
 PER_ADDRESS = 64
 """The most connections from one address, or from one IPv6 network."""
-TOLD_S = 60.0
+LOG_EVERY_S = 60.0
 """Seconds between two log lines about refused connections."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-_LATE = f"the request's head was not complete within {HEAD_S:.0f} s; send it again\n"
-_TOO_LATE = (
+_TIMEOUT_TEXT = f"the request's head was not complete within {HEAD_S:.0f} s; send it again\n"
+_TIMEOUT_RESPONSE = (
     "HTTP/1.1 408 Request Timeout\r\n"
     "Content-Type: text/plain; charset=utf-8\r\n"
     f"{': '.join(NOSNIFF)}\r\n"
-    f"Content-Length: {len(_LATE)}\r\n"
-    f"Connection: close\r\n\r\n{_LATE}"
+    f"Content-Length: {len(_TIMEOUT_TEXT)}\r\n"
+    f"Connection: close\r\n\r\n{_TIMEOUT_TEXT}"
 ).encode()
 _log = structlog.get_logger(__name__)
 
@@ -53,11 +53,11 @@ class _Wait(Enum):
     """A request, or the rest of one that was already answered."""
     NEXT = auto()
     """The next request."""
-    TAKING = auto()
-    """The client, to read its response."""
+    RECEIVE = auto()
+    """That the client reads its response."""
 
 
-_LIMITS_S = {_Wait.HEAD: HEAD_S, _Wait.TAKING: TAKEN_S}
+_LIMITS_S = {_Wait.HEAD: HEAD_S, _Wait.RECEIVE: RECEIVE_S}
 """uvicorn's own limit applies between two requests."""
 
 
@@ -73,130 +73,130 @@ class ClientConnections:
     _waiting: "dict[ClientConnection, None]" = field(default_factory=dict)
     """Those that wait for their clients, the longest first."""
     _count: int = 0
-    _told_at: float | None = None
+    _logged_at: float | None = None
 
     def make_room(self, address: str) -> bool:
-        """Return whether one more is accepted from this address; others may be closed for it."""
+        """Return whether to accept another one from this address; may close one for it."""
         if self._count >= self.most and self._waiting:
-            next(iter(self._waiting)).hang_up()
-        same = self._by_address.get(_household(address), set())
+            next(iter(self._waiting)).close()
+        same = self._by_address.get(_address_group(address), set())
         if len(same) < PER_ADDRESS or self._is_trusted(address):
             return True
-        idle = [each for each in same if each.waits_since is not None]
+        idle = [each for each in same if each.waiting_since is not None]
         if not idle:
-            self._tell(address)
+            self._log_refusal(address)
             return False
-        min(idle, key=lambda each: each.waits_since or 0.0).hang_up()
+        min(idle, key=lambda each: each.waiting_since or 0.0).close()
         return True
 
-    def enter(self, connection: "ClientConnection") -> None:
+    def add(self, connection: "ClientConnection") -> None:
         """Count an accepted connection."""
         self._count += 1
-        self._by_address.setdefault(_household(connection.address), set()).add(connection)
+        self._by_address.setdefault(_address_group(connection.address), set()).add(connection)
 
-    def leave(self, connection: "ClientConnection") -> None:
+    def remove(self, connection: "ClientConnection") -> None:
         """Remove an ended connection; calling it again does nothing."""
-        household = _household(connection.address)
-        same = self._by_address.get(household, set())
+        group = _address_group(connection.address)
+        same = self._by_address.get(group, set())
         if connection not in same:
             return
         self._count -= 1
         self._waiting.pop(connection, None)
         same.discard(connection)
         if not same:
-            del self._by_address[household]
+            del self._by_address[group]
 
-    def hang_up_unmade(self) -> None:
+    def close_handshakes(self) -> None:
         """Close those in their handshake, which uvicorn does not know yet."""
         for connection in list(self._waiting):
-            if not connection.is_made:
-                connection.hang_up()
+            if not connection.is_established:
+                connection.close()
 
-    def note(self, connection: "ClientConnection") -> None:
-        """Record whether it waits for its client."""
-        if connection.waits_since is None:
+    def update(self, connection: "ClientConnection") -> None:
+        """Record whether the connection waits for its client."""
+        if connection.waiting_since is None:
             self._waiting.pop(connection, None)
         else:
             self._waiting.setdefault(connection)
 
     def _is_trusted(self, address: str) -> bool:
-        found = _address(address)
-        return found is not None and any(found in network for network in self.trusted)
+        parsed = _address(address)
+        return parsed is not None and any(parsed in network for network in self.trusted)
 
-    def _tell(self, address: str) -> None:
+    def _log_refusal(self, address: str) -> None:
         now = asyncio.get_running_loop().time()
-        if self._told_at is not None and now - self._told_at < TOLD_S:
+        if self._logged_at is not None and now - self._logged_at < LOG_EVERY_S:
             return
-        self._told_at = now
-        words = (
+        self._logged_at = now
+        message = (
             f"an address has {PER_ADDRESS} connections that are all in use, and gets no more; "
             "name it in PODIUM_HTTP_PROXIES if it is your proxy"
         )
-        _log.warning(words, action="connection-refused", address=address)
+        _log.warning(message, action="connection-refused", address=address)
 
 
-class ClientConnection(SealedProtocol):
+class ClientConnection(SecurityHeadersProtocol):
     """uvicorn's connection, with a deadline for each wait."""
 
     def __init__(self, connections: ClientConnections, address: str, **of_uvicorn: Any) -> None:  # noqa: ANN401
         super().__init__(**of_uvicorn)
         self.address = address
-        self.making: asyncio.Task[object] | None = None
+        self.handshake: asyncio.Task[object] | None = None
         """The task of the TLS handshake, if there is one."""
-        self.is_made = False
-        self.waits_since: float | None = None
+        self.is_established = False
+        self.waiting_since: float | None = None
         """When the server began to wait for the client; None while a request is being answered."""
         self._connections = connections
         self._wait: _Wait | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._ended = False
-        connections.enter(self)
-        self._settle()
+        connections.add(self)
+        self._update_wait()
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         """Close it at once; data not yet sent is lost."""
-        if self.is_made:
+        if self.is_established:
             self.transport.abort()
-        elif self.making is not None:
-            self.making.cancel()
+        elif self.handshake is not None:
+            self.handshake.cancel()
         self._end()
 
-    def made_or_not(self, accepted: socket.socket, task: "asyncio.Task[object]") -> None:
-        """Handle the result of the handshake."""
+    def handshake_ended(self, accepted: socket.socket, task: "asyncio.Task[object]") -> None:
+        """Close the connection if its handshake failed."""
         failed = task.cancelled() or task.exception() is not None
-        if failed and not self.is_made:
+        if failed and not self.is_established:
             accepted.close()
             self._end()
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.is_made = True
+        self.is_established = True
 
     @override
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._settle()
+        self._update_wait()
 
     @override
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._settle()
+        self._update_wait()
 
     @override
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._settle()
+        self._update_wait()
 
     @override
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._settle()
+        self._update_wait()
 
     @override
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
-        self._settle()
+        self._update_wait()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -204,41 +204,41 @@ class ClientConnection(SealedProtocol):
         self._unset_keepalive_if_required()
         self._end()
 
-    def _settle(self) -> None:
+    def _update_wait(self) -> None:
         """Start the current wait if it changed; sending slowly gains no time."""
-        wait = self._waits_for()
+        wait = self._current_wait()
         if wait is self._wait or self._ended:
             return
         if self._deadline is not None:
             self._deadline.cancel()
         self._wait, self._deadline = wait, None
         if wait is None:
-            self.waits_since = None
-        elif self.waits_since is None:
-            self.waits_since = self.loop.time()
+            self.waiting_since = None
+        elif self.waiting_since is None:
+            self.waiting_since = self.loop.time()
         if wait in _LIMITS_S:
-            self._deadline = self.loop.call_later(_LIMITS_S[wait], self._overdue)
-        self._connections.note(self)
+            self._deadline = self.loop.call_later(_LIMITS_S[wait], self._on_timeout)
+        self._connections.update(self)
 
-    def _waits_for(self) -> _Wait | None:
-        if not self.is_made:
+    def _current_wait(self) -> _Wait | None:
+        if not self.is_established:
             return _Wait.HEAD
         if self.transport.is_closing() or self.flow.write_paused:
-            return _Wait.TAKING
+            return _Wait.RECEIVE
         cycle: RequestResponseCycle | None = vars(self)["cycle"]  # None until the first request
         if cycle is not None and not cycle.response_complete:
             return None
         begun = self.conn.their_state is not h11.IDLE or self.conn.trailing_data[0]
         return _Wait.HEAD if begun or cycle is None else _Wait.NEXT
 
-    def _overdue(self) -> None:
+    def _on_timeout(self) -> None:
         """Close it; a client that sent half a header is told why."""
         if self._wait is not _Wait.HEAD or not self._has_half_a_head():
-            self.hang_up()
+            self.close()
             return
-        self.transport.write(_TOO_LATE)
+        self.transport.write(_TIMEOUT_RESPONSE)
         self.transport.close()
-        self._settle()
+        self._update_wait()
 
     def _has_half_a_head(self) -> bool:
         return bool(self.conn.trailing_data[0]) and self.conn.our_state is h11.IDLE
@@ -247,10 +247,10 @@ class ClientConnection(SealedProtocol):
         self._ended = True
         if self._deadline is not None:
             self._deadline.cancel()
-        self._connections.leave(self)
+        self._connections.remove(self)
 
 
-def _household(host: str) -> str:
+def _address_group(host: str) -> str:
     """Return the group whose connections are counted together: for IPv6, a household's network."""
     address = _address(host)
     if address is None or address.version == 4:
@@ -272,29 +272,29 @@ class Proxies:
 
     def __init__(self, app: ASGIApp, proxies: Sequence[str]) -> None:
         self._app = app
-        self._known = [ip_network(each) for each in proxies]
-        spelled = [word for each in proxies for word in _spellings(each)]
-        self._told = ProxyHeadersMiddleware(app, spelled)  # type: ignore[arg-type]
+        self._proxies = [ip_network(each) for each in proxies]
+        trusted = [form for each in proxies for form in _socket_forms(each)]
+        self._with_headers = ProxyHeadersMiddleware(app, trusted)  # type: ignore[arg-type]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if self._is_known(scope):
-            await self._told(scope, receive, send)  # type: ignore[arg-type]
+        if self._is_from_proxy(scope):
+            await self._with_headers(scope, receive, send)  # type: ignore[arg-type]
             return
         name = REQUEST_ID.lower().encode()
         headers = [each for each in scope.get("headers", ()) if each[0].lower() != name]
         await self._app({**scope, "headers": headers}, receive, send)
 
-    def _is_known(self, scope: Scope) -> bool:
+    def _is_from_proxy(self, scope: Scope) -> bool:
         try:
             address = ip_address((scope.get("client") or ("", 0))[0])
         except ValueError:
             return False
         address = getattr(address, "ipv4_mapped", None) or address
-        return any(address in network for network in self._known)
+        return any(address in network for network in self._proxies)
 
 
-def _spellings(proxy: str) -> tuple[str, str]:
+def _socket_forms(proxy: str) -> tuple[str, str]:
     """Return an address or network as it is, and as a dual-stack socket sees it."""
     network = ip_network(proxy)
     if network.version == 6:

@@ -17,10 +17,12 @@ from bot.services.cache import ResponseCache, SharedCache
 from bot.services.tokens import SignInLinks
 from runners.contract.runner import Runner
 
-DOOR = "web"
+FRONT_END = "web"
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Headers of a response that is sent in parts; nginx must not buffer it."""
 EXPORTS = 2
 """The most boards that are exported at the same time."""
-_WRITTEN_MOST = 32
+_MOST_LONG_RESPONSES = 32
 """The most long responses in the cache; each may be some hundred kilobytes."""
 
 
@@ -80,23 +82,23 @@ class WebContext:
     requests_per_minute: int = 0
     """Per token, or per address without one; 0: no limit."""
     closing: Closing = field(default_factory=Closing)
-    kept: ResponseCache = field(default_factory=ResponseCache, compare=False)
+    cache: ResponseCache = field(default_factory=ResponseCache, compare=False)
     """Values that many readers request at once."""
-    written: SharedCache[Any] = field(
-        default_factory=lambda: SharedCache(_WRITTEN_MOST), compare=False
+    long_responses: SharedCache[Any] = field(
+        default_factory=lambda: SharedCache(_MOST_LONG_RESPONSES), compare=False
     )
     """Long responses, written once per change of their data."""
-    comparing: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
+    comparison_lock: asyncio.Lock = field(default_factory=asyncio.Lock, compare=False)
     """Held while two sources are compared, which keeps the interpreter busy."""
-    judges: bool = False
+    has_runners: bool = False
     """Whether this process has runners of its own."""
-    lines: tuple[ServiceConnection, ...] = ()
+    connections: tuple[ServiceConnection, ...] = ()
     """The connections of this process's other front ends."""
     runners: Sequence[Runner] = ()
     """Where the solutions of new tasks are run."""
     identities: IdentityProvider | None = None
     """Confirms the identity of people who sign in; None: they sign in by token."""
-    links: SignInLinks = field(default_factory=SignInLinks, compare=False)
+    sign_in_links: SignInLinks = field(default_factory=SignInLinks, compare=False)
     """For signing in from this machine."""
     public_url: str | None = None
     """The server's public URL, if configured."""
@@ -104,7 +106,7 @@ class WebContext:
     """What a second of each GPU type costs."""
     device_metrics: bool = False
     """Whether the evaluation server counts with `ncu` if a request does not say."""
-    exports: asyncio.Semaphore = field(
+    export_slots: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(EXPORTS), compare=False
     )
     """Limits the concurrent exports."""
@@ -117,7 +119,7 @@ def is_here(request: Request) -> bool:
 
 def context_of(request: Request) -> WebContext:
     """Return the context of a request's application."""
-    door = request.app.state.door
-    if not isinstance(door, WebContext):
-        raise TypeError("the application was made without its door")
-    return door
+    context = request.app.state.context
+    if not isinstance(context, WebContext):
+        raise TypeError("the application was made without its context")
+    return context

@@ -15,9 +15,8 @@ from starlette.routing import Match
 
 from bot.domain.accounts import Person
 from bot.domain.errors import StoreError, UserError, fault_words
+from bot.web import rendering, sessions
 from bot.web.context import context_of
-from bot.web.rendering import for_people, wants_page
-from bot.web.sessions import browser_of
 from runners.contract.runner import RunnerError
 
 _log = structlog.get_logger(__name__)
@@ -65,14 +64,14 @@ _STATUSES = {
 }
 """HTTP statuses of UserErrors by code; unknown names are 404, all else 400."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-_UNKNOWN = "unknown-"
-_OURS = (StoreError, RunnerError)
+_UNKNOWN_PREFIX = "unknown-"
+_INTERNAL_ERRORS = (StoreError, RunnerError)
 
 
-def handle_failures(app: FastAPI) -> None:
+def add_error_handlers(app: FastAPI) -> None:
     """Return every error of the application as a problem document, or a page for a browser."""
-    for family in (UserError, *_OURS, RequestValidationError, HTTPException, Exception):
-        app.add_exception_handler(family, _answer)
+    for kind in (UserError, *_INTERNAL_ERRORS, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, _handle)
 
 
 class MethodError(HTTPException):
@@ -83,28 +82,28 @@ class MethodError(HTTPException):
         super().__init__(HTTPStatus.METHOD_NOT_ALLOWED, headers=headers)
 
 
-async def _answer(request: Request, error: Exception) -> Response:
-    if not wants_page(request):
-        return await answer_to(request, error)
+async def _handle(request: Request, error: Exception) -> Response:
+    if not rendering.wants_page(request):
+        return await error_response(request, error)
     if isinstance(error, RequestValidationError):
-        error = _for_reader(error)
-    me = None if isinstance(error, _OURS) else await _signed_in(request)
-    return for_people(request, await answer_to(request, error), me)
+        error = _address_error(error)
+    me = None if isinstance(error, _INTERNAL_ERRORS) else await _signed_in_person(request)
+    return rendering.as_page(request, await error_response(request, error), me)
 
 
-def _for_reader(error: RequestValidationError) -> Exception:
+def _address_error(error: RequestValidationError) -> Exception:
     """Return the error in words for people who followed a link or edited an address."""
-    places = {str(part) for each in error.errors() for part in each["loc"][:1]}
-    if places == {"path"}:
+    parts = {str(part) for each in error.errors() for part in each["loc"][:1]}
+    if parts == {"path"}:
         return HTTPException(HTTPStatus.NOT_FOUND)
     names = ", ".join(sorted({f"“{each['loc'][-1]}”" for each in error.errors()}))
     return UserError("bad-address", f"{names} cannot have this value; change it and try again")
 
 
-async def _signed_in(request: Request) -> Person | None:
+async def _signed_in_person(request: Request) -> Person | None:
     """Return who is signed in; None also when the database does not answer."""
     try:
-        browser = await browser_of(request)
+        browser = await sessions.browser_of(request)
         if browser is None:
             return None
         return await context_of(request).store.people.get(browser.session.caller.person)
@@ -112,21 +111,21 @@ async def _signed_in(request: Request) -> Person | None:
         return None
 
 
-async def answer_to(request: Request, error: Exception) -> Response:
+async def error_response(request: Request, error: Exception) -> Response:
     """Return the response to a failed request."""
     match error:
         case UserError():
-            headers = _when(error, context_of(request).clock.now()) if error.moments else {}
+            headers = _retry_after(error, context_of(request).clock.now()) if error.moments else {}
             return problem(status_of(error.code), error.code, error.message, headers)
         case StoreError() | RunnerError():
-            return _away(error)
+            return _unavailable(error)
         case HTTPException():
             status = HTTPStatus(error.status_code)
             headers = dict(error.headers or {})
-            known = isinstance(error, MethodError) or "app" not in request.scope
-            if status is HTTPStatus.METHOD_NOT_ALLOWED and not known:
-                headers["Allow"] = ", ".join(_allowed(request))
-            return problem(status, _slug(status), _words(status), headers)
+            is_allow_set = isinstance(error, MethodError) or "app" not in request.scope
+            if status is HTTPStatus.METHOD_NOT_ALLOWED and not is_allow_set:
+                headers["Allow"] = ", ".join(_allowed_methods(request))
+            return problem(status, _slug(status), _http_detail(status), headers)
         case RequestValidationError():
             faults = "; ".join(
                 f"{'.'.join(map(str, each['loc']))}: {fault_words(each)}" for each in error.errors()
@@ -136,15 +135,15 @@ async def answer_to(request: Request, error: Exception) -> Response:
             return _incident(error)
 
 
-def _allowed(request: Request) -> Iterator[str]:
+def _allowed_methods(request: Request) -> Iterator[str]:
     """Yield all methods of the path; one route knows only its own."""
     for method in _METHODS:
-        asked = {**request.scope, "method": "GET" if method == "HEAD" else method}
-        if any(route.matches(asked)[0] is Match.FULL for route in request.app.routes):
+        scope = {**request.scope, "method": "GET" if method == "HEAD" else method}
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes):
             yield method
 
 
-def _when(error: UserError, now: datetime) -> dict[str, str]:
+def _retry_after(error: UserError, now: datetime) -> dict[str, str]:
     """Return a Retry-After header, if the error knows the time."""
     if status_of(error.code) is not HTTPStatus.TOO_MANY_REQUESTS:
         return {}
@@ -154,7 +153,7 @@ def _when(error: UserError, now: datetime) -> dict[str, str]:
 
 def status_of(code: str) -> HTTPStatus:
     """Return the status for a UserError's code."""
-    missing = code.startswith(_UNKNOWN)
+    missing = code.startswith(_UNKNOWN_PREFIX)
     return _STATUSES.get(code, HTTPStatus.NOT_FOUND if missing else HTTPStatus.BAD_REQUEST)
 
 
@@ -162,7 +161,7 @@ def problem(
     status: HTTPStatus, code: str, detail: str, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return a problem document; `code` is for programs, `detail` says what to do."""
-    more = {"WWW-Authenticate": "Bearer"} if status is HTTPStatus.UNAUTHORIZED else {}
+    challenge = {"WWW-Authenticate": "Bearer"} if status is HTTPStatus.UNAUTHORIZED else {}
     body = {"title": status.phrase, "status": int(status), "code": code, "detail": detail}
     return Response(
         json.dumps(body),
@@ -171,30 +170,30 @@ def problem(
         headers={
             "Cache-Control": "no-store",
             **(headers or {}),
-            **more,
+            **challenge,
         },
     )
 
 
-def _away(error: Exception) -> Response:
+def _unavailable(error: Exception) -> Response:
     _log.warning("a request failed", action="request-failed", error=str(error))
-    words = "our fault, not yours: the service is away; try again soon"
-    again = {"Retry-After": str(RETRY_S)}
-    return problem(HTTPStatus.SERVICE_UNAVAILABLE, "away", words, again)
+    detail = "our fault, not yours: the service is away; try again soon"
+    headers = {"Retry-After": str(RETRY_S)}
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, "away", detail, headers)
 
 
 def _incident(error: Exception) -> Response:
     incident = secrets.token_hex(4)
     _log.error("a request failed", action="incident", incident=incident, exc_info=error)
-    words = f"this is a bug in Podium; please report incident {incident}"
-    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "incident", words)
+    detail = f"this is a bug in Podium; please report incident {incident}"
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "incident", detail)
 
 
 def _slug(status: HTTPStatus) -> str:
     return status.phrase.lower().replace(" ", "-")
 
 
-def _words(status: HTTPStatus) -> str:
+def _http_detail(status: HTTPStatus) -> str:
     if status is HTTPStatus.NOT_FOUND:
         return "there is nothing at this address; check its path"
     return f"{status.phrase}: {status.description or 'see the status'}"

@@ -64,12 +64,12 @@ class _Scale:
     """Maps values between two limits to percent."""
 
     def __init__(self, low: float, high: float, *, logarithmic: bool = False) -> None:
-        self._turn = math.log if logarithmic else float
-        self._low = self._turn(low)
-        self._width = self._turn(high) - self._low or 1.0
+        self._transform = math.log if logarithmic else float
+        self._low = self._transform(low)
+        self._width = self._transform(high) - self._low or 1.0
 
     def __call__(self, value: float) -> float:
-        share = (self._turn(value) - self._low) / self._width
+        share = (self._transform(value) - self._low) / self._width
         return round(100 * min(1.0, max(0.0, share)), 2)
 
 
@@ -88,7 +88,7 @@ def spans(standings: Sequence[Standing], among: Sequence[Standing] = ()) -> Span
     logarithmic = high > _LOGARITHMIC_FROM * low
     low, high = _widened(low, high, logarithmic=logarithmic)
     scale = _Scale(low, high, logarithmic=logarithmic)
-    rows = tuple(_span(each, groups[each.rank], scale) for each in standings)
+    rows = tuple(_interval(each, groups[each.rank], scale) for each in standings)
     return Spans(rows, low, high, logarithmic)
 
 
@@ -105,14 +105,14 @@ def _groups(standings: Iterable[Standing], ranks: Container[int]) -> dict[int, _
     groups: defaultdict[int, _Group] = defaultdict(_Group)
     for each in standings:
         if each.rank in ranks:
-            group, (low, high) = groups[each.rank], _edges(each)
+            group, (low, high) = groups[each.rank], _ends(each)
             group.count += 1
             group.low, group.high = min(group.low, low), max(group.high, high)
     return groups
 
 
-def _span(standing: Standing, group: _Group, scale: _Scale) -> IntervalMark:
-    low, high = _edges(standing)
+def _interval(standing: Standing, group: _Group, scale: _Scale) -> IntervalMark:
+    low, high = _ends(standing)
     band = None
     if group.count > 1:
         left = scale(group.low)
@@ -120,7 +120,7 @@ def _span(standing: Standing, group: _Group, scale: _Scale) -> IntervalMark:
     return IntervalMark(scale(standing.score.value.time_ns), scale(low), scale(high), band)
 
 
-def _edges(standing: Standing) -> tuple[float, float]:
+def _ends(standing: Standing) -> tuple[float, float]:
     """Return the interval's ends; if wider than its time, it ends at a tenth of the time."""
     value = standing.score.value
     least = 0.1 * value.time_ns
@@ -146,8 +146,8 @@ def histogram(
     if not ordered:
         return None
     cut = ordered[min(len(ordered) - 1, math.ceil(0.99 * len(ordered)))]
-    places = [value for _, value in marks]
-    low, high = min([ordered[0], *places]), max([cut, *places])
+    marked = [value for _, value in marks]
+    low, high = min([ordered[0], *marked]), max([cut, *marked])
     if low == high:
         low, high = _widened(low, high, logarithmic=False)
     counts = [0] * bins
@@ -156,8 +156,8 @@ def histogram(
         counts[min(bins - 1, int((each - low) / (high - low) * bins))] += 1
     scale, width = _Scale(low, high), 100 / bins
     bars = tuple(
-        Bar(round(place * width, 2), round(width * 0.86, 2), round(100 * count / max(counts), 1))
-        for place, count in enumerate(counts)
+        Bar(round(index * width, 2), round(width * 0.86, 2), round(100 * count / max(counts), 1))
+        for index, count in enumerate(counts)
         if count
     )
     return Histogram(

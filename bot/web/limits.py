@@ -18,9 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.domain.accounts import Token, digest_of
 from bot.domain.errors import StoreError
-from bot.web.errors import problem
-from bot.web.rendering import for_people
-from bot.web.sessions import COOKIES
+from bot.web import errors, rendering, sessions
 
 POPCORN = "/popcorn"
 """The prefix of KernelBot's routes."""
@@ -32,11 +30,11 @@ AT_ONCE = 100
 
 A page that updates itself counts as one.
 """
-OF_WORKER = 10
+WORKER_FACTOR = 10
 """A worker gets this many times the limit: it reports each step of each job."""
-_FREE = ("/static/", "/healthz")
+_UNLIMITED = ("/static/", "/healthz")
 """Requests that do not count: files in memory, and health checks."""
-_REMEMBERED_S = 60.0
+_CACHED_S = 60.0
 """Seconds for which a valid token is not looked up again."""
 _MOST_KEYS = 20_000
 """When exceeded, keys with a full allowance are dropped, so that memory stays bounded."""
@@ -59,40 +57,40 @@ class Limiter:
     now: Callable[[], float] = time.monotonic
     _spent_until: dict[str, float] = field(default_factory=dict)
 
-    def allowance(self, key: str) -> RateLimitStatus:
+    def status_of(self, key: str) -> RateLimitStatus:
         """Return what this key may do now."""
         now = self.now()
         busy_s = max(0.0, self._spent_until.get(key, now) - now)
-        left = math.floor((WINDOW_S - busy_s) / self._share_s + 1e-9)
-        next_s = max(0.0, busy_s - WINDOW_S + self._share_s)
+        left = math.floor((WINDOW_S - busy_s) / self._request_s + 1e-9)
+        next_s = max(0.0, busy_s - WINDOW_S + self._request_s)
         return RateLimitStatus(max(0, left), next_s, busy_s)
 
     def count(self, key: str) -> RateLimitStatus:
         """Take one away; return what is left."""
         now = self.now()
         if len(self._spent_until) >= _MOST_KEYS and key not in self._spent_until:
-            self._forget(now)
-        self._spent_until[key] = max(now, self._spent_until.get(key, now)) + self._share_s
-        return self.allowance(key)
+            self._drop_keys(now)
+        self._spent_until[key] = max(now, self._spent_until.get(key, now)) + self._request_s
+        return self.status_of(key)
 
     @property
-    def _share_s(self) -> float:
+    def _request_s(self) -> float:
         return WINDOW_S / self.most
 
-    def _forget(self, now: float) -> None:
+    def _drop_keys(self, now: float) -> None:
         """Drop keys without recent requests, or all keys if every one is recent."""
         busy = {key: until for key, until in self._spent_until.items() if until > now}
         self._spent_until = busy if len(busy) < _MOST_KEYS else {}
 
 
-class _Known(NamedTuple):
+class _CachedToken(NamedTuple):
     """A token that was valid at this time."""
 
     at: float
-    of_worker: bool
+    is_worker_token: bool
 
 
-class _Share(NamedTuple):
+class _Quota(NamedTuple):
     """Which key a request counts for, and against which limit."""
 
     key: str
@@ -114,94 +112,94 @@ class RateLimits:
     find: Callable[[str], Awaitable[Token | None]]
     """Finds the live token of a digest."""
     _workers: Limiter = field(init=False)
-    _known: "OrderedDict[str, _Known]" = field(default_factory=OrderedDict)
-    _under_way: Counter[str] = field(default_factory=Counter)
+    _tokens: "OrderedDict[str, _CachedToken]" = field(default_factory=OrderedDict)
+    _active: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Create the separate limit of workers."""
-        self._workers = Limiter(OF_WORKER * self.limiter.most, self.limiter.now)
+        self._workers = Limiter(WORKER_FACTOR * self.limiter.most, self.limiter.now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond, or refuse and say when to retry."""
-        if scope["type"] != "http" or scope["path"].startswith(_FREE):
+        if scope["type"] != "http" or scope["path"].startswith(_UNLIMITED):
             await self.app(scope, receive, send)
             return
-        key, limiter, at_once = await self._share(scope)
-        allowance = limiter.allowance(key)
-        if allowance.left < 1 or self._under_way[key] >= at_once:
-            refusal = for_people(Request(scope), _refusal(limiter.most, allowance, at_once))
+        key, limiter, at_once = await self._quota_of(scope)
+        status_of = limiter.status_of(key)
+        if status_of.left < 1 or self._active[key] >= at_once:
+            refusal = rendering.as_page(Request(scope), _refusal(limiter.most, status_of, at_once))
             await refusal(scope, receive, send)
             return
-        allowance = limiter.count(key)
+        status_of = limiter.count(key)
 
-        async def tell(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_headers(limiter.most, allowance))
+                MutableHeaders(scope=message).update(_headers(limiter.most, status_of))
             await send(message)
 
-        self._under_way[key] += 1
+        self._active[key] += 1
         try:
-            await self.app(scope, receive, tell)
+            await self.app(scope, receive, send_with_headers)
         finally:
-            self._under_way[key] -= 1
-            if not self._under_way[key]:
-                del self._under_way[key]
+            self._active[key] -= 1
+            if not self._active[key]:
+                del self._active[key]
 
-    async def _share(self, scope: Scope) -> _Share:
+    async def _quota_of(self, scope: Scope) -> _Quota:
         secret, address = _secret(scope), _address(scope)
         if not secret:
-            return _Share(address, self.limiter, AT_ONCE)
+            return _Quota(address, self.limiter, AT_ONCE)
         digest = digest_of(secret)
-        known = await self._look_up(digest)
-        if known is None:
-            return _Share(f"guesses of {address}", self.limiter, AT_ONCE)
-        if known.of_worker:
-            return _Share(digest, self._workers, OF_WORKER * AT_ONCE)
-        return _Share(digest, self.limiter, AT_ONCE)
+        token = await self._look_up(digest)
+        if token is None:
+            return _Quota(f"guesses of {address}", self.limiter, AT_ONCE)
+        if token.is_worker_token:
+            return _Quota(digest, self._workers, WORKER_FACTOR * AT_ONCE)
+        return _Quota(digest, self.limiter, AT_ONCE)
 
-    async def _look_up(self, digest: str) -> _Known | None:
+    async def _look_up(self, digest: str) -> _CachedToken | None:
         now = self.limiter.now()
-        known = self._known.get(digest)
-        if known is not None and now - known.at < _REMEMBERED_S:
-            return known
+        cached = self._tokens.get(digest)
+        if cached is not None and now - cached.at < _CACHED_S:
+            return cached
         try:
             token = await self.find(digest)
         except StoreError:
-            return known
-        self._known.pop(digest, None)
+            return cached
+        self._tokens.pop(digest, None)
         if token is None:
             return None
-        known = self._known[digest] = _Known(now, token.is_worker_token)
-        while len(self._known) > _MOST_KEYS:
-            self._known.popitem(last=False)
-        return known
+        cached = self._tokens[digest] = _CachedToken(now, token.is_worker_token)
+        while len(self._tokens) > _MOST_KEYS:
+            self._tokens.popitem(last=False)
+        return cached
 
 
-def _refusal(most: int, allowance: RateLimitStatus, at_once: int) -> Response:
-    wait_s = max(1, math.ceil(allowance.next_s))
-    headers = {**_headers(most, allowance), "Retry-After": str(wait_s)}
-    words = f"too many requests: {most} are taken in {WINDOW_S:.0f} s; come again in {wait_s} s"
-    if allowance.left:
-        words = f"too many at the same time: {at_once} are answered; let some of yours end first"
-    return problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", words, headers)
+def _refusal(most: int, status_of: RateLimitStatus, at_once: int) -> Response:
+    wait_s = max(1, math.ceil(status_of.next_s))
+    headers = {**_headers(most, status_of), "Retry-After": str(wait_s)}
+    message = f"too many requests: {most} are taken in {WINDOW_S:.0f} s; come again in {wait_s} s"
+    if status_of.left:
+        message = f"too many at the same time: {at_once} are answered; let some of yours end first"
+    return errors.problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", message, headers)
 
 
-def _headers(most: int, allowance: RateLimitStatus) -> dict[str, str]:
+def _headers(most: int, status_of: RateLimitStatus) -> dict[str, str]:
     return {
         "RateLimit-Limit": str(most),
-        "RateLimit-Remaining": str(allowance.left),
-        "RateLimit-Reset": str(math.ceil(allowance.reset_s)),
+        "RateLimit-Remaining": str(status_of.left),
+        "RateLimit-Reset": str(math.ceil(status_of.reset_s)),
     }
 
 
 def _secret(scope: Scope) -> str:
     """Return a request's token or session, without its scheme or cookie name."""
     headers = Headers(scope=scope)
-    usual = _token_in(headers.get("Authorization", ""))
+    token = _token_in(headers.get("Authorization", ""))
     if scope["path"].startswith(f"{POPCORN}/"):
-        return headers.get(POPCORN_TOKEN, "").strip() or usual
+        return headers.get(POPCORN_TOKEN, "").strip() or token
     cookies = Request(scope).cookies
-    return usual or next((cookies[name] for name in COOKIES if name in cookies), "")
+    return token or next((cookies[name] for name in sessions.COOKIES if name in cookies), "")
 
 
 def _token_in(authorization: str) -> str:

@@ -33,20 +33,20 @@ def marked(text: str) -> Markup:
 
 
 def _blocks(lines: list[str]) -> Iterator[Markup]:
-    held: list[str] = []
+    pending: list[str] = []
     fenced = False
     for line in lines:
         heading = None if fenced else _HEADING.fullmatch(line)
         fence = _FENCE.fullmatch(line) is not None
         if heading is None and not fence:
-            held.append(line)
+            pending.append(line)
             continue
-        yield from _block(held, fenced=fenced)
-        held = []
+        yield from _block(pending, fenced=fenced)
+        pending = []
         fenced = fenced != fence
         if heading is not None:
             yield Markup("<h2>{}</h2>").format(_spans(heading["words"].rstrip("# ").lstrip()))
-    yield from _block(held, fenced=fenced)
+    yield from _block(pending, fenced=fenced)
 
 
 def _block(lines: list[str], *, fenced: bool) -> Iterator[Markup]:
@@ -54,10 +54,10 @@ def _block(lines: list[str], *, fenced: bool) -> Iterator[Markup]:
     if fenced:
         yield Markup('<pre class="log" tabindex="0">{}</pre>').format(text)
     else:
-        yield from map(_paragraph, _apart(lines))
+        yield from map(_paragraph, _paragraphs(lines))
 
 
-def _apart(lines: list[str]) -> Iterator[list[str]]:
+def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
     """Yield the lines between empty ones."""
     groups = groupby(lines, key=lambda line: bool(line.strip()))
     return (list(group) for filled, group in groups if filled)
@@ -74,9 +74,9 @@ def _spans(text: str) -> Markup:
     return Markup(_SPAN.sub(_span, str(escape(text))))  # noqa: S704  escaped just before
 
 
-def _span(found: re.Match[str]) -> str:
+def _span(match: re.Match[str]) -> str:
     """Return one span of already escaped text as HTML."""
-    code, strong = found["code"], found["strong"]
+    code, strong = match["code"], match["strong"]
     return f"<strong>{strong}</strong>" if code is None else f"<code>{code}</code>"
 
 
@@ -84,9 +84,9 @@ MOST = 50_000
 """Characters up to which a source is highlighted; each takes ten on the page."""
 _OTHERS = {"triton": "python"} | dict.fromkeys(("cc", "c", "h", "hpp"), "cpp")
 """The lexers of files that are no submissions, by suffix."""
-COLOURS: Final = Apart(2.0, patience_s=4.0)
+HIGHLIGHTER: Final = Apart(2.0, patience_s=4.0)
 """Highlights sources: a lexer takes minutes for some, such as 49,000 empty lines of C++."""
-_COLOURED: Final = SharedCache[Markup](64)
+_HIGHLIGHTED: Final = SharedCache[Markup](64)
 
 
 async def highlighted(text: str, file_name: str) -> Markup:
@@ -97,12 +97,12 @@ async def highlighted(text: str, file_name: str) -> Markup:
 
     async def make() -> Markup:
         try:
-            return Markup(await COLOURS.do(coloured, cleaned, lexer))  # noqa: S704 - Pygments escapes
+            return Markup(await HIGHLIGHTER.do(highlight_with, cleaned, lexer))  # noqa: S704 - Pygments escapes
         except TooHardError:
             return plain(cleaned)
 
     try:
-        return await _COLOURED.get((cleaned, lexer), make, current=always, lag_s=0.0)
+        return await _HIGHLIGHTED.get((cleaned, lexer), make, current=always, lag_s=0.0)
     except BusyError:
         return plain(cleaned)
 
@@ -116,7 +116,7 @@ def plain(text: str) -> Markup:
     return Markup(f'<pre class="lines">{lines}</pre>')  # noqa: S704 - escaped above
 
 
-def coloured(text: str, lexer: str) -> str:
+def highlight_with(text: str, lexer: str) -> str:
     """Return the text highlighted by this lexer of Pygments; only called in its own process."""
     formatter = HtmlFormatter(cssclass="lines", linespans="line", linenos=False)
     return str(highlight(text, get_lexer_by_name(lexer, stripnl=False), formatter))

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.domain.api.workers import PATH
 
-_KEPT = ":/%#?=@[]!$&'()*+,;"
+_UNESCAPED = ":/%#?=@[]!$&'()*+,;"
 """Characters that Starlette does not escape in a redirect's address."""
 
 
@@ -35,14 +35,14 @@ class RelativeRedirects:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        ours = _address(scope)
+        own_address = _address(scope)
 
         async def send_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                there = headers.get("Location")
-                if there is not None:
-                    headers["Location"] = _path_of(there, ours)
+                location = headers.get("Location")
+                if location is not None:
+                    headers["Location"] = _path_of(location, own_address)
             await send(message)
 
         await self._app(scope, receive, send_on)
@@ -50,15 +50,15 @@ class RelativeRedirects:
 
 def _address(scope: Scope) -> str:
     """Return how Starlette begins a redirect: with the host that the client gave, if valid."""
-    here = URL(scope={**scope, "path": "", "root_path": "", "query_string": b""})
-    return quote(str(here), safe=_KEPT)
+    address = URL(scope={**scope, "path": "", "root_path": "", "query_string": b""})
+    return quote(str(address), safe=_UNESCAPED)
 
 
-def _path_of(address: str, ours: str) -> str:
+def _path_of(address: str, own_address: str) -> str:
     """Return the address without our own host; an external one stays as it is."""
-    if not address.startswith(ours):
+    if not address.startswith(own_address):
         return address
-    path = address[len(ours) :]
+    path = address[len(own_address) :]
     if path and not path.startswith(("/", "?")):
         return address  # a longer host that starts like ours
     # A path that starts with two slashes would be another host.
@@ -92,7 +92,7 @@ class HeadRequests:
         await self._app({**scope, "method": "GET"}, receive_no_more, send_head)
 
 
-_OURS = re.compile(rb'(?:__Host-podium|podium|podium-sign-in)="?[A-Za-z0-9_=.-]{1,2000}"?')
+_OWN_COOKIE = re.compile(rb'(?:__Host-podium|podium|podium-sign-in)="?[A-Za-z0-9_=.-]{1,2000}"?')
 
 
 class OwnCookies:
@@ -109,22 +109,22 @@ class OwnCookies:
         """Serve one request."""
         headers = [each for each in scope.get("headers", ()) if each[0] != b"cookie"]
         if len(headers) < len(scope.get("headers", ())):
-            ours = _ours(b";".join(v for name, v in scope["headers"] if name == b"cookie"))
-            scope = {**scope, "headers": [*headers, (b"cookie", ours)] if ours else headers}
+            own = _own_cookies(b";".join(v for name, v in scope["headers"] if name == b"cookie"))
+            scope = {**scope, "headers": [*headers, (b"cookie", own)] if own else headers}
         await self._app(scope, receive, send)
 
 
-def _ours(header: bytes) -> bytes:
-    found = (each.strip() for each in header.split(b";"))
-    return b"; ".join(each for each in found if _OURS.fullmatch(each))
+def _own_cookies(header: bytes) -> bytes:
+    cookies = (each.strip() for each in header.split(b";"))
+    return b"; ".join(each for each in cookies if _OWN_COOKIE.fullmatch(each))
 
 
 REQUEST_ID = "X-Request-Id"
 SLOW_S = 1.0
 """A successful read request faster than this is not logged."""
-_OFFERED = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_VALID_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 """The ids accepted from a proxy or client; others could forge or flood log lines."""
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LONGEST_PATH = 200
 
 _log = structlog.get_logger(__name__)
@@ -141,35 +141,35 @@ class RequestIds:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = _id_of(scope)
-        answered: list[int] = []
+        request_id = _id_of(scope)
+        statuses: list[int] = []
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[REQUEST_ID] = request
-                answered.append(message["status"])
+                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                statuses.append(message["status"])
             await send(message)
 
-        began = time.perf_counter()
-        with structlog.contextvars.bound_contextvars(request=request):
+        started = time.perf_counter()
+        with structlog.contextvars.bound_contextvars(request=request_id):
             try:
                 await self._app(scope, receive, send_with_id)
             finally:
-                status = answered[0] if answered else None
-                _tell(scope, status, time.perf_counter() - began)
+                status = statuses[0] if statuses else None
+                _log_request(scope, status, time.perf_counter() - started)
 
 
 def _id_of(scope: Scope) -> str:
     offered = Headers(scope=scope).get(REQUEST_ID, "")
-    return offered if _OFFERED.fullmatch(offered) else secrets.token_hex(8)
+    return offered if _VALID_ID.fullmatch(offered) else secrets.token_hex(8)
 
 
-def _tell(scope: Scope, status: int | None, seconds: float) -> None:
+def _log_request(scope: Scope, status: int | None, seconds: float) -> None:
     """Log changes, failures and slow requests; never the query, which may contain a secret."""
     method, path = scope["method"], scope["path"]
-    well = status is not None and status < 500
-    reading = method in _READING or path.startswith(f"{PATH}/")
-    if well and reading and (seconds < SLOW_S or _is_open_ended(scope)):
+    succeeded = status is not None and status < 500
+    reads = method in _READ_METHODS or path.startswith(f"{PATH}/")
+    if succeeded and reads and (seconds < SLOW_S or _is_open_ended(scope)):
         return
     _log.info(
         "answered",
@@ -182,7 +182,7 @@ def _tell(scope: Scope, status: int | None, seconds: float) -> None:
 
 
 def _is_open_ended(scope: Scope) -> bool:
-    """Return whether the request waits for news, so that a long duration means nothing."""
+    """Return whether the request waits for events, so its duration means nothing."""
     accepted = Headers(scope=scope).get("accept", "")
     return "text/event-stream" in accepted or scope["path"].startswith(f"{PATH}/")
 
@@ -197,7 +197,7 @@ _BUSY = PlainTextResponse(
 )
 
 
-class Sealing:
+class SecurityHeaders:
     """The application with these headers; the HTTPS one only if its public address has HTTPS.
 
     Requests beyond `most` concurrent ones are asked to retry: uvicorn's own response
@@ -212,30 +212,30 @@ class Sealing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
 
-        async def sealed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(self._headers)
             await send(message)
 
         if self._answering >= self._most:
-            await _BUSY(scope, receive, sealed)
+            await _BUSY(scope, receive, send_with_headers)
             return
         self._answering += 1
         try:
-            await self._app(scope, receive, sealed)
+            await self._app(scope, receive, send_with_headers)
         finally:
             self._answering -= 1
 
 
-class SealedProtocol(H11Protocol):
+class SecurityHeadersProtocol(H11Protocol):
     """uvicorn's HTTP protocol, with the headers also in its response to invalid requests."""
 
     @override
     def send_400_response(self, msg: str) -> None:
         status = HTTPStatus.BAD_REQUEST
-        told = {"content-type": "text/plain; charset=utf-8", "connection": "close"}
-        headers = [*told.items(), NOSNIFF]
-        answer = h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())
-        for event in (answer, h11.Data(data=msg.encode()), h11.EndOfMessage()):
+        fields = {"content-type": "text/plain; charset=utf-8", "connection": "close"}
+        headers = [*fields.items(), NOSNIFF]
+        response = h11.Response(status_code=status, headers=headers, reason=status.phrase.encode())
+        for event in (response, h11.Data(data=msg.encode()), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()

@@ -22,11 +22,11 @@ def exposition(measures: Measures | None, lines: Sequence[ServiceConnection]) ->
     """Return all metrics; without measures, that the database is unavailable, and the rest."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(_Collected(measures, lines))
+    registry.register(_Scrape(measures, lines))
     return generate_latest(registry)
 
 
-class _Collected(Collector):
+class _Scrape(Collector):
     """The metric families of one scrape."""
 
     def __init__(self, measures: Measures | None, lines: Sequence[ServiceConnection]) -> None:
@@ -35,33 +35,37 @@ class _Collected(Collector):
 
     @override
     def collect(self) -> Iterator[core.Metric]:
-        there = 0 if self._measures is None else 1
+        is_up = 0 if self._measures is None else 1
         yield core.GaugeMetricFamily(
-            "podium_database_up", "Whether the database answers", value=there
+            "podium_database_up", "Whether the database answers", value=is_up
         )
-        yield from _of_lines(self._lines)
+        yield from _connection_metrics(self._lines)
         if self._measures is not None:
-            yield from _of_pools(self._measures.pools)
-            yield from _of_tallies(self._measures.tallies)
-            yield _lost(self._measures)
-            words = "Workers that give signs of life, over all processes and machines"
-            yield core.GaugeMetricFamily("podium_workers", words, value=self._measures.workers)
-            words = "Whether an admin has the installation take no submissions"
-            yield core.GaugeMetricFamily("podium_paused", words, value=int(self._measures.paused))
+            yield from _pool_metrics(self._measures.pools)
+            yield from _evaluation_metrics(self._measures.tallies)
+            yield _lost_leases(self._measures)
+            help_text = "Workers that give signs of life, over all processes and machines"
+            yield core.GaugeMetricFamily("podium_workers", help_text, value=self._measures.workers)
+            help_text = "Whether an admin has the installation take no submissions"
+            yield core.GaugeMetricFamily(
+                "podium_paused", help_text, value=int(self._measures.paused)
+            )
 
 
-def _of_lines(lines: Sequence[ServiceConnection]) -> Iterator[core.Metric]:
+def _connection_metrics(lines: Sequence[ServiceConnection]) -> Iterator[core.Metric]:
     """Yield this process's connections; other processes report their own."""
     for line in lines:
         latency_s, name = line.latency_s, f"podium_{line.name}"
-        words = f"Whether this process is connected to {line.name.capitalize()}"
-        yield core.GaugeMetricFamily(f"{name}_connected", words, value=int(latency_s is not None))
+        help_text = f"Whether this process is connected to {line.name.capitalize()}"
+        yield core.GaugeMetricFamily(
+            f"{name}_connected", help_text, value=int(latency_s is not None)
+        )
         if latency_s is not None and math.isfinite(latency_s):
-            words = f"How long {line.name.capitalize()} takes to answer a heartbeat"
-            yield core.GaugeMetricFamily(f"{name}_latency_seconds", words, value=latency_s)
+            help_text = f"How long {line.name.capitalize()} takes to answer a heartbeat"
+            yield core.GaugeMetricFamily(f"{name}_latency_seconds", help_text, value=latency_s)
 
 
-def _of_pools(pools: Iterable[GpuMetrics]) -> Iterator[core.Metric]:
+def _pool_metrics(pools: Iterable[GpuMetrics]) -> Iterator[core.Metric]:
     jobs = core.GaugeMetricFamily(
         "podium_jobs", "Jobs that have not ended", labels=("gpu", "state")
     )
@@ -79,20 +83,20 @@ def _of_pools(pools: Iterable[GpuMetrics]) -> Iterator[core.Metric]:
     yield from (jobs, waits, slots, lost, paused)
 
 
-def _by_gpu(name: str, words: str) -> core.GaugeMetricFamily:
-    return core.GaugeMetricFamily(name, words, labels=("gpu",))
+def _by_gpu(name: str, help_text: str) -> core.GaugeMetricFamily:
+    return core.GaugeMetricFamily(name, help_text, labels=("gpu",))
 
 
 def _bounded(pools: Iterable[GpuMetrics]) -> Iterator[tuple[str, list[GpuMetrics]]]:
     """Yield pools by label: beyond a number of types, the rest share one label."""
-    found: dict[str, list[GpuMetrics]] = defaultdict(list)
+    groups: dict[str, list[GpuMetrics]] = defaultdict(list)
     for pool in sorted(pools, key=lambda each: (-each.slots, each.gpu)):
-        known = pool.gpu in found or len(found) < MOST_GPUS
-        found[pool.gpu if known else OTHER].append(pool)
-    yield from sorted(found.items())
+        known = pool.gpu in groups or len(groups) < MOST_GPUS
+        groups[pool.gpu if known else OTHER].append(pool)
+    yield from sorted(groups.items())
 
 
-def _of_tallies(tallies: Sequence[Tally]) -> Iterator[core.Metric]:
+def _evaluation_metrics(tallies: Sequence[Tally]) -> Iterator[core.Metric]:
     labels = _labels(tallies)
     evaluations = core.CounterMetricFamily(
         "podium_evaluations", "Evaluations by verdict", labels=("gpu", "mode", "verdict")
@@ -121,8 +125,8 @@ def _labels(tallies: Iterable[Tally]) -> dict[str, str]:
     sizes = Counter[str]()
     for each in tallies:
         sizes[each.gpu] += each.evaluations
-    kept = {gpu for gpu, _ in sizes.most_common(MOST_GPUS)}
-    return {gpu: gpu if gpu in kept else OTHER for gpu in sizes}
+    labelled = {gpu for gpu, _ in sizes.most_common(MOST_GPUS)}
+    return {gpu: gpu if gpu in labelled else OTHER for gpu in sizes}
 
 
 def _evaluations(
@@ -136,18 +140,18 @@ def _evaluations(
 
 def _buckets(counts: Iterable[Sequence[int]]) -> list[tuple[str, float]]:
     """Return cumulative buckets, as Prometheus expects."""
-    together = [sum(same) for same in zip(*counts, strict=True)]
-    return list(zip(_EDGES, map(float, accumulate(together)), strict=True))
+    sums = [sum(same) for same in zip(*counts, strict=True)]
+    return list(zip(_EDGES, map(float, accumulate(sums)), strict=True))
 
 
-def _lost(measures: Measures) -> core.Metric:
+def _lost_leases(measures: Measures) -> core.Metric:
     """Include pools without lost leases: a rate does not show the step from nothing to one."""
     leases = {**dict.fromkeys((each.gpu for each in measures.pools), 0), **measures.lost_leases}
     counts = Counter[str]()
-    for place, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):
-        counts[gpu if place < MOST_GPUS else OTHER] += jobs
-    words = "Leases that ran out since their worker gave no sign of life"
-    lost = core.CounterMetricFamily("podium_lost_leases", words, labels=("gpu",))
+    for index, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):
+        counts[gpu if index < MOST_GPUS else OTHER] += jobs
+    help_text = "Leases that ran out since their worker gave no sign of life"
+    lost = core.CounterMetricFamily("podium_lost_leases", help_text, labels=("gpu",))
     for gpu, jobs in sorted(counts.items()):
         lost.add_metric((gpu,), jobs)
     return lost

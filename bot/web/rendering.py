@@ -23,16 +23,15 @@ from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
 from bot.domain.times import show_time
-from bot.reports.blocks import Block
-from bot.reports.escaping import clean
-from bot.web.context import WebContext, context_of
+from bot.reports import blocks, escaping
+from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from bot.web.marks import marked
 
 _DAY_S = 86_400
 _HOUR_S = 3_600
 
 
-def left(span: timedelta) -> str:
+def time_left(span: timedelta) -> str:
     """Return a remaining time such as `3 days 4 h`; `static/podium.js` uses the same words."""
     seconds = max(0, int(span.total_seconds()))
     if seconds >= 2 * _DAY_S:
@@ -62,7 +61,7 @@ def capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def kind(block: Block) -> str:
+def kind(block: blocks.Block) -> str:
     """Return the type of a report's block."""
     return type(block).__name__
 
@@ -77,7 +76,7 @@ FILTERS = {
     "kind": kind,
     "query": query,
     "time": show_time,
-    "left": left,
+    "time_left": time_left,
     "moment": moment,
     "day": day,
     "many": many,
@@ -116,8 +115,8 @@ class Asset:
 def assets() -> Mapping[str, Asset]:
     """Return every file of `static/`, by name."""
     folder = files("bot.web").joinpath("static")
-    found = (_asset(each.name, each.read_bytes()) for each in folder.iterdir() if each.is_file())
-    return {each.name: each for each in found}
+    loaded = (_asset(each.name, each.read_bytes()) for each in folder.iterdir() if each.is_file())
+    return {each.name: each for each in loaded}
 
 
 def asset_url(name: str) -> str:
@@ -131,7 +130,7 @@ def _asset(name: str, data: bytes) -> Asset:
     return Asset(name, kind, data, gzip.compress(data, mtime=0), digest)
 
 
-PLACES = (("/", "Leaderboards"), ("/submit", "Submit"), ("/queue", "Queue"), ("/docs", "Docs"))
+NAVIGATION = (("/", "Leaderboards"), ("/submit", "Submit"), ("/queue", "Queue"), ("/docs", "Docs"))
 """The links of the page header: address and name."""
 SECURITY = {
     "Content-Security-Policy": (
@@ -149,29 +148,37 @@ SECURITY = {
 """On every page: nothing is loaded from elsewhere, and nothing inline is run or styled."""
 _FOR_PROGRAMS = {"api", "popcorn", "eval", "static", "healthz", "readyz", "metrics"}
 """Below these paths there are no pages, whatever a browser accepts."""
-_LEVEL = 5
-_NOT_WANTED = re.compile(r"0(\.0*)?")
+_GZIP_LEVEL = 5
+_ZERO_WEIGHT = re.compile(r"0(\.0*)?")
 
 
 @cache
 def environment() -> Environment:
     """Return the templates; every value is escaped, control and direction marks are removed."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("bot.web", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        finalize=_shown,
+        finalize=_cleaned,
     )
-    made.filters |= FILTERS
-    made.globals |= {"asset": asset_url, "doors": PLACES, "me": None, "here": "", "title": ""}
-    return made
+    templates.filters |= FILTERS
+    templates.globals |= {
+        "asset": asset_url,
+        "navigation": NAVIGATION,
+        "me": None,
+        "here": "",
+        "title": "",
+    }
+    return templates
 
 
-def _shown(value: object) -> object:
-    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+def _cleaned(value: object) -> object:
+    return (
+        escaping.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +193,7 @@ class RenderedPage:
     def of(cls, text: str) -> Self:
         """Return the page with this text."""
         body = text.encode()
-        zipped = gzip.compress(body, _LEVEL, mtime=0)
+        zipped = gzip.compress(body, _GZIP_LEVEL, mtime=0)
         return cls(body, zipped, f'W/"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
@@ -194,10 +201,10 @@ async def page(
     request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
 ) -> Response:
     """Return the response with a rendered template; its header shows the viewer."""
-    return sent(request, await sheet(request, viewer, template, values))
+    return page_response(request, await render_page(request, viewer, template, values))
 
 
-async def sheet(
+async def render_page(
     request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
 ) -> RenderedPage:
     """Return the same without sending it; it is only for this viewer."""
@@ -206,15 +213,17 @@ async def sheet(
         me = await context_of(request).store.people.get(viewer.person)
     # Not in a thread: each time the loop sends or waits, it would have to reacquire the interpreter
     # lock.
-    return RenderedPage.of(draw(template, {"me": me, "here": request.url.path, **values}))
+    return RenderedPage.of(render(template, {"me": me, "here": request.url.path, **values}))
 
 
-def draw(template: str, values: Mapping[str, Any]) -> str:
+def render(template: str, values: Mapping[str, Any]) -> str:
     """Return the text of a rendered template."""
     return environment().get_template(template).render(values)
 
 
-def sent(request: Request, drawn: RenderedPage, status: HTTPStatus = HTTPStatus.OK) -> Response:
+def page_response(
+    request: Request, rendered: RenderedPage, status: HTTPStatus = HTTPStatus.OK
+) -> Response:
     """Return the response with a page, compressed if the browser accepts it.
 
     An unchanged page is answered with 304.
@@ -222,46 +231,44 @@ def sent(request: Request, drawn: RenderedPage, status: HTTPStatus = HTTPStatus.
     headers = {
         **SECURITY,
         "Cache-Control": "private, no-cache",
-        "ETag": drawn.tag,
+        "ETag": rendered.tag,
         "Vary": "Accept-Encoding, Authorization, Cookie",
     }
-    if status is HTTPStatus.OK and request.headers.get("If-None-Match") == drawn.tag:
+    if status is HTTPStatus.OK and request.headers.get("If-None-Match") == rendered.tag:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    body = drawn.body
+    body = rendered.body
     if takes_gzip(request):
-        body = drawn.zipped
+        body = rendered.zipped
         headers["Content-Encoding"] = "gzip"
     return Response(body, status, headers, media_type="text/html; charset=utf-8")
 
 
 def takes_gzip(request: Request) -> bool:
     """Return whether the client accepts gzip and has not excluded it (`gzip;q=0`)."""
-    for each in request.headers.get("Accept-Encoding", "").lower().split(","):
-        coding, _, weight = each.replace(" ", "").partition(";q=")
+    for accepted in request.headers.get("Accept-Encoding", "").lower().split(","):
+        coding, _, weight = accepted.replace(" ", "").partition(";q=")
         if coding == "gzip":
-            return not _NOT_WANTED.fullmatch(weight)
+            return not _ZERO_WEIGHT.fullmatch(weight)
     return False
 
 
 def wants_page(request: Request) -> bool:
     """Return whether a browser asked for a page at an address for people."""
-    place = request.url.path.removeprefix("/").partition("/")[0]
-    return place not in _FOR_PROGRAMS and "text/html" in request.headers.get("Accept", "")
+    section = request.url.path.removeprefix("/").partition("/")[0]
+    return section not in _FOR_PROGRAMS and "text/html" in request.headers.get("Accept", "")
 
 
-def for_people(request: Request, problem: Response, me: Person | None = None) -> Response:
+def as_page(request: Request, problem: Response, me: Person | None = None) -> Response:
     """Return a problem document as a page if a browser asked for one, else unchanged.
 
     `me` is who is signed in, if known.
     """
     if not wants_page(request):
         return problem
-    told = json.loads(bytes(problem.body))
-    values = {"title": told["title"], "status": told["status"], "detail": told["detail"]}
-    text = draw("error.html", {"here": request.url.path, "me": me, **values})
-    shown = sent(request, RenderedPage.of(text), HTTPStatus(problem.status_code))
-    kept = ("Retry-After", "WWW-Authenticate", "Allow", "Location", "Cache-Control")
-    for name in kept:
+    document = json.loads(bytes(problem.body))
+    text = render("error.html", {"here": request.url.path, "me": me, **document})
+    shown = page_response(request, RenderedPage.of(text), HTTPStatus(problem.status_code))
+    for name in ("Retry-After", "WWW-Authenticate", "Allow", "Location", "Cache-Control"):
         if name in problem.headers:
             shown.headers[name] = problem.headers[name]
     return shown
@@ -275,61 +282,57 @@ LONGEST_S = 3_600.0
 
 Part = tuple[str, bool]
 """The text, and whether it is the last."""
+PartSource = Callable[[], Awaitable[Part]]
 Still = Callable[[], Awaitable[bool]]
-"""Whether the watcher may still watch: see `auth.still_looks`."""
+"""Whether the watcher may still watch: see `auth.has_same_viewer`."""
 
 
-async def anybody() -> bool:
+async def always() -> bool:
     """Return True, for parts that everyone may see."""
     return True
 
 
-def live(
-    door: WebContext, part: Callable[[], Awaitable[Part]], still: Still = anybody
-) -> StreamingResponse:
+def live(context: WebContext, part: PartSource, still: Still = always) -> StreamingResponse:
     """Send the part now and after each change, until the last one or until the server closes.
 
     `still` is checked before each event: nothing is sent to a client that may no longer watch.
     """
-    told = _telling(door, part, still)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(told, media_type="text/event-stream", headers=headers)
+    events = _part_events(context, part, still)
+    return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
-async def _telling(
-    door: WebContext, part: Callable[[], Awaitable[Part]], still: Still
-) -> AsyncIterator[str]:
+async def _part_events(context: WebContext, part: PartSource, still: Still) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     ends = loop.time() + LONGEST_S
-    told, told_at = "", loop.time()
+    sent, sent_at = "", loop.time()
     yield "retry: 3000\n\n"
-    while not door.closing.begun and loop.time() < ends:
-        text, last = await _read(part, told)
-        due = text != told or last or loop.time() - told_at > _QUIET_S
-        if due and not await _is_let(still):
+    while not context.closing.begun and loop.time() < ends:
+        text, last = await _read_part(part, sent)
+        due = text != sent or last or loop.time() - sent_at > _QUIET_S
+        if due and not await _is_allowed(still):
             return
-        if text != told:
+        if text != sent:
             yield event("part", text)
         elif due and not last:
             yield ": still here\n\n"
-        told, told_at = text, loop.time() if due else told_at
+        sent, sent_at = text, loop.time() if due else sent_at
         if last:
             yield event("done", "")
             return
         await asyncio.sleep(TICK_S)
 
 
-async def _read(part: Callable[[], Awaitable[Part]], told: str) -> Part:
+async def _read_part(part: PartSource, previous: str) -> Part:
     """Return the part, or the previous one if the database is unavailable or the part is gone."""
     try:
         return await part()
     except StoreError:
-        return told, False
+        return previous, False
     except UserError:
-        return told, True
+        return previous, True
 
 
-async def _is_let(still: Still) -> bool:
+async def _is_allowed(still: Still) -> bool:
     """Return whether the client may watch; if that is unknown, it is cut off and reconnects."""
     try:
         return await still()

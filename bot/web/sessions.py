@@ -54,17 +54,17 @@ def cookie_name(request: Request) -> str:
 
 
 async def browser_of(request: Request) -> Browser | None:
-    """Return who is signed in; None without a cookie, or when its session has ended."""
+    """Return the signed-in browser; None without a cookie, or when its session has ended."""
     secret = request.cookies.get(cookie_name(request), "")
     if not 1 <= len(secret) <= _LONGEST_SECRET:
         return None
-    door = context_of(request)
-    found = await session_of(door.store, door.clock, secret)
-    return None if found is None else Browser(found, _stamp(secret))
+    context = context_of(request)
+    session = await session_of(context.store, context.clock, secret)
+    return None if session is None else Browser(session, _stamp(secret))
 
 
 async def still_signed_in(request: Request, browser: Browser) -> bool:
-    """Return whether the session still has the same rights; asked during a long response."""
+    """Return whether the session still has the same rights; checked during a long response."""
     return await browser_of(request) == browser
 
 
@@ -76,29 +76,29 @@ def _stamp(secret: str) -> str:
 def require_same_origin(request: Request) -> None:
     """Raise UserError unless one of our own pages made the request, by the browser's headers."""
     site = request.headers.get("Sec-Fetch-Site")
-    if site == "same-origin" or (site is None and _is_ours(request)):
+    if site == "same-origin" or (site is None and _is_own_origin(request)):
         return
     raise UserError("foreign-request", "this did not come from a page here; open the page again")
 
 
-def _is_ours(request: Request) -> bool:
+def _is_own_origin(request: Request) -> bool:
     origin = request.headers.get("Origin", "")
-    ours = {context_of(request).public_url or "", request.headers.get("Host", "")}
-    return bool(origin) and bool({origin, urlsplit(origin).netloc} & (ours - {""}))
+    own = {context_of(request).public_url or "", request.headers.get("Host", "")}
+    return bool(origin) and bool({origin, urlsplit(origin).netloc} & (own - {""}))
 
 
 def require_stamp(browser: Browser, stamp: str) -> None:
     """Raise UserError unless the form belongs to this session."""
     if not hmac.compare_digest(browser.stamp.encode(), stamp.encode()):
-        words = "this form is of an earlier sign-in; open the page again and repeat it"
-        raise UserError("old-form", words)
+        message = "this form is of an earlier sign-in; open the page again and repeat it"
+        raise UserError("old-form", message)
 
 
-def remember(request: Request, response: Response, made: NewToken) -> None:
+def set_cookie(request: Request, response: Response, token: NewToken) -> None:
     """Set the session's cookie."""
     response.set_cookie(
         cookie_name(request),
-        made.secret,
+        token.secret,
         max_age=int(LIFETIME.total_seconds()),
         path="/",
         secure=is_https(request),
@@ -107,18 +107,18 @@ def remember(request: Request, response: Response, made: NewToken) -> None:
     )
 
 
-def forget(request: Request, response: Response) -> None:
+def delete_cookie(request: Request, response: Response) -> None:
     """Delete the session's cookie."""
     name, secure = cookie_name(request), is_https(request)
     response.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")
 
 
-def own_path(text: str | None) -> str:
+def local_path(text: str | None) -> str:
     """Return the target after a sign-in: a path of this server, whatever was requested."""
     path = text or ""
-    good = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
-    good = good and path.isascii() and "\\" not in path and len(path) <= _LONGEST_PATH
-    return path if good and not path.startswith("/sign-") else "/"
+    is_safe = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    is_safe = is_safe and path.isascii() and "\\" not in path and len(path) <= _LONGEST_PATH
+    return path if is_safe and not path.startswith("/sign-") else "/"
 
 
 def new_state() -> str:
@@ -133,7 +133,7 @@ ROOM = 64 << 10
 _MOST_FIELDS = 200
 
 
-def number_in(text: str, most: int) -> int | None:
+def parse_number(text: str, most: int) -> int | None:
     """Return the number from 1 to `most` that a person typed, such as `#17`; else None.
 
     Its length is checked first: Python does not parse numbers of thousands of digits.
@@ -180,7 +180,7 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class SubmittedForm:
     """A form sent from one of our pages."""
 
     browser: Browser
@@ -199,23 +199,23 @@ async def read_form(request: Request, most: int = SMALL) -> AsyncIterator[Fields
         yield Fields(form)
 
 
-def posted(most: int = SMALL) -> Callable[[Request], AsyncGenerator[Posted, None]]:
-    """Return the dependency of acting routes; UserError for forms not from our own pages."""
+def submitted_form(most: int = SMALL) -> Callable[[Request], AsyncGenerator[SubmittedForm, None]]:
+    """Return the dependency of routes with forms; UserError for a form not from our own pages."""
 
-    async def found(request: Request) -> AsyncGenerator[Posted, None]:
+    async def read_submitted_form(request: Request) -> AsyncGenerator[SubmittedForm, None]:
         require_same_origin(request)
         browser = await browser_of(request)
         if browser is None:
-            words = "you are not signed in, or not any more; sign in and repeat it"
-            raise UserError("signed-out", words)
+            message = "you are not signed in; sign in and try again"
+            raise UserError("signed-out", message)
         async with read_form(request, most) as fields:
             require_stamp(browser, fields.raw(STAMP))
-            yield Posted(browser, fields)
+            yield SubmittedForm(browser, fields)
 
-    return found
+    return read_submitted_form
 
 
-Act = Annotated[Posted, Depends(posted())]
+SmallForm = Annotated[SubmittedForm, Depends(submitted_form())]
 """A form without a file."""
 
 
@@ -232,7 +232,9 @@ class SubmissionButtons:
     withdraw: bool = False
 
 
-def deeds_of(browser: Browser | None, status: SubmissionStatus) -> SubmissionButtons | None:
+def submission_buttons(
+    browser: Browser | None, status: SubmissionStatus
+) -> SubmissionButtons | None:
     """Return the buttons for one's own submission; None for another person's."""
     submission = status.submission
     if browser is None or submission.person != browser.session.person.id:

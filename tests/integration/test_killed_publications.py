@@ -13,7 +13,7 @@ from bot.domain.publication import PublishChange
 from bot.ports import Store
 from bot.services.publishing.state import PublicationState
 from bot.store.postgres import open_store
-from bot.web.context import DOOR as WEB
+from bot.web.context import FRONT_END as WEB
 from tests.doubles.dispatching import until
 from tests.doubles.publisher import STATES, Posts, hand_in, publishing
 

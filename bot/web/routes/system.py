@@ -9,9 +9,8 @@ from fastapi.responses import JSONResponse
 
 from bot.domain.errors import StoreError
 from bot.services.operations import ComponentHealth, State, measures, readiness
+from bot.web import prometheus, rendering
 from bot.web.context import context_of
-from bot.web.prometheus import CONTENT_TYPE, exposition
-from bot.web.rendering import PREFIX, assets, takes_gzip
 
 router = APIRouter()
 _log = structlog.get_logger(__name__)
@@ -49,13 +48,13 @@ async def readyz(
 
 
 async def _parts(request: Request) -> tuple[ComponentHealth, ...]:
-    door = context_of(request)
+    context = context_of(request)
 
-    async def look() -> tuple[ComponentHealth, ...]:
-        return await readiness(door.store, judges=door.judges, lines=door.lines)
+    async def check() -> tuple[ComponentHealth, ...]:
+        return await readiness(context.store, judges=context.has_runners, lines=context.connections)
 
     try:
-        return await door.kept.get_within("readiness", READINESS_FOR_S, WITHIN_S, look)
+        return await context.cache.get_within("readiness", READINESS_FOR_S, WITHIN_S, check)
     except TimeoutError as error:
         _log.warning("not ready", action="not-ready", error=f"the database: {error}")
         return (
@@ -72,29 +71,33 @@ METRICS_FOR_S = 5.0
 @router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
     """Return metrics, computed at most every few seconds for all callers."""
-    door = context_of(request)
-    found = None
+    context = context_of(request)
+    current = None
     try:
-        found = await door.kept.get_within(
-            "measures", METRICS_FOR_S, WITHIN_S, lambda: measures(door.store, door.clock)
+        current = await context.cache.get_within(
+            "measures", METRICS_FOR_S, WITHIN_S, lambda: measures(context.store, context.clock)
         )
     except (StoreError, TimeoutError) as error:
         _log.warning("nothing measured", action="unmeasured", error=str(error))
     headers = {"Cache-Control": "no-store"}
-    return Response(exposition(found, door.lines), media_type=CONTENT_TYPE, headers=headers)
+    return Response(
+        prometheus.exposition(current, context.connections),
+        media_type=prometheus.CONTENT_TYPE,
+        headers=headers,
+    )
 
 
-@router.get(f"{PREFIX}/{{digest}}/{{name}}", include_in_schema=False)
+@router.get(f"{rendering.PREFIX}/{{digest}}/{{name}}", include_in_schema=False)
 async def static(request: Request, digest: str, name: str) -> Response:
     """Return a file if its digest matches the address."""
-    found = assets().get(name)
-    if found is None or found.digest != digest:
+    asset = rendering.assets().get(name)
+    if asset is None or asset.digest != digest:
         raise HTTPException(HTTPStatus.NOT_FOUND)
     headers = {
         "Cache-Control": "public, max-age=31536000, immutable",
         "Vary": "Accept-Encoding",
     }
-    if not takes_gzip(request):
-        return Response(found.data, media_type=found.media_type, headers=headers)
+    if not rendering.takes_gzip(request):
+        return Response(asset.data, media_type=asset.media_type, headers=headers)
     headers["Content-Encoding"] = "gzip"
-    return Response(found.zipped, media_type=found.media_type, headers=headers)
+    return Response(asset.zipped, media_type=asset.media_type, headers=headers)

@@ -18,9 +18,8 @@ from bot.domain.api import workers as api
 from bot.domain.ids import JobId
 from bot.domain.job import Notice, Topic
 from bot.services.apart import Apart
-from bot.web.auth import FromAgent
-from bot.web.bodies import parsed, read, whole, written
-from bot.web.context import Closing, WebContext, context_of
+from bot.web import auth, bodies
+from bot.web.context import STREAM_HEADERS, Closing, WebContext, context_of
 from runners.contract.evaluation import Evaluation, Progress
 
 _log = structlog.get_logger(__name__)
@@ -36,50 +35,50 @@ _DONE = 204
 
 
 @router.post("/hello")
-async def hello(request: Request, agent: FromAgent) -> Response:
+async def hello(request: Request, worker: auth.CallingWorker) -> Response:
     """Return the name and lease of a remote worker that starts."""
     lease_s = context_of(request).lease.total_seconds()
-    _log.info("an agent begins", action="agent-hello", worker=agent.worker)
-    return written(api.WorkerConfig(worker=agent.worker, lease_s=lease_s))
+    _log.info("an agent begins", action="agent-hello", worker=worker.worker)
+    return bodies.json_response(api.WorkerConfig(worker=worker.worker, lease_s=lease_s))
 
 
 @router.post("/announce", status_code=_DONE)
-async def announce(request: Request, agent: FromAgent) -> None:
+async def announce(request: Request, worker: auth.CallingWorker) -> None:
     """Register the remote worker as live."""
-    await agent.announce((await read(request, api.WorkerOffers, api.BODY_MAX)).offers)
+    await worker.announce((await bodies.read(request, api.WorkerOffers, api.BODY_MAX)).offers)
 
 
 @router.post("/leave", status_code=_DONE)
-async def leave(agent: FromAgent) -> None:
+async def leave(worker: auth.CallingWorker) -> None:
     """Remove the remote worker from the live ones."""
-    await agent.leave()
+    await worker.leave()
 
 
 @router.post("/claim")
-async def claim(request: Request, agent: FromAgent) -> Response:
+async def claim(request: Request, worker: auth.CallingWorker) -> Response:
     """Claim jobs for free slots."""
-    wanted = await read(request, api.FreeSlots, api.BODY_MAX)
-    named = wanted.runners or {}
-    jobs = await agent.claim(wanted.slots, named)
-    told = (api.ClaimedJob.of(job, with_pool=job.gpu in named) for job in jobs)
-    return written(api.Claimed(jobs=tuple(told)))
+    free = await bodies.read(request, api.FreeSlots, api.BODY_MAX)
+    named = free.runners or {}
+    jobs = await worker.claim(free.slots, named)
+    claimed = (api.ClaimedJob.of(job, with_pool=job.gpu in named) for job in jobs)
+    return bodies.json_response(api.Claimed(jobs=tuple(claimed)))
 
 
 @router.post("/beat")
-async def beat(request: Request, agent: FromAgent) -> Response:
+async def heartbeat(request: Request, worker: auth.CallingWorker) -> Response:
     """Renew the leases of the worker's jobs; return the jobs it still holds."""
-    held = (await read(request, api.Held, api.BODY_MAX)).jobs
-    beats = await agent.beat({JobId(job.id): job.fence for job in held})
-    found = (
-        api.JobHeartbeat(id=each.job, cancel_requested=each.cancel_requested) for each in beats
+    held = (await bodies.read(request, api.Held, api.BODY_MAX)).jobs
+    heartbeats = await worker.beat({JobId(job.id): job.fence for job in held})
+    renewed = (
+        api.JobHeartbeat(id=each.job, cancel_requested=each.cancel_requested) for each in heartbeats
     )
-    return written(api.Heartbeats(jobs=tuple(found)))
+    return bodies.json_response(api.Heartbeats(jobs=tuple(renewed)))
 
 
 @router.get("/notices")
 async def notices(
     request: Request,
-    agent: FromAgent,  # noqa: ARG001 - for its token
+    worker: auth.CallingWorker,  # noqa: ARG001 - for its token
     gpu: Annotated[list[api.GpuName], Query(max_length=64)],
     wait_s: Annotated[float, Query(ge=0, le=api.MOST_NOTICES_S)] = api.NOTICES_S,
 ) -> StreamingResponse:
@@ -88,19 +87,20 @@ async def notices(
     The response begins with an empty line once the subscription is active: a worker that then
     checks the queue and keeps waiting misses no job.
     """
-    door = context_of(request)
-    telling = _telling(door, frozenset(gpu), wait_s)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(telling, media_type="application/json", headers=headers)
+    context = context_of(request)
+    body = _notice_body(context, frozenset(gpu), wait_s)
+    return StreamingResponse(body, media_type="application/json", headers=STREAM_HEADERS)
 
 
-async def _telling(door: WebContext, gpus: frozenset[str], wait_s: float) -> AsyncIterator[bytes]:
-    async with door.store.events.subscribe(_TOPICS) as hints:
+async def _notice_body(
+    context: WebContext, gpus: frozenset[str], wait_s: float
+) -> AsyncIterator[bytes]:
+    async with context.store.events.subscribe(_TOPICS) as hints:
         yield b"\n"
         found: tuple[api.JobNotice, ...] = ()
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
-                found = await _next_notice(hints, gpus, door.closing)
+                found = await _next_notice(hints, gpus, context.closing)
         yield api.JobNotices(notices=found).model_dump_json().encode()
 
 
@@ -120,53 +120,61 @@ def _concerns(hint: Notice, gpus: frozenset[str]) -> bool:
 
 
 @router.get("/jobs/{job}/{fence}/request")
-async def order(agent: FromAgent, job: api.BigInt, fence: api.BigInt) -> Response:
+async def evaluation_request(
+    worker: auth.CallingWorker, job: api.BigInt, fence: api.BigInt
+) -> Response:
     """Return the evaluation request of a claimed job."""
-    return written(await agent.request(JobId(job), fence))
+    return bodies.json_response(await worker.request(JobId(job), fence))
 
 
 @router.post("/jobs/{job}/{fence}/attach", status_code=_DONE)
-async def attach(request: Request, agent: FromAgent, job: api.BigInt, fence: api.BigInt) -> None:
+async def attach(
+    request: Request, worker: auth.CallingWorker, job: api.BigInt, fence: api.BigInt
+) -> None:
     """Record the runner's call."""
-    body = await read(request, api.RunnerCall, api.BODY_MAX)
-    await agent.attach(JobId(job), fence, body.call)
+    body = await bodies.read(request, api.RunnerCall, api.BODY_MAX)
+    await worker.attach(JobId(job), fence, body.call)
 
 
 @router.post("/jobs/{job}/{fence}/progress", status_code=_DONE)
-async def progress(request: Request, agent: FromAgent, job: api.BigInt, fence: api.BigInt) -> None:
+async def progress(
+    request: Request, worker: auth.CallingWorker, job: api.BigInt, fence: api.BigInt
+) -> None:
     """Record one progress update."""
-    await agent.tell(JobId(job), fence, await read(request, Progress, api.BODY_MAX))
+    await worker.tell(JobId(job), fence, await bodies.read(request, Progress, api.BODY_MAX))
 
 
 @router.post("/jobs/{job}/{fence}/evaluation", status_code=_DONE)
 async def evaluation(
-    request: Request, agent: FromAgent, job: api.BigInt, fence: api.BigInt
+    request: Request, worker: auth.CallingWorker, job: api.BigInt, fence: api.BigInt
 ) -> None:
     """Store the evaluation and end the job; repeating it is no error."""
-    text = await whole(request, api.EVALUATION_MAX)
-    if len(text) > _SHORT:
-        await EVALUATIONS.do(require_evaluation, text)
-    await agent.accept(JobId(job), fence, parsed(Evaluation, text))
+    body = await bodies.read_bytes(request, api.EVALUATION_MAX)
+    if len(body) > _SHORT:
+        await EVALUATIONS.do(require_evaluation, body)
+    await worker.accept(JobId(job), fence, bodies.parse(Evaluation, body))
 
 
-def require_evaluation(text: Base64Bytes) -> None:
+def require_evaluation(body: Base64Bytes) -> None:
     """Raise UserError when it is invalid; called in its own process, as errors may be many."""
-    parsed(Evaluation, text)
+    bodies.parse(Evaluation, body)
 
 
 @router.post("/jobs/{job}/{fence}/give-up", status_code=_DONE)
-async def give_up(request: Request, agent: FromAgent, job: api.BigInt, fence: api.BigInt) -> None:
+async def give_up(
+    request: Request, worker: auth.CallingWorker, job: api.BigInt, fence: api.BigInt
+) -> None:
     """End an attempt without an evaluation."""
-    body = await read(request, api.GivenUp, api.BODY_MAX)
-    await agent.give_up(JobId(job), fence, body.why, body.error)
+    body = await bodies.read(request, api.GivenUp, api.BODY_MAX)
+    await worker.give_up(JobId(job), fence, body.why, body.error)
 
 
 @router.post("/log", status_code=_DONE)
-async def log(request: Request, agent: FromAgent) -> None:
+async def log(request: Request, worker: auth.CallingWorker) -> None:
     """Write the remote worker's log events to this server's log."""
-    body = await read(request, api.LogLines, 4 * api.BODY_MAX)
+    body = await bodies.read(request, api.LogLines, 4 * api.BODY_MAX)
     for line in body.lines:
-        _log.info("an agent logged", action="agent-log", worker=agent.worker, line=line)
+        _log.info("an agent logged", action="agent-log", worker=worker.worker, line=line)
     if body.lost:
-        words = "an agent logged too much"
-        _log.warning(words, action="agent-log-lost", worker=agent.worker, lines=body.lost)
+        message = "an agent logged too much"
+        _log.warning(message, action="agent-log-lost", worker=worker.worker, lines=body.lost)

@@ -1,8 +1,8 @@
-// Forms with a file: dropped, chosen or pasted, looked at by the server before they are sent.
+// Forms with a dropped, chosen or pasted file, which the server previews before it is submitted.
 (() => {
   const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1048576).toFixed(1)} MB`);
 
-  // <div data-drop> around a file's input takes what is dropped anywhere on the page.
+  // <div data-drop> around a file's input takes a file that is dropped anywhere on the page.
   for (const zone of document.querySelectorAll("[data-drop]")) {
     const input = zone.querySelector("input[type=file]");
     const told = zone.querySelector("[data-dropped]") || zone.appendChild(Object.assign(document.createElement("p"), { className: "dropped", role: "status" }));
@@ -43,7 +43,7 @@
     show();
   }
 
-  // A paste that no field takes goes into the source, or is the file.
+  // Text pasted outside a field becomes the source; a pasted file becomes the file.
   const source = document.querySelector("textarea[name=source]");
   if (source) {
     addEventListener("paste", (event) => {
@@ -63,7 +63,7 @@
       }
       event.preventDefault();
     });
-    // Of a file and a pasted source the later one counts.
+    // If there are a file and a pasted source, the later one is used.
     source.addEventListener("input", () => {
       const input = source.form.elements.file;
       if (source.value && input.files.length) {
@@ -76,7 +76,7 @@
     });
   }
 
-  // <form data-look="URL" data-into="ID"> asks what is in its file, and what is left to choose.
+  // <form data-look="URL" data-into="ID"> shows the contents of its file and the remaining choices.
   for (const form of document.querySelectorAll("form[data-look]")) {
     const into = document.getElementById(form.dataset.into);
     let asked = null;
@@ -84,7 +84,7 @@
       const data = new FormData(form);
       const file = form.querySelector("input[type=file]");
       if (changed === file || changed.name === "source") {
-        // What was chosen for the file before counts where the new one says nothing.
+        // Choices for the previous file are used where the new file names none.
         for (const name of into.contains(form.elements.board) ? ["board", "gpu"] : ["gpu"]) {
           for (const value of data.getAll(name)) data.append(`earlier_${name}`, value);
           data.delete(name);
@@ -101,7 +101,7 @@
           const focused = into.contains(document.activeElement) ? document.activeElement.id : "";
           if (answer.ok) into.innerHTML = text;
           else if (answer.status === 401 || answer.status === 403) location.reload();
-          else into.replaceChildren(Object.assign(document.createElement("p"), { className: "notice bad", textContent: "This could not be looked at; try again." }));
+          else into.replaceChildren(Object.assign(document.createElement("p"), { className: "notice bad", textContent: "The preview failed; try again." }));
           const named = into.querySelector("[data-name]");
           if (named && form.elements.name && !form.elements.name.value) form.elements.name.value = named.dataset.name;
           if (focused) document.getElementById(focused)?.focus();

@@ -11,8 +11,8 @@
     return found;
   };
 
-  // uPlot wants one list of places for all series: each value stands at its place, or null.
-  // A place is listed as often as one series has points there, so that none is lost.
+  // uPlot needs one list of x positions for all series: each series has a value or null at each.
+  // A position is repeated if a series has several points there, so that none is lost.
   const aligned = (series) => {
     const most = new Map();
     for (const each of series) {
@@ -84,7 +84,7 @@
     };
     canvas.replaceChildren();
     const plot = new uPlot(options, values, canvas);
-    // Until somebody points at a place, the legend has names but no values.
+    // Until the cursor is over the plot, the legend has names but no values.
     plot.root.classList.add("idle");
     queueMicrotask(() => {
       // Its legend is as wide as the plot only after uPlot's own microtask.

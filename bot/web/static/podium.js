@@ -1,4 +1,4 @@
-// What every page has: the switch of the theme, countdowns that go on, and parts that are live.
+// For every page: the theme switch, running countdowns, and parts that update themselves.
 (() => {
   const root = document.documentElement;
   const dark = () =>
@@ -15,7 +15,7 @@
     document.dispatchEvent(new CustomEvent("themed"));
   });
 
-  // <time data-until datetime="..."> counts down in the words in which the server began.
+  // <time data-until datetime="..."> counts down in the same words as the server's text.
   const left = (seconds) => {
     const days = Math.floor(seconds / 86400);
     const hours = Math.floor(seconds / 3600) % 24;
@@ -35,7 +35,7 @@
     setInterval(count, 1000);
   }
 
-  // Makes a node like a fresh one, and keeps what is the same: focus and scrolling stay where they are.
+  // Updates a node to equal a fresh one; unchanged nodes keep their focus and scroll position.
   const liken = (old, fresh) => {
     if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) {
       old.replaceWith(fresh);
@@ -57,8 +57,8 @@
     for (const each of there.slice(wanted.length)) each.remove();
   };
 
-  // <div data-live="URL"> follows the events of URL: each is the part's whole new content. What
-  // its [data-say] says is told to screen readers by #said, when it has changed.
+  // <div data-live="URL"> follows the events of URL: each is the part's whole new content. When
+  // the text of its [data-say] changes, #said passes it to screen readers.
   for (const part of document.querySelectorAll("[data-live]")) {
     const source = new EventSource(part.dataset.live);
     source.addEventListener("part", (event) => {

@@ -152,8 +152,8 @@ def _counted(evaluation: Evaluation, name: str) -> dict[str, Any]:
 
 def _rows(text: str) -> list[Row]:
     """One row per kernel, without the file's first row, which has the units."""
-    found = (row for row in csv.DictReader(io.StringIO(text)) if row.get("ID"))
-    return list(islice(found, KERNELS_MOST))
+    rows = (row for row in csv.DictReader(io.StringIO(text)) if row.get("ID"))
+    return list(islice(rows, KERNELS_MOST))
 
 
 def _name(row: Row) -> str:
@@ -161,14 +161,14 @@ def _name(row: Row) -> str:
 
 
 def _groups(row: Row) -> dict[str, Group]:
-    found: dict[str, Group] = {}
+    groups: dict[str, Group] = {}
     for name, fields in _GROUPS.items():
         values = {field: _number(row, counter) for field, counter in fields.items()}
         group: Group = {field: value for field, value in values.items() if value is not None}
         group |= _derived(name, row)
         if group:
-            found[name] = group
-    return found
+            groups[name] = group
+    return groups
 
 
 def _derived(name: str, row: Row) -> Group:
@@ -216,14 +216,14 @@ def _roofline(row: Row) -> Group:
     counts = {name: _product(_work(row, key), clock, seconds) for name, key in _PRECISIONS.items()}
     known = [count for count in counts.values() if count is not None]
     total = sum(known) if known else None
-    found = {
+    metrics = {
         "flop_count_total": total,
         **{f"flop_count_{name}": count for name, count in counts.items()},
         "dram_bytes_sum": moved,
         "arithmetic_intensity": None if total is None or not moved else total / moved,
         "gflops": None if total is None or not seconds else total / seconds / _GIGA,
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in metrics.items() if value is not None}
 
 
 def _work(row: Row, key: str) -> float | None:
@@ -247,15 +247,15 @@ def _seconds(row: Row) -> float | None:
 def _timing(row: Row) -> Group:
     """Its duration in seconds, and the units of the other fields."""
     counters = _GROUPS["timing_metrics"]
-    there = [name for name in counters if _number(row, counters[name]) is not None]
-    units: Group = {f"{name.removesuffix('_sum')}_unit": _UNITS[name] for name in there}
+    known = [name for name in counters if _number(row, counters[name]) is not None]
+    units: Group = {f"{name.removesuffix('_sum')}_unit": _UNITS[name] for name in known}
     seconds = _seconds(row)
     return units if seconds is None else {**units, "gpu_time_duration_seconds": seconds}
 
 
 def _number(row: Row, counter: str) -> float | None:
     try:
-        found = float((row.get(counter) or "").replace(",", ""))
+        value = float((row.get(counter) or "").replace(",", ""))
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return value if math.isfinite(value) else None

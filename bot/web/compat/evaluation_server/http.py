@@ -24,11 +24,9 @@ from bot.domain.accounts import require_acting, require_person
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.tasks.task_file import MAX_TASK
-from bot.web.auth import bearer, caller_by
-from bot.web.bodies import require_simple, whole
+from bot.web import auth, bodies, errors
 from bot.web.compat.evaluation_server import requests
 from bot.web.context import context_of, is_loopback
-from bot.web.errors import answer_to
 
 IDENTITY = "eval:loopback"
 _NAME = "Programs of this machine"
@@ -50,13 +48,13 @@ async def submitter_of(request: Request) -> Viewer:
 
 
 async def _caller(request: Request, *, acts: bool) -> Viewer:
-    door = context_of(request)
+    context = context_of(request)
     if "Authorization" in request.headers:
-        caller = await caller_by(request, _secret(request))
+        caller = await auth.caller_with_token(request, _secret(request))
         (require_acting if acts else require_person)(caller)
         return caller
     if _is_of_this_machine(request):
-        person = await door.store.people.ensure(IDENTITY, _NAME)
+        person = await context.store.people.ensure(IDENTITY, _NAME)
         return Viewer(person.id, frozenset({person.identity}))
     raise UserError(
         "bad-token",
@@ -68,7 +66,7 @@ async def _caller(request: Request, *, acts: bool) -> Viewer:
 def _secret(request: Request) -> str:
     scheme, _, value = request.headers["Authorization"].partition(" ")
     if scheme.lower() != "basic":
-        return bearer(request)
+        return auth.bearer(request)
     try:
         _, _, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError) as error:
@@ -117,10 +115,10 @@ def answer(
     return JSONResponse(body, status, {**(headers or {}), **UNCACHED})
 
 
-async def wrong_form(_: Request, error: Exception) -> Response:
+async def form_error(_: Request, error: Exception) -> Response:
     """400 with each invalid field."""
     faults = error.faults if isinstance(error, FormError) else []
-    named = [
+    invalid = [
         {
             "field": " -> ".join(str(part) for part in fault["loc"]),
             "message": fault["msg"],
@@ -128,11 +126,11 @@ async def wrong_form(_: Request, error: Exception) -> Response:
         }
         for fault in faults[:_MOST_FAULTS]
     ]
-    body = {"error": str(error), "validation_errors": named, "status": "client_error"}
+    body = {"error": str(error), "validation_errors": invalid, "status": "client_error"}
     return answer(400, body)
 
 
-async def no_json(_: Request, error: Exception) -> Response:
+async def json_error(_: Request, error: Exception) -> Response:
     """422 in FastAPI's form."""
     kind = error.kind if isinstance(error, NoJsonError) else "value_error"
     return answer(422, {"detail": [{"type": kind, "loc": ["body"], "msg": str(error)}]})
@@ -145,20 +143,20 @@ async def no_route(_: Request, error: Exception) -> Response:
     return answer(error.status_code, {"detail": error.detail}, error.headers)
 
 
-async def refused(request: Request, error: Exception) -> Response:
+async def other_error(request: Request, error: Exception) -> Response:
     """Any other error, with the status and message of the web server's general handler."""
-    problem = await answer_to(request, error)
-    words = json.loads(bytes(problem.body))
-    code = words["code"]
+    problem = await errors.error_response(request, error)
+    document = json.loads(bytes(problem.body))
+    code = document["code"]
     status = problem.status_code
-    body = {"error": words["detail"], "status": "client_error" if status < 500 else "error"}
+    body = {"error": document["detail"], "status": "client_error" if status < 500 else "error"}
     if code == _UNKNOWN:
         body["status"] = "error"
     elif status < 500:
         details = error.details if isinstance(error, requests.BadRequestError) else {"code": code}
         body["details"] = details
-    kept = {name: value for name, value in problem.headers.items() if name not in _FOREIGN}
-    return answer(status, body, kept)
+    extra_headers = {name: value for name, value in problem.headers.items() if name not in _FOREIGN}
+    return answer(status, body, extra_headers)
 
 
 BODY_MAX = MAX_TASK
@@ -174,7 +172,7 @@ Model = TypeVar("Model", bound=BaseModel)
 Read = TypeVar("Read")
 
 
-async def asked(request: Request, read: Callable[[dict[str, Any]], Read]) -> Read:
+async def read_request(request: Request, read: Callable[[dict[str, Any]], Read]) -> Read:
     """The request in the body, parsed by one of the functions below.
 
     Parsing decompresses literal data, so it runs outside the event loop.
@@ -185,37 +183,37 @@ async def asked(request: Request, read: Callable[[dict[str, Any]], Read]) -> Rea
 
 async def body_of(request: Request) -> bytes:
     """The body; UserError if it has more values than any valid request."""
-    text = await whole(request, BODY_MAX)
-    require_simple(text, texts=_MOST_TEXTS, around=_MOST_AROUND)
+    text = await bodies.read_bytes(request, BODY_MAX)
+    bodies.require_simple(text, texts=_MOST_TEXTS, around=_MOST_AROUND)
     return text
 
 
 def json_object(text: bytes) -> dict[str, Any]:
     """The JSON object in the text; NoJsonError for anything else."""
     try:
-        found = from_json(text, allow_inf_nan=False)
+        parsed_json = from_json(text, allow_inf_nan=False)
     except ValueError as error:
         raise NoJsonError("json_invalid", f"JSON decode error: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed_json, dict):
         raise NoJsonError("dict_type", "Input should be a valid dictionary")
-    return found
+    return parsed_json
 
 
-def evaluation(found: dict[str, Any]) -> requests.EvaluateRequest:
+def evaluation(value: dict[str, Any]) -> requests.EvaluateRequest:
     """Parse a request to judge one kernel."""
-    return parsed(requests.EvaluateRequest, found)
+    return parsed(requests.EvaluateRequest, value)
 
 
-def parsed(kind: type[Model], found: object) -> Model:
+def parsed(kind: type[Model], value: object) -> Model:
     """The object as a request; FormError says which fields are invalid."""
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(value)
     except ValidationError as error:
         raise FormError(error) from error
 
 
-def comparison(found: dict[str, Any]) -> requests.CompareRequest:
+def comparison(value: dict[str, Any]) -> requests.CompareRequest:
     """Parse a comparison in the current or the older form."""
-    if _LEGACY & found.keys():
-        return parsed(requests.LegacyRequest, found).as_comparison
-    return parsed(requests.CompareRequest, found)
+    if _LEGACY & value.keys():
+        return parsed(requests.LegacyRequest, value).as_comparison
+    return parsed(requests.CompareRequest, value)

@@ -53,13 +53,13 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 class ContractModel(BaseModel):
-    """A frozen part of an IOContract; no number in it is infinite or none at all."""
+    """A frozen part of an IOContract; its numbers are finite."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class TensorInit(ContractModel):
-    """How a tensor is filled: a distribution with an optional seed, a value, or a row of steps."""
+    """How a tensor is filled: a distribution with an optional seed, a value, or `arange`."""
 
     kind: Literal["randn", "uniform", "zeros", "ones", "full", "arange"] = "randn"
     seed: int | None = None
@@ -87,7 +87,7 @@ class TensorInit(ContractModel):
 class TensorData(ContractModel):
     """Literal values: base64 of the bytes in C order and little-endian, perhaps zlib-packed.
 
-    Whether they are what they say is for the contract to ask, once it is known how much that is.
+    `IOContract` checks the bytes against dtype and shape, after it has checked the total size.
     """
 
     data_b64: str
@@ -102,10 +102,10 @@ class TensorData(ContractModel):
 
     def require_filled(self) -> None:
         """ValueError if the data does not have the size of its shape."""
-        found = len(self.raw())
-        if found != self.size:
+        size = len(self.raw())
+        if size != self.size:
             raise ValueError(
-                f"{found} bytes of data; shape {list(self.shape)} of {self.dtype} takes {self.size}"
+                f"{size} bytes of data; shape {list(self.shape)} of {self.dtype} takes {self.size}"
             )
 
     def raw(self) -> bytes:
@@ -131,7 +131,7 @@ class TensorData(ContractModel):
 class TensorSpec(ContractModel):
     """One tensor; `data` wins over `init`, with its own dtype and shape.
 
-    With neither of them an input is drawn as by `randn`: memory as it was found is no input.
+    With neither of them, an input is drawn as by `randn`, not left as uninitialized memory.
     """
 
     shape: Shape = ()
@@ -211,9 +211,9 @@ class IOContract(ContractModel):
     @classmethod
     def _have_names_of_their_own(cls, args: tuple[ArgSpec, ...]) -> tuple[ArgSpec, ...]:
         names = [arg.name for arg in args]
-        again = next((name for i, name in enumerate(names) if name in names[:i]), None)
-        if again is not None:
-            raise ValueError(f"two arguments are named {again!r}")
+        duplicate = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if duplicate is not None:
+            raise ValueError(f"two arguments are named {duplicate!r}")
         return args
 
     @field_validator("args")

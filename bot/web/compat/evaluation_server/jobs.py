@@ -10,19 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain import acceptance
-from bot.domain.accounts import SYSTEM_IDENTITY
+from bot.domain import acceptance, accounts, requirements
 from bot.domain.board import HIDDEN, Access, Board, NewBoard, SourceVisibility, Viewer, Visibility
 from bot.domain.errors import StoreError, UserError, unknown_name
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.job import FINAL_STATES, PRIORITIES, Job, JobState, Topic
-from bot.domain.requirements import in_service, least_missing, missing
 from bot.domain.submission import NewSubmission, Submission
 from bot.domain.tasks.task_file import MAX_TASK, digest
 from bot.ports import Clock, Store
 from bot.services.submissions import admit
-from bot.web.compat.evaluation_server.requests import Request, kernels_of, require_limits
-from bot.web.compat.evaluation_server.translate import RECORD, TASK, order_of, recorded, with_record
+from bot.web.compat.evaluation_server import requests, translate
 from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.gpus import spelled
 from runners.contract.runner import Capabilities
@@ -33,7 +30,7 @@ BOARD = f"{HIDDEN}eval"
 PRIORITY = PRIORITIES[Mode.BENCHMARK]
 """After quick tests and before ranked runs, because a caller waits with a timeout."""
 _NO_TASK = TaskDefinition(
-    name=TASK, lang=PYTHON, description="Each request brings a task of its own.", files={}
+    name=translate.TASK, lang=PYTHON, description="Each request brings a task of its own.", files={}
 )
 _NAME = "Podium"
 
@@ -47,7 +44,9 @@ class NoRunnerError(Exception):
         """Whether there are runners at all; if not, one may be about to start."""
 
 
-async def accept(store: Store, clock: Clock, person: PersonId, request: Request) -> Submission:
+async def accept(
+    store: Store, clock: Clock, person: PersonId, request: requests.Request
+) -> Submission:
     """Store a request with its job; UserError says what to change, NoRunnerError what is missing.
 
     It runs on the GPU type that it names, otherwise on the first one that a runner offers for it.
@@ -75,9 +74,9 @@ async def requests_board(store: Store) -> Board:
     board = await store.boards.find(BOARD)
     if board is not None:
         return board
-    house = await store.people.ensure(SYSTEM_IDENTITY, _NAME)
+    system = await store.people.ensure(accounts.SYSTEM_IDENTITY, _NAME)
     access = Access(Visibility.PRIVATE, source=SourceVisibility.NEVER)
-    new = NewBoard(BOARD, (), None, house.id, access)
+    new = NewBoard(BOARD, (), None, system.id, access)
     try:
         return await store.boards.publish(new, _NO_TASK, digest(_NO_TASK))
     except UserError:  # another process has created it
@@ -87,12 +86,12 @@ async def requests_board(store: Store) -> Board:
         return board
 
 
-def _order(request: Request) -> tuple[TaskDefinition, str, Mode]:
+def _order(request: requests.Request) -> tuple[TaskDefinition, str, Mode]:
     """The task, source and mode of a request; UserError if it cannot be stored or run."""
-    require_limits(request)
-    texts = [_text(kernel.source_code) for kernel in kernels_of(request)]
-    order = order_of(request, seconds=int(request.timeout - margin_s(request)))
-    task = with_record(order.task, request)
+    requests.require_limits(request)
+    texts = [_text(kernel.source_code) for kernel in requests.kernels_of(request)]
+    order = translate.order_of(request, seconds=int(request.timeout - margin_s(request)))
+    task = translate.with_record(order.task, request)
     length = len(task.model_dump_json().encode())
     if length > MAX_TASK:
         raise UserError(
@@ -112,20 +111,24 @@ async def _offers(store: Store) -> list[Capabilities]:
 
 
 def _choose(offers: list[Capabilities], task: TaskDefinition, wanted: str | None) -> str:
-    there = in_service(offers)
-    if not there:
+    offered = requirements.in_service(offers)
+    if not offered:
         raise NoRunnerError("no runner is there", any_there=False)
-    chosen = None if wanted is None else spelled(wanted, there)
+    chosen = None if wanted is None else spelled(wanted, offered)
     if wanted is not None and chosen is None:
-        raise unknown_name("gpu", wanted, there)
-    among = there if chosen is None else (chosen,)
-    able = [gpu for gpu in among if any(not missing(each, task, gpu) for each in offers)]
+        raise unknown_name("gpu", wanted, offered)
+    among = offered if chosen is None else (chosen,)
+    able = [
+        gpu for gpu in among if any(not requirements.missing(each, task, gpu) for each in offers)
+    ]
     if not able:
-        lacks = min((least_missing(offers, task, gpu) for gpu in among), key=len)
-        words = f"no runner can serve this kernel: missing {', '.join(lacks)}"
-        if all(gpu == CPU for gpu in there):
-            words += "; start a worker on a machine with a GPU"
-        raise NoRunnerError(words, any_there=True)
+        missing_parts = min(
+            (requirements.least_missing(offers, task, gpu) for gpu in among), key=len
+        )
+        message = f"no runner can serve this kernel: missing {', '.join(missing_parts)}"
+        if all(gpu == CPU for gpu in offered):
+            message += "; start a worker on a machine with a GPU"
+        raise NoRunnerError(message, any_there=True)
     return min(able, key=lambda gpu: (gpu == CPU, gpu))
 
 
@@ -139,7 +142,7 @@ class Served:
     """The state of a request, without its kernels; with its evaluation once it is judged."""
 
     submission: Submission
-    request: Request
+    request: requests.Request
     job: Job
     stage: Stage | None = None
     evaluation: Evaluation | None = None
@@ -162,7 +165,7 @@ class ClosingError(Exception):
     """The web server shuts down while a caller waits; the job continues."""
 
 
-def margin_s(request: Request) -> float:
+def margin_s(request: requests.Request) -> float:
     """How long before the caller's timeout the answer is sent, in seconds."""
     return min(2.0, request.timeout / 10)
 
@@ -174,9 +177,9 @@ async def served(store: Store, viewer: Viewer, number: SubmissionId) -> Served:
     version = None
     if submission is not None and own:
         version = await store.boards.version(submission.task_version)
-    if submission is None or version is None or RECORD not in version.definition.files:
+    if submission is None or version is None or translate.RECORD not in version.definition.files:
         raise _unknown(number)
-    request = recorded(version.definition)
+    request = translate.recorded(version.definition)
     # Read the job before the evaluation, so that an ended job has its evaluation.
     jobs = await store.jobs.of(number)
     if not jobs:  # deleted meanwhile
@@ -189,7 +192,9 @@ def _unknown(number: SubmissionId) -> UserError:
     return UserError("unknown-job", f"Job {number} not found")
 
 
-async def _evaluation(store: Store, number: SubmissionId, request: Request) -> Evaluation | None:
+async def _evaluation(
+    store: Store, number: SubmissionId, request: requests.Request
+) -> Evaluation | None:
     """The evaluation, with its files if counters were requested."""
     stored = await store.results.evaluations(number)
     if not stored:

@@ -19,9 +19,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from bot.domain.board import Viewer
-from bot.web.compat.evaluation_server.http import BODY_MAX, body_of, refused, submitter_of
-from bot.web.compat.evaluation_server.requests import CompareRequest, EvaluateRequest
-from bot.web.compat.evaluation_server.responses import ErrorDetail, address_of, exchange, failure
+from bot.web.compat.evaluation_server import http, requests, responses
 
 _NAME = "podium-evaluation-server"
 
@@ -29,13 +27,13 @@ _NAME = "podium-evaluation-server"
 class _Evaluate(BaseModel):
     """Judge one GPU kernel: whether it runs, and how long it takes."""
 
-    request: EvaluateRequest
+    request: requests.EvaluateRequest
 
 
 class _Compare(BaseModel):
     """Judge a GPU kernel against its reference: whether it is right, and how much faster."""
 
-    request: CompareRequest
+    request: requests.CompareRequest
 
 
 _TOOLS: dict[str, type[_Evaluate | _Compare]] = {
@@ -58,19 +56,21 @@ class _Caller:
         """The same body as over HTTP, or an error."""
         try:
             tool = _TOOLS[name]
-            asked = await asyncio.to_thread(lambda: tool.model_validate(arguments).request)
-            found = await exchange(self.request, self.viewer, asked, self.begun)
+            parsed = await asyncio.to_thread(lambda: tool.model_validate(arguments).request)
+            found = await responses.exchange(self.request, self.viewer, parsed, self.begun)
         except KeyError:
             return self._failed(f"no tool named {name}; there are {' and '.join(_TOOLS)}")
         except ValidationError as error:
             return self._failed(f"Invalid request format: {_faults(error)}")
         except Exception as error:  # noqa: BLE001 - what the routes' handler does for them
-            problem = await refused(self.request, error)
+            problem = await http.other_error(self.request, error)
             return self._failed(json.loads(bytes(problem.body))["error"])
         return found.body if found.status == 200 else {**found.body, "status": "failed"}
 
     def _failed(self, error: str) -> dict[str, Any]:
-        body = failure(500, ErrorDetail("refused", error), address_of(self.request)).body
+        body = responses.failure(
+            500, responses.ErrorDetail("refused", error), responses.address_of(self.request)
+        ).body
         return {**body, "status": "failed"}
 
 
@@ -78,11 +78,14 @@ async def answer_call(scope: Scope, receive: Receive, send: Send) -> None:
     """The endpoint as an ASGI application; UserError if the caller may not call."""
     request = Request(scope, receive)
     begun = asyncio.get_running_loop().time()
-    viewer = await submitter_of(request)
-    body = await body_of(request)
+    viewer = await http.submitter_of(request)
+    body = await http.body_of(request)
     caller = _Caller(request, viewer, begun)
     manager = StreamableHTTPSessionManager(
-        _server(caller.call), json_response=True, stateless=True, max_request_body_size=BODY_MAX
+        _server(caller.call),
+        json_response=True,
+        stateless=True,
+        max_request_body_size=http.BODY_MAX,
     )
     async with manager.run():
         await manager.handle_request(scope, _replaying(body, receive), send)

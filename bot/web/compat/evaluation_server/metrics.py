@@ -136,10 +136,10 @@ def _building_s(run: RequestRun) -> float:
 
 
 def _by_gpu(runs: Sequence[RequestRun]) -> dict[str, Number]:
-    found: dict[str, Number] = {}
+    seconds: dict[str, Number] = {}
     for run in runs:
-        found[run.gpu] = found.get(run.gpu, 0.0) + run.used_s
-    return found
+        seconds[run.gpu] = seconds.get(run.gpu, 0.0) + run.used_s
+    return seconds
 
 
 def _between(earlier: datetime | None, later: datetime | None) -> float:
@@ -152,12 +152,12 @@ def _rate(good: int, total: int) -> float:
     return good / total if total else 1.0
 
 
-def _times(name: str, found: Sequence[float]) -> Numbers:
+def _times(name: str, values: Sequence[float]) -> Numbers:
     return {
-        f"total_{name}": sum(found),
-        f"average_{name}": fmean(found) if found else 0.0,
-        f"min_{name}": min(found, default=0.0),
-        f"max_{name}": max(found, default=0.0),
+        f"total_{name}": sum(values),
+        f"average_{name}": fmean(values) if values else 0.0,
+        f"min_{name}": min(values, default=0.0),
+        f"max_{name}": max(values, default=0.0),
     }
 
 

@@ -37,7 +37,7 @@ class KernelType(StrEnum):
 
 
 class KernelCode(BaseModel):
-    """A kernel and what it is called with; an unknown key is refused here, and only here."""
+    """A kernel and what it is called with; this is the only model that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,16 +66,16 @@ class KernelCode(BaseModel):
 
 
 class _Request(BaseModel):
-    """What both requests say: timed samples, and seconds until the caller hangs up."""
+    """The common fields: the number of timed samples, and the caller's timeout in seconds."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     num_trials: int = 100
     timeout: int = 120
     gpu: str | None = None
-    """Ours: the GPU type to run on, such as `H100`; None takes the first that there is."""
+    """Our extension: the GPU type, such as `H100`; None: the first that a runner offers."""
     device_metrics: bool = False
-    """Ours: have the profiler count as well, once all is timed, where it may look at the GPU."""
+    """Our extension: also count with `ncu` after the timing, if the machine permits it."""
 
 
 class EvaluateRequest(_Request):
@@ -85,7 +85,7 @@ class EvaluateRequest(_Request):
 
 
 class CompareRequest(_Request):
-    """Whether a kernel gives what its reference gives, and how long both take."""
+    """Whether a kernel returns what its reference returns, and how long both take."""
 
     ref_kernel: KernelCode
     custom_kernel: KernelCode

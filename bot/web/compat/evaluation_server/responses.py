@@ -11,8 +11,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.domain.submission import Submission
-from bot.web.compat.evaluation_server import jobs, requests
-from bot.web.compat.evaluation_server.results import result_of
+from bot.web.compat.evaluation_server import jobs, requests, results
 from bot.web.context import WebContext, context_of
 from runners.contract.verdict import Stage
 
@@ -51,7 +50,7 @@ def outcome(served: jobs.Served, address: str, *, in_time: bool = True) -> Evalu
         return failure(500, fault or _timed_out(served), address, served)
     body: dict[str, Any] = {
         "job_id": str(served.submission.id),
-        **result_of(served.request, evaluation),
+        **results.result_of(served.request, evaluation),
         "pod_name": POD,
         "pod_ip": address,
         "status": "success",
@@ -120,10 +119,10 @@ def fault_of(served: jobs.Served) -> ErrorDetail | None:
 
 
 def _timed_out(served: jobs.Served) -> ErrorDetail:
-    words = f"Job timed out after {served.request.timeout} seconds"
+    message = f"Job timed out after {served.request.timeout} seconds"
     if served.job.error:
-        words += f"; its last attempt failed: {served.job.error}"
-    return ErrorDetail("job_timed_out", words)
+        message += f"; its last attempt failed: {served.job.error}"
+    return ErrorDetail("job_timed_out", message)
 
 
 def _status(served: jobs.Served) -> str:
@@ -139,50 +138,56 @@ def _status(served: jobs.Served) -> str:
 
 
 def _gpu_type(gpu: str) -> str | None:
-    found = _KNOWN_GPU.match(gpu)
-    return found[1].lower() if found else None
+    match = _KNOWN_GPU.match(gpu)
+    return match[1].lower() if match else None
 
 
 async def exchange(
-    request: Request, viewer: Viewer, asked: requests.Request, begun: float
+    request: Request, viewer: Viewer, evaluation_request: requests.Request, begun: float
 ) -> EvaluationResponse:
     """Accept a request and return its response, at the latest shortly before the caller's timeout.
 
     `begun` is the event loop's time at which the call began. If the caller disconnects earlier, the
     job continues until it is done or its timeout kills it.
     """
-    requests.require_limits(asked)
-    door, address = context_of(request), address_of(request)
-    if door.device_metrics and "device_metrics" not in asked.model_fields_set:
-        asked = asked.model_copy(update={"device_metrics": True})
-    until = begun + asked.timeout - jobs.margin_s(asked)
+    requests.require_limits(evaluation_request)
+    context, address = context_of(request), address_of(request)
+    if context.device_metrics and "device_metrics" not in evaluation_request.model_fields_set:
+        evaluation_request = evaluation_request.model_copy(update={"device_metrics": True})
+    until = begun + evaluation_request.timeout - jobs.margin_s(evaluation_request)
     try:
-        made = await _accepted(door, viewer, asked, until)
+        submission = await _accepted(context, viewer, evaluation_request, until)
     except jobs.NoRunnerError as error:
         return failure(500, ErrorDetail("no_runner", f"Job failed: {error}"), address)
     try:
-        in_time = await jobs.wait(door.store, made.id, until, lambda: door.closing.begun)
+        in_time = await jobs.wait(
+            context.store, submission.id, until, lambda: context.closing.begun
+        )
     except jobs.ClosingError:
-        words = f"this server stops; the job goes on, ask /job/{made.id} for its result"
-        stopped = ErrorDetail("server_stops", words)
-        return failure(503, stopped, address, await jobs.served(door.store, viewer, made.id))
-    found = await jobs.served(door.store, viewer, made.id)
+        message = f"this server stops; the job goes on, ask /job/{submission.id} for its result"
+        stopped = ErrorDetail("server_stops", message)
+        return failure(
+            503, stopped, address, await jobs.served(context.store, viewer, submission.id)
+        )
+    served = await jobs.served(context.store, viewer, submission.id)
     # A profiler's tables may take a while to read.
-    return await asyncio.to_thread(outcome, found, address, in_time=in_time)
+    return await asyncio.to_thread(outcome, served, address, in_time=in_time)
 
 
 async def _accepted(
-    door: WebContext, viewer: Viewer, asked: requests.Request, until: float
+    context: WebContext, viewer: Viewer, evaluation_request: requests.Request, until: float
 ) -> Submission:
-    if len(await door.store.jobs.unfinished_of(viewer.person)) >= MOST_WAITING:
-        words = f"{MOST_WAITING} of your jobs have not ended; wait for some of them"
-        raise UserError("rate-limit", words)
+    if len(await context.store.jobs.unfinished_of(viewer.person)) >= MOST_WAITING:
+        message = f"{MOST_WAITING} of your jobs have not ended; wait for some of them"
+        raise UserError("rate-limit", message)
     loop = asyncio.get_running_loop()
     while True:
         try:
-            return await jobs.accept(door.store, door.clock, viewer.person, asked)
+            return await jobs.accept(
+                context.store, context.clock, viewer.person, evaluation_request
+            )
         except jobs.NoRunnerError as error:
-            if error.any_there or door.closing.begun or loop.time() + _AGAIN_S >= until:
+            if error.any_there or context.closing.begun or loop.time() + _AGAIN_S >= until:
                 raise
         await asyncio.sleep(_AGAIN_S)
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean, median, pstdev
 from typing import Any, TypedDict
 
-from bot.web.compat.evaluation_server.device_metrics import device_metrics_of
-from bot.web.compat.evaluation_server.requests import CompareRequest, Request
+from bot.web.compat.evaluation_server import device_metrics, requests
 from runners.contract.evaluation import CPU, CaseKind, CaseStatus, Evaluation, Measurement
 from runners.contract.io_contract import DRAWN, KERNEL, REFERENCE_FAULT, UNCOUNTED, Side
 from runners.contract.task import Workload
@@ -51,11 +50,11 @@ NO_RUNTIME = RuntimeStats(
 )
 
 
-def result_of(request: Request, evaluation: Evaluation) -> KernelResultBody:
+def result_of(request: requests.Request, evaluation: Evaluation) -> KernelResultBody:
     """The results of the judged kernel and its reference, if any."""
     own, other = (_measured(evaluation, side) for side in (Side.CUSTOM, Side.REFERENCE))
     result = KernelResultBody(kernel_exec_result=_executed(request, evaluation, own, other))
-    if isinstance(request, CompareRequest):
+    if isinstance(request, requests.CompareRequest):
         result["ref_runtime"] = NO_RUNTIME if other is None else stats_of(other)
     return result
 
@@ -88,7 +87,10 @@ def _percentile(ordered: Sequence[float], part: float) -> float:
 
 
 def _executed(
-    request: Request, evaluation: Evaluation, own: Measurement | None, other: Measurement | None
+    request: requests.Request,
+    evaluation: Evaluation,
+    own: Measurement | None,
+    other: Measurement | None,
 ) -> dict[str, Any]:
     compiled = evaluation.verdict in _RIGHT or evaluation.stage not in _UNBUILT
     stats = None if own is None else stats_of(own)
@@ -98,7 +100,7 @@ def _executed(
         "runtime": 0.0 if stats is None else stats["mean"],
         "metadata": _metadata(request, evaluation, own),
         "runtime_stats": stats,
-        "compilation_error": None if compiled else f"Compilation error:\n{_told(evaluation)}",
+        "compilation_error": None if compiled else f"Compilation error:\n{_error_text(evaluation)}",
         "validation_error": _validation_error(evaluation) if compiled else None,
         "error_category": category_of(evaluation),
         "speedup": _speedup(own, other),
@@ -124,10 +126,10 @@ def _validation_error(evaluation: Evaluation) -> str | None:
     if evaluation.stage is Stage.TEST and evaluation.verdict is not Verdict.WRONG_ANSWER:
         head = f"Trial {passed + 1} failed"
     trials = f"Trials passed: {passed}/{len(tests)}."
-    return f"{head}. {trials}\n{_told(evaluation)}"
+    return f"{head}. {trials}\n{_error_text(evaluation)}"
 
 
-def _told(evaluation: Evaluation) -> str:
+def _error_text(evaluation: Evaluation) -> str:
     """The message, followed by the output if that says more."""
     message = evaluation.message or f"{evaluation.verdict.value} without a word"
     if evaluation.verdict is Verdict.WRONG_ANSWER or not evaluation.log.strip():
@@ -150,29 +152,31 @@ def _speedup(own: Measurement | None, other: Measurement | None) -> float | None
     return other.time_ns / own.time_ns
 
 
-def _noted(evaluation: Evaluation, begin: str) -> str | None:
+def _log_note(evaluation: Evaluation, begin: str) -> str | None:
     """The rest of a log line by the judge; its lines come last, after the kernel's output."""
-    found = evaluation.log.rpartition(begin)
-    return found[2].partition("\n")[0].strip()[:LOG_MOST] or None if found[1] else None
+    parts = evaluation.log.rpartition(begin)
+    return parts[2].partition("\n")[0].strip()[:LOG_MOST] or None if parts[1] else None
 
 
 def _metadata(
-    request: Request, evaluation: Evaluation, measured: Measurement | None
+    request: requests.Request, evaluation: Evaluation, measured: Measurement | None
 ) -> dict[str, Any]:
     machine = evaluation.environment
-    found: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "gpu_id": machine.gpu_uuid or evaluation.gpu.lower(),
         "hardware": machine.cpu if evaluation.gpu == CPU else machine.gpu,
         "num_trials": request.num_trials,
-        "inputs": _noted(evaluation, DRAWN),
+        "inputs": _log_note(evaluation, DRAWN),
         "verdict": evaluation.verdict.value,
         "judge": machine.harness_version,
-        "device_metrics": device_metrics_of(evaluation) or None,
-        "device_metrics_error": _noted(evaluation, UNCOUNTED) if request.device_metrics else None,
+        "device_metrics": device_metrics.device_metrics_of(evaluation) or None,
+        "device_metrics_error": _log_note(evaluation, UNCOUNTED)
+        if request.device_metrics
+        else None,
         **{key: getattr(machine, key) for key in ("driver", "cuda", "torch", "triton")},
     }
     if measured is not None:
-        found |= {
+        metadata |= {
             "profiling_method": f"{evaluation.environment.timing.value} clock, fresh inputs",
             "timed_samples": sum(map(len, measured.samples)),
             "rounds": measured.rounds,
@@ -180,4 +184,4 @@ def _metadata(
             "half_width": measured.half_width_ns / _NS_PER_MS,
             "resolution": measured.resolution_ns / _NS_PER_MS,
         }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in metadata.items() if value is not None}

@@ -24,19 +24,19 @@ async def evaluate(request: Request) -> Response:
     """Whether a kernel runs, and how long it takes."""
     begun = asyncio.get_running_loop().time()
     viewer = await http.submitter_of(request)
-    asked = await http.asked(request, http.evaluation)
-    return _drawn(await responses.exchange(request, viewer, asked, begun))
+    body = await http.read_request(request, http.evaluation)
+    return _response(await responses.exchange(request, viewer, body, begun))
 
 
 async def compare(request: Request) -> Response:
-    """Whether a kernel gives what its reference gives, and how long both take."""
+    """Whether a kernel returns what its reference returns, and how long both take."""
     begun = asyncio.get_running_loop().time()
     viewer = await http.submitter_of(request)
-    asked = await http.asked(request, http.comparison)
-    return _drawn(await responses.exchange(request, viewer, asked, begun))
+    body = await http.read_request(request, http.comparison)
+    return _response(await responses.exchange(request, viewer, body, begun))
 
 
-def _drawn(found: responses.EvaluationResponse) -> Response:
+def _response(found: responses.EvaluationResponse) -> Response:
     headers = {} if found.gpu_type is None else {"X-GPU-Type": found.gpu_type}
     return http.answer(found.status, found.body, headers)
 
@@ -46,21 +46,25 @@ _MOST_DIGITS = 18
 
 
 async def health(request: Request) -> Response:
-    """Whether requests can be judged now; anybody may ask."""
+    """Whether requests can be judged now; needs no token."""
     store = context_of(request).store
     try:
-        counted, there = await metrics.tallies(store), await metrics.slots(store)
+        counts, capacity = await metrics.tallies(store), await metrics.slots(store)
     except StoreError:
         return http.answer(500, {"status": "unhealthy", "error": "the database is away"})
-    free = there.free
+    free = capacity.free
     body: dict[str, object] = {
         "status": "healthy",
-        "job_stats": metrics.job_stats(counted),
-        "gpu_manager": {"available_gpus": sum(free.values()), "slots": there.offered, "free": free},
-        "gpu_available": there.gpus > 0,
-        "gpu_count": there.gpus,
+        "job_stats": metrics.job_stats(counts),
+        "gpu_manager": {
+            "available_gpus": sum(free.values()),
+            "slots": capacity.offered,
+            "free": free,
+        },
+        "gpu_available": capacity.gpus > 0,
+        "gpu_count": capacity.gpus,
     }
-    if not there.offered:
+    if not capacity.offered:
         error = "no runner is there: start one on a machine with a GPU"
         return http.answer(500, {**body, "status": "unhealthy", "error": error})
     return http.answer(200, body)
@@ -79,26 +83,26 @@ async def job(request: Request) -> Response:
 
 
 async def stats(request: Request) -> Response:
-    """Counts over the requests that are kept."""
+    """Counts over the stored requests."""
     await http.reader_of(request)
-    door = context_of(request)
-    now, uptime_s = door.clock.now(), time.monotonic() - _LOADED
-    counted, runs = await metrics.tallies(door.store), await metrics.newest(door.store)
+    context = context_of(request)
+    now, uptime_s = context.clock.now(), time.monotonic() - _LOADED
+    counts, runs = await metrics.tallies(context.store), await metrics.newest(context.store)
     return http.answer(
         200,
         {
-            "job_stats": metrics.job_stats(counted),
+            "job_stats": metrics.job_stats(counts),
             "compilation_metrics": metrics.compilation(runs),
             "profiling_metrics": metrics.profiling(runs),
             "gpu_utilization": metrics.utilization(runs),
-            "throughput": metrics.throughput(counted, runs, now, uptime_s),
+            "throughput": metrics.throughput(counts, runs, now, uptime_s),
             "timestamp": now.timestamp(),
         },
     )
 
 
 async def cleanup(request: Request) -> Response:
-    """Remove one's own jobs that ended a while ago; an admin's token removes everybody's."""
+    """Remove one's own jobs that ended a while ago; an admin's token removes everyone's."""
     viewer = await http.submitter_of(request)
     person = None if viewer.sees_all else viewer.person
     removed = await forget(context_of(request).store, KEPT_LEAST, person)
@@ -138,12 +142,12 @@ class Surface:
     def __init__(self, prefix: str = PREFIX) -> None:
         self._prefix = prefix
         handlers = {
-            http.FormError: http.wrong_form,
-            http.NoJsonError: http.no_json,
+            http.FormError: http.form_error,
+            http.NoJsonError: http.json_error,
             HTTPException: http.no_route,
-            UserError: http.refused,
-            StoreError: http.refused,
-            Exception: http.refused,
+            UserError: http.other_error,
+            StoreError: http.other_error,
+            Exception: http.other_error,
         }
         self._app = ExceptionMiddleware(Router(_ROUTES), handlers=handlers)
 

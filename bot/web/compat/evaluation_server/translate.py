@@ -138,7 +138,7 @@ def contract_of(request: requests.Request) -> ours.Contract:
                     atol=requests.TOLERANCE if request.atol is None else request.atol,
                     rtol=requests.TOLERANCE if request.rtol is None else request.rtol,
                 ),
-                drawn_by=_drawn_by(ref, custom),
+                drawn_by=_input_side(ref, custom),
                 counted=request.device_metrics,
             )
 
@@ -166,14 +166,14 @@ def _file_name(kind: ours.KernelKind) -> str:
     return "kernel.cu" if kind is ours.KernelKind.CUDA else "kernel.py"
 
 
-def _drawn_by(ref: requests.KernelCode, custom: requests.KernelCode) -> ours.Side:
+def _input_side(ref: requests.KernelCode, custom: requests.KernelCode) -> ours.Side:
     """The side whose `get_inputs` is used: the reference, unless only the other one has it."""
-    if _tells_inputs(custom) and not _tells_inputs(ref):
+    if _defines_inputs(custom) and not _defines_inputs(ref):
         return ours.Side.CUSTOM
     return ours.Side.REFERENCE
 
 
-def _tells_inputs(kernel: requests.KernelCode) -> bool:
+def _defines_inputs(kernel: requests.KernelCode) -> bool:
     """Whether its text defines inputs; parsing a hostile source could block for half a minute."""
     python = ours.KernelKind(kernel.kernel_type) in ours.PYTHON_KINDS
     return python and _GET_INPUTS.search(kernel.source_code) is not None

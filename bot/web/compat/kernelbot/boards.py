@@ -17,8 +17,7 @@ from bot.domain.leaderboard import BoardStandings
 from bot.ports import Store
 from bot.reports.escaping import clean
 from bot.services import lookup, operations, standings
-from bot.web.compat.kernelbot.http import AnyReader, Json, Route, answered
-from bot.web.compat.kernelbot.translate import moment
+from bot.web.compat.kernelbot import http, translate
 from bot.web.context import WebContext, context_of
 from runners.contract.gpus import gpu_type
 from runners.contract.task import GPU_NAME, TaskDefinition, Workload
@@ -26,7 +25,7 @@ from runners.contract.task import GPU_NAME, TaskDefinition, Workload
 RUNNER = "Podium"
 
 
-async def runner_queue(store: Store, gpu: str) -> Json:
+async def runner_queue(store: Store, gpu: str) -> http.Json:
     """The jobs of a GPU type, and the number of its workers."""
     gpu = gpu_type(gpu)
     pool = next((each for each in await operations.pools(store) if each.gpu == gpu), None)
@@ -46,7 +45,7 @@ async def runner_queue(store: Store, gpu: str) -> Json:
     }
 
 
-def _unknown(gpu: str) -> Json:
+def _unknown(gpu: str) -> http.Json:
     return {
         "runner": "unknown",
         "gpu": gpu,
@@ -58,48 +57,48 @@ def _unknown(gpu: str) -> Json:
     }
 
 
-async def queue_where_known(store: Store, gpu: str) -> Json | None:
+async def queue_where_known(store: Store, gpu: str) -> http.Json | None:
     """The same, or None if it cannot be read now, because it is not essential."""
     with suppress(StoreError):
         return await runner_queue(store, gpu)
     return None
 
 
-router = APIRouter(route_class=Route)
+router = APIRouter(route_class=http.Route)
 
 GpuName = Annotated[str, Path(pattern=GPU_NAME.pattern)]
 
 
 @router.get("/leaderboards")
-async def leaderboards(request: Request, reader: AnyReader) -> Response:
+async def leaderboards(request: Request, reader: http.AnyReader) -> Response:
     """Every board that the reader may see, by name."""
     store = context_of(request).store
-    found = []
+    shown = []
     for board in await lookup.visible_boards(store, reader):
         version = await store.boards.version(board.task_version)
         if version is not None:  # otherwise it was just deleted
-            found.append(_board(board, version.definition))
-    return answered(found)
+            shown.append(_board(board, version.definition))
+    return http.json_response(shown)
 
 
 @router.get("/gpus/{board}")
-async def gpus(request: Request, reader: AnyReader, board: str) -> Response:
+async def gpus(request: Request, reader: http.AnyReader, board: str) -> Response:
     """The GPU types of a board."""
-    found = await lookup.find_board(context_of(request).store, reader, board.lower())
-    return answered(list(found.gpus))
+    visible = await lookup.find_board(context_of(request).store, reader, board.lower())
+    return http.json_response(list(visible.gpus))
 
 
 @router.get("/runner_queue/{gpu}")
 async def queue(
     request: Request,
-    reader: AnyReader,  # noqa: ARG001 - a token that is nobody's is refused
+    reader: http.AnyReader,  # noqa: ARG001 - a token that is nobody's is refused
     gpu: GpuName,
 ) -> Response:
     """How busy a GPU type is."""
-    return answered(await runner_queue(context_of(request).store, gpu))
+    return http.json_response(await runner_queue(context_of(request).store, gpu))
 
 
-def _board(board: Board, task: TaskDefinition) -> Json:
+def _board(board: Board, task: TaskDefinition) -> http.Json:
     return {
         "id": board.id,
         "name": board.name,
@@ -114,7 +113,7 @@ def _board(board: Board, task: TaskDefinition) -> Json:
     }
 
 
-def _task(task: TaskDefinition) -> Json:
+def _task(task: TaskDefinition) -> http.Json:
     """The task without its files and seeds, which popcorn-cli does not use."""
     return {
         "lang": task.lang,
@@ -132,7 +131,7 @@ def _task(task: TaskDefinition) -> Json:
     }
 
 
-def arguments(case: Workload) -> Json:
+def arguments(case: Workload) -> http.Json:
     """A case without its seed."""
     return {
         name: list(value) if isinstance(value, tuple) else value
@@ -148,7 +147,7 @@ Count = Annotated[int | None, Query(ge=0, le=_MOST)]
 @router.get("/submissions/{board}/{gpu}")
 async def ranked(
     request: Request,
-    reader: AnyReader,
+    reader: http.AnyReader,
     board: str,
     gpu: str,
     *,
@@ -156,23 +155,23 @@ async def ranked(
     offset: Annotated[int, Query(ge=0, le=_MOST)] = 0,
 ) -> Response:
     """The best submission of each person, fastest first; times in seconds."""
-    door = context_of(request)
-    found = await _standings(door, reader, board, gpu)
-    entries = found.entries[offset : None if limit is None else offset + limit]
-    submitted = await door.store.submissions.several([each.score.submission for each in entries])
+    context = context_of(request)
+    leaderboard = await _standings(context, reader, board, gpu)
+    entries = leaderboard.entries[offset : None if limit is None else offset + limit]
+    submitted = await context.store.submissions.several([each.score.submission for each in entries])
     by_id = {each.id: each for each in submitted}
-    return answered(
+    return http.json_response(
         [
             {
                 "submission_name": by_id[each.score.submission].file_name,
                 "submission_id": each.score.submission,
                 "user_id": each.score.person,
-                "submission_time": moment(each.score.submitted_at),
+                "submission_time": translate.moment(each.score.submitted_at),
                 "submission_score": each.score.value.time_ns / 1e9,
                 "user_name": each.score.person_name,
                 "rank": each.rank,
-                "leaderboard_name": found.board.name,
-                "gpu_type": found.gpu,
+                "leaderboard_name": leaderboard.board.name,
+                "gpu_type": leaderboard.gpu,
             }
             for each in entries
         ]
@@ -181,17 +180,17 @@ async def ranked(
 
 @router.get("/submission_count/{board}/{gpu}")
 async def count(
-    request: Request, reader: AnyReader, board: str, gpu: str, *, user_id: Count = None
+    request: Request, reader: http.AnyReader, board: str, gpu: str, *, user_id: Count = None
 ) -> Response:
     """The number of ranked people, or of one person's ranked runs that count."""
-    found = await _standings(context_of(request), reader, board, gpu)
+    leaderboard = await _standings(context_of(request), reader, board, gpu)
     if user_id is None:
-        return answered({"count": len(found.entries)})
+        return http.json_response({"count": len(leaderboard.entries)})
     person = PersonId(user_id)
-    counted = sum(each.attempts for each in found.entries if each.score.person == person)
-    return answered({"count": counted})
+    counted = sum(each.attempts for each in leaderboard.entries if each.score.person == person)
+    return http.json_response({"count": counted})
 
 
-async def _standings(door: WebContext, reader: Caller, board: str, gpu: str) -> BoardStandings:
-    (found,) = await standings.board_standings(door.store, reader, board.lower(), gpu)
-    return found
+async def _standings(context: WebContext, reader: Caller, board: str, gpu: str) -> BoardStandings:
+    (leaderboard,) = await standings.board_standings(context.store, reader, board.lower(), gpu)
+    return leaderboard

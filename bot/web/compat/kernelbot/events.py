@@ -23,9 +23,7 @@ from bot.ports import Store
 from bot.reports.submission import status_report
 from bot.services import submissions
 from bot.services.status import profile_files, watch
-from bot.web.compat.kernelbot import translate
-from bot.web.compat.kernelbot.boards import arguments
-from bot.web.compat.kernelbot.http import Json
+from bot.web.compat.kernelbot import boards, http, translate
 from bot.web.context import WebContext
 from runners.contract.evaluation import CaseKind, Environment, Evaluation, ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
@@ -33,53 +31,53 @@ from runners.contract.verdict import Verdict
 
 _log = structlog.get_logger(__name__)
 
-BEAT_S = 15.0
+HEARTBEAT_S = 15.0
 """The longest time without an event, in seconds."""
-LOOK_S = 1.0
+POLL_S = 1.0
 """The shortest time between events, and the longest until a shutdown is noticed, in seconds."""
 _CANCEL_S = 5.0
-_AWAY = "our fault, not yours: the service is away; submission {} goes on, ask for it later"
+_UNAVAILABLE = "our fault, not yours: the service is away; submission {} goes on, ask for it later"
 
 
-async def told(
-    door: WebContext, caller: Caller, submission: Submission, *, by_ncu: bool = False
+async def submission_events(
+    context: WebContext, caller: Caller, submission: Submission, *, by_ncu: bool = False
 ) -> AsyncGenerator[bytes, None]:
     """The events up to the end; if the client disconnects before, the submission is cancelled."""
     ended = False
     try:
-        async with aclosing(_events(door, submission, by_ncu=by_ncu)) as events:
+        async with aclosing(_events(context, submission, by_ncu=by_ncu)) as events:
             async for event in events:
                 yield event
         ended = True
     finally:
-        if not ended and not door.closing.begun:
+        if not ended and not context.closing.begun:
             with anyio.move_on_after(_CANCEL_S, shield=True):
-                await _give_up(door, caller, submission)
+                await _cancel_unread(context, caller, submission)
 
 
-async def _give_up(door: WebContext, caller: Caller, submission: Submission) -> None:
+async def _cancel_unread(context: WebContext, caller: Caller, submission: Submission) -> None:
     _log.info("who followed hung up", action="popcorn-hung-up", submission=submission.id)
     try:
-        await submissions.cancel(door.store, caller, submission.id)
+        await submissions.cancel(context.store, caller, submission.id)
     except (StoreError, UserError) as error:
         _log.warning("not cancelled", action="popcorn-not-cancelled", error=str(error))
 
 
 async def _events(
-    door: WebContext, submission: Submission, *, by_ncu: bool
+    context: WebContext, submission: Submission, *, by_ncu: bool
 ) -> AsyncGenerator[bytes, None]:
     clock = asyncio.get_running_loop().time
-    begun, said, said_at = clock(), "", -BEAT_S
+    begun, sent, sent_at = clock(), "", -HEARTBEAT_S
     last: SubmissionStatus | None = None
     try:
-        async with aclosing(_readings(door, submission)) as readings:
+        async with aclosing(_readings(context, submission)) as readings:
             async for last in readings:
-                words = "; ".join(translate.progress_of(job) for job in last.jobs)
-                if not last.is_final and (words != said or clock() - said_at >= BEAT_S):
-                    said, said_at = words, clock()
-                    yield _status(words, clock() - begun)
+                message = "; ".join(translate.progress_of(job) for job in last.jobs)
+                if not last.is_final and (message != sent or clock() - sent_at >= HEARTBEAT_S):
+                    sent, sent_at = message, clock()
+                    yield _status(message, clock() - begun)
         if last is not None and last.is_final:
-            end = await last_event(door.store, last, by_ncu=by_ncu)
+            end = await last_event(context.store, last, by_ncu=by_ncu)
             yield _event(end.event, end.body)
             return
     except StoreError as error:
@@ -87,41 +85,41 @@ async def _events(
     except UserError as error:  # its board was deleted
         yield _event("error", {"status": "error", "detail": error.message, "status_code": 404})
         return
-    yield _event("error", _away(submission))
+    yield _event("error", _unavailable(submission))
 
 
 async def _readings(
-    door: WebContext, submission: Submission
+    context: WebContext, submission: Submission
 ) -> AsyncGenerator[SubmissionStatus, None]:
     """The newest state about once a second, up to the final one or the server's shutdown."""
-    watching = watch(door.store, submission.id)
-    coming: asyncio.Future[SubmissionStatus | None] | None = None
+    watching = watch(context.store, submission.id)
+    pending: asyncio.Future[SubmissionStatus | None] | None = None
     last: SubmissionStatus | None = None
     try:
-        while not door.closing.begun:
-            if coming is None:
-                coming = asyncio.ensure_future(anext(watching, None))
-            if (await asyncio.wait({coming}, timeout=LOOK_S))[0]:
-                found, coming = coming.result(), None
-                last = found or last
+        while not context.closing.begun:
+            if pending is None:
+                pending = asyncio.ensure_future(anext(watching, None))
+            if (await asyncio.wait({pending}, timeout=POLL_S))[0]:
+                reading, pending = pending.result(), None
+                last = reading or last
             if last is not None:
                 yield last
                 if last.is_final:
                     return
     finally:
-        if coming is not None:
-            coming.cancel()
+        if pending is not None:
+            pending.cancel()
             with suppress(asyncio.CancelledError):
-                await coming
+                await pending
 
 
-def _status(words: str, elapsed_s: float) -> bytes:
-    body = {"status": "processing", "elapsed_time": round(elapsed_s, 1), "message": words}
+def _status(message: str, elapsed_s: float) -> bytes:
+    body = {"status": "processing", "elapsed_time": round(elapsed_s, 1), "message": message}
     return _event("status", body)
 
 
-def _away(submission: Submission) -> dict[str, object]:
-    return {"status": "error", "detail": _AWAY.format(submission.id), "status_code": 503}
+def _unavailable(submission: Submission) -> dict[str, object]:
+    return {"status": "error", "detail": _UNAVAILABLE.format(submission.id), "status_code": 503}
 
 
 def _event(name: str, body: dict[str, object]) -> bytes:
@@ -143,18 +141,18 @@ class LastEvent:
     """The last event: `result`, or `error` if nothing was judged."""
 
     event: str
-    body: Json
+    body: http.Json
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _JudgedJob:
     """The data of one job of a submission."""
 
     submission: Submission
     job: JobStatus
     evaluation: Evaluation
     files: Sequence[StoredFile]
-    metadata: Json | None
+    metadata: http.Json | None
     by_ncu: bool
 
 
@@ -167,7 +165,8 @@ async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = F
     metadata = metadata_of(submission, version.definition) if profiled and version else None
     results = [
         await asyncio.to_thread(
-            _full, _Told(submission, job, job.evaluation, _of(job, files), metadata, by_ncu)
+            _job_result,
+            _JudgedJob(submission, job, job.evaluation, _of(job, files), metadata, by_ncu),
         )
         for job in status.jobs
         if job.evaluation is not None
@@ -179,24 +178,24 @@ async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = F
     return LastEvent("result", {"status": "success", "results": results, "reports": reports})
 
 
-def metadata_of(submission: Submission, task: TaskDefinition) -> Json:
+def metadata_of(submission: Submission, task: TaskDefinition) -> http.Json:
     """What was profiled, for the manifest that popcorn-cli writes."""
-    asked = submission.profile or ProfileOptions()
+    requested = submission.profile or ProfileOptions()
     options = {
-        "benchmark_index": asked.benchmark,
-        "ncu_kernel_name": asked.kernel_name,
-        "ncu_kernel_name_base": asked.kernel_name_base,
-        "ncu_launch_count": asked.launch_count,
+        "benchmark_index": requested.benchmark,
+        "ncu_kernel_name": requested.kernel_name,
+        "ncu_kernel_name_base": requested.kernel_name_base,
+        "ncu_launch_count": requested.launch_count,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    config = {"task": task.model_dump(mode="json"), "profile_options": given}
+    used = {name: value for name, value in options.items() if value is not None}
+    config = {"task": task.model_dump(mode="json"), "profile_options": used}
     text = json.dumps(config, sort_keys=True).encode()
     return {
-        "capture_options": given,
+        "capture_options": used,
         "benchmark_specs": {
-            str(number): arguments(case)
+            str(number): boards.arguments(case)
             for number, case in enumerate(task.benchmarks)
-            if asked.benchmark in {None, number}
+            if requested.benchmark in {None, number}
         },
         "config_sha256": hashlib.sha256(text).hexdigest(),
     }
@@ -206,20 +205,20 @@ def _of(job: JobStatus, files: Sequence[StoredFile]) -> list[StoredFile]:
     return [each for each in files if each.gpu == job.job.gpu]
 
 
-def _full(told: _Told) -> Json:
-    evaluation = told.evaluation
+def _job_result(judged: _JudgedJob) -> http.Json:
+    evaluation = judged.evaluation
     profiled = evaluation.mode is Mode.PROFILE
-    runs = _profiles(told) if profiled else _phases(told.job, evaluation)
+    runs = _profiles(judged) if profiled else _phases(judged.job, evaluation)
     return {
         "success": True,
         "error": "",
         "system": _system(evaluation.environment, evaluation.gpus),
-        "profile_metadata": told.metadata,
+        "profile_metadata": judged.metadata,
         "runs": dict(runs),
     }
 
 
-def _system(environment: Environment, gpus: int) -> Json:
+def _system(environment: Environment, gpus: int) -> http.Json:
     return {
         "gpu": environment.gpu,
         "device_count": gpus,
@@ -231,34 +230,34 @@ def _system(environment: Environment, gpus: int) -> Json:
     }
 
 
-def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, Json]]:
+def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, http.Json]]:
     """Each public phase; the log goes with the last."""
     public = [phase for phase in translate.phases(evaluation) if not phase.secret]
     for phase in public:
-        result: Json = {"check": translate.check(passed=phase.passed), **(phase.result or {})}
+        result: http.Json = {"check": translate.check(passed=phase.passed), **(phase.result or {})}
         log = translate.shortened(evaluation.log) if phase is public[-1] else ""
         yield translate.WORDS[phase.mode], _eval(job, _run(evaluation, phase, result, stdout=log))
 
 
-def _profiles(told: _Told) -> Iterator[tuple[str, Json]]:
+def _profiles(judged: _JudgedJob) -> Iterator[tuple[str, http.Json]]:
     """One run for each case; the first one has the profiler's text about all of them."""
-    job, evaluation, files = told.job, told.evaluation, told.files
+    job, evaluation, files = judged.job, judged.evaluation, judged.files
     passed = evaluation.verdict is Verdict.PASSED
     text = translate.shortened(evaluation.log)
-    asked = told.submission.profile
-    first = asked.benchmark if asked is not None and asked.benchmark is not None else 0
+    requested = judged.submission.profile
+    first = requested.benchmark if requested is not None and requested.benchmark is not None else 0
     cases = [case for case in evaluation.cases if case.kind is CaseKind.PROFILE]
     for number, case in enumerate(cases):
         # Only here popcorn-cli needs the count as a number; otherwise it shows no report.
-        result: Json = {"benchmark-count": 1, "benchmark.0.spec": case.spec}
+        result: http.Json = {"benchmark-count": 1, "benchmark.0.spec": case.spec}
         if number == 0:
             result["benchmark.0.report"] = _base64(text.encode())
         phase = translate.KernelBotRun(Mode.PROFILE, passed)
         run = _run(evaluation, phase, {**result, "check": translate.check(passed=passed)})
-        found = [each for each in files if each.file.name.startswith(f"case-{number + 1}.")]
-        if told.by_ncu and not any(map(_is_report, found)):
+        reports = [each for each in files if each.file.name.startswith(f"case-{number + 1}.")]
+        if judged.by_ncu and not any(map(_is_report, reports)):
             run |= _without_report(run, text)
-        yield f"profile.{first + number}", _eval(job, run, _profile(text, found))
+        yield f"profile.{first + number}", _eval(job, run, _profile(text, reports))
     if not cases:
         phase = translate.KernelBotRun(Mode.PROFILE, passed)
         run = _run(evaluation, phase, {"check": translate.check(passed=passed)}, stdout=text)
@@ -269,14 +268,14 @@ def _is_report(file: StoredFile) -> bool:
     return file.file.name.endswith(_REPORT)
 
 
-def _without_report(run: Json, text: str) -> Json:
+def _without_report(run: http.Json, text: str) -> http.Json:
     """A run without an `ncu` report; the text of other profilers is in its output."""
-    words = "there is no report of Nsight Compute; why, and what else was found, stands below"
+    message = "there is no report of Nsight Compute; the output says why, and what else was found"
     failed = {"success": False, "passed": False, "exit_code": run["exit_code"] or _CRASH}
-    return {**failed, "stderr": run["stderr"] or words, "stdout": text}
+    return {**failed, "stderr": run["stderr"] or message, "stdout": text}
 
 
-def _profile(text: str, files: Sequence[StoredFile]) -> Json:
+def _profile(text: str, files: Sequence[StoredFile]) -> http.Json:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, _DETAILS, text.encode())
@@ -297,13 +296,13 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 
 def _run(
-    evaluation: Evaluation, phase: translate.KernelBotRun, result: Json, *, stdout: str = ""
-) -> Json:
+    evaluation: Evaluation, phase: translate.KernelBotRun, result: http.Json, *, stdout: str = ""
+) -> http.Json:
     ended = translate.diagnostics(evaluation, phase, stdout=stdout)
     return {**ended, "passed": phase.passed, "command": "", "result": result}
 
 
-def _eval(job: JobStatus, run: Json, profile: Json | None = None) -> Json:
+def _eval(job: JobStatus, run: http.Json, profile: http.Json | None = None) -> http.Json:
     return {
         "start": translate.moment(job.job.started_at),
         "end": translate.moment(job.job.finished_at),

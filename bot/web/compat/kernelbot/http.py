@@ -18,18 +18,15 @@ from typing_extensions import override
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.accounts import ANYBODY, Caller, require_acting
 from bot.domain.errors import StoreError, UserError
-from bot.web.auth import caller_by
-from bot.web.bodies import whole
+from bot.web import auth, bodies, errors, limits
 from bot.web.context import context_of
-from bot.web.errors import answer_to
-from bot.web.limits import POPCORN_TOKEN
 from runners.contract.runner import RunnerError
 
 PATIENCE_S = 20.0
 """Seconds that a read waits for an unreachable database; popcorn-cli stops a poll after 30 s."""
 RETRY_S = 0.5
 
-_FAMILIES = (UserError, StoreError, RunnerError, RequestValidationError, HTTPException)
+_ERRORS = (UserError, StoreError, RunnerError, RequestValidationError, HTTPException)
 _OF_BODY = {"content-length", "content-type"}
 Json = dict[str, object]
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -46,18 +43,18 @@ class Route(APIRoute):
     def get_route_handler(self) -> _Handler:
         handle = super().get_route_handler()
 
-        async def answered(request: Request) -> Response:
+        async def handle_errors(request: Request) -> Response:
             try:
                 if request.method == "GET":
-                    return await _patiently(request, handle)
+                    return await _with_retries(request, handle)
                 return await handle(request)
-            except _FAMILIES as error:
-                return _in_their_shape(await answer_to(request, error))
+            except _ERRORS as error:
+                return _as_kernelbot_error(await errors.error_response(request, error))
 
-        return answered
+        return handle_errors
 
 
-async def _patiently(
+async def _with_retries(
     request: Request, handle: Callable[[Request], Awaitable[Response]]
 ) -> Response:
     closing = context_of(request).closing
@@ -74,20 +71,20 @@ async def _patiently(
         raise StoreError(f"no answer from the store within {PATIENCE_S:.0f} s") from error
 
 
-def _in_their_shape(answer: Response) -> Response:
+def _as_kernelbot_error(answer: Response) -> Response:
     problem = json.loads(bytes(answer.body))
-    kept = {name: value for name, value in answer.headers.items() if name not in _OF_BODY}
-    return JSONResponse({"detail": problem["detail"]}, answer.status_code, kept)
+    headers = {name: value for name, value in answer.headers.items() if name not in _OF_BODY}
+    return JSONResponse({"detail": problem["detail"]}, answer.status_code, headers)
 
 
-def answered(value: object, status: int = 200) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """A response that must not be cached."""
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
 
 
 def not_offered(what: str) -> Response:
     """501 for what Podium does in another way, which `what` describes."""
-    return answered({"detail": what}, 501)
+    return json_response({"detail": what}, 501)
 
 
 _WRITE = "then write `cli_id: TOKEN` into ~/.popcorn.yaml"
@@ -100,13 +97,13 @@ _LONGEST_TOKEN = 200
 
 async def reader_of(request: Request) -> Caller:
     """The person of the token, or an anonymous caller without one; UserError if it is invalid."""
-    secret = request.headers.get(POPCORN_TOKEN, "").strip()
+    secret = request.headers.get(limits.POPCORN_TOKEN, "").strip()
     if not secret:
         return ANYBODY
     if len(secret) > _LONGEST_TOKEN:
         raise UserError("bad-token", f"the cli_id is no token of this Podium; {HOW}")
     try:
-        return await caller_by(request, secret)
+        return await auth.caller_with_token(request, secret)
     except UserError as error:
         raise UserError(error.code, f"{error.message}; {_WRITE}") from error
 
@@ -118,7 +115,7 @@ AnyReader = Annotated[Caller, Depends(reader_of)]
 async def person_of(reader: AnyReader) -> Caller:
     """The calling person; UserError without a token."""
     if reader is ANYBODY:
-        raise UserError("no-token", f"this needs the header {POPCORN_TOKEN}; {HOW}")
+        raise UserError("no-token", f"this needs the header {limits.POPCORN_TOKEN}; {HOW}")
     return reader
 
 
@@ -140,7 +137,7 @@ FIELD = "file"
 _FORM = "multipart/form-data"
 _MOST = MAX_SOURCE_BYTES + (16 << 10)
 """The most bytes of a body: the file, and the boundaries and headers around it."""
-_DRAINED = 4 << 20
+_MOST_READ = 4 << 20
 """Bytes of a too large body that are read before the refusal, so that the client receives it."""
 _MOST_PARTS = 8
 
@@ -163,16 +160,16 @@ async def upload_of(request: Request) -> UploadedFile:
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if kind != _FORM.encode() or not boundary:
-        words = f"send the file as {_FORM} with a boundary, in its part {FIELD!r}"
-        raise UserError("bad-body", words)
+        message = f"send the file as {_FORM} with a boundary, in its part {FIELD!r}"
+        raise UserError("bad-body", message)
     return _parsed(await _body(request), boundary)
 
 
 async def _body(request: Request) -> bytes:
-    words = f"the file is too long; at most {MAX_SOURCE_BYTES:,} bytes are taken"
-    too_long = UserError("large-body", words)
+    message = f"the file is too long; at most {MAX_SOURCE_BYTES:,} bytes are taken"
+    too_long = UserError("large-body", message)
     try:
-        body = await whole(request, _DRAINED)
+        body = await bodies.read_bytes(request, _MOST_READ)
     except UserError as error:
         raise (too_long if error.code == too_long.code else error) from error
     if len(body) > _MOST:
@@ -190,8 +187,8 @@ def _parsed(body: bytes, boundary: bytes) -> UploadedFile:
     finally:
         parser.close()
     if len(form.files) != 1:
-        words = f"the form has no part {FIELD!r} with a file name, or several; send one file"
-        raise UserError("bad-body", words)
+        message = f"the form has no part {FIELD!r} with a file name, or several; send one file"
+        raise UserError("bad-body", message)
     ((name, content),) = form.files
     return UploadedFile(name, content, form.fields)
 

@@ -17,12 +17,17 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.services import moderation, operations, status
-from bot.web.auth import MayAdminister
+from bot.web import auth, errors, limits
 from bot.web.compat.kernelbot import boards, submissions
-from bot.web.compat.kernelbot.http import HOW, FromSubmitter, Json, Route, answered, not_offered
+from bot.web.compat.kernelbot.http import (
+    HOW,
+    FromSubmitter,
+    Json,
+    Route,
+    json_response,
+    not_offered,
+)
 from bot.web.context import context_of
-from bot.web.errors import MethodError
-from bot.web.limits import POPCORN
 
 account = APIRouter(route_class=Route)
 
@@ -30,7 +35,7 @@ account = APIRouter(route_class=Route)
 @account.get("/health")
 async def health() -> Response:
     """Respond that the process is alive."""
-    return answered({"status": "ok"})
+    return json_response({"status": "ok"})
 
 
 @account.get("/auth/init")
@@ -41,11 +46,11 @@ async def begin() -> Response:
     After a success it would overwrite `~/.popcorn.yaml` at once, so the explanation is an error,
     which it prints.
     """
-    words = (
+    message = (
         "popcorn-cli can only sign in at the server that is built into it, so there is no "
         f"`register` here: {HOW}"
     )
-    return answered({"state": secrets.token_urlsafe(16), "detail": words}, 501)
+    return json_response({"state": secrets.token_urlsafe(16), "detail": message}, 501)
 
 
 @account.post("/user/join")
@@ -79,7 +84,7 @@ _ELSEWHERE = {
 
 
 @administration.post("/start")
-async def start(request: Request, admin: MayAdminister) -> Response:
+async def start(request: Request, admin: auth.MayAdminister) -> Response:
     """Resume taking submissions."""
     try:
         await moderation.resume(
@@ -88,69 +93,75 @@ async def start(request: Request, admin: MayAdminister) -> Response:
     except UserError as error:
         if error.code != "not-paused":  # repeating it is not an error
             raise
-    return answered({"status": "ok", "accepts_jobs": True})
+    return json_response({"status": "ok", "accepts_jobs": True})
 
 
 @administration.post("/stop")
-async def stop(request: Request, admin: MayAdminister) -> Response:
+async def stop(request: Request, admin: auth.MayAdminister) -> Response:
     """Stop taking submissions; stored ones are still judged."""
     await moderation.pause(
         context_of(request).store, moderation.Decision(admin.person, "paused by an admin")
     )
-    return answered({"status": "ok", "accepts_jobs": False})
+    return json_response({"status": "ok", "accepts_jobs": False})
 
 
 @administration.get("/stats")
 async def counts(
     request: Request,
-    admin: MayAdminister,  # noqa: ARG001 - for its rights
+    admin: auth.MayAdminister,  # noqa: ARG001 - for its rights
     *,
     last_day_only: bool = False,
 ) -> Response:
     """Statistics of today, or of the last two weeks with GPU usage."""
-    door = context_of(request)
-    found = await operations.stats(door.store, door.clock)
-    today = door.clock.now().date() if last_day_only else None
-    days = [each for each in found.days if today in {None, each.day}]
+    context = context_of(request)
+    totals = await operations.stats(context.store, context.clock)
+    today = context.clock.now().date() if last_day_only else None
+    days = [each for each in totals.days if today in {None, each.day}]
     counted: Json = {
         "num_submissions": sum(each.submissions for each in days),
-        "sub_waiting": sum(each.get(JobState.QUEUED, 0) for each in found.backlog.values()),
-        "num_users": found.people,
+        "sub_waiting": sum(each.get(JobState.QUEUED, 0) for each in totals.backlog.values()),
+        "num_users": totals.people,
     }
     if today is None:
-        ordered = sorted(found.usage, key=lambda used: used.gpu)
+        ordered = sorted(totals.usage, key=lambda used: used.gpu)
         for gpu, usage in groupby(ordered, key=lambda used: used.gpu):
             of_gpu = list(usage)
             counted[f"num_run.{gpu}"] = sum(used.evaluations for used in of_gpu)
             counted[f"total_runtime.{gpu}"] = f"PT{sum(used.seconds for used in of_gpu):.1f}S"
-    return answered({"status": "ok", "stats": counted})
+    return json_response({"status": "ok", "stats": counted})
 
 
 @administration.get("/submissions/{number}")
-async def one(request: Request, admin: MayAdminister, number: submissions.Number) -> Response:
+async def one(request: Request, admin: auth.MayAdminister, number: submissions.Number) -> Response:
     """Any person's submission; its source only if the board shows sources to others."""
-    door = context_of(request)
-    reading = await status.read_submission(door.store, door.clock, admin, SubmissionId(number))
-    found = await submissions.details(door, admin, reading)
-    job = found.pop("job")
-    return answered({"status": "ok", "submission": {"submission_id": number, **found, "job": job}})
+    context = context_of(request)
+    reading = await status.read_submission(
+        context.store, context.clock, admin, SubmissionId(number)
+    )
+    details = await submissions.details(context, admin, reading)
+    job = details.pop("job")
+    return json_response(
+        {"status": "ok", "submission": {"submission_id": number, **details, "job": job}}
+    )
 
 
 @administration.delete("/submissions/{number}")
-async def take_off(request: Request, admin: MayAdminister, number: submissions.Number) -> Response:
+async def take_off(
+    request: Request, admin: auth.MayAdminister, number: submissions.Number
+) -> Response:
     """Disqualify any person's submission; it is kept with its result."""
     store = context_of(request).store
     await moderation.disqualify(
         store, moderation.Decision(admin.person, _REASON), SubmissionId(number)
     )
-    return answered({"status": "ok", "submission_id": number})
+    return json_response({"status": "ok", "submission_id": number})
 
 
-@administration.api_route("/{deed:path}", methods=["DELETE", "GET", "POST", "PUT"])
-async def other(admin: MayAdminister, deed: str) -> Response:  # noqa: ARG001 - for its rights
+@administration.api_route("/{path:path}", methods=["DELETE", "GET", "POST", "PUT"])
+async def other(admin: auth.MayAdminister, path: str) -> Response:  # noqa: ARG001 - for its rights
     """Refuse all other actions, which are done elsewhere."""
-    named = (words for part, words in _ELSEWHERE.items() if part in deed.split("/"))
-    return not_offered(next(named, "Podium does not offer this here; see its README"))
+    explanations = (words for part, words in _ELSEWHERE.items() if part in path.split("/"))
+    return not_offered(next(explanations, "Podium does not offer this here; see its README"))
 
 
 def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
@@ -167,7 +178,7 @@ def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
             for method in route.methods or ()
         }
         if allowed:
-            raise MethodError(allowed)
+            raise errors.MethodError(allowed)
         if request.url.path.endswith("/") or "//" in request.url.path:
             words = "there is nothing at this address; take the / from the end of POPCORN_API_URL"
             raise UserError("unknown-address", words)
@@ -179,6 +190,6 @@ def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
 
 # The last route of `submissions` has three free path segments, so it must come after all others.
 _PARTS = (account, boards.router, administration, submissions.router)
-router = APIRouter(prefix=POPCORN, include_in_schema=False)
+router = APIRouter(prefix=limits.POPCORN, include_in_schema=False)
 for part in (*_PARTS, _rest_of(_PARTS)):
     router.include_router(part)

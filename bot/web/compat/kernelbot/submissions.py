@@ -18,18 +18,16 @@ from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.ports import Store
 from bot.services import history, lookup, moderation, status, submissions
-from bot.web.compat.kernelbot import http
-from bot.web.compat.kernelbot.boards import queue_where_known
-from bot.web.compat.kernelbot.events import told
-from bot.web.compat.kernelbot.translate import mode_of, moment, runs_of, seconds, standing_of
-from bot.web.context import WebContext, context_of
+from bot.web.compat.kernelbot import boards, http, translate
+from bot.web.compat.kernelbot.events import submission_events
+from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from runners.contract.evaluation import CPU, KernelNameBase, ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 
 router = APIRouter(route_class=http.Route)
 
 _PAGE, _FURTHEST = 100, 1_000
-_MOVING = {SubmissionState.QUEUED, SubmissionState.RUNNING}
+_UNFINISHED = {SubmissionState.QUEUED, SubmissionState.RUNNING}
 Number = Annotated[int, Path(ge=1, lt=1 << 63)]
 
 
@@ -44,25 +42,25 @@ async def own(
 ) -> Response:
     """The caller's submissions, newest first, of one board or of all."""
     if not (1 <= limit <= _PAGE and 0 <= offset <= _FURTHEST):
-        words = f"limit is from 1 to {_PAGE}, and offset from 0 to {_FURTHEST}"
-        raise UserError("bad-page", words)
+        message = f"limit is from 1 to {_PAGE}, and offset from 0 to {_FURTHEST}"
+        raise UserError("bad-page", message)
     name = None if leaderboard is None else leaderboard.lower()
     store = context_of(request).store
-    found = await history.submission_history(store, person, name, limit=offset + limit)
-    return http.answered([_summary(each) for each in found[offset:]])
+    entries = await history.submission_history(store, person, name, limit=offset + limit)
+    return http.json_response([_summary(each) for each in entries[offset:]])
 
 
 @router.get("/user/submissions/{number}")
 async def one(request: Request, person: http.FromPerson, number: Number) -> Response:
     """The state of one of the caller's submissions; popcorn-cli polls every 5 s."""
-    door = context_of(request)
-    submission = await lookup.own_submission(door.store, person, SubmissionId(number))
-    reading = await status.submission_status(door.store, submission.id)
-    return http.answered(await details(door, person, reading))
+    context = context_of(request)
+    submission = await lookup.own_submission(context.store, person, SubmissionId(number))
+    reading = await status.submission_status(context.store, submission.id)
+    return http.json_response(await details(context, person, reading))
 
 
 @router.delete("/user/submissions/{number}")
-async def take_back(request: Request, person: http.FromSubmitter, number: Number) -> Response:
+async def withdraw(request: Request, person: http.FromSubmitter, number: Number) -> Response:
     """Cancel its unfinished jobs and withdraw it from its board; the submission is kept."""
     store, submission = context_of(request).store, SubmissionId(number)
     await submissions.cancel(store, person, submission)
@@ -71,34 +69,40 @@ async def take_back(request: Request, person: http.FromSubmitter, number: Number
     except UserError as error:
         if error.code != "off-board":  # repeating it is not an error
             raise
-    return http.answered({"status": "ok", "submission_id": number})
+    return http.json_response({"status": "ok", "submission_id": number})
 
 
-async def details(door: WebContext, caller: Caller, reading: SubmissionStatus) -> http.Json:
+async def details(context: WebContext, caller: Caller, reading: SubmissionStatus) -> http.Json:
     """A submission with its source, its runs and its state."""
     submission, board = reading.submission, reading.board
-    word, error = standing_of(reading)
-    scores = await _scores(door.store, submission.id)
-    queue = None if reading.is_final else await queue_where_known(door.store, submission.gpus[0])
+    word, error = translate.standing_of(reading)
+    scores = await _scores(context.store, submission.id)
+    queue = (
+        None
+        if reading.is_final
+        else await boards.queue_where_known(context.store, submission.gpus[0])
+    )
     return {
         "id": submission.id,
         "leaderboard_id": board.id,
         "leaderboard_name": board.name,
         "file_name": submission.file_name,
         "user_id": str(submission.person),
-        "submission_time": moment(submission.created_at),
+        "submission_time": translate.moment(submission.created_at),
         "done": reading.is_final,
-        "code": await _code(door, caller, submission.id),
-        "runs": [run for job in reading.jobs for run in runs_of(job, scores.get(job.job.gpu))],
+        "code": await _code(context, caller, submission.id),
+        "runs": [
+            run for job in reading.jobs for run in translate.runs_of(job, scores.get(job.job.gpu))
+        ],
         "job": {"status": word, "error": error, "last_heartbeat": None},
         "runner_queue": queue,
     }
 
 
-async def _code(door: WebContext, caller: Caller, submission: SubmissionId) -> str:
+async def _code(context: WebContext, caller: Caller, submission: SubmissionId) -> str:
     """The source; empty if it is another person's and the board does not show sources."""
     try:
-        return (await status.source(door.store, door.clock, caller, submission)).text
+        return (await status.source(context.store, context.clock, caller, submission)).text
     except UserError as error:
         if error.code != "hidden-source":
             raise
@@ -116,14 +120,14 @@ def _summary(entry: HistoryEntry) -> http.Json:
         "id": submission.id,
         "leaderboard_name": entry.board_name,
         "file_name": submission.file_name,
-        "submission_time": moment(submission.created_at),
-        "done": submission.state not in _MOVING,
+        "submission_time": translate.moment(submission.created_at),
+        "done": submission.state not in _UNFINISHED,
         "runs": [_line(each) for each in entry.results],
     }
 
 
 def _line(outcome: JobResult) -> http.Json:
-    return {"gpu_type": outcome.gpu, "score": seconds(outcome.score)}
+    return {"gpu_type": outcome.gpu, "score": translate.seconds(outcome.score)}
 
 
 _ACCEPTED = 202
@@ -134,11 +138,13 @@ async def begin(
     request: Request, person: http.FromSubmitter, board: str, *, gpu: str, mode: str
 ) -> Response:
     """Submit a file; its progress can be polled by the returned id."""
-    stored = await _stored(request, person, board, gpu=gpu, mode=mode)
+    stored = await _accept(request, person, board, gpu=gpu, mode=mode)
     # Its id is also the job's id, because one GPU type means one job.
     ids = {"id": stored.id, "job_status_id": stored.id}
-    queue = await queue_where_known(context_of(request).store, stored.gpus[0])
-    return http.answered({"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED)
+    queue = await boards.queue_where_known(context_of(request).store, stored.gpus[0])
+    return http.json_response(
+        {"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED
+    )
 
 
 @router.post("/profile/{board}/{gpu}")
@@ -149,17 +155,17 @@ async def profile(
     _, task = await lookup.task_of(context_of(request).store, person, board.lower())
     require_ncu(task, gpu)
     upload = await http.upload_of(request)
-    asked = options_of(upload.fields)
-    stored = await _submitted(
-        request, person, board, gpu=gpu, mode=Mode.PROFILE, upload=upload, profile=asked
+    options = options_of(upload.fields)
+    stored = await _submit(
+        request, person, board, gpu=gpu, mode=Mode.PROFILE, upload=upload, profile=options
     )
-    return _followed(request, person, stored, by_ncu=True)
+    return _streamed(request, person, stored, by_ncu=True)
 
 
 _NO_NVIDIA = re.compile(rf"{CPU}|MI\d.*", re.IGNORECASE)
 
 
-class _Asked(BaseModel):
+class _ProfileFields(BaseModel):
     """The fields of the form, with their own names."""
 
     benchmark_index: Annotated[int, Field(ge=0)] | None = None
@@ -171,12 +177,12 @@ class _Asked(BaseModel):
 def options_of(fields: Mapping[str, str]) -> ProfileOptions:
     """The options in a form; RequestValidationError if they are invalid."""
     try:
-        asked = _Asked.model_validate(fields)
+        form = _ProfileFields.model_validate(fields)
         return ProfileOptions(
-            benchmark=asked.benchmark_index,
-            kernel_name=asked.ncu_kernel_name,
-            kernel_name_base=asked.ncu_kernel_name_base,
-            launch_count=asked.ncu_launch_count,
+            benchmark=form.benchmark_index,
+            kernel_name=form.ncu_kernel_name,
+            kernel_name_base=form.ncu_kernel_name_base,
+            launch_count=form.ncu_launch_count,
         )
     except ValidationError as error:
         raise RequestValidationError(error.errors(include_url=False)) from error
@@ -185,17 +191,17 @@ def options_of(fields: Mapping[str, str]) -> ProfileOptions:
 def require_ncu(task: TaskDefinition, gpu: str) -> None:
     """UserError if Nsight Compute cannot profile the task on this GPU type."""
     if _NO_NVIDIA.fullmatch(gpu):
-        words = (
+        message = (
             f"Nsight Compute profiles NVIDIA's GPUs, and {gpu} is none; for torch's profiler "
             "submit with `podium submit --mode profile`, or on Discord"
         )
     elif task.multi_gpu:
-        words = f"{task.name} runs on several GPUs; Nsight Compute is asked of one here"
+        message = f"{task.name} runs on several GPUs; Nsight Compute is asked of one here"
     elif not task.benchmarks:
-        words = f"{task.name} has no benchmark to be profiled"
+        message = f"{task.name} has no benchmark to be profiled"
     else:
         return
-    raise UserError("no-profile", words)
+    raise UserError("no-profile", message)
 
 
 @router.post("/{board}/{gpu}/{mode}")
@@ -203,27 +209,26 @@ async def follow(
     request: Request, person: http.FromSubmitter, board: str, *, gpu: str, mode: str
 ) -> StreamingResponse:
     """Submit a file and stream its progress; disconnecting cancels it."""
-    stored = await _stored(request, person, board, gpu=gpu, mode=mode)
-    return _followed(request, person, stored)
+    stored = await _accept(request, person, board, gpu=gpu, mode=mode)
+    return _streamed(request, person, stored)
 
 
-def _followed(
+def _streamed(
     request: Request, person: Caller, stored: Submission, *, by_ncu: bool = False
 ) -> StreamingResponse:
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    events = told(context_of(request), person, stored, by_ncu=by_ncu)
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    events = submission_events(context_of(request), person, stored, by_ncu=by_ncu)
+    return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
-async def _stored(
+async def _accept(
     request: Request, person: Caller, board: str, *, gpu: str, mode: str
 ) -> Submission:
-    wanted = mode_of(mode)
+    parsed_mode = translate.mode_of(mode)
     upload = await http.upload_of(request)
-    return await _submitted(request, person, board, gpu=gpu, mode=wanted, upload=upload)
+    return await _submit(request, person, board, gpu=gpu, mode=parsed_mode, upload=upload)
 
 
-async def _submitted(  # noqa: PLR0913 - what the path, the form and the token say
+async def _submit(  # noqa: PLR0913 - what the path, the form and the token say
     request: Request,
     person: Caller,
     board: str,
@@ -233,10 +238,10 @@ async def _submitted(  # noqa: PLR0913 - what the path, the form and the token s
     upload: http.UploadedFile,
     profile: ProfileOptions | None = None,
 ) -> Submission:
-    door = context_of(request)
+    context = context_of(request)
     return await submissions.submit(
-        door.store,
-        door.clock,
+        context.store,
+        context.clock,
         SubmissionRequest(
             viewer=person,
             file_name=upload.file_name,

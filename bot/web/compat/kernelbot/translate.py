@@ -24,9 +24,8 @@ from bot.domain.job import Job, JobState
 from bot.domain.scoring import ScoreValue
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Exclusion, ExclusionKind
+from bot.reports import charts, escaping
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text
-from bot.reports.charts import as_table
-from bot.reports.escaping import clean, one_line, table_lines
 from bot.reports.submission import evaluation_report, job_line, verdict_line
 from bot.web.compat.kernelbot.http import Json
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation, Measurement
@@ -44,11 +43,11 @@ _MODES = {word: mode for mode, word in WORDS.items()}
 
 def mode_of(word: str) -> Mode:
     """The mode of this name, case-insensitive; UserError lists the existing ones."""
-    found = _MODES.get(word.lower())
-    if found is None:
-        words = f"no mode {word[:30]!r}; there are: {', '.join(_MODES)}"
-        raise UserError("bad-mode", words)
-    return found
+    mode = _MODES.get(word.lower())
+    if mode is None:
+        message = f"no mode {word[:30]!r}; there are: {', '.join(_MODES)}"
+        raise UserError("bad-mode", message)
+    return mode
 
 
 _STATUSES = {CaseStatus.PASSED: "pass", CaseStatus.FAILED: "fail"}
@@ -58,10 +57,10 @@ _STATUSES = {CaseStatus.PASSED: "pass", CaseStatus.FAILED: "fail"}
 def result_of(evaluation: Evaluation, kind: CaseKind, *, passed: bool) -> dict[str, str]:
     """The cases of one kind, and whether they were right."""
     cases = [case for case in evaluation.cases if case.kind is kind]
-    found = {f"{kind}-count": str(len(cases))}
+    lines = {f"{kind}-count": str(len(cases))}
     for number, case in enumerate(cases):
-        found |= {f"{kind}.{number}.{key}": value for key, value in _said(case)}
-    return found | {"check": check(passed=passed)}
+        lines |= {f"{kind}.{number}.{key}": value for key, value in _case_lines(case)}
+    return lines | {"check": check(passed=passed)}
 
 
 def check(*, passed: bool) -> str:
@@ -69,12 +68,12 @@ def check(*, passed: bool) -> str:
     return "pass" if passed else "fail"
 
 
-def _said(case: CaseResult) -> Iterator[tuple[str, str]]:
-    yield "spec", clean(case.spec)
+def _case_lines(case: CaseResult) -> Iterator[tuple[str, str]]:
+    yield "spec", escaping.clean(case.spec)
     if case.status in _STATUSES:
         yield "status", _STATUSES[case.status]
     if case.message:
-        yield "error", clean(case.message).replace("\n", "\\n")
+        yield "error", escaping.clean(case.message).replace("\n", "\\n")
     if case.measurement is not None:
         yield from _times(case.measurement)
 
@@ -143,7 +142,7 @@ def diagnostics(evaluation: Evaluation, phase: KernelBotRun, *, stdout: str = ""
     exit_code = _EXITS.get(verdict, _CRASH)
     return {
         "stdout": stdout,
-        "stderr": "" if phase.passed else _wrong(evaluation),
+        "stderr": "" if phase.passed else _error_text(evaluation),
         "success": exit_code in _RAN,
         "exit_code": exit_code,
         "duration": evaluation.wall_s,
@@ -161,12 +160,12 @@ def compilation(evaluation: Evaluation) -> Json | None:
         "success": not failed,
         "command": "",
         "stdout": shortened(evaluation.log) if failed else "",
-        "stderr": _wrong(evaluation) if failed else "",
+        "stderr": _error_text(evaluation) if failed else "",
         "exit_code": _CRASH if failed else 0,
     }
 
 
-def _wrong(evaluation: Evaluation) -> str:
+def _error_text(evaluation: Evaluation) -> str:
     return shortened(f"{verdict_line(evaluation).text}: {evaluation.message}")
 
 
@@ -175,13 +174,13 @@ def runs_of(job: JobStatus, score: ScoreValue | None) -> list[Json]:
     if job.evaluation is None:
         return []
     public = [phase for phase in phases(job.evaluation) if not phase.secret]
-    found = []
+    runs = []
     for phase in phases(job.evaluation):
         run = _run(job.job, phase, seconds(score) if _scores(phase) else None)
         if phase.result is not None:
-            run |= _told(job.evaluation, phase, is_last=phase == public[-1])
-        found.append(run)
-    return found
+            run |= _public_details(job.evaluation, phase, is_last=phase == public[-1])
+        runs.append(run)
+    return runs
 
 
 def _scores(phase: KernelBotRun) -> bool:
@@ -200,14 +199,14 @@ def _run(job: Job, phase: KernelBotRun, score: str | None) -> Json:
     }
 
 
-def _told(evaluation: Evaluation, phase: KernelBotRun, *, is_last: bool) -> Json:
+def _public_details(evaluation: Evaluation, phase: KernelBotRun, *, is_last: bool) -> Json:
     """The details of a public test or benchmark; the last phase has the log."""
     log = shortened(evaluation.log) if is_last else ""
-    found = diagnostics(evaluation, phase, stdout=log)
+    ending = diagnostics(evaluation, phase, stdout=log)
     built = compilation(evaluation)
     return {
         "result": dict(phase.result or {}),
-        "diagnostics": found if built is None else {**found, "compilation": built},
+        "diagnostics": ending if built is None else {**ending, "compilation": built},
     }
 
 
@@ -227,27 +226,27 @@ LONGEST_LOG = 16_384
 
 def plain(report: Report) -> str:
     """The report without its title, as lines."""
-    return "\n".join(filter(None, (_drawn(block, fence="") for block in report.blocks)))
+    return "\n".join(filter(None, (_block_text(block, fence="") for block in report.blocks)))
 
 
 def markdown(report: Report) -> str:
     """The report as Markdown; a submission's output cannot end its code fence."""
-    drawn = [f"## {one_line(report.title)}"]
-    drawn += [_drawn(block, fence="~~~~") for block in report.blocks]
-    return "\n\n".join(filter(None, drawn))
+    parts = [f"## {escaping.one_line(report.title)}"]
+    parts += [_block_text(block, fence="~~~~") for block in report.blocks]
+    return "\n\n".join(filter(None, parts))
 
 
-def _drawn(block: Block, fence: str) -> str:
+def _block_text(block: Block, fence: str) -> str:
     match block:
         case Text(text):
-            return clean(text).strip()
+            return escaping.clean(text).strip()
         case Table() | Chart():
-            table = as_table(block) if isinstance(block, Chart) else block
-            return _fenced(table.title, "\n".join(table_lines(table)), fence)
+            table = charts.as_table(block) if isinstance(block, Chart) else block
+            return _fenced(table.title, "\n".join(escaping.table_lines(table)), fence)
         case Log(title, text):
             return _fenced(title, shortened(text), fence)
         case Link(text, url):
-            return f"{one_line(text)}: {url}"
+            return f"{escaping.one_line(text)}: {url}"
         case Attachment():
             return ""
         case _:
@@ -263,7 +262,7 @@ def _fenced(title: str, text: str, fence: str) -> str:
 
 def shortened(text: str) -> str:
     """A log without terminal control characters; only the last whole lines if it is long."""
-    text = clean(text).strip("\n")
+    text = escaping.clean(text).strip("\n")
     if len(text) <= LONGEST_LOG:
         return text
     end = text[-LONGEST_LOG:].partition("\n")[2] or text[-LONGEST_LOG:]

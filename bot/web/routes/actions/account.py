@@ -1,4 +1,4 @@
-"""`/me`: the user's account: tokens, browsers, notices, submissions, current limits."""
+"""`/me`: the user's account: tokens, browsers, notifications, submissions, current limits."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -14,20 +14,20 @@ from bot.domain.submission import span
 from bot.reports.history import history_table
 from bot.services import history, lookup, moderation, notify, tokens
 from bot.web.context import context_of
-from bot.web.routes.actions.page import SignedIn, go, show
-from bot.web.sessions import Act, Browser, number_in
+from bot.web.routes.actions.page import SignedIn, redirect, show
+from bot.web.sessions import Browser, SmallForm, parse_number
 
 router = APIRouter(prefix="/me")
 
-_Number = Annotated[int, Path(ge=1, le=2**53)]
-_DELIVERED = "discord:"
+_TokenNumber = Annotated[int, Path(ge=1, le=2**53)]
+_DISCORD = "discord:"
 """The prefix of the identities that get notifications by direct message."""
 _NEWEST = 10
 _MOST_DAYS = 3650
 _SCOPES = {"submit": TokenScope.PERSON, "read": TokenScope.READ, "admin": TokenScope.ADMIN}
-_NEWS = (
+_NOTIFICATIONS = (
     (NotificationKind.DEADLINE, "A board closes within 24 hours"),
-    (NotificationKind.LOST_RANK, "Somebody has taken your rank among the first ten"),
+    (NotificationKind.LOST_RANK, "Someone has taken your rank among the first ten"),
     (NotificationKind.RECORD, "A board has a new best time"),
 )
 
@@ -39,68 +39,70 @@ async def account(request: Request, browser: SignedIn) -> Response:
 
 
 @router.post("/tokens")
-async def make(request: Request, act: Act) -> Response:
+async def create_token(request: Request, submitted: SmallForm) -> Response:
     """Create a token and show it once; never with more rights than this session."""
-    require_acting(act.caller)
-    door, fields = context_of(request), act.fields
+    require_acting(submitted.caller)
+    context, fields = context_of(request), submitted.fields
     try:
         made = await tokens.create_token_for_caller(
-            door.store,
-            door.clock,
-            act.caller,
+            context.store,
+            context.clock,
+            submitted.caller,
             fields.text("label"),
             scope=_SCOPES.get(fields.text("scope"), TokenScope.PERSON),
             lifetime=timedelta(days=_days(fields.text("days"))),
         )
     except UserError as error:
-        return await _page(request, act.browser, fault=error)
-    return await _page(request, act.browser, made=made)
+        return await _page(request, submitted.browser, fault=error)
+    return await _page(request, submitted.browser, made=made)
 
 
 def _days(text: str) -> int:
-    days = number_in(text, _MOST_DAYS)
+    days = parse_number(text, _MOST_DAYS)
     if days is None:
         raise UserError("bad-days", f"a token lasts 1 to {_MOST_DAYS} days")
     return days
 
 
 @router.post("/tokens/{number}/revoke")
-async def revoke(request: Request, act: Act, number: _Number) -> Response:
+async def revoke(request: Request, submitted: SmallForm, number: _TokenNumber) -> Response:
     """Revoke a token: its programs, and the browsers it signed in, are refused from now on."""
-    require_acting(act.caller)
-    own = {each.id for each in await context_of(request).store.tokens.of(act.caller.person)}
+    require_acting(submitted.caller)
+    own = {each.id for each in await context_of(request).store.tokens.of(submitted.caller.person)}
     if TokenId(number) not in own:
         raise UserError("unknown-token", f"you have no token {number}")
-    await tokens.revoke_token(context_of(request).store, act.caller.person, TokenId(number))
-    return go("/me", "revoked")
+    await tokens.revoke_token(context_of(request).store, submitted.caller.person, TokenId(number))
+    return redirect("/me", "revoked")
 
 
 @router.post("/sessions/others/end")
-async def end_others(request: Request, act: Act) -> Response:
+async def end_others(request: Request, submitted: SmallForm) -> Response:
     """Sign out every browser but this one."""
-    await tokens.sign_out_elsewhere(context_of(request).store, act.browser.session)
-    return go("/me", "ended")
+    await tokens.sign_out_elsewhere(context_of(request).store, submitted.browser.session)
+    return redirect("/me", "ended")
 
 
 @router.post("/sessions/{number}/end")
-async def end(request: Request, act: Act, number: _Number) -> Response:
+async def end(request: Request, submitted: SmallForm, number: _TokenNumber) -> Response:
     """Sign out one browser."""
-    await tokens.sign_out(context_of(request).store, act.caller.person, TokenId(number))
-    return go("/me", "ended")
+    await tokens.sign_out(context_of(request).store, submitted.caller.person, TokenId(number))
+    return redirect("/me", "ended")
 
 
 @router.post("/notices")
-async def notices(request: Request, act: Act) -> Response:
-    """Set what the user is told of by direct message; by default nothing."""
-    require_acting(act.caller)
-    identity = act.browser.session.person.identity
-    if not identity.startswith(_DELIVERED):
-        raise UserError("no-way", "news goes out by Discord, and you have no account of Discord")
-    ticked = set(act.fields.texts("news"))
+async def notices(request: Request, submitted: SmallForm) -> Response:
+    """Set the notifications that the user gets by direct message; none by default."""
+    require_acting(submitted.caller)
+    identity = submitted.browser.session.person.identity
+    if not identity.startswith(_DISCORD):
+        raise UserError(
+            "no-way", "notifications are sent on Discord, and this is no Discord account"
+        )
+    ticked = set(submitted.fields.texts("news"))
     await notify.set_notifications(
         context_of(request).store, identity, {each: each in ticked for each in NotificationKind}
     )
-    return go("/me", "notices")
+    return redirect("/me", "notices")
 
 
 async def _page(
@@ -111,30 +113,30 @@ async def _page(
 
 
 async def _values(request: Request, browser: Browser) -> dict[str, Any]:
-    door, person = context_of(request), browser.session.person
+    context, person = context_of(request), browser.session.person
     caller = browser.session.caller
-    past = await history.submission_history(door.store, caller, limit=_NEWEST)
-    rules = await moderation.submission_rules(door.store)
-    seen = await lookup.visible_boards(door.store, caller)
-    names = {None, *(each.name for each in seen)}
+    entries = await history.submission_history(context.store, caller, limit=_NEWEST)
+    rules = await moderation.submission_rules(context.store)
+    boards = await lookup.visible_boards(context.store, caller)
+    names = {None, *(each.name for each in boards)}
     return {
         "person": person,
         "is_creator": caller.is_creator,
-        "tokens": await door.store.tokens.of(person.id),
-        "sessions": await tokens.sessions_of(door.store, door.clock, person.id),
+        "tokens": await context.store.tokens.of(person.id),
+        "sessions": await tokens.sessions_of(context.store, context.clock, person.id),
         "this": browser.session.token.id,
-        "news": _NEWS,
-        "wanted": await door.store.listeners.kinds(person.identity),
-        "delivered": person.identity.startswith(_DELIVERED),
-        "past": list(zip(past, history_table(past).rows, strict=True)),
-        "limits": [_words(each) for each in rules.limits if each.board in names],
-        "ban": await door.store.moderation.ban_of(person.id),
+        "news": _NOTIFICATIONS,
+        "wanted": await context.store.listeners.kinds(person.identity),
+        "delivered": person.identity.startswith(_DISCORD),
+        "past": list(zip(entries, history_table(entries).rows, strict=True)),
+        "limits": [_limit_text(each) for each in rules.limits if each.board in names],
+        "ban": await context.store.moderation.ban_of(person.id),
         "pause": rules.pause,
-        "own": [each for each in seen if each.creator == person.id],
+        "own": [each for each in boards if each.creator == person.id],
     }
 
 
-def _words(named: NamedLimit) -> str:
+def _limit_text(named: NamedLimit) -> str:
     limit = named.limit
     mode = f"{limit.mode} " if limit.mode else ""
     noun = "submission" if limit.most == 1 else "submissions"

@@ -16,8 +16,8 @@ from bot.reports.admin import stats_report, submission_rules_report, workers_rep
 from bot.services import lookup, moderation, operations, submissions
 from bot.services.audit import audit_page
 from bot.web.context import context_of
-from bot.web.routes.actions.page import SignedIn, go, show
-from bot.web.sessions import Act, Browser, Fields, number_in
+from bot.web.routes.actions.page import SignedIn, redirect, show
+from bot.web.sessions import Browser, Fields, SmallForm, parse_number
 from runners.contract.task import Mode
 
 router = APIRouter(prefix="/admin")
@@ -40,75 +40,75 @@ async def audit(
 ) -> Response:
     """Show who did what, when and why, newest first."""
     require_admin(browser.session.caller)
-    found = await audit_page(context_of(request).store, page - 1, ROWS)
-    values = {"title": "Audit", "found": found, "page": page}
+    entries = await audit_page(context_of(request).store, page - 1, ROWS)
+    values = {"title": "Audit", "found": entries, "page": page}
     return await show(request, browser, "acting/audit.html", values)
 
 
-async def _ban(store: Store, deed: moderation.Decision, fields: Fields) -> str:
-    _require_reason(deed)
-    await moderation.ban(store, deed, fields.text("who"))
+async def _ban(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    _require_reason(decision)
+    await moderation.ban(store, decision, fields.text("who"))
     return "banned"
 
 
-async def _unban(store: Store, deed: moderation.Decision, fields: Fields) -> str:
-    await moderation.unban(store, deed, fields.text("who"))
+async def _unban(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    await moderation.unban(store, decision, fields.text("who"))
     return "unbanned"
 
 
-async def _disqualify(store: Store, deed: moderation.Decision, fields: Fields) -> str:
-    _require_reason(deed)
-    await moderation.disqualify(store, deed, _submission(fields))
+async def _disqualify(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    _require_reason(decision)
+    await moderation.disqualify(store, decision, _submission(fields))
     return "disqualified"
 
 
-async def _requalify(store: Store, deed: moderation.Decision, fields: Fields) -> str:
-    await moderation.requalify(store, deed, _submission(fields))
+async def _requalify(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    await moderation.requalify(store, decision, _submission(fields))
     return "requalified"
 
 
-async def _rejudge(store: Store, deed: moderation.Decision, fields: Fields) -> str:
-    await submissions.rejudge_submission(store, deed, _submission(fields))
+async def _rejudge(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    await submissions.rejudge_submission(store, decision, _submission(fields))
     return "rejudging"
 
 
-async def _limit(store: Store, deed: moderation.Decision, fields: Fields) -> str:
+async def _limit(store: Store, decision: moderation.Decision, fields: Fields) -> str:
     most = _number(fields, "most", _MOST)
     window = timedelta(minutes=_number(fields, "minutes", _MOST_MINUTES))
     board, mode = await _scope(store, fields)
-    await moderation.set_limit(store, deed, RateLimit(most, window, board, mode))
+    await moderation.set_limit(store, decision, RateLimit(most, window, board, mode))
     return "limited"
 
 
-async def _unlimit(store: Store, deed: moderation.Decision, fields: Fields) -> str:
-    await moderation.drop_limit(store, deed, *await _scope(store, fields))
+async def _unlimit(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    await moderation.drop_limit(store, decision, *await _scope(store, fields))
     return "unlimited"
 
 
-async def _pause(store: Store, deed: moderation.Decision, fields: Fields) -> str:
-    _require_reason(deed)
+async def _pause(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    _require_reason(decision)
     match fields.text("what"), fields.text("which"):
         case "gpu", gpu:
-            await moderation.pause_gpu(store, deed, gpu)
+            await moderation.pause_gpu(store, decision, gpu)
         case "board", name:
-            await moderation.pause_board(store, deed, await _board(store, name))
+            await moderation.pause_board(store, decision, await _board(store, name))
         case _:
-            await moderation.pause(store, deed)
+            await moderation.pause(store, decision)
     return "paused"
 
 
-async def _resume(store: Store, deed: moderation.Decision, fields: Fields) -> str:
+async def _resume(store: Store, decision: moderation.Decision, fields: Fields) -> str:
     match fields.text("what"), fields.text("which"):
         case "gpu", gpu:
-            await moderation.resume_gpu(store, deed, gpu)
+            await moderation.resume_gpu(store, decision, gpu)
         case "board", name:
-            await moderation.resume_board(store, deed, await _board(store, name))
+            await moderation.resume_board(store, decision, await _board(store, name))
         case _:
-            await moderation.resume(store, deed)
+            await moderation.resume(store, decision)
     return "resumed"
 
 
-DEEDS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]]] = {
+ACTIONS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]]] = {
     "ban": _ban,
     "unban": _unban,
     "disqualify": _disqualify,
@@ -121,31 +121,33 @@ DEEDS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]]]
 }
 
 
-@router.post("/{deed}")
-async def act_as_admin(request: Request, act: Act, deed: str) -> Response:
+@router.post("/{action}")
+async def decide(request: Request, submitted: SmallForm, action: str) -> Response:
     """Perform one action with its audit entry; show the page again if it fails."""
-    require_admin(act.caller)
-    if deed not in DEEDS:
-        raise UserError("unknown-deed", f"there are: {', '.join(DEEDS)}")
-    reason = act.fields.text("reason")[:_LONGEST_REASON]
+    require_admin(submitted.caller)
+    if action not in ACTIONS:
+        raise UserError("unknown-deed", f"there are: {', '.join(ACTIONS)}")
+    reason = submitted.fields.text("reason")[:_LONGEST_REASON]
     try:
-        done = await DEEDS[deed](
-            context_of(request).store, moderation.Decision(act.caller.person, reason), act.fields
+        done = await ACTIONS[action](
+            context_of(request).store,
+            moderation.Decision(submitted.caller.person, reason),
+            submitted.fields,
         )
     except UserError as error:
-        return await _page(request, act.browser, fault=error)
-    return go("/admin", done)
+        return await _page(request, submitted.browser, fault=error)
+    return redirect("/admin", done)
 
 
 async def _page(request: Request, browser: Browser, *, fault: UserError | None = None) -> Response:
     require_admin(browser.session.caller)
-    door = context_of(request)
-    boards = await door.store.boards.all()
+    context = context_of(request)
+    boards = await context.store.boards.all()
     values = {
         "title": "Admin",
-        "rules": submission_rules_report(await moderation.submission_rules(door.store)),
-        "workers": workers_report(await door.store.workers.alive(), door.clock.now()),
-        "stats": stats_report(await operations.stats(door.store, door.clock, door.prices)),
+        "rules": submission_rules_report(await moderation.submission_rules(context.store)),
+        "workers": workers_report(await context.store.workers.alive(), context.clock.now()),
+        "stats": stats_report(await operations.stats(context.store, context.clock, context.prices)),
         "boards": boards,
         "gpus": sorted({gpu for board in boards for gpu in board.gpus}),
         "modes": tuple(Mode),
@@ -153,9 +155,9 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
     return await show(request, browser, "acting/admin.html", values, fault=fault)
 
 
-def _require_reason(deed: moderation.Decision) -> None:
-    if not deed.reason:
-        raise UserError("no-reason", "say why: whom it concerns reads the reason")
+def _require_reason(decision: moderation.Decision) -> None:
+    if not decision.reason:
+        raise UserError("no-reason", "give a reason; the person concerned can read it")
 
 
 def _submission(fields: Fields) -> SubmissionId:
@@ -163,7 +165,7 @@ def _submission(fields: Fields) -> SubmissionId:
 
 
 def _number(fields: Fields, name: str, most: int) -> int:
-    number = number_in(fields.text(name), most)
+    number = parse_number(fields.text(name), most)
     if number is None:
         raise UserError("bad-number", f"{name}: write a number from 1 to {most:,}")
     return number

@@ -16,15 +16,12 @@ from bot.domain.errors import UserError
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.times import show_deadline
-from bot.reports.blocks import Report, Text
-from bot.reports.tasks import change_report
-from bot.services import boards
-from bot.services.lookup import own_board, task_of
+from bot.reports import blocks, tasks
+from bot.services import boards, lookup
 from bot.services.publishing.publish import named_gpus, possible_gpus, publish, validate_publish
+from bot.web import publications, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.publications import hand_in
 from bot.web.routes.actions import page
-from bot.web.sessions import Act, Browser, Fields, Posted
 
 router = APIRouter(prefix="/edit/{name}")
 
@@ -35,35 +32,35 @@ _GUEST = re.compile(r"[a-z][a-z-]{0,30}:[^\s:\x00-\x1f\x7f-\x9f]{1,100}")
 async def form(request: Request, browser: page.SignedIn, name: str) -> Response:
     """Show everything about the board that can be changed."""
     require_creator(browser.session.caller)
-    board = await own_board(context_of(request).store, browser.session.caller, name)
+    board = await lookup.own_board(context_of(request).store, browser.session.caller, name)
     return await _form(request, browser, board)
 
 
 @router.post("/settings")
-async def configure(request: Request, act: Act, name: str) -> Response:
+async def configure(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
     """Change only its deadline, its GPU types, or who may see it."""
-    board = await _own(request, act.caller, name)
-    door, fields = context_of(request), act.fields
+    board = await _own_board(request, submitted.caller, name)
+    context, fields = context_of(request), submitted.fields
     try:
         deadline = _deadline(fields, board)
-        _, task = await task_of(door.store, act.caller, board.name)
-        wanted = PublishRequest(
-            act.caller.person,
+        _, task = await lookup.task_of(context.store, submitted.caller, board.name)
+        publish_request = PublishRequest(
+            submitted.caller.person,
             board.name,
             page.gpus_of_form(fields),
             deadline,
             endless=deadline is None,
-            as_admin=act.caller.sees_all,
+            as_admin=submitted.caller.sees_all,
             access=page.access_of(fields, board.access),
             onto=board.task_version,
             pins=page.pins_of(fields),
         )
-        _require_gpus(wanted)
-        published = await publish(door.store, door.clock, wanted, task)
+        _require_gpus(publish_request)
+        published = await publish(context.store, context.clock, publish_request, task)
     except UserError as error:
-        return await _form(request, act.browser, board, fault=error)
+        return await _form(request, submitted.browser, board, fault=error)
     changed = published.change is not PublishChange.UNCHANGED
-    return page.go(_address(board), "changed" if changed else "unchanged")
+    return page.redirect(_address(board), "changed" if changed else "unchanged")
 
 
 def _require_gpus(wanted: PublishRequest) -> None:
@@ -71,92 +68,95 @@ def _require_gpus(wanted: PublishRequest) -> None:
         raise UserError("no-gpu", "tick or write at least one GPU type")
 
 
-def _deadline(fields: Fields, board: Board) -> datetime | None:
+def _deadline(fields: sessions.Fields, board: Board) -> datetime | None:
     """Return the entered deadline; an unchanged one keeps its seconds."""
-    same = fields.text("deadline") == _shown(board.deadline)
+    same = fields.text("deadline") == _show_deadline(board.deadline)
     return board.deadline if same else page.deadline_of(fields)
 
 
 @router.post("/invite")
-async def let_in(request: Request, act: Act, name: str) -> Response:
+async def invite(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
     """Let people and roles see a private board."""
-    board = await _own(request, act.caller, name)
-    guests = frozenset(act.fields.text("guests").replace(",", " ").split())
+    board = await _own_board(request, submitted.caller, name)
+    guests = frozenset(submitted.fields.text("guests").replace(",", " ").split())
     try:
         for guest in guests:
             _require_guest(guest)
         await boards.invite(
-            context_of(request).store, act.caller, boards.Invitation(board.name, guests)
+            context_of(request).store, submitted.caller, boards.Invitation(board.name, guests)
         )
     except UserError as error:
-        return await _form(request, act.browser, board, fault=error)
-    return page.go(_address(board), "invited")
+        return await _form(request, submitted.browser, board, fault=error)
+    return page.redirect(_address(board), "invited")
 
 
 def _require_guest(guest: str) -> None:
     if not _GUEST.fullmatch(guest):
-        words = "write accounts such as discord:17 or local:ada, roles as discord-role:5"
-        raise UserError("bad-guest", f"{guest!r} is nobody who can be invited; {words}")
+        hint = "write accounts such as discord:17 or local:ada, roles as discord-role:5"
+        raise UserError("bad-guest", f"{guest!r} cannot be invited; {hint}")
 
 
 @router.post("/uninvite")
-async def let_out(request: Request, act: Act, name: str) -> Response:
+async def uninvite(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
     """Remove guests; they lose the board at once but keep their own submissions."""
-    board = await _own(request, act.caller, name)
-    guests = frozenset(act.fields.texts("guest"))
+    board = await _own_board(request, submitted.caller, name)
+    guests = frozenset(submitted.fields.texts("guest"))
     await boards.uninvite(
-        context_of(request).store, act.caller, boards.Invitation(board.name, guests)
+        context_of(request).store, submitted.caller, boards.Invitation(board.name, guests)
     )
-    return page.go(_address(board), "uninvited")
+    return page.redirect(_address(board), "uninvited")
 
 
 @router.post("/look")
-async def look(request: Request, act: page.FromCreator, name: str) -> Response:
+async def preview(request: Request, submitted: page.CreatorForm, name: str) -> Response:
     """Show what the next version would change, or the errors in its zip."""
-    board = await _own(request, act.caller, name)
+    board = await _own_board(request, submitted.caller, name)
     try:
-        upload = await _upload(context_of(request), act, board)
+        upload = await _upload(context_of(request), submitted, board)
     except UserError as error:
         return page.part("acting/change.html", {"remark": error.message, "upload": None})
     return page.part(
-        "acting/change.html", await _seen(context_of(request), act.caller, board, upload)
+        "acting/change.html",
+        await _preview_values(context_of(request), submitted.caller, board, upload),
     )
 
 
 @router.post("/task")
-async def update(request: Request, act: page.FromCreator, name: str) -> Response:
+async def update(request: Request, submitted: page.CreatorForm, name: str) -> Response:
     """Submit the next version; its changes must have been shown first."""
-    board = await _own(request, act.caller, name)
-    door = context_of(request)
+    board = await _own_board(request, submitted.caller, name)
+    context = context_of(request)
     try:
-        upload = await _upload(door, act, board)
-        if act.fields.text("onto") != str(board.task_version):
-            seen = await _seen(door, act.caller, board, upload)
-            return await _form(request, act.browser, board, **seen, again=True)
-        await _require_change(door, act.caller, board, upload)
-        number = await hand_in(door, upload.request, upload.zip)
+        upload = await _upload(context, submitted, board)
+        if submitted.fields.text("onto") != str(board.task_version):
+            preview_values = await _preview_values(context, submitted.caller, board, upload)
+            return await _form(request, submitted.browser, board, **preview_values, again=True)
+        await _require_change(context, submitted.caller, board, upload)
+        number = await publications.submit_task(context, upload.request, upload.zip)
     except UserError as error:
-        return await _form(request, act.browser, board, fault=error)
-    return page.go(f"/create/checks/{number}")
+        return await _form(request, submitted.browser, board, fault=error)
+    return page.redirect(f"/create/checks/{number}")
 
 
-async def _upload(door: WebContext, act: Posted, board: Board) -> page.ShownUpload:
+async def _upload(
+    context: WebContext, submitted: sessions.SubmittedForm, board: Board
+) -> page.ShownUpload:
     request = PublishRequest(
-        act.caller.person,
+        submitted.caller.person,
         board.name,
-        as_admin=act.caller.sees_all,
+        as_admin=submitted.caller.sees_all,
         onto=TaskVersionId(board.task_version),
     )
-    upload = await page.upload_of(act.fields, request)
-    await validate_publish(door.store, door.clock, upload.request, upload.task)
+    upload = await page.upload_of(submitted.fields, request)
+    await validate_publish(context.store, context.clock, upload.request, upload.task)
     return upload
 
 
-async def _seen(
-    door: WebContext, caller: Caller, board: Board, upload: page.ShownUpload
+async def _preview_values(
+    context: WebContext, caller: Caller, board: Board, upload: page.ShownUpload
 ) -> dict[str, Any]:
-    change = await _change(door, caller, board, upload)
-    same = _is_nothing(change)
+    change = await _change(context, caller, board, upload)
+    same = _is_unchanged(change)
     return {
         "remark": "",
         "upload": upload,
@@ -167,57 +167,57 @@ async def _seen(
 
 
 async def _change(
-    door: WebContext, caller: Caller, board: Board, upload: page.ShownUpload
-) -> Report:
-    _, before = await task_of(door.store, caller, board.name)
+    context: WebContext, caller: Caller, board: Board, upload: page.ShownUpload
+) -> blocks.Report:
+    _, before = await lookup.task_of(context.store, caller, board.name)
     gpus = named_gpus(upload.request, upload.task, board)
 
-    def compared() -> Report:
-        return change_report(board, before, upload.task, gpus=gpus, deadline=board.deadline)
+    def compare() -> blocks.Report:
+        return tasks.change_report(board, before, upload.task, gpus=gpus, deadline=board.deadline)
 
-    return await asyncio.to_thread(compared)
+    return await asyncio.to_thread(compare)
 
 
-def _is_nothing(change: Report) -> bool:
-    return len(change.blocks) == 1 and isinstance(change.blocks[0], Text)
+def _is_unchanged(change: blocks.Report) -> bool:
+    return len(change.blocks) == 1 and isinstance(change.blocks[0], blocks.Text)
 
 
 async def _require_change(
-    door: WebContext, caller: Caller, board: Board, upload: page.ShownUpload
+    context: WebContext, caller: Caller, board: Board, upload: page.ShownUpload
 ) -> None:
-    if _is_nothing(await _change(door, caller, board, upload)):
-        raise UserError("nothing", "the task of this zip is the one that the board has already")
+    if _is_unchanged(await _change(context, caller, board, upload)):
+        raise UserError("nothing", "this zip has the same task as the board")
 
 
-async def _own(request: Request, caller: Caller, name: str) -> Board:
+async def _own_board(request: Request, caller: Caller, name: str) -> Board:
     require_creator(caller)
-    return await own_board(context_of(request).store, caller, name)
+    return await lookup.own_board(context_of(request).store, caller, name)
 
 
 def _address(board: Board) -> str:
     return f"/edit/{board.name}"
 
 
-def _shown(deadline: datetime | None) -> str:
+def _show_deadline(deadline: datetime | None) -> str:
     return "" if deadline is None else show_deadline(deadline)
 
 
 async def _form(
     request: Request,
-    browser: Browser,
+    browser: sessions.Browser,
     board: Board,
     fault: UserError | None = None,
     **more: object,
 ) -> Response:
-    door = context_of(request)
-    _, task = await task_of(door.store, browser.session.caller, board.name)
-    possible = await possible_gpus(door.store, door.runners, task)
+    context = context_of(request)
+    _, task = await lookup.task_of(context.store, browser.session.caller, board.name)
+    possible = await possible_gpus(context.store, context.runners, task)
     values = {
         "title": f"Edit {board.name}",
         "board": board,
         "task": task,
         "gpus": sorted({*possible, *board.gpus}),
-        "deadline": _shown(board.deadline),
+        "deadline": _show_deadline(board.deadline),
         "pools": show_pins(board.pins),
         "upload": None,
         "remark": "",
@@ -236,12 +236,12 @@ _LONGEST_REASON = 300
 async def confirm(request: Request, browser: page.SignedIn, name: str) -> Response:
     """Show what will be deleted, what can be saved, and the form for the exact name."""
     require_creator(browser.session.caller)
-    board = await own_board(context_of(request).store, browser.session.caller, name)
+    board = await lookup.own_board(context_of(request).store, browser.session.caller, name)
     return await _deletion_form(request, browser, board)
 
 
 @router.get("/keepsake")
-async def hand_out(
+async def download_archive(
     request: Request,
     browser: page.SignedIn,
     name: str,
@@ -250,50 +250,52 @@ async def hand_out(
     """Return the board's task versions and all sources, as a zip."""
     caller = browser.session.caller
     require_creator(caller)
-    kept = await boards.board_archive(
+    archive = await boards.board_archive(
         context_of(request).store, caller, boards.Deletion(name, name), zip_bytes=PART_BYTES
     )
-    if part > len(kept.zips):
-        raise UserError("unknown-part", f"there are {len(kept.zips)} parts")
-    whole = len(kept.zips) == 1
-    file = f"{kept.board.name}.zip" if whole else f"{kept.board.name}-{part}.zip"
+    if part > len(archive.zips):
+        raise UserError("unknown-part", f"there are {len(archive.zips)} parts")
+    is_single = len(archive.zips) == 1
+    file = f"{archive.board.name}.zip" if is_single else f"{archive.board.name}-{part}.zip"
     headers = {
         "Content-Disposition": f'attachment; filename="{file}"',
         "Cache-Control": "no-store",
     }
-    if not whole:
-        headers["Podium-Parts"] = str(len(kept.zips))
-    return Response(kept.zips[part - 1], headers=headers, media_type="application/zip")
+    if not is_single:
+        headers["Podium-Parts"] = str(len(archive.zips))
+    return Response(archive.zips[part - 1], headers=headers, media_type="application/zip")
 
 
 @router.post("/delete")
-async def delete(request: Request, act: Act, name: str) -> Response:
+async def delete(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
     """Delete the board; refused when it has more submissions than the person was shown."""
-    require_creator(act.caller)
-    store, fields = context_of(request).store, act.fields
-    board = await own_board(store, act.caller, name)
+    require_creator(submitted.caller)
+    store, fields = context_of(request).store, submitted.fields
+    board = await lookup.own_board(store, submitted.caller, name)
     deletion = boards.Deletion(
         board.name, fields.text("typed"), fields.text("reason")[:_LONGEST_REASON]
     )
     try:
         _require_saved(fields)
-        kept = await boards.board_archive(store, act.caller, deletion, zip_bytes=PART_BYTES)
-        _require_told(fields, kept)
-        await boards.delete_board(store, act.caller, deletion, kept)
+        archive = await boards.board_archive(
+            store, submitted.caller, deletion, zip_bytes=PART_BYTES
+        )
+        _require_same_state(fields, archive)
+        await boards.delete_board(store, submitted.caller, deletion, archive)
     except UserError as error:
-        return await _deletion_form(request, act.browser, board, fault=error)
-    return page.go("/create", "deleted")
+        return await _deletion_form(request, submitted.browser, board, fault=error)
+    return page.redirect("/create", "deleted")
 
 
-def _require_saved(fields: Fields) -> None:
+def _require_saved(fields: sessions.Fields) -> None:
     if fields.text("saved") != "yes":
         raise UserError("not-saved", "say that you have saved the sources, or need none")
 
 
-def _require_told(fields: Fields, kept: boards.BoardArchive) -> None:
-    if fields.text("told") != _state(kept.board, kept.submissions):
-        words = "the board has moved on since this page was opened; download it once more"
-        raise UserError("board-moved", words)
+def _require_same_state(fields: sessions.Fields, archive: boards.BoardArchive) -> None:
+    if fields.text("told") != _state(archive.board, archive.submissions):
+        message = "the board has changed since this page was opened; download its archive again"
+        raise UserError("board-moved", message)
 
 
 def _state(board: Board, submissions: int) -> str:
@@ -302,7 +304,7 @@ def _state(board: Board, submissions: int) -> str:
 
 
 async def _deletion_form(
-    request: Request, browser: Browser, board: Board, fault: UserError | None = None
+    request: Request, browser: sessions.Browser, board: Board, fault: UserError | None = None
 ) -> Response:
     count = len(await context_of(request).store.submissions.to(board.id))
     values = {

@@ -18,10 +18,9 @@ from bot.domain.submission import SubmissionRequest
 from bot.reports.standings import placement_line
 from bot.reports.submission import job_line
 from bot.services import lookup, moderation, standings, status, submissions
+from bot.web import rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.rendering import Part, draw, live
-from bot.web.routes.actions.page import SignedIn, go, part, show
-from bot.web.sessions import ROOM, Act, Browser, Fields, Posted, deeds_of, posted, still_signed_in
+from bot.web.routes.actions.page import SignedIn, part, redirect, show
 from runners.contract.gpus import spelled
 from runners.contract.task import Mode
 from runners.languages import spec_of
@@ -34,8 +33,8 @@ MODES = (
     (Mode.BENCHMARK, "every benchmark timed, nothing ranked"),
     (Mode.PROFILE, "where the time goes"),
 )
-_MOST = acceptance.MAX_SOURCE_BYTES + ROOM
-_Upload = Annotated[Posted, Depends(posted(3 * _MOST))]
+_MOST = acceptance.MAX_SOURCE_BYTES + sessions.ROOM
+_Upload = Annotated[sessions.SubmittedForm, Depends(sessions.submitted_form(3 * _MOST))]
 """A pasted source is three times as long when encoded in a form."""
 
 
@@ -67,24 +66,24 @@ async def form(
 
 
 @router.post("/look")
-async def look(request: Request, act: _Upload) -> Response:
+async def preview(request: Request, submitted: _Upload) -> Response:
     """Show what the file's header says, and the remaining choices."""
-    draft = await _draft(act.fields)
-    return part("acting/choice.html", await _values(context_of(request), act.caller, draft))
+    draft = await _draft(submitted.fields)
+    return part("acting/choice.html", await _values(context_of(request), submitted.caller, draft))
 
 
 @router.post("")
-async def take_in(request: Request, act: _Upload) -> Response:
+async def submit(request: Request, submitted: _Upload) -> Response:
     """Store the submission and redirect to its progress; or show the form again with the error."""
-    require_acting(act.caller)
-    door, draft = context_of(request), await _draft(act.fields)
+    require_acting(submitted.caller)
+    context, draft = context_of(request), await _draft(submitted.fields)
     try:
-        draft = await _named(door, act.caller, draft)
+        draft = await _with_file_name(context, submitted.caller, draft)
         stored = await submissions.submit(
-            door.store,
-            door.clock,
+            context.store,
+            context.clock,
             SubmissionRequest(
-                viewer=act.caller,
+                viewer=submitted.caller,
                 file_name=draft.file_name,
                 content=draft.content,
                 mode=draft.mode,
@@ -93,12 +92,12 @@ async def take_in(request: Request, act: _Upload) -> Response:
             ),
         )
     except UserError as error:
-        values = await _values(door, act.caller, draft)
-        return await show(request, act.browser, "acting/submit.html", values, fault=error)
-    return go(f"/submit/{stored.id}")
+        values = await _values(context, submitted.caller, draft)
+        return await show(request, submitted.browser, "acting/submit.html", values, fault=error)
+    return redirect(f"/submit/{stored.id}")
 
 
-async def _draft(fields: Fields) -> _Draft:
+async def _draft(fields: sessions.Fields) -> _Draft:
     file = await fields.file("file")
     pasted = fields.raw("source").replace("\r\n", "\n").encode(errors="replace")
     mode = fields.text("mode")
@@ -114,26 +113,28 @@ async def _draft(fields: Fields) -> _Draft:
     )
 
 
-async def _named(door: WebContext, viewer: Viewer, draft: _Draft) -> _Draft:
+async def _with_file_name(context: WebContext, viewer: Viewer, draft: _Draft) -> _Draft:
     """Give a pasted source the file name of its board's language."""
     if draft.file_name or not draft.content.strip():
         return draft
     heading = parse_header(acceptance.source_text(draft.content))
     name = acceptance.board_name(draft.board, heading)
-    _, task = await lookup.task_of(door.store, viewer, name)
+    _, task = await lookup.task_of(context.store, viewer, name)
     return replace(draft, file_name=f"kernel{spec_of(task.lang).suffixes[0]}")
 
 
-async def _values(door: WebContext, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
+async def _values(context: WebContext, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
     """Return the form's values: the current choices and the options."""
     heading, remark = _heading(draft)
-    now = door.clock.now()
-    boards = [each for each in await lookup.visible_boards(door.store, viewer) if each.is_open(now)]
+    now = context.clock.now()
+    boards = [
+        each for each in await lookup.visible_boards(context.store, viewer) if each.is_open(now)
+    ]
     name = draft.board or heading.leaderboard or draft.earlier_board
     board: Board | None = None
     if name is not None:
         try:
-            board = await lookup.find_board(door.store, viewer, name)
+            board = await lookup.find_board(context.store, viewer, name)
             acceptance.check_open(board, now)
         except UserError as error:
             remark = remark or error.message
@@ -174,19 +175,19 @@ def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:
 
 
 Number = Annotated[int, Path(ge=1, le=2**53)]
-_LONGEST_REASON = 300
+_MOST_REASON = 300
 
 
 @router.get("/{number}")
 async def progress(request: Request, browser: SignedIn, number: Number) -> Response:
     """Show its progress up to the verdict; updates itself."""
-    door = context_of(request)
-    await lookup.own_submission(door.store, browser.session.caller, SubmissionId(number))
-    found = await status.submission_status(door.store, SubmissionId(number))
+    context = context_of(request)
+    await lookup.own_submission(context.store, browser.session.caller, SubmissionId(number))
+    reading = await status.submission_status(context.store, SubmissionId(number))
     values = {
         "title": f"Submission {number}",
-        "status": found,
-        "part": await _drawn(door, browser, found),
+        "status": reading,
+        "part": await _render_progress(context, browser, reading),
     }
     return await show(request, browser, "acting/progress.html", values)
 
@@ -194,66 +195,74 @@ async def progress(request: Request, browser: SignedIn, number: Number) -> Respo
 @router.get("/{number}/events")
 async def events(request: Request, browser: SignedIn, number: Number) -> Response:
     """Stream the changing part of that page."""
-    door = context_of(request)
-    await lookup.own_submission(door.store, browser.session.caller, SubmissionId(number))
+    context = context_of(request)
+    await lookup.own_submission(context.store, browser.session.caller, SubmissionId(number))
 
-    async def part() -> Part:
-        found = await status.submission_status(door.store, SubmissionId(number))
-        return await _drawn(door, browser, found), found.is_final
+    async def part() -> rendering.Part:
+        reading = await status.submission_status(context.store, SubmissionId(number))
+        return await _render_progress(context, browser, reading), reading.is_final
 
-    return live(door, part, lambda: still_signed_in(request, browser))
+    return rendering.live(context, part, lambda: sessions.still_signed_in(request, browser))
 
 
-async def _drawn(door: WebContext, browser: Browser, found: SubmissionStatus) -> str:
-    number = found.submission.id
-    ranked = found.submission.mode is Mode.RANKED and found.exclusion is None
-    is_placed = found.is_final and ranked
-    places = await standings.placements(door.store, number) if is_placed else ()
+async def _render_progress(
+    context: WebContext, browser: sessions.Browser, reading: SubmissionStatus
+) -> str:
+    number = reading.submission.id
+    ranked = reading.submission.mode is Mode.RANKED and reading.exclusion is None
+    is_placed = reading.is_final and ranked
+    placements = await standings.placements(context.store, number) if is_placed else ()
     values = {
-        "status": found,
-        "lines": [(each, job_line(each)) for each in found.jobs],
-        "places": [placement_line(each) for each in places],
-        "best": any(each.is_best for each in places),
-        "first": any(each.rank == 1 and each.is_best for each in places),
-        "unserved": () if found.is_final else await status.awaited(door.store, number),
-        "deeds": deeds_of(browser, found),
+        "status": reading,
+        "lines": [(each, job_line(each)) for each in reading.jobs],
+        "places": [placement_line(each) for each in placements],
+        "best": any(each.is_best for each in placements),
+        "first": any(each.rank == 1 and each.is_best for each in placements),
+        "unserved": () if reading.is_final else await status.awaited(context.store, number),
+        "deeds": sessions.submission_buttons(browser, reading),
     }
-    return draw("acting/live.html", values)
+    return rendering.render("acting/live.html", values)
 
 
 @router.post("/{number}/again")
-async def run_again(request: Request, act: Act, number: Number) -> Response:
+async def rerun(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Submit the same source again."""
-    return await _rerun(request, act, number, None)
+    return await _rerun(request, submitted, number, None)
 
 
 @router.post("/{number}/ranked")
-async def rank_it(request: Request, act: Act, number: Number) -> Response:
+async def run_ranked(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Submit the same source as ranked."""
-    return await _rerun(request, act, number, Mode.RANKED)
+    return await _rerun(request, submitted, number, Mode.RANKED)
 
 
-async def _rerun(request: Request, act: Act, number: int, mode: Mode | None) -> Response:
-    require_acting(act.caller)
-    door = context_of(request)
-    wanted = submissions.RerunRequest(act.caller, SubmissionId(number), mode)
-    again = await submissions.rerun(door.store, door.clock, wanted)
-    return go(f"/submit/{again.id}")
+async def _rerun(
+    request: Request, submitted: sessions.SmallForm, number: int, mode: Mode | None
+) -> Response:
+    require_acting(submitted.caller)
+    context = context_of(request)
+    wanted = submissions.RerunRequest(submitted.caller, SubmissionId(number), mode)
+    new = await submissions.rerun(context.store, context.clock, wanted)
+    return redirect(f"/submit/{new.id}")
 
 
 @router.post("/{number}/cancel", status_code=HTTPStatus.SEE_OTHER)
-async def stop(request: Request, act: Act, number: Number) -> Response:
+async def cancel(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Stop it: queued jobs end at once, running ones within seconds."""
-    require_acting(act.caller)
-    if not await submissions.cancel(context_of(request).store, act.caller, SubmissionId(number)):
+    require_acting(submitted.caller)
+    if not await submissions.cancel(
+        context_of(request).store, submitted.caller, SubmissionId(number)
+    ):
         raise UserError("finished", f"submission {number} has ended already")
-    return go(f"/submit/{number}")
+    return redirect(f"/submit/{number}")
 
 
 @router.post("/{number}/withdraw")
-async def take_back(request: Request, act: Act, number: Number) -> Response:
+async def withdraw(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Take it off its board permanently; its result stays."""
-    require_acting(act.caller)
-    reason = act.fields.text("reason")[:_LONGEST_REASON]
-    await moderation.withdraw(context_of(request).store, act.caller, reason, SubmissionId(number))
-    return go(f"/submit/{number}")
+    require_acting(submitted.caller)
+    reason = submitted.fields.text("reason")[:_MOST_REASON]
+    await moderation.withdraw(
+        context_of(request).store, submitted.caller, reason, SubmissionId(number)
+    )
+    return redirect(f"/submit/{number}")

@@ -10,17 +10,16 @@ from bot.domain.api.accounts import Me, Scope, TokenAnswer, TokenMade, TokenOrde
 from bot.domain.api.base import BODY_MAX
 from bot.domain.ids import TokenId
 from bot.services.tokens import create_token_for_caller, revoke_token
-from bot.web.auth import FromPerson, MaySubmit
-from bot.web.bodies import read
+from bot.web import auth, bodies
 from bot.web.context import context_of
-from bot.web.routes.api.openapi import takes, unkept
+from bot.web.routes.api.openapi import takes, uncached
 
-router = APIRouter(prefix="/me", tags=["me"], dependencies=[Depends(unkept)])
+router = APIRouter(prefix="/me", tags=["me"], dependencies=[Depends(uncached)])
 
 
 @router.get("")
-async def me(request: Request, viewer: FromPerson) -> Me:
-    """Whose token came, and what may be done with it."""
+async def me(request: Request, viewer: auth.FromPerson) -> Me:
+    """The person of the token, and its scope."""
     person = await context_of(request).store.people.get(viewer.person)
     if person is None:
         raise LookupError(f"person {viewer.person} of a token is not there")
@@ -36,32 +35,32 @@ async def me(request: Request, viewer: FromPerson) -> Me:
 
 
 @router.get("/tokens")
-async def tokens(request: Request, viewer: FromPerson) -> TokensAnswer:
-    """Your tokens that are not revoked; their secrets are not kept."""
-    found = await context_of(request).store.tokens.of(viewer.person)
-    return TokensAnswer(tokens=tuple(_token(each) for each in found))
+async def tokens(request: Request, viewer: auth.FromPerson) -> TokensAnswer:
+    """Your tokens that are not revoked; their secrets are not stored."""
+    own = await context_of(request).store.tokens.of(viewer.person)
+    return TokensAnswer(tokens=tuple(_token(each) for each in own))
 
 
 @router.post("/tokens", status_code=201, openapi_extra=takes(TokenOrder))
-async def create(request: Request, viewer: MaySubmit) -> TokenMade:
-    """A new token, never for more than the one that asks; it is shown this once."""
-    door, order = context_of(request), await read(request, TokenOrder, BODY_MAX)
-    made = await create_token_for_caller(
-        door.store,
-        door.clock,
+async def create(request: Request, viewer: auth.MaySubmit) -> TokenMade:
+    """Create a token, never with more rights than the calling one; it is shown only once."""
+    context, order = context_of(request), await bodies.read(request, TokenOrder, BODY_MAX)
+    created = await create_token_for_caller(
+        context.store,
+        context.clock,
         viewer,
         order.label,
         scope=scope_of(order.scope),
         lifetime=timedelta(days=order.days),
     )
-    return TokenMade(**dict(_token(made.token)), token=made.secret)
+    return TokenMade(**dict(_token(created.token)), token=created.secret)
 
 
 @router.delete("/tokens/{number}", status_code=204)
 async def revoke(
-    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: MaySubmit
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: auth.MaySubmit
 ) -> None:
-    """End one of your tokens: whatever uses it is refused from now on."""
+    """Revoke one of your tokens; programs that use it are refused from now on."""
     await revoke_token(context_of(request).store, viewer.person, TokenId(number))
 
 

@@ -23,8 +23,7 @@ from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.tasks.template import shown_files, template_of
 from bot.reports.standings import standings_csv
-from bot.services import boards as service
-from bot.services import lookup
+from bot.services import boards, lookup
 from bot.services.standings import board_standings
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
@@ -33,7 +32,7 @@ from runners.contract.evaluation import Timing
 from runners.contract.task import Workload
 
 _boards = APIRouter(
-    prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(openapi.unkept)]
+    prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(openapi.uncached)]
 )
 
 
@@ -46,11 +45,11 @@ async def leaderboards(
     cursor: openapi.NameCursor = None,
 ) -> api.BoardsAnswer:
     """The boards that you may see, with their participants and best times."""
-    door = context_of(request)
-    found = await service.list_boards(door.store, viewer, after=cursor or "", limit=limit + 1)
-    now = door.clock.now()
-    shown = tuple(openapi.board_answer(each, now) for each in found[:limit])
-    return api.BoardsAnswer(boards=shown, next=shown[-1].name if len(found) > limit else None)
+    context = context_of(request)
+    overviews = await boards.list_boards(context.store, viewer, after=cursor or "", limit=limit + 1)
+    now = context.clock.now()
+    shown = tuple(openapi.board_answer(each, now) for each in overviews[:limit])
+    return api.BoardsAnswer(boards=shown, next=shown[-1].name if len(overviews) > limit else None)
 
 
 @_boards.get("/{name}")
@@ -58,8 +57,10 @@ async def leaderboard(
     request: Request, name: openapi.BoardName, viewer: AnyViewer
 ) -> api.BoardAnswer:
     """One board."""
-    door = context_of(request)
-    return openapi.board_answer(await service.board(door.store, viewer, name), door.clock.now())
+    context = context_of(request)
+    return openapi.board_answer(
+        await boards.board(context.store, viewer, name), context.clock.now()
+    )
 
 
 _TEXT: Final[dict[int | str, dict[str, Any]]] = {
@@ -69,7 +70,7 @@ _TEXT: Final[dict[int | str, dict[str, Any]]] = {
 
 @_boards.get("/{name}/task")
 async def task(request: Request, name: openapi.BoardName, viewer: AnyViewer) -> api.TaskAnswer:
-    """The task by which new submissions are judged."""
+    """The task that judges new submissions."""
     return task_answer(*await lookup.find_task(context_of(request).store, viewer, name))
 
 
@@ -95,10 +96,10 @@ async def template(
     viewer: AnyViewer,
     lang: Annotated[str | None, Query(max_length=100, description="A language of the task")] = None,
 ) -> Response:
-    """A file to begin with, whose heading names the board."""
+    """A starter file, whose header names the board."""
     board, version = await lookup.find_task(context_of(request).store, viewer, name)
-    found = template_of(version.definition, board.name, lang)
-    return _text(found.text, found.name)
+    starter = template_of(version.definition, board.name, lang)
+    return _text(starter.text, starter.name)
 
 
 def _text(text: str, name: str) -> Response:
@@ -127,13 +128,13 @@ _KNOWN_TAG: Final[dict[str, Any]] = {
 }
 
 
-class Wish(BaseModel):
+class StandingsQuery(BaseModel):
     """Which leaderboards, and in which format."""
 
     gpu: openapi.GpuQuery = None
     version: openapi.VersionQuery = None
     format: Annotated[
-        Literal["json", "csv"] | None, Field(description="Else what `Accept` prefers")
+        Literal["json", "csv"] | None, Field(description="The default is what `Accept` prefers")
     ] = None
 
 
@@ -144,14 +145,17 @@ class Wish(BaseModel):
     openapi_extra={"parameters": [_KNOWN_TAG]},
 )
 async def standings(
-    request: Request, name: openapi.BoardName, viewer: AnyViewer, wish: Annotated[Wish, Query()]
+    request: Request,
+    name: openapi.BoardName,
+    viewer: AnyViewer,
+    query: Annotated[StandingsQuery, Query()],
 ) -> Response:
     """The leaderboards of a board: one for each GPU type, the fastest first."""
-    door, sent = context_of(request), request.headers
-    found = await board_standings(door.store, viewer, name, wish.gpu, version=wish.version)
-    as_csv = (wish.format or _preferred(sent.get("accept", ""))) == "csv"
-    answer = await _answer_of(door, found, as_csv=as_csv)
-    tags = {each.strip().removeprefix("W/") for each in sent.get("if-none-match", "").split(",")}
+    context, headers = context_of(request), request.headers
+    ranked = await board_standings(context.store, viewer, name, query.gpu, version=query.version)
+    as_csv = (query.format or _preferred(headers.get("accept", ""))) == "csv"
+    answer = await _answer_of(context, ranked, as_csv=as_csv)
+    tags = {each.strip().removeprefix("W/") for each in headers.get("if-none-match", "").split(",")}
     if tags & {answer.tag, "*"}:
         return Response(status_code=304, headers=_standings_headers(answer.tag))
     return Response(answer.body, headers=_standings_headers(answer.tag) | answer.about)
@@ -168,34 +172,38 @@ class _Answer:
     """The change counters of its leaderboards."""
 
 
-async def _answer_of(door: WebContext, found: Sequence[BoardStandings], *, as_csv: bool) -> _Answer:
+async def _answer_of(
+    context: WebContext, ranked: Sequence[BoardStandings], *, as_csv: bool
+) -> _Answer:
     """Return a response written once for all who may see the same, until it changes."""
-    board, now = found[0].board, door.clock.now()
+    board, now = ranked[0].board, context.clock.now()
 
-    moves = tuple(each.moves for each in found)
+    moves = tuple(each.moves for each in ranked)
 
     async def make() -> _Answer:
         # Not in a thread: next to a busy thread, the loop waits 5 ms for each turn.
-        body, about = await _written(found, now, as_csv=as_csv)
+        body, about = await _written(ranked, now, as_csv=as_csv)
         return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', about, moves)
 
-    asked = tuple((each.gpu, each.version, each.reference_failure, each.quotes) for each in found)
-    key = (as_csv, board, board.is_open(now), asked)
-    answer: _Answer = await door.written.get(
+    contents = tuple(
+        (each.gpu, each.version, each.reference_failure, each.quotes) for each in ranked
+    )
+    key = (as_csv, board, board.is_open(now), contents)
+    answer: _Answer = await context.long_responses.get(
         key, make, current=lambda it, _: it.moves == moves, lag_s=_LAG_S
     )
     return answer
 
 
 async def _written(
-    found: Sequence[BoardStandings], now: datetime, *, as_csv: bool
+    ranked: Sequence[BoardStandings], now: datetime, *, as_csv: bool
 ) -> tuple[bytes, dict[str, str]]:
     if as_csv:
-        text = standings_csv(found)
-        saved_as = f'attachment; filename="{found[0].board.name}.csv"'
+        text = standings_csv(ranked)
+        saved_as = f'attachment; filename="{ranked[0].board.name}.csv"'
         about = {"Content-Type": f"{_CSV}; charset=utf-8", "Content-Disposition": saved_as}
     else:
-        text = (await leaderboards_answer(found, now)).model_dump_json()
+        text = (await leaderboards_answer(ranked, now)).model_dump_json()
         about = {"Content-Type": "application/json"}
     return text.encode(), about
 
@@ -250,12 +258,12 @@ def _cases(workloads: Sequence[Workload]) -> tuple[api.WorkloadBody, ...]:
 
 
 async def leaderboards_answer(
-    found: Sequence[BoardStandings], now: datetime
+    ranked: Sequence[BoardStandings], now: datetime
 ) -> api.LeaderboardsAnswer:
     """Return a board's leaderboards; yields to other tasks when they are large."""
     return api.LeaderboardsAnswer(
-        board=openapi.board_line(found[0].board, now),
-        leaderboards=tuple([await _standings_answer(each) for each in found]),
+        board=openapi.board_line(ranked[0].board, now),
+        leaderboards=tuple([await _standings_answer(each) for each in ranked]),
     )
 
 

@@ -26,11 +26,11 @@ _ABOUT = """
 Leaderboards for GPU kernels. Times are in nanoseconds, dates in UTC.
 
 Send a token as `Authorization: Bearer TOKEN`; what is public needs none. A token has the scope
-`read`, `submit` or `admin`, and ends at its time.
+`read`, `submit` or `admin`, and expires at its time.
 
 Every error is a problem document (RFC 9457): `code` is for programs, `detail` says what to do.
-`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` tell how many requests are left and
-after how many seconds all are there again; `Retry-After` comes with every 429.
+`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` say how many requests are left and
+after how many seconds all are available again; `Retry-After` comes with every 429.
 """
 _BODIES: tuple[type[BaseModel], ...] = (
     ProblemDetails,
@@ -48,19 +48,19 @@ _BODIES: tuple[type[BaseModel], ...] = (
     admin.LimitOrder,
 )
 """Bodies that routes do not declare to FastAPI, which would read them at any length."""
-_REFUSALS = {
-    "400": "What was sent does not fit",
+_ERRORS = {
+    "400": "The request is invalid",
     "401": "The token is missing, unknown, expired or revoked",
     "403": "Neither person nor token may do this",
     "404": "There is nothing of this name that you may see",
     "408": "The body took too long to arrive",
-    "409": "It is in a state in which this cannot be done",
-    "412": "The board has moved on since the `ETag` that was sent",
+    "409": "Not possible in the current state",
+    "412": "The board has changed since the `ETag` that was sent",
     "413": "What was sent is too long",
     "422": "A part of the address or a header does not fit",
     "428": "An `If-Match` is needed",
-    "429": "Too many requests or submissions; `Retry-After` says when to come again",
-    "503": "The service is away for a moment",
+    "429": "Too many requests or submissions; `Retry-After` says when to try again",
+    "503": "The service is temporarily unavailable",
 }
 _UNUSED = ("HTTPValidationError", "ValidationError")
 """FastAPI's own errors, replaced by problem documents."""
@@ -69,7 +69,7 @@ _REF = "#/components/schemas/{model}"
 
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> JSONResponse:
-    """The description of all this."""
+    """The OpenAPI description of this API."""
     app: FastAPI = request.app
     if not hasattr(app.state, "api_description"):
         app.state.api_description = describe(app)
@@ -78,32 +78,34 @@ async def openapi(request: Request) -> JSONResponse:
 
 def describe(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI description of this API's routes."""
-    found = get_openapi(
+    description = get_openapi(
         title="Podium",
         version="1",
         summary="Boards, standings and submissions of one Podium",
         description=_ABOUT,
         routes=app.routes,
     )
-    found["paths"] = {
-        path: operations for path, operations in found["paths"].items() if path.startswith(PATH)
+    description["paths"] = {
+        path: operations
+        for path, operations in description["paths"].items()
+        if path.startswith(PATH)
     }
-    for operations in found["paths"].values():
+    for operations in description["paths"].values():
         for operation in operations.values():
-            _describe_refusals(operation)
+            _describe_errors(operation)
             _describe_token(operation)
             _describe_condition(operation)
-    del found["components"]["securitySchemes"][NEEDED]
-    schemas = found["components"]["schemas"]
+    del description["components"]["securitySchemes"][NEEDED]
+    schemas = description["components"]["schemas"]
     for name in _UNUSED:
         schemas.pop(name, None)
     _describe_bodies(schemas)
-    return found
+    return description
 
 
-def _describe_refusals(operation: dict[str, Any]) -> None:
+def _describe_errors(operation: dict[str, Any]) -> None:
     schema = {"$ref": _REF.format(model=ProblemDetails.__name__)}
-    for status, words in _REFUSALS.items():
+    for status, words in _ERRORS.items():
         content = {"application/problem+json": {"schema": schema}}
         operation["responses"][status] = {"description": words, "content": content}
 
@@ -132,7 +134,7 @@ def _describe_bodies(schemas: dict[str, Any]) -> None:
         schemas[name]["examples"] = [example]
 
 
-_ROOM = 1 << 63
+_ID_LIMIT = 1 << 63
 _CURSOR = "Where the page before this one ended, as its `next` says"
 
 BoardName = Annotated[str, Path(max_length=64, description="A board's name", examples=["softmax"])]
@@ -142,7 +144,8 @@ VersionQuery = Annotated[
     int | None, Field(ge=1, lt=1 << 31, description="This task version, not the present one")
 ]
 SubmissionNumber = Annotated[
-    SubmissionId, Path(ge=-_ROOM, lt=_ROOM, description="A submission's number", examples=[17])
+    SubmissionId,
+    Path(ge=-_ID_LIMIT, lt=_ID_LIMIT, description="A submission's number", examples=[17]),
 ]
 PageLimit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="At most so many")]
 Cursor = Annotated[
@@ -195,7 +198,7 @@ def schema_of(kind: type[RequestBody]) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
-def unkept(response: Response) -> None:
+def uncached(response: Response) -> None:
     """Forbid caching of the response: it is for one reader, at one time.
 
     Also forbid content sniffing, so that other sites cannot load it as a script.

@@ -1,4 +1,4 @@
-"""`/leaderboards/NAME` for its creator: guests, judging again, keepsake, deletion, export."""
+"""`/leaderboards/NAME` for its creator: guests, rejudging, archive, deletion, export."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,49 +19,48 @@ from bot.domain.errors import UserError
 from bot.reports.export import pieces
 from bot.services import boards, lookup
 from bot.services.submissions import rejudge_from
-from bot.web.auth import MayCreate, still_looks
-from bot.web.bodies import read
+from bot.web import auth, bodies
 from bot.web.context import context_of
-from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, unkept
+from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, uncached
 
-_owning = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(unkept)])
+_owning = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(uncached)])
 
 PART_BYTES = 64 << 20
 """The largest zip of a board archive."""
-_MATCH = "The `ETag` of the board's keepsake: what it lacks is not deleted unseen"
+_MATCH = "The `ETag` of your downloaded archive; a board that changed since is not deleted"
 _ZIP: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
 }
 
 
 @_owning.get("/{name}/guests")
-async def guests(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+async def guests(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
     """Who may see your board while it is private."""
     return _guests(await lookup.own_board(context_of(request).store, viewer, name))
 
 
 @_owning.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
-async def let_in(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
+async def let_in(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
     """Let people and roles see your private board."""
-    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+    store, body = context_of(request).store, await bodies.read(request, GuestsOrder, BODY_MAX)
     return _guests(
         await boards.invite(store, viewer, boards.Invitation(name, frozenset(body.guests)))
     )
 
 
 @_owning.post("/{name}/guests/end", openapi_extra=takes(GuestsOrder))
-async def let_out(request: Request, name: BoardName, viewer: MayCreate) -> GuestsAnswer:
-    """For them the board is gone at once; their own submissions stay theirs."""
-    store, body = context_of(request).store, await read(request, GuestsOrder, BODY_MAX)
+async def let_out(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
+    """Remove guests; they lose the board at once but keep their own submissions."""
+    store, body = context_of(request).store, await bodies.read(request, GuestsOrder, BODY_MAX)
     return _guests(
         await boards.uninvite(store, viewer, boards.Invitation(name, frozenset(body.guests)))
     )
 
 
 @_owning.post("/{name}/rejudge", status_code=202, openapi_extra=takes(RejudgeOrder))
-async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejudging:
+async def rejudge(request: Request, name: BoardName, viewer: auth.MayCreate) -> Rejudging:
     """Judge everyone's best submission to an earlier task version by the present one."""
-    store, body = context_of(request).store, await read(request, RejudgeOrder, BODY_MAX)
+    store, body = context_of(request).store, await bodies.read(request, RejudgeOrder, BODY_MAX)
     board = await lookup.own_board(store, viewer, name)
     count, version = await rejudge_from(store, viewer, board, body.version)
     return Rejudging(submissions=count, version=version)
@@ -71,43 +70,43 @@ async def rejudge(request: Request, name: BoardName, viewer: MayCreate) -> Rejud
 async def hand_out(
     request: Request,
     name: BoardName,
-    viewer: MayCreate,
+    viewer: auth.MayCreate,
     part: Annotated[int, Query(ge=1, le=10_000)] = 1,
 ) -> Response:
     """Every task version and every source of your board as a zip; `Podium-Parts` has how many."""
     store = context_of(request).store
-    kept = await boards.board_archive(
+    archive = await boards.board_archive(
         store, viewer, boards.Deletion(name, name), zip_bytes=PART_BYTES
     )
-    if part > len(kept.zips):
-        raise UserError("unknown-part", f"the keepsake has {len(kept.zips)} parts")
+    if part > len(archive.zips):
+        raise UserError("unknown-part", f"the archive has {len(archive.zips)} parts")
     headers = {
         **NO_STORE,
-        "ETag": _state(kept.board, kept.submissions),
-        "Podium-Parts": str(len(kept.zips)),
-        "Content-Disposition": f'attachment; filename="{kept.board.name}-{part}.zip"',
+        "ETag": _state(archive.board, archive.submissions),
+        "Podium-Parts": str(len(archive.zips)),
+        "Content-Disposition": f'attachment; filename="{archive.board.name}-{part}.zip"',
     }
-    return Response(kept.zips[part - 1], headers=headers, media_type="application/zip")
+    return Response(archive.zips[part - 1], headers=headers, media_type="application/zip")
 
 
 @_owning.delete("/{name}", status_code=204)
 async def delete(
     request: Request,
     name: BoardName,
-    viewer: MayCreate,
+    viewer: auth.MayCreate,
     *,
     if_match: Annotated[str | None, Header(max_length=100, description=_MATCH)] = None,
     reason: Annotated[str, Query(max_length=300)] = "",
 ) -> None:
-    """Delete your board with everything of it, once you have its keepsake."""
+    """Delete your board with everything on it, after you downloaded its archive."""
     store = context_of(request).store
     board = await lookup.own_board(store, viewer, name)
     count = len(await store.submissions.to(board.id))
     if if_match is None:
-        raise UserError("no-match", "fetch the board's keepsake, and send its ETag as If-Match")
+        raise UserError("no-match", "download the board archive, and send its ETag as If-Match")
     if if_match.strip() != _state(board, count):
-        words = "the board has moved on since that keepsake was made; fetch it once more"
-        raise UserError("stale-match", words)
+        message = "the board has changed since that archive was made; download it again"
+        raise UserError("stale-match", message)
     deletion = boards.Deletion(board.name, board.name, reason)
     await boards.delete_board(store, viewer, deletion, boards.BoardArchive(board, (), count))
 
@@ -125,56 +124,56 @@ _exports = APIRouter(prefix="/leaderboards", tags=["leaderboards"])
 
 LONGEST_S = 1800.0
 """The longest duration of one export, including a slow reader."""
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 """Seconds between two checks of the token's rights during an export."""
 _LINES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
 }
 
 
-class Turned(StreamingResponse):
+class QueuedResponse(StreamingResponse):
     """A response that waits for its turn, and is cut off when it takes too long."""
 
-    turns: asyncio.Semaphore
+    slots: asyncio.Semaphore
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(LONGEST_S), self.turns:
+            async with asyncio.timeout(LONGEST_S), self.slots:
                 await super().__call__(scope, receive, send)
 
 
 @_exports.get("/{name}/export", response_class=StreamingResponse, responses=_LINES)
-async def export(request: Request, name: BoardName, viewer: MayCreate) -> StreamingResponse:
+async def export(request: Request, name: BoardName, viewer: auth.MayCreate) -> StreamingResponse:
     """Everything of your board: submissions, results, cases with raw samples, and sources.
 
     Each line is an object with a `kind`: `board`, then `rows` of a `table` and every `source`, then
-    `end`, without which it has broken off. `podium export` makes files of it.
+    `end`, without which it is incomplete. `podium export` makes files of it.
     """
-    door = context_of(request)
-    board = await lookup.own_board(door.store, viewer, name)
-    if door.exports.locked():
+    context = context_of(request)
+    board = await lookup.own_board(context.store, viewer, name)
+    if context.export_slots.locked():
         raise UserError("too-many-exports", "other boards are being exported; try again later")
     lines = _lines(request, viewer, board.name)
-    answer = Turned(lines, media_type=MEDIA_TYPE, headers=NO_STORE)
-    answer.turns = door.exports
+    answer = QueuedResponse(lines, media_type=MEDIA_TYPE, headers=NO_STORE)
+    answer.slots = context.export_slots
     return answer
 
 
 async def _lines(request: Request, viewer: Caller, name: str) -> AsyncIterator[bytes]:
-    door, looked = context_of(request), _now()
-    found = await boards.export_board(door.store, viewer, name)
+    context, checked_at = context_of(request), _now()
+    found = await boards.export_board(context.store, viewer, name)
     async with (
-        aclosing(boards.exported_evaluations(door.store, found)) as evaluations,
-        aclosing(boards.exported_sources(door.store, found)) as sources,
-        aclosing(pieces(found, evaluations, sources)) as whole,
+        aclosing(boards.exported_evaluations(context.store, found)) as evaluations,
+        aclosing(boards.exported_sources(context.store, found)) as sources,
+        aclosing(pieces(found, evaluations, sources)) as lines,
     ):
-        async for piece in whole:
-            if door.closing.begun:
+        async for piece in lines:
+            if context.closing.begun:
                 return
-            if _now() - looked >= LOOK_EVERY_S:
-                looked = _now()
-                if not await still_looks(request, viewer):
+            if _now() - checked_at >= CHECK_EVERY_S:
+                checked_at = _now()
+                if not await auth.has_same_viewer(request, viewer):
                     return
             yield piece.model_dump_json().encode() + b"\n"
 

@@ -1,4 +1,4 @@
-"""`/api/v1/leaderboards`: makes and changes boards by task zips; `/checks`: the checks of these."""
+"""`/api/v1/leaderboards`: creates and changes boards from task zips; `/checks`: their checks."""
 
 import json
 from dataclasses import dataclass, replace
@@ -18,25 +18,16 @@ from bot.domain.ids import PublicationId
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.bundle import MAX_PACKED
 from bot.reports.blocks import Tone
-from bot.services import boards as service
-from bot.services.lookup import find_board, own_board, task_of
-from bot.services.publishing.publish import (
-    NO_BOARD,
-    publish,
-    read_upload,
-    validate_publish,
-    with_gpus,
-)
-from bot.web.auth import FromPerson, MayCreate
-from bot.web.bodies import form_of, parsed, read
-from bot.web.context import DOOR, WebContext, context_of
-from bot.web.publications import Check, hand_in, own_check
-from bot.web.routes.api.openapi import BoardName, board_answer, board_line, takes, unkept
+from bot.services import boards, lookup
+from bot.services.publishing import publish
+from bot.web import auth, bodies, publications
+from bot.web.context import FRONT_END, WebContext, context_of
+from bot.web.routes.api.openapi import BoardName, board_answer, board_line, takes, uncached
 from bot.web.sessions import ROOM
 
-router = APIRouter(tags=["leaderboards"], dependencies=[Depends(unkept)])
+router = APIRouter(tags=["leaderboards"], dependencies=[Depends(uncached)])
 
-_TAKEN = 202
+_ACCEPTED = 202
 MOST = MAX_PACKED + ROOM
 """The most bytes of a form with a zip."""
 _ZIP = "task_zip"
@@ -77,29 +68,29 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]:
     """Return a form's zip and its fields; UserError when either is invalid."""
-    async with form_of(request, MOST, files=1) as form:
+    async with bodies.form_of(request, MOST, files=1) as form:
         file = form.get(_ZIP)
         if not isinstance(file, UploadFile):
             raise UserError("bad-body", f"the form has no zip; send it as the file `{_ZIP}`")
         body = json.dumps(_fields(form)).encode()
-        fields = parsed(kind, body, must="besides `task_zip`, the form must have")
+        fields = bodies.parse(kind, body, must="in addition to `task_zip`, the form must have")
         name = PurePath((file.filename or "").replace("\\", "/")).stem[:100]
         return TaskZip(await file.read(), name), fields
 
 
 def _fields(form: FormData) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in form.keys() - {_ZIP}:
-        words = [each for each in form.getlist(name) if isinstance(each, str)]
-        if len(words) < len(form.getlist(name)):
+        values = [each for each in form.getlist(name) if isinstance(each, str)]
+        if len(values) < len(form.getlist(name)):
             raise UserError("bad-body", f"the form's field `{name}` is a file; send it as text")
         if name in _LISTS:
-            found[name] = [word for each in words for word in each.replace(",", " ").split()]
+            fields[name] = [word for each in values for word in each.replace(",", " ").split()]
         elif name == _POOLS:
-            found[name] = [word for word in words if word.strip()]
+            fields[name] = [word for word in values if word.strip()]
         else:
-            found[name] = _FLAGS.get(words[-1], words[-1])
-    return found
+            fields[name] = _FLAGS.get(values[-1], values[-1])
+    return fields
 
 
 def access_of(fields: api.BoardOptions, present: Access) -> Access:
@@ -111,12 +102,12 @@ def access_of(fields: api.BoardOptions, present: Access) -> Access:
     )
 
 
-@router.post("/leaderboards", status_code=_TAKEN, openapi_extra=zip_body(api.NewBoardOptions))
-async def create(request: Request, response: Response, viewer: MayCreate) -> api.CheckAnswer:
-    """Make a board of a task zip: its own solutions are run first; follow the check."""
-    door = context_of(request)
-    found, fields = await zip_of(request, api.NewBoardOptions)
-    wanted = PublishRequest(
+@router.post("/leaderboards", status_code=_ACCEPTED, openapi_extra=zip_body(api.NewBoardOptions))
+async def create(request: Request, response: Response, viewer: auth.MayCreate) -> api.CheckAnswer:
+    """Create a board from a task zip; its check first runs the solutions in it."""
+    context = context_of(request)
+    task_zip, fields = await zip_of(request, api.NewBoardOptions)
+    publish_request = PublishRequest(
         viewer.person,
         fields.name or None,
         fields.gpus,
@@ -124,23 +115,25 @@ async def create(request: Request, response: Response, viewer: MayCreate) -> api
         endless=fields.endless,
         access=access_of(fields, Access()),
         pins=parse_pins(fields.pools),
-        onto=NO_BOARD,
+        onto=publish.NO_BOARD,
         strict=not fields.lenient,
     )
-    return await _taken(door, viewer, await prove(door, found, wanted), response)
+    return await _accepted(
+        context, viewer, await start_check(context, task_zip, publish_request), response
+    )
 
 
 @router.post(
-    "/leaderboards/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(api.TaskOptions)
+    "/leaderboards/{name}/task", status_code=_ACCEPTED, openapi_extra=zip_body(api.TaskOptions)
 )
 async def update(
-    request: Request, response: Response, name: BoardName, viewer: MayCreate
+    request: Request, response: Response, name: BoardName, viewer: auth.MayCreate
 ) -> api.CheckAnswer:
-    """Give a board its task's next version, once that is proven; old scores stay with theirs."""
-    door = context_of(request)
-    board = await find_board(door.store, viewer, name)
-    found, fields = await zip_of(request, api.TaskOptions)
-    wanted = PublishRequest(
+    """Publish a board's next task version after its check; old scores stay with theirs."""
+    context = context_of(request)
+    board = await lookup.find_board(context.store, viewer, name)
+    task_zip, fields = await zip_of(request, api.TaskOptions)
+    publish_request = PublishRequest(
         viewer.person,
         board.name,
         fields.gpus,
@@ -152,16 +145,18 @@ async def update(
         onto=board.task_version,
         strict=not fields.lenient,
     )
-    return await _taken(door, viewer, await prove(door, found, wanted), response)
+    return await _accepted(
+        context, viewer, await start_check(context, task_zip, publish_request), response
+    )
 
 
 @router.patch("/leaderboards/{name}", openapi_extra=takes(api.BoardOptions))
-async def configure(request: Request, name: BoardName, viewer: MayCreate) -> BoardAnswer:
+async def configure(request: Request, name: BoardName, viewer: auth.MayCreate) -> BoardAnswer:
     """Change a board's deadline, its GPU types, or who may see it and its sources."""
-    door = context_of(request)
-    board = await own_board(door.store, viewer, name)
-    wanted = await read(request, api.BoardOptions, BODY_MAX)
-    _, task = await task_of(door.store, viewer, board.name)
+    context = context_of(request)
+    board = await lookup.own_board(context.store, viewer, name)
+    wanted = await bodies.read(request, api.BoardOptions, BODY_MAX)
+    _, task = await lookup.task_of(context.store, viewer, board.name)
     change = PublishRequest(
         viewer.person,
         board.name,
@@ -173,47 +168,51 @@ async def configure(request: Request, name: BoardName, viewer: MayCreate) -> Boa
         pins=parse_pins(wanted.pools),
         onto=board.task_version,
     )
-    await publish(door.store, door.clock, change, task)
-    found = await service.board(door.store, viewer, board.name)
-    return board_answer(found, door.clock.now())
+    await publish.publish(context.store, context.clock, change, task)
+    found = await boards.board(context.store, viewer, board.name)
+    return board_answer(found, context.clock.now())
 
 
-async def _taken(
-    door: WebContext, viewer: Caller, number: PublicationId, response: Response
+async def _accepted(
+    context: WebContext, viewer: Caller, number: PublicationId, response: Response
 ) -> api.CheckAnswer:
     response.headers["Location"] = f"{PATH}/checks/{number}"
-    return await _answer(door, await own_check(door, viewer, number))
+    return await _answer(context, await publications.own_check(context, viewer, number))
 
 
 @router.get("/checks")
-async def own(request: Request, viewer: FromPerson) -> api.ChecksAnswer:
+async def own(request: Request, viewer: auth.FromPerson) -> api.ChecksAnswer:
     """Your own checks of the last month, newest first."""
-    door = context_of(request)
-    told = await door.store.publications.summaries_of(DOOR, viewer.person)
-    return api.ChecksAnswer(checks=tuple([await _answer(door, Check.of(each)) for each in told]))
+    context = context_of(request)
+    summaries = await context.store.publications.summaries_of(FRONT_END, viewer.person)
+    return api.ChecksAnswer(
+        checks=tuple([await _answer(context, publications.Check.of(each)) for each in summaries])
+    )
 
 
 @router.get("/checks/{number}")
 async def check(
-    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: FromPerson
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: auth.FromPerson
 ) -> api.CheckAnswer:
-    """How far a check of yours is: each run of its solutions, and what became of the board."""
-    door = context_of(request)
-    return await _answer(door, await own_check(door, viewer, number))
+    """The progress of your check: each run of its solutions, and the board published by it."""
+    context = context_of(request)
+    return await _answer(context, await publications.own_check(context, viewer, number))
 
 
-async def prove(door: WebContext, found: TaskZip, request: PublishRequest) -> PublicationId:
+async def start_check(
+    context: WebContext, task_zip: TaskZip, request: PublishRequest
+) -> PublicationId:
     """Store a task to be checked and published; UserError for errors known already."""
-    request = replace(request, zip_name=found.name)
-    _, parsed_task = await read_upload(found.data, request)
+    request = replace(request, zip_name=task_zip.name)
+    _, parsed_task = await publish.read_upload(task_zip.data, request)
     task = parsed_task.task
     request = replace(request, name=request.board_name(task))
-    request = await with_gpus(door.store, door.runners, request, task)
-    await validate_publish(door.store, door.clock, request, task)
-    return await hand_in(door, request, found.data)
+    request = await publish.with_gpus(context.store, context.runners, request, task)
+    await publish.validate_publish(context.store, context.clock, request, task)
+    return await publications.submit_task(context, request, task_zip.data)
 
 
-async def _answer(door: WebContext, check: Check) -> api.CheckAnswer:
+async def _answer(context: WebContext, check: publications.Check) -> api.CheckAnswer:
     """Return a check's progress and outcome."""
     return api.CheckAnswer(
         id=check.id,
@@ -226,31 +225,31 @@ async def _answer(door: WebContext, check: Check) -> api.CheckAnswer:
         ),
         remarks=tuple(words for words, _ in check.remarks),
         problem=_problem(check),
-        published=await _published(door, check),
+        published=await _published(context, check),
     )
 
 
-def _state(check: Check) -> api.CheckState:
+def _state(check: publications.Check) -> api.CheckState:
     outcome = check.outcome
     if outcome is None:
         return api.CheckState.RUNNING if check.tries else api.CheckState.WAITING
     return api.CheckState.REFUSED if outcome.board is None else api.CheckState.PUBLISHED
 
 
-def _problem(check: Check) -> api.CheckProblem | None:
+def _problem(check: publications.Check) -> api.CheckProblem | None:
     outcome = check.outcome
     if outcome is None or outcome.board is not None:
         return None
     return api.CheckProblem(code=outcome.code, detail=outcome.reason)
 
 
-async def _published(door: WebContext, check: Check) -> api.PublishedAnswer | None:
+async def _published(context: WebContext, check: publications.Check) -> api.PublishedAnswer | None:
     outcome = check.outcome
     if outcome is None or outcome.board is None:
         return None
-    board = await door.store.boards.get(outcome.board)
+    board = await context.store.boards.get(outcome.board)
     return api.PublishedAnswer(
-        board=None if board is None else board_line(board, door.clock.now()),
+        board=None if board is None else board_line(board, context.clock.now()),
         task_version=outcome.version,
         version_note=outcome.note,
         change=outcome.change,

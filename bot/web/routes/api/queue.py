@@ -6,19 +6,19 @@ from bot.domain.api.admin import PoolAnswer, QueueAnswer, RunnerAnswer, RunnersA
 from bot.services.operations import pools, workers_for
 from bot.web.auth import AnyViewer, viewer_of
 from bot.web.context import context_of
-from bot.web.routes.api.openapi import unkept
+from bot.web.routes.api.openapi import uncached
 
-router = APIRouter(tags=["running"], dependencies=[Depends(unkept), Depends(viewer_of)])
+router = APIRouter(tags=["running"], dependencies=[Depends(uncached), Depends(viewer_of)])
 
 
 @router.get("/runners")
 async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
-    """The workers that live, here and elsewhere, and what they offer.
+    """The connected workers, and what they offer.
 
     Names of workers are for admins and for anyone who made a worker's token; others get numbers.
     """
-    door = context_of(request)
-    found = (
+    context = context_of(request)
+    answers = (
         RunnerAnswer(
             name=each.name,
             gpus=each.gpus,
@@ -26,16 +26,16 @@ async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
             seen_at=each.seen_at,
             offers=dict(each.offers),
         )
-        for each in await workers_for(door.store, viewer)
+        for each in await workers_for(context.store, viewer)
     )
-    return RunnersAnswer(now=door.clock.now(), runners=tuple(found))
+    return RunnersAnswer(now=context.clock.now(), runners=tuple(answers))
 
 
 @router.get("/queue")
 async def queue(request: Request) -> QueueAnswer:
     """How many jobs wait and run, by GPU type."""
     store = context_of(request).store
-    found = (
+    answers = (
         PoolAnswer(
             gpu=each.gpu,
             queued=each.queued,
@@ -45,4 +45,4 @@ async def queue(request: Request) -> QueueAnswer:
         )
         for each in await pools(store)
     )
-    return QueueAnswer(paused=await store.moderation.pause_notice(), pools=tuple(found))
+    return QueueAnswer(paused=await store.moderation.pause_notice(), pools=tuple(answers))

@@ -18,7 +18,7 @@ from bot.domain.records import HistoryEntry
 from bot.domain.status import JobStatus, QueuePosition, with_costs
 from bot.domain.submission import SubmissionRequest
 from bot.services.status import read_submission, unserved
-from bot.web.bodies import form_of, parsed, require_simple, whole
+from bot.web.bodies import form_of, parse, read_bytes, require_simple
 from bot.web.context import WebContext
 from bot.web.routes.api.openapi import board_line, schema_of, time_answer
 from runners.contract.task import GPU_NAME
@@ -30,17 +30,19 @@ def address_of(submission: SubmissionId) -> str:
 
 
 async def submission_answer(
-    door: WebContext, viewer: Viewer, number: SubmissionId
+    context: WebContext, viewer: Viewer, number: SubmissionId
 ) -> api.SubmissionAnswer:
     """Return a submission's status; UserError when the viewer may not see it."""
-    found = with_costs(await read_submission(door.store, door.clock, viewer, number), door.prices)
-    submission, exclusion = found.submission, found.exclusion
-    person = await door.store.people.get(submission.person)
-    version = await door.store.boards.version(submission.task_version)
+    status = with_costs(
+        await read_submission(context.store, context.clock, viewer, number), context.prices
+    )
+    submission, exclusion = status.submission, status.exclusion
+    person = await context.store.people.get(submission.person)
+    version = await context.store.boards.version(submission.task_version)
     return api.SubmissionAnswer(
         id=submission.id,
         url=address_of(submission.id),
-        board=board_line(found.board, door.clock.now()),
+        board=board_line(status.board, context.clock.now()),
         person_id=submission.person,
         person="" if person is None else person.name,
         task_version=0 if version is None else version.number,
@@ -49,14 +51,14 @@ async def submission_answer(
         source_hash=submission.source_hash,
         mode=submission.mode,
         gpus=submission.gpus,
-        state=found.state,
+        state=status.state,
         created_at=submission.created_at,
-        jobs=tuple(_job(each) for each in found.jobs),
+        jobs=tuple(_job(each) for each in status.jobs),
         exclusion=None
         if exclusion is None
         else api.ExclusionAnswer(kind=exclusion.kind, reason=exclusion.reason),
         warning=submission.warning,
-        unserved=await unserved(door.store, number),
+        unserved=await unserved(context.store, number),
     )
 
 
@@ -165,9 +167,9 @@ async def order_of(request: Request, viewer: Viewer) -> SubmissionRequest:
     if request.headers.get("content-type", "").lower().startswith(_FORM):
         async with form_of(request, MOST) as form:
             return await _of_form(form, viewer)
-    text = await whole(request, MOST)
+    text = await read_bytes(request, MOST)
     require_simple(text)
-    order = parsed(api.SubmissionOrder, text)
+    order = parse(api.SubmissionOrder, text)
     content = order.source.encode(errors="surrogatepass")
     return SubmissionRequest(
         viewer, order.file_name, content, order.mode, order.board or None, order.gpus
@@ -182,7 +184,7 @@ async def _of_form(form: FormData, viewer: Viewer) -> SubmissionRequest:
     words = [word for each in form.getlist("gpus") for word in str(each).split(",")]
     gpus = [word.strip() for word in words if word.strip()]
     body = json.dumps({**fields, "gpus": gpus}).encode()
-    order = parsed(api.OrderFields, body, must="besides `file`, the form must have")
+    order = parse(api.OrderFields, body, must="in addition to `file`, the form must have")
     return SubmissionRequest(
         viewer, file.filename or "", await file.read(), order.mode, order.board or None, order.gpus
     )

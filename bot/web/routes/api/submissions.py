@@ -15,16 +15,14 @@ from bot.domain.api.base import BODY_MAX
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import EventId, SubmissionId
 from bot.domain.job import FINAL_STATES, Topic
-from bot.services import history, lookup, moderation, status
-from bot.services import submissions as service
-from bot.web.auth import AnyViewer, FromPerson, MaySubmit, still_looks
+from bot.services import history, lookup, moderation, status, submissions
+from bot.web.auth import AnyViewer, FromPerson, MaySubmit, has_same_viewer
 from bot.web.bodies import read_optional
 from bot.web.context import WebContext, context_of
-from bot.web.routes.api import openapi
-from bot.web.routes.api import submission_bodies as bodies
+from bot.web.routes.api import openapi, submission_bodies
 
 _submissions = APIRouter(
-    prefix="/submissions", tags=["submissions"], dependencies=[Depends(openapi.unkept)]
+    prefix="/submissions", tags=["submissions"], dependencies=[Depends(openapi.uncached)]
 )
 
 _BYTES: Final[dict[int | str, dict[str, Any]]] = {
@@ -45,18 +43,18 @@ _MADE: Final[dict[int | str, dict[str, Any]]] = {
 """What the responses with a new submission have besides it."""
 
 
-@_submissions.post("", status_code=201, responses=_MADE, openapi_extra=bodies.ORDER_BODY)
+@_submissions.post("", status_code=201, responses=_MADE, openapi_extra=submission_bodies.ORDER_BODY)
 async def create(
     request: Request,
     response: Response,
     viewer: MaySubmit,
     idempotency_key: openapi.IdempotencyKey = None,
 ) -> api.SubmissionAnswer:
-    """Hand a file in, as JSON or as a form with the file in it; it waits in the queue then."""
-    door, key = context_of(request), openapi.key_in(idempotency_key)
-    order = replace(await bodies.order_of(request, viewer), key=key)
-    made = await service.submit(door.store, door.clock, order)
-    return await _made(door, viewer, made.id, response)
+    """Submit a file, as JSON or as a form with the file; it then waits in the queue."""
+    context, key = context_of(request), openapi.key_in(idempotency_key)
+    order = replace(await submission_bodies.order_of(request, viewer), key=key)
+    submission = await submissions.submit(context.store, context.clock, order)
+    return await _created(context, viewer, submission.id, response)
 
 
 @_submissions.get("")
@@ -77,34 +75,36 @@ async def own(
         before=None if before is None else SubmissionId(before),
         limit=limit + 1,
     )
-    return bodies.history_answer(entries, limit)
+    return submission_bodies.history_answer(entries, limit)
 
 
 @_submissions.get("/{number}")
 async def show(
     request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
 ) -> api.SubmissionAnswer:
-    """Where a submission stands, and how it ended; others see no log while its source is hidden."""
-    return await bodies.submission_answer(context_of(request), viewer, number)
+    """The state and results of a submission; others see no log while its source is hidden."""
+    return await submission_bodies.submission_answer(context_of(request), viewer, number)
 
 
 @_submissions.get("/{number}/source")
 async def source(
     request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
 ) -> api.SourceAnswer:
-    """Your own source at any time, somebody else's as its board has it."""
-    door = context_of(request)
-    found = await status.source(door.store, door.clock, viewer, number)
-    return api.SourceAnswer(submission=number, file_name=found.file_name, text=found.text)
+    """Your own source at any time; another person's if the board shows sources."""
+    context = context_of(request)
+    source_file = await status.source(context.store, context.clock, viewer, number)
+    return api.SourceAnswer(
+        submission=number, file_name=source_file.file_name, text=source_file.text
+    )
 
 
 @_submissions.get("/{number}/files")
 async def files(
     request: Request, number: openapi.SubmissionNumber, viewer: AnyViewer
 ) -> api.ProfileFiles:
-    """The names of what a profile left."""
-    door = context_of(request)
-    found = await status.read_files(door.store, door.clock, viewer, number)
+    """The names of a profile's files."""
+    context = context_of(request)
+    found = await status.read_files(context.store, context.clock, viewer, number)
     return api.ProfileFiles(
         files=tuple(api.ProfileFile(gpu=each.gpu, name=each.file.name) for each in found)
     )
@@ -119,9 +119,9 @@ async def file(
     gpu: Annotated[str, Path(max_length=32)],
     name: Annotated[str, Path(max_length=64)],
 ) -> Response:
-    """One file that a profile left, such as an `.ncu-rep`."""
-    door = context_of(request)
-    for each in await status.read_files(door.store, door.clock, viewer, number):
+    """One file of a profile, such as an `.ncu-rep`."""
+    context = context_of(request)
+    for each in await status.read_files(context.store, context.clock, viewer, number):
         if (each.gpu, each.file.name) == (gpu, name):
             headers = {**openapi.NO_STORE, "Content-Disposition": f'attachment; filename="{name}"'}
             media_type = "application/octet-stream"
@@ -134,8 +134,10 @@ async def file(
 async def cancel(
     request: Request, number: openapi.SubmissionNumber, viewer: MaySubmit
 ) -> api.Cancelled:
-    """Stop your submission: what is queued ends at once, what runs within seconds."""
-    return api.Cancelled(stopped=await service.cancel(context_of(request).store, viewer, number))
+    """Stop your submission: queued jobs end at once, running ones within seconds."""
+    return api.Cancelled(
+        stopped=await submissions.cancel(context_of(request).store, viewer, number)
+    )
 
 
 @_submissions.post(
@@ -152,36 +154,36 @@ async def rerun(
     *,
     idempotency_key: openapi.IdempotencyKey = None,
 ) -> api.SubmissionAnswer:
-    """Hand your source in once more, perhaps in another mode."""
-    door, key = context_of(request), openapi.key_in(idempotency_key)
+    """Submit the same source again, optionally in another mode."""
+    context, key = context_of(request), openapi.key_in(idempotency_key)
     body = await read_optional(request, api.Again, BODY_MAX)
-    wish = service.RerunRequest(viewer, number, body.mode, key=key)
-    made = await service.rerun(door.store, door.clock, wish)
-    return await _made(door, viewer, made.id, response)
+    rerun_request = submissions.RerunRequest(viewer, number, body.mode, key=key)
+    submission = await submissions.rerun(context.store, context.clock, rerun_request)
+    return await _created(context, viewer, submission.id, response)
 
 
 @_submissions.post("/{number}/withdraw", openapi_extra=openapi.takes(api.Withdrawal, needed=False))
 async def withdraw(
     request: Request, number: openapi.SubmissionNumber, viewer: MaySubmit
 ) -> api.SubmissionAnswer:
-    """Take your submission off its board for good; its result stays."""
-    door, body = context_of(request), await read_optional(request, api.Withdrawal, BODY_MAX)
-    await moderation.withdraw(door.store, viewer, body.reason, number)
-    return await bodies.submission_answer(door, viewer, number)
+    """Take your submission off its board permanently; its result stays."""
+    context, body = context_of(request), await read_optional(request, api.Withdrawal, BODY_MAX)
+    await moderation.withdraw(context.store, viewer, body.reason, number)
+    return await submission_bodies.submission_answer(context, viewer, number)
 
 
-async def _made(
-    door: WebContext, viewer: Caller, number: SubmissionId, response: Response
+async def _created(
+    context: WebContext, viewer: Caller, number: SubmissionId, response: Response
 ) -> api.SubmissionAnswer:
-    response.headers["Location"] = bodies.address_of(number)
-    return await bodies.submission_answer(door, viewer, number)
+    response.headers["Location"] = submission_bodies.address_of(number)
+    return await submission_bodies.submission_answer(context, viewer, number)
 
 
 _events = APIRouter(prefix="/submissions/{number}", tags=["submissions"])
 
 LONGEST_S = 900.0
 """Seconds after which a watcher must reconnect, which browsers do by themselves."""
-_LOOK_EVERY = 10
+_POLL_EVERY = 10
 """Ticks of a second between two polls without a notice: notices may be lost."""
 _AGAIN_MS = 1000
 _END = "end"
@@ -204,55 +206,60 @@ async def events(
     submission: Annotated[SubmissionId, Depends(watched)],
     last_event_id: LastEventId = 0,
 ) -> AsyncIterator[ServerSentEvent]:
-    """Steps of its jobs as `job`, then `end` once nothing will move any more.
+    """Each step of its jobs as `job`, then `end` once all jobs have ended.
 
-    Anyone who comes again with the last id misses none. Every quarter of an hour one has to, and
-    once the token has ended or the board is not to be seen any more.
+    A client that reconnects with the last id misses none. The stream ends after a quarter of an
+    hour, when the token expires or is revoked, and when the viewer may no longer see the board.
     """
-    door = context_of(request)
+    context = context_of(request)
 
-    async def still() -> bool:
-        await lookup.visible_submission(door.store, viewer, submission)
-        return await still_looks(request, viewer)
+    async def is_allowed() -> bool:
+        await lookup.visible_submission(context.store, viewer, submission)
+        return await has_same_viewer(request, viewer)
 
     with suppress(TimeoutError, StoreError, UserError):  # the client reconnects: nothing is lost
         async with asyncio.timeout(LONGEST_S) as limit:
-            async for event in _steps(door, submission, EventId(last_event_id), still):
+            async for event in _steps(context, submission, EventId(last_event_id), is_allowed):
                 yield event
     del limit
 
 
 async def _steps(
-    door: WebContext, submission: SubmissionId, after: EventId, still: Callable[[], Awaitable[bool]]
+    context: WebContext,
+    submission: SubmissionId,
+    after: EventId,
+    is_allowed: Callable[[], Awaitable[bool]],
 ) -> AsyncIterator[ServerSentEvent]:
     yield ServerSentEvent(comment="watching", retry=_AGAIN_MS)
-    async with door.store.events.subscribe(frozenset({Topic.PROGRESS})) as hints:
+    async with context.store.events.subscribe(frozenset({Topic.PROGRESS})) as hints:
         ended, ticks = False, 0
         while not ended:
-            ended = await _has_ended(door, submission)  # before the events, so that none is missed
-            found = await door.store.jobs.events(submission, after)
-            if not await still():
+            ended = await _has_ended(
+                context, submission
+            )  # before the events, so that none is missed
+            found = await context.store.jobs.events(submission, after)
+            if not await is_allowed():
                 return
             for event in found:
                 after = event.id
                 yield ServerSentEvent(
-                    data=bodies.event_answer(event), event="job", id=str(event.id)
+                    data=submission_bodies.event_answer(event), event="job", id=str(event.id)
                 )
             if ended:
                 yield ServerSentEvent(data={"submission": submission}, event=_END, id=str(after))
                 return
             while True:
                 hint = await anext(hints)
-                if door.closing.begun:
+                if context.closing.begun:
                     return
                 ticks += hint is None
                 concerned = hint is not None and hint.payload == str(submission)
-                if concerned or (hint is None and ticks % _LOOK_EVERY == 0):
+                if concerned or (hint is None and ticks % _POLL_EVERY == 0):
                     break
 
 
-async def _has_ended(door: WebContext, submission: SubmissionId) -> bool:
-    return all(job.state in FINAL_STATES for job in await door.store.jobs.of(submission))
+async def _has_ended(context: WebContext, submission: SubmissionId) -> bool:
+    return all(job.state in FINAL_STATES for job in await context.store.jobs.of(submission))
 
 
 router = APIRouter()

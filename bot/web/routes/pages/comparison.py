@@ -27,9 +27,8 @@ from bot.reports.comparison import names, times, why_no_diff
 from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS
 from bot.services.comparison import compare
-from bot.web.auth import AnyViewer
+from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of
-from bot.web.rendering import draw, page
 from runners.contract.verdict import Verdict
 
 router = APIRouter(prefix="/submissions")
@@ -93,9 +92,9 @@ class Difference:
     left_out: int = 0
 
 
-Beside = tuple[str, str, str]
+LinePair = tuple[str, str, str]
 """A line of the first, a mark, and a line of the second: see `bot.services.comparison`."""
-_NumberedPair = tuple[int, int, Beside]
+_NumberedPair = tuple[int, int, LinePair]
 """The same with both line numbers."""
 
 
@@ -108,7 +107,7 @@ class _Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ComparedSide:
     """A compared submission with its submitter and the results by GPU type, in words and a tone."""
 
     submission: Submission
@@ -117,7 +116,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _RenderedDiff:
     """A comparison, and its diff if it can be shown."""
 
     found: SubmissionComparison
@@ -129,71 +128,75 @@ class _Drawn:
 async def comparison(
     request: Request,
     number: Annotated[int, Path(ge=-(1 << 62), lt=1 << 62)],
-    viewer: AnyViewer,
+    viewer: auth.AnyViewer,
     other: Annotated[str, Query(alias="with", max_length=20)],
 ) -> Response:
     """Show the results of both, and where their sources differ."""
-    door = context_of(request)
-    drawn = await _alone(door, viewer, SubmissionId(number), _numbered(other))
-    found = drawn.found
-    board = await door.store.boards.get(found.first.submission.board)
+    context = context_of(request)
+    diff = await _compare_alone(context, viewer, SubmissionId(number), _number_in(other))
+    compared = diff.found
+    board = await context.store.boards.get(compared.first.submission.board)
     values: dict[str, Any] = {
-        "title": " and ".join(names(found)),
+        "title": " and ".join(names(compared)),
         "board": board,
-        "sides": [await _shown(door, each) for each in (found.first, found.second)],
-        "times": list(times(found)),
-        "words": why_no_diff(found),
-        "shape": drawn.shape,
-        "drawn": drawn.text,
+        "sides": [
+            await _compared_side(context, each) for each in (compared.first, compared.second)
+        ],
+        "times": list(times(compared)),
+        "words": why_no_diff(compared),
+        "shape": diff.shape,
+        "drawn": diff.text,
     }
-    return await page(request, viewer, "comparison.html", values)
+    return await rendering.page(request, viewer, "comparison.html", values)
 
 
-async def _alone(
-    door: WebContext, viewer: Viewer, first: SubmissionId, second: SubmissionId
-) -> _Drawn:
+async def _compare_alone(
+    context: WebContext, viewer: Viewer, first: SubmissionId, second: SubmissionId
+) -> _RenderedDiff:
     """Run one comparison at a time: each may keep the interpreter busy for much of a second."""
     try:
         async with asyncio.timeout(WAIT_S):
-            await door.comparing.acquire()
+            await context.comparison_lock.acquire()
     except TimeoutError as error:
         soon = "in a few seconds"
-        moment = door.clock.now() + timedelta(seconds=WAIT_S)
-        words = f"many compare submissions at the moment; try it again {soon}"
-        raise UserError("rate-limit", words, {soon: moment}) from error
+        moment = context.clock.now() + timedelta(seconds=WAIT_S)
+        message = f"many people are comparing submissions right now; try again {soon}"
+        raise UserError("rate-limit", message, {soon: moment}) from error
     try:
-        found = await compare(door.store, door.clock, viewer, first=first, second=second)
-        if why_no_diff(found) is not None:
-            return _Drawn(found)
-        return await asyncio.to_thread(_drawn, found)
+        compared = await compare(context.store, context.clock, viewer, first=first, second=second)
+        if why_no_diff(compared) is not None:
+            return _RenderedDiff(compared)
+        return await asyncio.to_thread(_render_diff, compared)
     finally:
-        door.comparing.release()
+        context.comparison_lock.release()
 
 
-def _drawn(found: SubmissionComparison) -> _Drawn:
-    shape = difference(found.side_by_side)
-    text = draw("parts/difference.html", {"it": shape, "names": _titles(found)})
-    return _Drawn(found, shape, Markup(text))  # noqa: S704 - the template has escaped it
+def _render_diff(compared: SubmissionComparison) -> _RenderedDiff:
+    shape = difference(compared.side_by_side)
+    text = rendering.render("parts/difference.html", {"it": shape, "names": _titles(compared)})
+    return _RenderedDiff(compared, shape, Markup(text))  # noqa: S704 - the template has escaped it
 
 
-def _titles(found: SubmissionComparison) -> list[str]:
-    sides = (found.first.submission, found.second.submission)
+def _titles(compared: SubmissionComparison) -> list[str]:
+    sides = (compared.first.submission, compared.second.submission)
     return [f"#{each.id} {each.file_name}" for each in sides]
 
 
-async def _shown(door: WebContext, side: ComparedSubmission) -> Shown:
-    given = side.submission
-    ended = [(gpu, *_words(verdict)) for gpu, verdict in sorted(side.verdicts.items())]
-    if given.state is not SubmissionState.FINISHED:
-        ended += [(gpu, given.state.value, "") for gpu in given.gpus if gpu not in side.verdicts]
-    return Shown(given, await door.store.people.get(given.person), tuple(ended))
+async def _compared_side(context: WebContext, side: ComparedSubmission) -> ComparedSide:
+    submission = side.submission
+    ended = [(gpu, *_verdict_words(verdict)) for gpu, verdict in sorted(side.verdicts.items())]
+    if submission.state is not SubmissionState.FINISHED:
+        ended += [
+            (gpu, submission.state.value, "") for gpu in submission.gpus if gpu not in side.verdicts
+        ]
+    return ComparedSide(submission, await context.store.people.get(submission.person), tuple(ended))
 
 
-def _words(verdict: Verdict) -> tuple[str, str]:
+def _verdict_words(verdict: Verdict) -> tuple[str, str]:
     return VERDICT_WORDS[verdict], "good" if verdict is Verdict.PASSED else "bad"
 
 
-def _numbered(text: str) -> SubmissionId:
+def _number_in(text: str) -> SubmissionId:
     """Return the number that a person typed, such as `#17`."""
     digits = text.strip().removeprefix("#")
     if not digits.isascii() or not digits.isdigit():
@@ -201,10 +204,10 @@ def _numbered(text: str) -> SubmissionId:
     return SubmissionId(int(digits))
 
 
-def difference(beside: Sequence[Beside]) -> Difference:
+def difference(pairs: Sequence[LinePair]) -> Difference:
     """Return how the lines are drawn."""
-    stretches = list(_stretches(_with_numbers(beside)))
-    fitting = _within(stretches)
+    stretches = list(_stretches(_with_numbers(pairs)))
+    fitting = _fitting(stretches)
     steps = StepBudget(_WORD_STEPS)
     sections = tuple(
         Section(
@@ -214,15 +217,15 @@ def difference(beside: Sequence[Beside]) -> Difference:
         )
         for each, lines in zip(stretches, fitting, strict=True)
     )
-    marks = Counter(mark for _, mark, _ in beside)
+    marks = Counter(mark for _, mark, _ in pairs)
     changed = sum(len(each.lines) for each in stretches if not each.folded)
     left_out = changed - sum(each.count for each in sections if not each.folded)
     return Difference(sections, marks["|"] + marks["<"], marks["|"] + marks[">"], left_out)
 
 
-def _with_numbers(beside: Iterable[Beside]) -> Iterator[_NumberedPair]:
+def _with_numbers(pairs: Iterable[LinePair]) -> Iterator[_NumberedPair]:
     old = new = 0
-    for each in beside:
+    for each in pairs:
         old += each[1] != ">"
         new += each[1] != "<"
         yield old, new, each
@@ -248,17 +251,17 @@ def _stretches(lines: Iterable[_NumberedPair]) -> Iterator[_Stretch]:
         yield _Stretch(shown)
 
 
-def _within(stretches: Sequence[_Stretch]) -> list[Sequence[_NumberedPair]]:
+def _fitting(stretches: Sequence[_Stretch]) -> list[Sequence[_NumberedPair]]:
     """Return the lines of each stretch that fit: changes first, then whole folded stretches."""
-    room = StepBudget(MOST)
-    kept: list[Sequence[_NumberedPair]] = [() for _ in stretches]
+    budget = StepBudget(MOST)
+    lines: list[Sequence[_NumberedPair]] = [() for _ in stretches]
     for number, each in enumerate(stretches):
         if not each.folded:
-            kept[number] = list(takewhile(lambda line: room.take(_size(line)), each.lines))
+            lines[number] = list(takewhile(lambda line: budget.take(_size(line)), each.lines))
     for number, each in enumerate(stretches):
-        if each.folded and room.take(sum(map(_size, each.lines))):
-            kept[number] = each.lines
-    return kept
+        if each.folded and budget.take(sum(map(_size, each.lines))):
+            lines[number] = each.lines
+    return lines
 
 
 def _size(line: _NumberedPair) -> int:
@@ -266,11 +269,11 @@ def _size(line: _NumberedPair) -> int:
     return _PER_ROW + min(LONGEST, len(old)) + min(LONGEST, len(new))
 
 
-def _row(old_number: int, new_number: int, beside: Beside, steps: StepBudget) -> Row:
+def _row(old_number: int, new_number: int, pair: LinePair, steps: StepBudget) -> Row:
     """Return a row with words marked, control characters removed and lines cut."""
-    mark = beside[1]
-    old = None if mark == ">" else _line(old_number, beside[0])
-    new = None if mark == "<" else _line(new_number, beside[2])
+    mark = pair[1]
+    old = None if mark == ">" else _line(old_number, pair[0])
+    new = None if mark == "<" else _line(new_number, pair[2])
     if mark != "|" or old is None or new is None:
         return Row(old, new, same=mark == " ")
     before, after = (_WORDS.findall(each.pieces[0].text) for each in (old, new))

@@ -4,36 +4,35 @@ from fastapi import APIRouter, Request, Response
 
 from bot.domain.board import Board, Viewer
 from bot.services.lookup import visible_boards
-from bot.web.auth import AnyViewer
+from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of, is_here
-from bot.web.rendering import page
 from runners.languages import specs
 
 router = APIRouter()
 
 
 @router.get("/docs")
-async def docs(request: Request, viewer: AnyViewer) -> Response:
+async def docs(request: Request, viewer: auth.AnyViewer) -> Response:
     """Show how to submit, and what the numbers mean."""
-    door = context_of(request)
-    board = await _example(door, viewer)
+    context = context_of(request)
+    board = await _example(context, viewer)
     values = {
         "title": "How to submit",
         "board": "BOARD" if board is None else board.name,
         "gpu": "GPU" if board is None else board.gpus[0],
-        "has_discord": any(line.name == "discord" for line in door.lines),
+        "has_discord": any(line.name == "discord" for line in context.connections),
         "base": _address(request),
         "is_here": is_here(request),
         "languages": specs(),
     }
-    return await page(request, viewer, "docs.html", values)
+    return await rendering.page(request, viewer, "docs.html", values)
 
 
-async def _example(door: WebContext, viewer: Viewer) -> Board | None:
+async def _example(context: WebContext, viewer: Viewer) -> Board | None:
     """Return a board for the examples, an open one if there is any."""
-    found = await visible_boards(door.store, viewer)
-    now = door.clock.now()
-    return next((each for each in found if each.is_open(now)), found[0] if found else None)
+    boards = await visible_boards(context.store, viewer)
+    now = context.clock.now()
+    return next((each for each in boards if each.is_open(now)), boards[0] if boards else None)
 
 
 def _address(request: Request) -> str:

@@ -9,15 +9,11 @@ from fastapi import APIRouter, Path, Request, Response
 from bot.domain.ids import PersonId
 from bot.domain.reference_times import speed_up
 from bot.domain.times import show_factor, show_time
-from bot.reports.blocks import Chart
-from bot.reports.charts import describe_chart
-from bot.reports.history import history_table, trend
+from bot.reports import blocks, charts, history
 from bot.reports.standings import ordinal
 from bot.services.history import PersonProfile, PersonStanding, person_profile
-from bot.web.auth import AnyViewer
+from bot.web import auth, figures, rendering
 from bot.web.context import context_of
-from bot.web.figures import as_data
-from bot.web.rendering import RenderedPage, sent, sheet
 
 router = APIRouter()
 FRESH_S = 5.0
@@ -26,34 +22,39 @@ FRESH_S = 5.0
 
 @router.get("/people/{number}")
 async def person(
-    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 62)], viewer: AnyViewer
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 62)], viewer: auth.AnyViewer
 ) -> Response:
     """Show a person's results on the boards that the viewer may see."""
-    door = context_of(request)
+    context = context_of(request)
 
-    async def make() -> RenderedPage:
-        found = await person_profile(door.store, viewer, PersonId(number))
-        return await sheet(request, viewer, "person.html", _values(found))
+    async def make() -> rendering.RenderedPage:
+        profile = await person_profile(context.store, viewer, PersonId(number))
+        return await rendering.render_page(request, viewer, "person.html", _values(profile))
 
-    return sent(request, await door.kept.get(("person", viewer, number), FRESH_S, make))
+    return rendering.page_response(
+        request, await context.cache.get(("person", viewer, number), FRESH_S, make)
+    )
 
 
-def _values(found: PersonProfile) -> dict[str, Any]:
+def _values(profile: PersonProfile) -> dict[str, Any]:
     return {
-        "title": found.person.name,
-        "portrait": found,
-        "places_held": [(each, *_cells(each)) for each in found.places],
-        "charts": [(each.title, describe_chart(each), as_data(each)) for each in _trends(found)],
-        "history": history_table(found.past),
+        "title": profile.person.name,
+        "profile": profile,
+        "places_held": [(each, *_cells(each)) for each in profile.places],
+        "charts": [
+            (each.title, charts.describe_chart(each), figures.as_data(each))
+            for each in _trends(profile)
+        ],
+        "history": history.history_table(profile.past),
     }
 
 
-def _trends(found: PersonProfile) -> Iterator[Chart]:
+def _trends(profile: PersonProfile) -> Iterator[blocks.Chart]:
     """Yield the times of each board that has more than one."""
-    for name, places in groupby(found.places, key=lambda each: each.board.name):
+    for name, places in groupby(profile.places, key=lambda each: each.board.name):
         standings = [each.own for each in places]
         if any(len(each.scores) > 1 for each in standings):
-            yield trend(f"{name}: ranked times", standings)
+            yield history.trend(f"{name}: ranked times", standings)
 
 
 def _cells(place: PersonStanding) -> tuple[str, str, str]:

@@ -3,49 +3,48 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from bot.reports.admin import workers_report
+from bot.reports import admin
 from bot.reports.blocks import Block, Table
 from bot.services.operations import NAMELESS, numbered, pools
-from bot.web.auth import AnyViewer
+from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of
-from bot.web.rendering import TICK_S, Part, draw, live, page
 
 router = APIRouter()
 
 
 @router.get("/queue")
-async def queue(request: Request, viewer: AnyViewer) -> Response:
+async def queue(request: Request, viewer: auth.AnyViewer) -> Response:
     """Show the queue by GPU type, and the live workers."""
     values = {"title": "Queue and runners", "now_shown": (await _part(context_of(request)))[0]}
-    return await page(request, viewer, "queue.html", values)
+    return await rendering.page(request, viewer, "queue.html", values)
 
 
 @router.get("/queue/events")
 async def queue_events(request: Request) -> StreamingResponse:
     """Stream the same page part after each change."""
-    door = context_of(request)
-    return live(door, lambda: _part(door))
+    context = context_of(request)
+    return rendering.live(context, lambda: _part(context))
 
 
 def _steady(block: Block) -> Block:
     """Remove what changes every second: everyone listed was seen within their lease."""
     if not isinstance(block, Table):
         return block
-    kept = [place for place, each in enumerate(block.columns) if each.name != "seen"]
-    columns = tuple(block.columns[place] for place in kept)
-    rows = tuple(tuple(row[place] for place in kept) for row in block.rows)
+    indices = [index for index, each in enumerate(block.columns) if each.name != "seen"]
+    columns = tuple(block.columns[index] for index in indices)
+    rows = tuple(tuple(row[index] for index in indices) for row in block.rows)
     return Table(block.title, columns, rows)
 
 
-async def _part(door: WebContext) -> Part:
+async def _part(context: WebContext) -> rendering.Part:
     """Return the part, read once for all watchers."""
 
-    async def make() -> Part:
-        workers = workers_report(
-            numbered(await door.store.workers.alive(), NAMELESS), door.clock.now()
+    async def make() -> rendering.Part:
+        workers = admin.workers_report(
+            numbered(await context.store.workers.alive(), NAMELESS), context.clock.now()
         )
         blocks = [_steady(each) for each in workers.blocks]
-        values = {"pools": await pools(door.store), "workers": blocks}
-        return draw("parts/queue.html", values), False
+        values = {"pools": await pools(context.store), "workers": blocks}
+        return rendering.render("parts/queue.html", values), False
 
-    return await door.kept.get("queue", TICK_S, make)
+    return await context.cache.get("queue", rendering.TICK_S, make)

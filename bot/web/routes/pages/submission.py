@@ -13,23 +13,20 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
+from bot.reports import history
 from bot.reports.blocks import Block
-from bot.reports.history import history_line
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import archives, evaluation_report, job_line
 from bot.services import comparison, standings, status
-from bot.web.auth import AnyViewer, still_looks
+from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.figures import Histogram, histogram
 from bot.web.marks import highlighted
-from bot.web.rendering import TICK_S, Part, draw, live, page
-from bot.web.sessions import browser_of, deeds_of
 from runners.contract.evaluation import CaseKind, CaseResult, Measurement, StopReason
 
 _STOPPED = {
     StopReason.PRECISE: "then precise enough",
-    StopReason.ROUND_CAP: "which is the most there are",
-    StopReason.TIME_CAP: "then the time limit came near",
+    StopReason.ROUND_CAP: "which is the maximum",
+    StopReason.TIME_CAP: "until shortly before the time limit",
     StopReason.TASK: "as the task decides",
 }
 
@@ -42,7 +39,7 @@ class Benchmark:
     spec: str
     measured: Measurement
     verified: float | None
-    drawing: Histogram | None
+    drawing: figures.Histogram | None
 
     @property
     def stopped(self) -> str:
@@ -65,7 +62,7 @@ def _benchmark(number: int, spec: str, measured: Measurement) -> Benchmark:
     known = measured.bound_ns > 0
     marks = [("time", measured.time_ns), *([("bound", measured.bound_ns)] if known else [])]
     verified = min(1.0, measured.bound_ns / measured.time_ns) if known else None
-    return Benchmark(number, spec, measured, verified, histogram(samples, marks))
+    return Benchmark(number, spec, measured, verified, figures.histogram(samples, marks))
 
 
 router = APIRouter(prefix="/submissions")
@@ -85,51 +82,52 @@ class Judged:
 
 
 @router.get("/{number}")
-async def submission(request: Request, number: Number, viewer: AnyViewer) -> Response:
+async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
     """Show the current report, a part of which updates itself while jobs run."""
-    door, asked = context_of(request), SubmissionId(number)
-    found = with_costs(
-        await status.read_submission(door.store, door.clock, viewer, asked), door.prices
+    context, submission_id = context_of(request), SubmissionId(number)
+    reading = with_costs(
+        await status.read_submission(context.store, context.clock, viewer, submission_id),
+        context.prices,
     )
-    shown, hidden = await _source(door, viewer, asked)
-    files = await status.read_files(door.store, door.clock, viewer, asked)
+    shown, hidden = await _source(context, viewer, submission_id)
+    files = await status.read_files(context.store, context.clock, viewer, submission_id)
     values = {
         "title": f"Submission #{number}",
-        "status": found,
-        "submission": found.submission,
-        "board": found.board,
-        "person": await door.store.people.get(found.submission.person),
-        "lines": [job_line(each) for each in found.jobs],
-        "deeds": deeds_of(await browser_of(request), found),
-        "places": await _places(door, found),
-        "judged": _judged(found),
-        "code": await _coloured(shown),
+        "status": reading,
+        "submission": reading.submission,
+        "board": reading.board,
+        "person": await context.store.people.get(reading.submission.person),
+        "lines": [job_line(each) for each in reading.jobs],
+        "deeds": sessions.submission_buttons(await sessions.browser_of(request), reading),
+        "places": await _places(context, reading),
+        "judged": _judged(reading),
+        "code": await _highlighted(shown),
         "hidden": hidden,
-        "files": await asyncio.to_thread(archives, asked, files),
-        "choices": [] if shown is None else await _choices(door, viewer, asked),
+        "files": await asyncio.to_thread(archives, submission_id, files),
+        "choices": [] if shown is None else await _choices(context, viewer, submission_id),
     }
-    return await page(request, viewer, "submission.html", values)
+    return await rendering.page(request, viewer, "submission.html", values)
 
 
 async def _source(
-    door: WebContext, viewer: Viewer, number: SubmissionId
+    context: WebContext, viewer: Viewer, number: SubmissionId
 ) -> tuple[status.Source | None, str]:
     """Return the source, or why this viewer may not see it."""
     try:
-        return await status.source(door.store, door.clock, viewer, number), ""
+        return await status.source(context.store, context.clock, viewer, number), ""
     except UserError as error:
         if error.code != "hidden-source":
             raise
         return None, error.message
 
 
-async def _coloured(shown: status.Source | None) -> Markup | None:
+async def _highlighted(shown: status.Source | None) -> Markup | None:
     if shown is None:
         return None
     return await highlighted(shown.text, shown.file_name)
 
 
-def _judged(found: SubmissionStatus) -> tuple[Judged, ...]:
+def _judged(reading: SubmissionStatus) -> tuple[Judged, ...]:
     return tuple(
         Judged(
             each,
@@ -138,58 +136,64 @@ def _judged(found: SubmissionStatus) -> tuple[Judged, ...]:
             else evaluation_report(each.evaluation, cost=each.cost).blocks,
             () if each.evaluation is None else benchmarks(each.evaluation.cases),
         )
-        for each in found.jobs
+        for each in reading.jobs
     )
 
 
-async def _places(door: WebContext, found: SubmissionStatus) -> list[str]:
-    if not found.is_final:
+async def _places(context: WebContext, reading: SubmissionStatus) -> list[str]:
+    if not reading.is_final:
         return []
-    won = await standings.placements(door.store, found.submission.id)
-    return [placement_line(each).text for each in won]
+    placements = await standings.placements(context.store, reading.submission.id)
+    return [placement_line(each).text for each in placements]
 
 
-async def _choices(door: WebContext, viewer: Viewer, asked: SubmissionId) -> list[Choices]:
+async def _choices(
+    context: WebContext, viewer: Viewer, submission_id: SubmissionId
+) -> list[Choices]:
     """Return what it can be compared with, in non-empty groups."""
-    found = await comparison.comparable(door.store, door.clock, viewer, asked)
+    comparable = await comparison.comparable(context.store, context.clock, viewer, submission_id)
     groups = {
-        "Other versions": [(each.submission.id, history_line(each)) for each in found.versions],
-        "Your own": [(each.submission.id, history_line(each)) for each in found.own],
-        "The fastest": [(each.score.submission, standing_line(each)) for each in found.others],
+        "Other versions": [
+            (each.submission.id, history.history_line(each)) for each in comparable.versions
+        ],
+        "Your own": [(each.submission.id, history.history_line(each)) for each in comparable.own],
+        "The fastest": [(each.score.submission, standing_line(each)) for each in comparable.others],
     }
     return [(name, choices) for name, choices in groups.items() if choices]
 
 
 @router.get("/{number}/events")
-async def progress(request: Request, number: Number, viewer: AnyViewer) -> StreamingResponse:
+async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> StreamingResponse:
     """Stream the lines of the jobs as they change, read once for all watchers."""
-    door, submission_id = context_of(request), SubmissionId(number)
-    await status.read_submission(door.store, door.clock, viewer, submission_id)
+    context, submission_id = context_of(request), SubmissionId(number)
+    await status.read_submission(context.store, context.clock, viewer, submission_id)
 
-    async def part() -> Part:
-        async def make() -> Part:
-            found = await status.read_submission(door.store, door.clock, viewer, submission_id)
+    async def part() -> rendering.Part:
+        async def make() -> rendering.Part:
+            found = await status.read_submission(
+                context.store, context.clock, viewer, submission_id
+            )
             values = {"lines": [job_line(each) for each in found.jobs]}
-            return draw("parts/jobs.html", values), found.is_final
+            return rendering.render("parts/jobs.html", values), found.is_final
 
-        return await door.kept.get(("progress", number, viewer), TICK_S / 2, make)
+        return await context.cache.get(("progress", number, viewer), rendering.TICK_S / 2, make)
 
-    return live(door, part, lambda: still_looks(request, viewer))
+    return rendering.live(context, part, lambda: auth.has_same_viewer(request, viewer))
 
 
 @router.get("/{number}/source")
-async def download(request: Request, number: Number, viewer: AnyViewer) -> Response:
+async def download(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
     """Download the file unchanged; the browser never displays it."""
-    door = context_of(request)
-    found = await status.source(door.store, door.clock, viewer, SubmissionId(number))
-    return _file(found.text.encode(), "text/plain; charset=utf-8")
+    context = context_of(request)
+    source = await status.source(context.store, context.clock, viewer, SubmissionId(number))
+    return _file(source.text.encode(), "text/plain; charset=utf-8")
 
 
 @router.get("/{number}/files/{name}")
-async def file(request: Request, number: Number, name: str, viewer: AnyViewer) -> Response:
+async def file(request: Request, number: Number, name: str, viewer: auth.AnyViewer) -> Response:
     """Return an archive of the profiler's reports."""
-    door = context_of(request)
-    found = await status.read_files(door.store, door.clock, viewer, SubmissionId(number))
+    context = context_of(request)
+    found = await status.read_files(context.store, context.clock, viewer, SubmissionId(number))
     made = await asyncio.to_thread(archives, SubmissionId(number), found)
     for each in made:
         if each.name == name:

@@ -206,7 +206,7 @@ async def test_a_sign_in_by_the_local_discord_goes_there_and_back(door: WebConte
         async with httpx.AsyncClient() as outside:
             declined = await outside.get(asked.headers["Location"])
         answer = await browser.get(declined.headers["Location"].removeprefix(HOME))
-        assert "Discord was not allowed to say who you are" in answer.text
+        assert "Discord was not allowed to share who you are" in answer.text
         assert oauth.refusals == []
 
 
@@ -407,12 +407,12 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
 async def test_no_link_signs_anybody_in_where_others_than_this_machine_come(
     door: WebContext,
 ) -> None:
-    key = door.links.key_for("ada", door.clock.now())
+    key = door.sign_in_links.key_for("ada", door.clock.now())
     stranger = Browser(door)
     looked = await stranger.get(f"/sign-in/link?key={key}")
     entered = await stranger.client.post("/sign-in/link", data={"key": key}, headers=SAME_ORIGIN)
     assert (looked.status_code, entered.status_code) == (404, 404)
-    assert door.links.take(key, door.clock.now()) == "ada"
+    assert door.sign_in_links.take(key, door.clock.now()) == "ada"
 
 
 async def test_a_home_without_boards_says_what_its_reader_can_do(

@@ -200,7 +200,9 @@ async def test_who_waits_for_notices_waits_no_longer_than_asked(place: Place, to
 
 async def test_readiness_names_the_part_that_does_not_work(place: Place) -> None:
     door = replace(
-        make_door(place.store, place.clock), judges=True, lines=(ServiceConnection("discord"),)
+        make_door(place.store, place.clock),
+        has_runners=True,
+        connections=(ServiceConnection("discord"),),
     )
     async with httpx.AsyncClient(transport=way_to(door), base_url="http://podium.test") as client:
         answer = await client.get("/readyz")

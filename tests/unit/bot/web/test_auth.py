@@ -19,7 +19,7 @@ from tests.doubles.memory_store import MemoryStore
 class _Application:
     def __init__(self, door: WebContext) -> None:
         self.state = self
-        self.door = door
+        self.context = door
 
 
 def request_with(door: WebContext, **headers: str) -> Request:

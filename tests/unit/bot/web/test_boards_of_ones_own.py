@@ -11,7 +11,7 @@ from bot.domain.accounts import TokenScope
 from bot.domain.board import Viewer, Visibility
 from bot.domain.tasks.scaffold import scaffold
 from bot.services.tokens import create_local_token
-from bot.web.context import DOOR, WebContext
+from bot.web.context import FRONT_END, WebContext
 from bot.web.publications import MOST_OPEN, checking
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
@@ -122,7 +122,7 @@ async def test_a_bad_zip_is_refused_with_file_and_line_and_leaves_nothing(
     assert "<b>bad</b>" not in answer.text
     person = await door.store.people.find("local:carol")
     assert person is not None
-    assert await door.store.publications.summaries_of(DOOR, person.id) == ()
+    assert await door.store.publications.summaries_of(FRONT_END, person.id) == ()
 
 
 async def test_a_name_that_is_taken_and_too_many_checks_are_refused(door: WebContext) -> None:
@@ -230,7 +230,7 @@ async def test_a_board_is_deleted_by_its_exact_name_once_its_sources_were_handed
         assert refused.status_code in {400, 409}
     await place.submit()  # somebody submits after the page was opened
     moved = await carol.post("/edit/vectoradd/delete", good)
-    assert "download it once more" in moved.text
+    assert "download its archive again" in moved.text
     assert await place.store.boards.find("vectoradd") is not None
     page = moved.text
     good["told"] = page.partition('name="told" value="')[2].partition('"')[0]

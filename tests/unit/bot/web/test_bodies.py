@@ -8,7 +8,7 @@ from starlette.types import Message
 from bot.domain.api.workers import Held, HeldJob
 from bot.domain.errors import UserError
 from bot.web import bodies
-from bot.web.bodies import form_of, read, read_optional, written
+from bot.web.bodies import form_of, json_response, read, read_optional
 from runners.contract.wire import Wire
 from tests.doubles.spooling import Spooled, spooling
 
@@ -38,7 +38,7 @@ def request(pieces: Iterable[bytes], *, ends: bool = True) -> Request:
 
 
 async def test_a_body_that_was_written_is_read_in_pieces() -> None:
-    text = bytes(written(HELD).body)
+    text = bytes(json_response(HELD).body)
     assert await read(request([text[:5], text[5:]]), Held, 100) == HELD
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import pytest
 
 from bot.web import app, connections
-from bot.web.connections import HEAD_S, IDLE_S, PER_ADDRESS, TAKEN_S
+from bot.web.connections import HEAD_S, IDLE_S, PER_ADDRESS, RECEIVE_S
 from bot.web.context import HttpSettings
 from bot.web.rendering import asset_url
 from tests.architecture.tree import ROOT
@@ -213,7 +213,7 @@ async def test_who_takes_nothing_of_an_answer_is_hung_up_on_after_75_s(
     line.writer.write(f"GET {path} HTTP/1.1\r\nHost: podium.test\r\n\r\n".encode() * asked)
     async with asyncio.timeout(SOON_S):
         await stuck.wait()
-    await loop_clock.move(TAKEN_S + 1)
+    await loop_clock.move(RECEIVE_S + 1)
     await settled()
     line.writer.transport.resume_reading()  # type: ignore[attr-defined]
     assert (await line.rest()).count(b"HTTP/1.1 200 OK") < asked
@@ -275,7 +275,7 @@ async def test_where_it_gets_crowded_the_longest_idle_ones_go(
     connect: Connect, place: Place, loop_clock: LoopClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del loop_clock
-    monkeypatch.setattr(app, "_room", lambda: 6)
+    monkeypatch.setattr(app, "_connection_limit", lambda: 6)
     monkeypatch.setattr(app, "SPARE", 2)
     async with opened(place) as url:
         lines = [await connect(url) for _ in range(4)]
@@ -292,7 +292,7 @@ async def test_where_it_gets_crowded_the_longest_idle_ones_go(
 async def test_who_begins_no_handshake_is_counted_and_hung_up_on(
     connect: Connect, place: Place, loop_clock: LoopClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "_room", lambda: 4)
+    monkeypatch.setattr(app, "_connection_limit", lambda: 4)
     monkeypatch.setattr(app, "SPARE", 2)
     trust = ssl.create_default_context(cafile=str(TLS / "certificate.pem"))
     settings = HttpSettings("127.0.0.1", 0, TLS / "certificate.pem", TLS / "key.pem")
@@ -316,7 +316,7 @@ async def test_a_machine_with_few_files_gets_as_many_connections_as_it_can_hold(
     set_to: list[tuple[int, int]] = []
     monkeypatch.setattr("resource.getrlimit", lambda _: (256, 1024))
     monkeypatch.setattr("resource.setrlimit", lambda _, limits: set_to.append(limits))
-    assert app._room() == 1024 - app.OTHER_FILES
+    assert app._connection_limit() == 1024 - app.OTHER_FILES
     assert set_to == [(1024, 1024)]
 
 
@@ -335,7 +335,7 @@ async def test_a_connection_that_cannot_be_accepted_keeps_no_later_one_out(
     monkeypatch.setattr(socket.socket, "accept", accept)
     line = await connect(door)
     await failed.wait()
-    await loop_clock.move(app._AGAIN_S)
+    await loop_clock.move(app._RETRY_S)
     assert await line.ask() == "http/1.1 200 ok"
 
 
@@ -348,4 +348,4 @@ async def test_a_connection_that_cannot_be_accepted_keeps_no_later_one_out(
     ],
 )
 def test_a_household_is_counted_as_one(one: str, other: str) -> None:
-    assert connections._household(one) == connections._household(other)
+    assert connections._address_group(one) == connections._address_group(other)

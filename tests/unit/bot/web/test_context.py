@@ -21,8 +21,8 @@ def test_an_address_is_written_as_somebody_types_it(settings: HttpSettings, url:
 
 def test_an_application_without_its_door_is_a_bug() -> None:
     app = FastAPI()
-    app.state.door = None
-    with pytest.raises(TypeError, match="without its door"):
+    app.state.context = None
+    with pytest.raises(TypeError, match="without its context"):
         context_of(Request({"type": "http", "app": app}))
 
 

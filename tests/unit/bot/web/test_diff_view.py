@@ -2,24 +2,24 @@
 
 import time
 
-from bot.web.rendering import draw
+from bot.web.rendering import render
 from bot.web.routes.pages.comparison import (
     CONTEXT,
     LONGEST,
     MOST,
-    Beside,
     Difference,
+    LinePair,
     Piece,
     difference,
 )
 
 
-def same(count: int, text: str = "x") -> list[Beside]:
+def same(count: int, text: str = "x") -> list[LinePair]:
     return [(f"{text}{number}", " ", f"{text}{number}") for number in range(count)]
 
 
 def drawn(it: Difference) -> str:
-    return draw("parts/difference.html", {"it": it, "names": ("#1 a.py", "#2 b.py")})
+    return render("parts/difference.html", {"it": it, "names": ("#1 a.py", "#2 b.py")})
 
 
 def test_lines_are_numbered_on_their_own_side() -> None:
@@ -72,7 +72,7 @@ def test_a_long_line_is_cut_and_says_so() -> None:
 
 def test_hostile_sources_are_drawn_within_a_bound_and_what_is_left_out_is_said() -> None:
     words = "a b " * 250
-    changes: list[Beside] = [(f"{words}{n}", "|", f"{n} {words}") for n in range(2_000)]
+    changes: list[LinePair] = [(f"{words}{n}", "|", f"{n} {words}") for n in range(2_000)]
     began = time.process_time()
     found = difference(changes)
     text = drawn(found)

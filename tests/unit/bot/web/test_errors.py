@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from bot.domain.errors import SetupError, StoreError, UserError
-from bot.web.errors import answer_to
+from bot.web.errors import error_response
 from runners.contract.runner import RunnerError
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
@@ -43,7 +43,7 @@ REQUEST = Request({"type": "http"})
 async def test_every_family_is_a_problem_of_its_own(
     error: Exception, status: int, code: str
 ) -> None:
-    answer = await answer_to(REQUEST, error)
+    answer = await error_response(REQUEST, error)
     told = json.loads(bytes(answer.body))
     assert (answer.status_code, told["status"], told["code"]) == (status, status, code)
     assert list(told) == ["title", "status", "code", "detail"]
@@ -51,18 +51,18 @@ async def test_every_family_is_a_problem_of_its_own(
 
 
 async def test_a_person_s_error_is_told_in_its_own_words_and_ours_is_not() -> None:
-    told = json.loads(bytes((await answer_to(REQUEST, UserError("x", "do this"))).body))
+    told = json.loads(bytes((await error_response(REQUEST, UserError("x", "do this"))).body))
     assert told["detail"] == "do this"
-    answer = await answer_to(REQUEST, StoreError("postgres at 10.0.0.1 is away"))
+    answer = await error_response(REQUEST, StoreError("postgres at 10.0.0.1 is away"))
     assert b"10.0.0.1" not in bytes(answer.body)
     assert answer.headers["retry-after"] == "2"
 
 
 async def test_a_limit_that_knows_its_end_says_after_how_many_seconds_it_lifts() -> None:
     app = FastAPI()
-    app.state.door = make_door(MemoryStore(ManualClock()), ManualClock())
+    app.state.context = make_door(MemoryStore(ManualClock()), ManualClock())
     request = Request({"type": "http", "app": app})
     moments = {"soon": NOON + timedelta(seconds=90.2)}
     for code, told in (("rate-limit", "91"), ("hidden-source", None)):
-        answer = await answer_to(request, UserError(code, "soon", moments))
+        answer = await error_response(request, UserError(code, "soon", moments))
         assert answer.headers.get("retry-after") == told

@@ -5,7 +5,7 @@ import pytest
 from bot.domain.accounts import MACHINE, Rights
 from bot.web.compat.evaluation_server.jobs import requests_board
 from bot.web.context import WebContext
-from bot.web.sessions import number_in
+from bot.web.sessions import parse_number
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import signed_in
 from tests.doubles.clock import ManualClock
@@ -32,9 +32,9 @@ def door(place: Place) -> WebContext:
      ("-1", None), ("", None), ("1e3", None), ("\u0663", None), ("\u00b2", None)],
 )  # fmt: skip
 def test_a_number_is_read_within_its_bounds(text: str, number: int | None) -> None:
-    assert number_in(text, 3650) == number
+    assert parse_number(text, 3650) == number
     for large in TOO_LARGE:
-        assert number_in(large, 2**53) is None
+        assert parse_number(large, 2**53) is None
 
 
 async def test_a_number_of_any_length_is_refused_where_a_person_writes_one(

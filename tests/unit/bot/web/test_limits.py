@@ -64,16 +64,16 @@ def test_all_may_be_spent_at_once_and_come_back_one_by_one() -> None:
     watch = Watch()
     limiter = Limiter(6, watch)
     assert [limiter.count("a").left for _ in range(6)] == [5, 4, 3, 2, 1, 0]
-    spent = limiter.allowance("a")
+    spent = limiter.status_of("a")
     assert spent.next_s == pytest.approx(10)
     assert spent.reset_s == pytest.approx(WINDOW_S)
-    assert limiter.allowance("b").left == 6
+    assert limiter.status_of("b").left == 6
     watch.now += 9.9
-    assert limiter.allowance("a").left == 0
+    assert limiter.status_of("a").left == 0
     watch.now += 0.2
-    assert limiter.allowance("a").left == 1
+    assert limiter.status_of("a").left == 1
     watch.now += WINDOW_S
-    assert limiter.allowance("a").left == 6
+    assert limiter.status_of("a").left == 6
 
 
 async def test_each_answer_says_what_is_left_and_a_refusal_when_to_come_again() -> None:
@@ -269,4 +269,4 @@ def test_a_flood_of_strangers_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -
         limiter.count(str(number))
         watch.now += 0.2
     assert len(limiter._spent_until) <= 10
-    assert limiter.allowance("99").left == 59
+    assert limiter.status_of("99").left == 59

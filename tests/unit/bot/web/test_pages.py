@@ -336,7 +336,7 @@ async def test_only_one_comparison_is_made_at_a_time_and_the_next_waits_not_for_
     door = make_door(shown.store, shown.clock)
     client = httpx.AsyncClient(transport=way_to(door), base_url="http://podium.test")
     page = f"/submissions/{found['best']}/compare?with={found['refused']}"
-    async with door.comparing:
+    async with door.comparison_lock:
         answer = await client.get(page, headers=BROWSER)
     assert answer.status_code == 429
     assert answer.headers["Retry-After"] == "1"
@@ -374,7 +374,7 @@ async def test_the_docs_name_a_board_of_this_server_and_discord_only_where_a_bot
     assert ".venv/bin/podium submit" not in text
     assert "Discord" not in text.partition("<main")[2]
     door = make_door(shown.store, shown.clock)
-    with_bot = replace(door, lines=(ServiceConnection("discord"),))
+    with_bot = replace(door, connections=(ServiceConnection("discord"),))
     bare = make_door(MemoryStore(shown.clock), shown.clock)
     async with httpx.AsyncClient(transport=way_to(with_bot), base_url="http://podium.test") as web:
         assert "/leaderboard submit ranked" in (await web.get("/docs")).text

@@ -10,7 +10,7 @@ from bot.domain.ids import PublicationId
 from bot.domain.publication import NewPublication, PublishRequest
 from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import PublicationState
-from bot.web.context import DOOR, WebContext
+from bot.web.context import FRONT_END, WebContext
 from bot.web.publications import KEEP, checking, own_check
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
@@ -34,11 +34,11 @@ def door(place: Place) -> WebContext:
 async def waiting(place: Place, state: PublicationState | None = None) -> PublicationId:
     """A check that was handed in; with a `state`, a process was killed in it."""
     request = PublishRequest(place.ada, "double", ("CPU",), onto=NO_BOARD)
-    stored, publications = REQUEST.dump_json(request).decode(), place.store.publications
-    number = await publications.add(NewPublication(DOOR, place.ada, packed()[2], stored))
+    stored, releases = REQUEST.dump_json(request).decode(), place.store.publications
+    number = await releases.add(NewPublication(FRONT_END, place.ada, packed()[2], stored))
     if state is not None:
-        await publications.claim(DOOR, "killed", LEASE)
-        await publications.note(number, "killed", state=state.model_dump_json())
+        await releases.claim(FRONT_END, "killed", LEASE)
+        await releases.note(number, "killed", state=state.model_dump_json())
         place.clock.advance(LEASE.total_seconds() + 1)
     return number
 
@@ -47,7 +47,7 @@ async def ended(door: WebContext, number: PublicationId) -> str:
     """What is told once it has ended."""
     async with checking(door):
         for _ in range(500):
-            note = await door.store.publications.summary(DOOR, number)
+            note = await door.store.publications.summary(FRONT_END, number)
             if note is not None and note.ended_at is not None:
                 break
             await _moment()

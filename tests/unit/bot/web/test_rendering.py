@@ -7,12 +7,14 @@ from jinja2 import UndefinedError
 from starlette.requests import Request
 
 from bot.web.errors import problem
-from bot.web.rendering import SECURITY, RenderedPage, draw, environment, for_people, sent
+from bot.web.rendering import SECURITY, RenderedPage, as_page, environment, page_response, render
 
 
 def request(path: str = "/", **headers: str) -> Request:
-    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return Request({"type": "http", "method": "GET", "path": path, "headers": sent})
+    page_response = [
+        (name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()
+    ]
+    return Request({"type": "http", "method": "GET", "path": path, "headers": page_response})
 
 
 def test_every_value_is_escaped_and_turns_nothing_round() -> None:
@@ -44,10 +46,10 @@ def test_nothing_inline_is_allowed_and_no_template_has_any() -> None:
 
 def test_a_page_is_compressed_and_not_sent_twice() -> None:
     sheet = RenderedPage.of("x" * 2_000)
-    first = sent(request(accept_encoding="gzip, br"), sheet)
+    first = page_response(request(accept_encoding="gzip, br"), sheet)
     assert gzip.decompress(bytes(first.body)) == sheet.body
-    assert sent(request(), sheet).body == sheet.body
-    again = sent(request(if_none_match=first.headers["etag"]), sheet)
+    assert page_response(request(), sheet).body == sheet.body
+    again = page_response(request(if_none_match=first.headers["etag"]), sheet)
     assert (again.status_code, again.body) == (304, b"")
     assert again.headers["content-security-policy"] == SECURITY["Content-Security-Policy"]
 
@@ -58,7 +60,7 @@ def test_a_page_is_compressed_and_not_sent_twice() -> None:
      ("", False), ("identity", False), ("x-gzipped", False)],
 )  # fmt: skip
 def test_gzip_is_sent_to_those_alone_who_want_it(accepted: str, zipped: bool) -> None:  # noqa: FBT001
-    answer = sent(request(accept_encoding=accepted), RenderedPage.of("x" * 2_000))
+    answer = page_response(request(accept_encoding=accepted), RenderedPage.of("x" * 2_000))
     assert ("content-encoding" in answer.headers) == zipped
 
 
@@ -77,7 +79,7 @@ def test_gzip_is_sent_to_those_alone_who_want_it(accepted: str, zipped: bool) ->
 )
 def test_a_browser_gets_a_page_of_what_went_wrong(path: str, accept: str, is_page: bool) -> None:  # noqa: FBT001
     told = problem(HTTPStatus.NOT_FOUND, "unknown-board", "no <board>", {"Retry-After": "3"})
-    shown = for_people(request(path, accept=accept), told)
+    shown = as_page(request(path, accept=accept), told)
     assert shown.status_code == 404
     assert shown.headers["retry-after"] == "3"
     if is_page:
@@ -89,4 +91,4 @@ def test_a_browser_gets_a_page_of_what_went_wrong(path: str, accept: str, is_pag
 
 def test_an_error_can_be_drawn_without_anything_else() -> None:
     told = {"title": "Away", "status": 503, "detail": "try again"}
-    assert "try again" in draw("error.html", told)
+    assert "try again" in render("error.html", told)

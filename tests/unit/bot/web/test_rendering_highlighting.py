@@ -28,7 +28,7 @@ async def test_python_is_coloured_by_classes_and_its_lines_are_numbered() -> Non
 async def test_what_a_lexer_needs_minutes_for_is_shown_plain(
     gap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(marks, "COLOURS", Apart(0.6, 60))
+    monkeypatch.setattr(marks, "HIGHLIGHTER", Apart(0.6, 60))
     shown = await highlighted("int a;" + gap + "int b;", "kernel.cu")
     assert "int b;" in shown
     assert "<span class=" not in shown

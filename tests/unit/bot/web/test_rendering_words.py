@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from bot.web.rendering import capitalise, day, left, many, moment, query
+from bot.web.rendering import capitalise, day, many, moment, query, time_left
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from bot.web.rendering import capitalise, day, left, many, moment, query
     ],
 )
 def test_a_time_that_runs_is_said_in_two_units(span: timedelta, words: str) -> None:
-    assert left(span) == words
+    assert time_left(span) == words
 
 
 def test_moments_are_said_in_utc() -> None:

@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from bot.web.context import WebContext
-from bot.web.middleware import Sealing
+from bot.web.middleware import SecurityHeaders
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -53,7 +53,7 @@ async def test_who_comes_while_too_many_are_answered_is_asked_to_come_again() ->
         await end.wait()
         await PlainTextResponse("there")(scope, receive, send)
 
-    way = httpx.ASGITransport(Sealing(slow, "https://podium.example.org", 1))
+    way = httpx.ASGITransport(SecurityHeaders(slow, "https://podium.example.org", 1))
     async with httpx.AsyncClient(transport=way, base_url="http://podium.test") as client:
         first = asyncio.create_task(client.get("/"))
         await begun.wait()

@@ -9,10 +9,10 @@ from bot.web.context import WebContext
 from bot.web.sessions import (
     browser_of,
     cookie_name,
-    own_path,
-    remember,
+    local_path,
     require_same_origin,
     require_stamp,
+    set_cookie,
 )
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
@@ -22,7 +22,7 @@ from tests.doubles.memory_store import MemoryStore
 class _Application:
     def __init__(self, door: WebContext) -> None:
         self.state = self
-        self.door = door
+        self.context = door
 
 
 def asked(door: WebContext, scheme: str = "http", **headers: str) -> Request:
@@ -58,7 +58,7 @@ def door(memory_store: MemoryStore, clock: ManualClock) -> WebContext:
     ],
 )
 def test_after_a_sign_in_nobody_is_led_elsewhere(wanted: str | None, there: str) -> None:
-    assert own_path(wanted) == there
+    assert local_path(wanted) == there
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def test_a_cookie_is_out_of_reach_of_scripts_and_of_plain_http(
     written = []
     for request in (plain, safe):
         answer = Response()
-        remember(request, answer, made)
+        set_cookie(request, answer, made)
         written.append(answer.headers["Set-Cookie"])
     assert all("HttpOnly" in each and "SameSite=lax" in each for each in written)
     assert [("Secure" in each) for each in written] == [False, True]

@@ -7,7 +7,7 @@ import pytest
 from bot.services.status import submission_status
 from bot.services.tokens import create_token, session_of, sign_in_by_token
 from bot.web.compat.evaluation_server.jobs import requests_board
-from bot.web.sessions import Browser, SubmissionButtons, deeds_of
+from bot.web.sessions import Browser, SubmissionButtons, submission_buttons
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -34,13 +34,13 @@ async def test_the_buttons_are_those_that_make_sense_for_its_owner(place: Place)
     for mode in (Mode.RANKED, Mode.TEST):
         submission = await place.submit(mode=mode)
         waiting = await submission_status(place.store, submission.id)
-        assert deeds_of(bob, waiting) is None
-        assert deeds_of(None, waiting) is None
-        first = deeds_of(ada, waiting)
+        assert submission_buttons(bob, waiting) is None
+        assert submission_buttons(None, waiting) is None
+        first = submission_buttons(ada, waiting)
         assert first is not None
         assert (first.cancel, first.again, first.ranked, first.withdraw) == (True,) + (False,) * 3
         await place.judged(submission)
-        found = deeds_of(ada, await submission_status(place.store, submission.id))
+        found = submission_buttons(ada, await submission_status(place.store, submission.id))
         assert found is not None
         offered[mode] = (found.cancel, found.again, found.ranked, found.withdraw)
     assert offered[Mode.RANKED] == (False, True, False, True)
@@ -50,11 +50,11 @@ async def test_the_buttons_are_those_that_make_sense_for_its_owner(place: Place)
 async def test_a_request_to_the_evaluation_server_can_be_stopped_and_no_more(place: Place) -> None:
     ada, board = await browser(place, "ada"), await requests_board(place.store)
     waiting = await submission_status(place.store, (await place.submit(mode=Mode.TEST)).id)
-    assert deeds_of(ada, replace(waiting, board=board)) == SubmissionButtons(
+    assert submission_buttons(ada, replace(waiting, board=board)) == SubmissionButtons(
         waiting.submission.id, ada.stamp, cancel=True
     )
     await place.judged(waiting.submission)
     ended = await submission_status(place.store, waiting.submission.id)
-    assert deeds_of(ada, replace(ended, board=board)) == SubmissionButtons(
+    assert submission_buttons(ada, replace(ended, board=board)) == SubmissionButtons(
         waiting.submission.id, ada.stamp
     )

@@ -43,7 +43,7 @@ async def test_a_board_is_handed_out_whole_to_its_creator_alone(api: Api) -> Non
 
 async def test_few_are_handed_out_at_once_and_none_while_the_door_closes(api: Api) -> None:
     async with api.asking("ada", TokenScope.ADMIN) as ada:
-        async with api.door.exports, api.door.exports:
+        async with api.door.export_slots, api.door.export_slots:
             busy = await ada.get(PATH)
             assert (busy.status_code, busy.json()["code"]) == (409, "too-many-exports")
         assert (await ada.get(PATH)).status_code == 200
@@ -55,7 +55,7 @@ async def test_few_are_handed_out_at_once_and_none_while_the_door_closes(api: Ap
 async def test_a_token_that_is_revoked_meanwhile_is_handed_nothing_more(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_boards, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(own_boards, "CHECK_EVERY_S", 0.0)
     read = api.place.store.submissions.source
 
     async def revoked_before(submission: SubmissionId) -> str:
@@ -87,8 +87,8 @@ async def test_an_export_that_takes_too_long_ends_unfinished_and_gives_its_turn_
     async def send(message: Message) -> None:
         sent.append(message)
 
-    answer = own_boards.Turned(endless())
-    answer.turns = asyncio.Semaphore(1)
+    answer = own_boards.QueuedResponse(endless())
+    answer.slots = asyncio.Semaphore(1)
     await answer({"type": "http"}, receive, send)
     assert [each.get("body") for each in sent] == [None, b"a line"]
-    assert not answer.turns.locked()
+    assert not answer.slots.locked()

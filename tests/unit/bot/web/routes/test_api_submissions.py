@@ -129,7 +129,9 @@ async def test_a_form_whose_fields_do_not_fit_is_refused_by_their_names(
         wrong = await bob.post("/submissions", files=as_file)
     assert (answer.status_code, answer.json()["code"]) == (400, "bad-body")
     assert words in answer.json()["detail"]
-    fields = "besides `file`, the form must have `mode`, `board` (optional), `gpus` (optional)"
+    fields = (
+        "in addition to `file`, the form must have `mode`, `board` (optional), `gpus` (optional)"
+    )
     assert answer.json()["detail"].startswith(fields)
     assert "`mode` is a file" in wrong.json()["detail"]
 

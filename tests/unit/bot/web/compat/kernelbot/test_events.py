@@ -16,7 +16,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.submission import Submission
 from bot.web.compat.kernelbot import events as event_stream
-from bot.web.compat.kernelbot.events import told
+from bot.web.compat.kernelbot.events import submission_events
 from bot.web.context import WebContext
 from runners.contract.evaluation import CaseKind, CaseStatus
 from runners.contract.files import EvaluationFile
@@ -32,7 +32,7 @@ PROFILED = make_case(CaseKind.PROFILE, spec="size: 1024")
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "LOOK_S", 0.02)
+    monkeypatch.setattr(event_stream, "POLL_S", 0.02)
 
 
 async def followed(
@@ -188,7 +188,7 @@ async def test_a_job_that_was_given_up_is_an_error(place: Place, ada: PopcornCli
 async def test_silence_is_never_longer_than_a_beat(
     place: Place, ada: PopcornCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_stream, "BEAT_S", 0.1)
+    monkeypatch.setattr(event_stream, "HEARTBEAT_S", 0.1)
     waiting = asyncio.create_task(ada.posted("/vectoradd/CPU/profile"))
     submission = await arrived(place)
     await asyncio.sleep(0.5)
@@ -205,7 +205,7 @@ async def stream(
     """A submission of Ada's, and what is told of it through a door."""
     submission = await place.submit(mode=Mode.PROFILE)
     door = door or make_door(place.store, place.clock)
-    return submission, told(door, Caller(place.ada), submission)
+    return submission, submission_events(door, Caller(place.ada), submission)
 
 
 async def test_who_hangs_up_has_the_submission_cancelled(place: Place) -> None:

@@ -35,7 +35,7 @@ FILES = (EvaluationFile.of("case-1.ncu-rep", b"report"), EvaluationFile.of("case
 @pytest.fixture(autouse=True)
 async def on_h100(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A board of two benchmarks on NVIDIA's and AMD's GPUs, and on none."""
-    monkeypatch.setattr(event_stream, "LOOK_S", 0.02)
+    monkeypatch.setattr(event_stream, "POLL_S", 0.02)
     cases = (Workload(args={"size": 1024, "seed": 1}), Workload(args={"size": 2048, "seed": 1}))
     await place.store.boards.add_version(place.board.id, make_task(benchmarks=cases), "two")
     await place.store.boards.configure(place.board.id, ("CPU", "H100", "MI300"), None)
