@@ -33,10 +33,7 @@ _Upkeep = Callable[[asyncio.Event], Coroutine[None, None, None]]
 
 @asynccontextmanager
 async def working(
-    data_dir: Path,
-    podium: OpenPodium,
-    runners: Sequence[Runner],
-    limit: RoundLimit | None = None,
+    data_dir: Path, podium: OpenPodium, runners: Sequence[Runner], limit: RoundLimit | None = None
 ) -> AsyncIterator[None]:
     """Judge the queue until the block ends, then drain; only one process may per data folder.
 
@@ -89,10 +86,7 @@ async def working_for(
     """
     from bot.remote.worker import LogUpload, RemoteQueue  # noqa: PLC0415 - only when it is needed
 
-    async with (
-        judging(settings.data_dir),
-        _connected(remote, settings) as (connection, answer),
-    ):
+    async with judging(settings.data_dir), _connected(remote, settings) as (connection, answer):
         upload = LogUpload(connection)
         hidden = (*settings.secrets, *([remote.token] if remote.token else ()))
         log_to(

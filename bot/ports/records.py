@@ -33,11 +33,7 @@ class Boards(Protocol):
         """Store a board with version 1 of its task; UserError `board-exists` for a taken name."""
 
     async def add_version(
-        self,
-        board: BoardId,
-        task: TaskDefinition,
-        digest: str,
-        onto: TaskVersionId | None = None,
+        self, board: BoardId, task: TaskDefinition, digest: str, onto: TaskVersionId | None = None
     ) -> TaskVersion:
         """Add the task as the board's next version; the same digest returns the existing one.
 

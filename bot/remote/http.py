@@ -250,10 +250,7 @@ class ServerConnection:
 
 @asynccontextmanager
 async def connected(
-    server: Server,
-    session: str,
-    harness: str,
-    transport: httpx.AsyncBaseTransport | None = None,
+    server: Server, session: str, harness: str, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[ServerConnection]:
     """Yield a connection to the server; it uses this machine's trusted certificates and proxies.
 

@@ -21,11 +21,7 @@ MOST_RANKS_SIDE_BY_SIDE = 10
 """How many ranks of each GPU type are listed when several are shown together."""
 
 
-_COLUMNS = (
-    Column("rank", numeric=True),
-    Column("who"),
-    Column("time", numeric=True),
-)
+_COLUMNS = (Column("rank", numeric=True), Column("who"), Column("time", numeric=True))
 _VS_FIRST = Column("vs first", numeric=True)
 _VS_REFERENCE = Column("vs reference", numeric=True)
 _LIGHT = (Column("of speed of light", numeric=True),)

@@ -99,8 +99,7 @@ def verdict_line(evaluation: Evaluation, cost: float | None = None) -> Text:
     if cost is not None:
         spent += f", cost {show_cost(cost)}"
     return Text(
-        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {spent}",
-        _tone(evaluation.verdict),
+        f"{words}{where}, {evaluation.mode} on {evaluation.gpu}, {spent}", _tone(evaluation.verdict)
     )
 
 

@@ -44,11 +44,7 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
     latest = {event.job: event for event in await store.jobs.latest(submission_id)}
     jobs = [
         await _job_status(
-            store,
-            submission.task_version,
-            job,
-            event=latest.get(job.id),
-            stored=stored.get(job.id),
+            store, submission.task_version, job, event=latest.get(job.id), stored=stored.get(job.id)
         )
         for job in found
     ]

@@ -50,13 +50,7 @@ async def create_token(
 
 
 async def create_token_for_caller(
-    store: Store,
-    clock: Clock,
-    asks: Caller,
-    label: str,
-    *,
-    scope: TokenScope,
-    lifetime: timedelta,
+    store: Store, clock: Clock, asks: Caller, label: str, *, scope: TokenScope, lifetime: timedelta
 ) -> NewToken:
     """Create a token for a caller who has one; it has no more rights and no longer lifetime."""
     if SCOPES.index(scope) > SCOPES.index(asks.scope):
@@ -182,10 +176,7 @@ async def _known(store: Store, name: str) -> Person:
 LIFETIME = timedelta(days=14)
 MOST_SESSIONS = 20
 """The most sessions of one person; another sign-in ends the oldest."""
-_POWER = {
-    TokenScope.SESSION: TokenScope.PERSON,
-    TokenScope.ADMIN_SESSION: TokenScope.ADMIN,
-}
+_POWER = {TokenScope.SESSION: TokenScope.PERSON, TokenScope.ADMIN_SESSION: TokenScope.ADMIN}
 """The kind of token that each kind of session is equivalent to."""
 _SESSION_OF = {power: kind for kind, power in _POWER.items()}
 

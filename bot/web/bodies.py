@@ -203,7 +203,5 @@ def _describe_faults(error: ValidationError) -> str:
 def json_response(body: Wire) -> Response:
     """Return the response with this value, which must not be cached on the way."""
     return Response(
-        body.model_dump_json(),
-        media_type="application/json",
-        headers={"Cache-Control": "no-store"},
+        body.model_dump_json(), media_type="application/json", headers={"Cache-Control": "no-store"}
     )

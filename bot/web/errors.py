@@ -167,11 +167,7 @@ def problem(
         json.dumps(body),
         status_code=status,
         media_type="application/problem+json",
-        headers={
-            "Cache-Control": "no-store",
-            **(headers or {}),
-            **challenge,
-        },
+        headers={"Cache-Control": "no-store", **(headers or {}), **challenge},
     )
 
 

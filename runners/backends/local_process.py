@@ -101,10 +101,7 @@ NAME = "local_process"
 
 
 def create(
-    *,
-    slots: Mapping[str, int] | None = None,
-    strict: bool = False,
-    hidden: Iterable[Path] = (),
+    *, slots: Mapping[str, int] | None = None, strict: bool = False, hidden: Iterable[Path] = ()
 ) -> Runner:
     """A runner over this machine's GPUs, or its CPU if it has none.
 

@@ -14,8 +14,7 @@ MOST_GPUS = 64
 MOST_GUESTS = 200
 
 Deadline = Annotated[
-    AwareDatetime,
-    Field(ge=datetime(1971, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC)),
+    AwareDatetime, Field(ge=datetime(1971, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))
 ]
 """With a time zone, in years that can be represented in every zone."""
 Gpus = Annotated[tuple[GpuName, ...], Field(max_length=MOST_GPUS)]

@@ -65,11 +65,7 @@ class PostgresBoards:
         return rows.board(stored)
 
     async def add_version(
-        self,
-        board: BoardId,
-        task: TaskDefinition,
-        digest: str,
-        onto: TaskVersionId | None = None,
+        self, board: BoardId, task: TaskDefinition, digest: str, onto: TaskVersionId | None = None
     ) -> TaskVersion:
         async with self._database.transaction() as connection:
             locked = await connection.fetchrow(query("boards.lock"), board)
@@ -184,12 +180,7 @@ class PostgresPublications:
 
     async def add(self, release: NewPublication) -> PublicationId:
         row = await self._database.row(
-            "releases.add",
-            release.door,
-            release.person,
-            release.zip,
-            release.wish,
-            release.place,
+            "releases.add", release.door, release.person, release.zip, release.wish, release.place
         )
         if row is None:
             raise StoreError("the release could not be stored")

@@ -93,10 +93,7 @@ async def static(request: Request, digest: str, name: str) -> Response:
     asset = rendering.assets().get(name)
     if asset is None or asset.digest != digest:
         raise HTTPException(HTTPStatus.NOT_FOUND)
-    headers = {
-        "Cache-Control": "public, max-age=31536000, immutable",
-        "Vary": "Accept-Encoding",
-    }
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
     if not rendering.takes_gzip(request):
         return Response(asset.data, media_type=asset.media_type, headers=headers)
     headers["Content-Encoding"] = "gzip"

@@ -239,11 +239,7 @@ class KernelProfiler:
         printed = bytearray()
         limits = _limits(self.session.request.limits).model_copy(update={"output": TABLES_MAX})
         order = Program(
-            command=command,
-            files={},
-            executables={REPORT: report},
-            environment={},
-            limits=limits,
+            command=command, files={}, executables={REPORT: report}, environment={}, limits=limits
         )
         phase = WatchedProgram(order, printed, self.session.record_sandbox)
         status = _exit_status(phase, Deadline.after(min(READ_S, deadline.remaining)))

@@ -93,8 +93,7 @@ def _fork_under_supervisor(layers: Layers, starter: tuple[int, ...]) -> None:
 
 def _try_bubblewrap(layers: Layers, argv: Sequence[str], *, gpu: bool) -> None:
     layers.attempt(
-        BUBBLEWRAP,
-        lambda: enter_bubblewrap(argv, _environment(), _SCRATCH_BYTES, gpu=gpu),
+        BUBBLEWRAP, lambda: enter_bubblewrap(argv, _environment(), _SCRATCH_BYTES, gpu=gpu)
     )
 
 

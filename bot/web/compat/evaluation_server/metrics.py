@@ -46,9 +46,7 @@ def job_stats(tallies: Mapping[JobState, RequestCount]) -> JobStats:
     for state, each in sorted(tallies.items()):
         by_status[_WORDS[state]] = by_status.get(_WORDS[state], 0) + each.requests
     return JobStats(
-        total_jobs=total,
-        by_status=by_status,
-        average_age=ages / total if total else 0.0,
+        total_jobs=total, by_status=by_status, average_age=ages / total if total else 0.0
     )
 
 

@@ -257,10 +257,7 @@ async def download_archive(
         raise UserError("unknown-part", f"there are {len(archive.zips)} parts")
     is_single = len(archive.zips) == 1
     file = f"{archive.board.name}.zip" if is_single else f"{archive.board.name}-{part}.zip"
-    headers = {
-        "Content-Disposition": f'attachment; filename="{file}"',
-        "Cache-Control": "no-store",
-    }
+    headers = {"Content-Disposition": f'attachment; filename="{file}"', "Cache-Control": "no-store"}
     if not is_single:
         headers["Podium-Parts"] = str(len(archive.zips))
     return Response(archive.zips[part - 1], headers=headers, media_type="application/zip")

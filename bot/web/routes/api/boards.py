@@ -104,10 +104,7 @@ async def template(
 
 def _text(text: str, name: str) -> Response:
     """Return text that browsers do not interpret as anything else."""
-    headers = {
-        **openapi.NO_STORE,
-        "Content-Disposition": f'attachment; filename="{name}"',
-    }
+    headers = {**openapi.NO_STORE, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(text, media_type="text/plain; charset=utf-8", headers=headers)
 
 

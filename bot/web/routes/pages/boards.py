@@ -168,10 +168,7 @@ async def season_data(
     context = context_of(request)
     found = await lookup.find_board(context.store, viewer, name)
     body = (await _season(context, viewer, found, gpu)).data
-    headers = {
-        "Cache-Control": "private, max-age=5",
-        "Vary": "Authorization, Cookie",
-    }
+    headers = {"Cache-Control": "private, max-age=5", "Vary": "Authorization, Cookie"}
     return Response(body, media_type="application/json", headers=headers)
 
 
@@ -228,10 +225,7 @@ def _is_named(name: str, query: str) -> bool:
     return query.strip().casefold() in name.casefold()
 
 
-_FILE_HEADERS = {
-    "Cache-Control": "private, no-store",
-    "Content-Disposition": "attachment",
-}
+_FILE_HEADERS = {"Cache-Control": "private, no-store", "Content-Disposition": "attachment"}
 
 
 @router.get("/boards/{name}/task")
