@@ -15,14 +15,7 @@ from types import ModuleType
 import torch
 
 from runners import languages
-from runners.contract.evaluation import (
-    CPU,
-    Environment,
-    Evaluation,
-    EvaluationRequest,
-    Isolation,
-    Progress,
-)
+from runners.contract import evaluation
 from runners.contract.task import Device, Grader, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.harness import HARNESS_VERSION, graders
@@ -37,17 +30,17 @@ from runners.plugins import load
 
 
 def evaluate(
-    request: EvaluationRequest,
+    request: evaluation.EvaluationRequest,
     template: TemplateProcess,
-    isolation: Isolation,
-    report: Callable[[Progress], None],
-) -> Evaluation:
+    isolation: evaluation.Isolation,
+    report: Callable[[evaluation.Progress], None],
+) -> evaluation.Evaluation:
     """Evaluate one submission; `isolation` has the sandbox layers around the harness itself.
 
     A VerdictError becomes the evaluation's verdict; StartError and MachineError pass through.
     """
     begin = time.monotonic()
-    report(Progress(stage=Stage.PREPARE))
+    report(evaluation.Progress(stage=Stage.PREPARE))
     files_fd = pack_files(candidate_files(request.task, request.source))
     builds = Builds(request.limits.disk)
     session: EvaluationSession | None = None
@@ -123,13 +116,13 @@ def require_toolchain(task: TaskDefinition) -> None:
         )
 
 
-def choose_device(request: EvaluationRequest) -> bool:
+def choose_device(request: evaluation.EvaluationRequest) -> bool:
     """Return whether inputs are on the GPU; hide the GPU from a task that is only for the CPU.
 
     VerdictError if the task needs a GPU and the runner has none.
     """
     device = request.task.device
-    if request.gpu == CPU or device is Device.CPU:
+    if request.gpu == evaluation.CPU or device is Device.CPU:
         os.putenv("CUDA_VISIBLE_DEVICES", "")
         if device is Device.CUDA:
             raise VerdictError(
@@ -139,7 +132,7 @@ def choose_device(request: EvaluationRequest) -> bool:
     return True
 
 
-def nonce_of(request: EvaluationRequest) -> bytes:
+def nonce_of(request: evaluation.EvaluationRequest) -> bytes:
     """Return the key of the seeds: secret in a ranked run, public otherwise."""
     if request.mode is not Mode.RANKED:
         return public_nonce(request.task)
@@ -147,13 +140,13 @@ def nonce_of(request: EvaluationRequest) -> bytes:
 
 
 def _answer(
-    request: EvaluationRequest,
+    request: evaluation.EvaluationRequest,
     grade: GradingResult,
-    known: EvaluationSession | Isolation,
+    known: EvaluationSession | evaluation.Isolation,
     wall_s: float,
-) -> Evaluation:
+) -> evaluation.Evaluation:
     session = known if isinstance(known, EvaluationSession) else None
-    return Evaluation(
+    return evaluation.Evaluation(
         request_id=request.request_id,
         verdict=grade.verdict,
         stage=grade.stage,
@@ -169,11 +162,13 @@ def _answer(
         isolation=known.isolation if isinstance(known, EvaluationSession) else known,
         wall_s=wall_s,
         durations_s=session.durations_s if session else {},
-        gpus=1 if request.gpu == CPU else request.task.world_size,
+        gpus=1 if request.gpu == evaluation.CPU else request.task.world_size,
     )
 
 
-def environment_of(request: EvaluationRequest, session: EvaluationSession | None) -> Environment:
+def environment_of(
+    request: evaluation.EvaluationRequest, session: EvaluationSession | None
+) -> evaluation.Environment:
     """The machine's environment during this evaluation."""
     if session is None:
         return host_environment()
@@ -208,10 +203,10 @@ def importable() -> tuple[str, ...]:
     return tuple(sorted(name for name in found if name.isidentifier() and name[0] != "_"))
 
 
-def host_environment() -> Environment:
+def host_environment() -> evaluation.Environment:
     """The environment of a CPU evaluation."""
-    return Environment(
-        gpu=CPU,
+    return evaluation.Environment(
+        gpu=evaluation.CPU,
         torch=torch.__version__,
         triton=_version_of("triton"),
         cuda=torch.version.cuda,
@@ -224,7 +219,7 @@ def host_environment() -> Environment:
     )
 
 
-def gpu_environment(gpu: str, transport: str) -> Environment:
+def gpu_environment(gpu: str, transport: str) -> evaluation.Environment:
     """The environment of a GPU evaluation, with current readings of the first visible GPU."""
     host = host_environment()
     gpu_seen = first_gpu()

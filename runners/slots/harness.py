@@ -15,15 +15,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from runners.contract import runner
 from runners.contract.evaluation import Evaluation, EvaluationRequest
-from runners.contract.runner import (
-    CallId,
-    Capabilities,
-    ProgressSink,
-    RunnerError,
-    RunnerLostError,
-    ServedLine,
-)
 from runners.process_tree import alive, descendants
 
 _POLL_S = 0.005
@@ -82,7 +75,7 @@ class SandboxOptions:
 class HarnessCall:
     """A call's id, its request, and the request as the JSON line for the harness."""
 
-    call: CallId
+    call: runner.CallId
     request: EvaluationRequest
     line: bytes
 
@@ -105,11 +98,11 @@ def environment(gpus: tuple[Gpu, ...]) -> dict[str, str]:
     }
 
 
-class UnreachedError(RunnerLostError):
+class UnreachedError(runner.RunnerLostError):
     """The harness ended before it sent any answer; the request may be sent to another one."""
 
 
-class UnfitError(RunnerError):
+class UnfitError(runner.RunnerError):
     """The machine is not fit for an evaluation; nothing was started."""
 
 
@@ -125,14 +118,14 @@ class Harness:
         self._stderr = process.stderr
         self._stderr_tail: deque[str] = deque(maxlen=20)
         self._listener = asyncio.create_task(self._listen())
-        self._offered: Capabilities | None = None
+        self._offered: runner.Capabilities | None = None
         self._ready = False
 
     @property
-    def capabilities(self) -> Capabilities:
+    def capabilities(self) -> runner.Capabilities:
         """The capabilities that it reported at its start."""
         if self._offered is None:
-            raise RunnerError("the harness did not say what it offers")
+            raise runner.RunnerError("the harness did not say what it offers")
         return self._offered
 
     @property
@@ -151,17 +144,17 @@ class Harness:
             self._stderr_tail.append(text)
             _log.info("harness %d: %s", self.pid, text.rstrip())
 
-    async def _line(self) -> ServedLine:
+    async def _line(self) -> runner.ServedLine:
         try:
             text = await self._stdout.readline()
         except ValueError as error:
-            raise RunnerError(f"the harness printed a line over {LINE_MAX} bytes") from error
+            raise runner.RunnerError(f"the harness printed a line over {LINE_MAX} bytes") from error
         if not text.endswith(b"\n"):
-            raise RunnerLostError(await self._exit_message())
+            raise runner.RunnerLostError(await self._exit_message())
         try:
-            return ServedLine.model_validate_json(text)
+            return runner.ServedLine.model_validate_json(text)
         except ValidationError as error:
-            raise RunnerError(f"the harness broke the contract: {error}") from error
+            raise runner.RunnerError(f"the harness broke the contract: {error}") from error
 
     async def _exit_message(self) -> str:
         await asyncio.wait({asyncio.ensure_future(self._process.wait())}, timeout=_STOP_S)
@@ -175,9 +168,9 @@ class Harness:
         try:
             first = await asyncio.wait_for(self._line(), START_S)
         except TimeoutError as error:
-            raise RunnerError(f"the harness was not ready after {START_S:.0f} s") from error
+            raise runner.RunnerError(f"the harness was not ready after {START_S:.0f} s") from error
         if first.ready is None:
-            raise RunnerError("the harness began with another line than its capabilities")
+            raise runner.RunnerError("the harness began with another line than its capabilities")
         self._offered = first.ready
         await self.rest()
 
@@ -195,7 +188,7 @@ class Harness:
             raise UnfitError(line.health.unfit)
         self._ready = True
 
-    async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
+    async def evaluate(self, order: HarnessCall, tell: runner.ProgressSink) -> Evaluation:
         """Send one request and return its evaluation.
 
         UnreachedError if the harness ended before its first answer, RunnerError for any other
@@ -203,7 +196,7 @@ class Harness:
         """
         try:
             await self.rest()
-        except RunnerLostError as error:
+        except runner.RunnerLostError as error:
             raise UnreachedError(str(error)) from error
         self._ready = False
         answer = await self._first_answer(order.line)
@@ -211,12 +204,12 @@ class Harness:
             tell(answer.progress)
             answer = await self._line()
         if answer.evaluation is None:
-            raise RunnerError(answer.error or "the harness gave no evaluation")
+            raise runner.RunnerError(answer.error or "the harness gave no evaluation")
         if answer.evaluation.request_id != order.request.request_id:
-            raise RunnerError("the harness answered another request")
+            raise runner.RunnerError("the harness answered another request")
         return answer.evaluation
 
-    async def _first_answer(self, line: bytes) -> ServedLine:
+    async def _first_answer(self, line: bytes) -> runner.ServedLine:
         """Send a request and return the first line of the answer; UnreachedError without one."""
         try:
             self._stdin.write(line + b"\n")
@@ -224,7 +217,7 @@ class Harness:
             return await self._line()
         except (BrokenPipeError, ConnectionResetError) as error:
             raise UnreachedError(await self._exit_message()) from error
-        except RunnerLostError as error:
+        except runner.RunnerLostError as error:
             raise UnreachedError(str(error)) from error
 
     async def stop(self) -> None:
@@ -261,7 +254,7 @@ async def start_harness(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> Harness
             start_new_session=True,
         )
     except OSError as error:
-        raise RunnerError(f"the harness cannot be started: {error}") from error
+        raise runner.RunnerError(f"the harness cannot be started: {error}") from error
     harness = Harness(process)
     try:
         await harness.greet()

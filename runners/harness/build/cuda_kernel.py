@@ -20,13 +20,7 @@ from runners.contract.io_contract import Argument, KernelCall, TensorArgument
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.contract.wire import Wire
-from runners.harness.build.c_signature import (
-    ArgumentError,
-    KernelDeclaration,
-    Parameter,
-    find_kernels,
-    pack_scalar,
-)
+from runners.harness.build import c_signature
 from runners.harness.build.kernel_calls import Outputs, written_outputs
 from runners.harness.gpu.device_code import DeviceCode, ReadyLaunch
 from runners.harness.protocol import builds
@@ -235,24 +229,25 @@ def nvrtc_options(requested: Sequence[str], target: str, includes: Sequence[Path
     ]
 
 
-def select_kernel(source: str, call: KernelCall) -> KernelDeclaration:
+def select_kernel(source: str, call: KernelCall) -> c_signature.KernelDeclaration:
     """The named kernel, or the first one; InvalidSubmissionError if there is none."""
     if call.args is None:
         raise InvalidSubmissionError("a cuda kernel needs io with the arguments of its call")
     expression = _requested_name(call)
-    kernels = find_kernels(source)
+    kernels = c_signature.find_kernels(source)
     if expression is None:
         if not kernels:
             raise InvalidSubmissionError("there is no kernel: define a `__global__` function")
         return kernels[0]
     name = expression.partition("<")[0].rpartition("::")[2].strip()
     kernel = next(
-        (kernel for kernel in kernels if kernel.name == name), KernelDeclaration(name, ())
+        (kernel for kernel in kernels if kernel.name == name),
+        c_signature.KernelDeclaration(name, ()),
     )
     return kernel.instance(expression)
 
 
-def name_expression(call: KernelCall, declaration: KernelDeclaration) -> str:
+def name_expression(call: KernelCall, declaration: c_signature.KernelDeclaration) -> str:
     """The name expression for NVRTC, with the arguments of a template's instance."""
     return _requested_name(call) or declaration.name
 
@@ -270,7 +265,7 @@ def _requested_name(call: KernelCall) -> str | None:
 
 
 def launch_numbers(
-    call: KernelCall, declaration: KernelDeclaration, sizes: Sequence[int]
+    call: KernelCall, declaration: c_signature.KernelDeclaration, sizes: Sequence[int]
 ) -> LaunchNumbers:
     """The launch, with every number packed in the type of its parameter.
 
@@ -283,7 +278,7 @@ def launch_numbers(
             f"`{declaration.name}` takes {len(sizes)} parameters, and io has {len(args)} arguments"
         )
     known = len(declaration.parameters) == len(sizes)
-    parameters: Sequence[Parameter | None] = (
+    parameters: Sequence[c_signature.Parameter | None] = (
         declaration.parameters if known else [None] * len(sizes)
     )
     arguments: list[PackedArgument] = []
@@ -295,8 +290,8 @@ def launch_numbers(
             index += 1
             continue
         try:
-            data = pack_scalar(parameter, size, argument.value)
-        except ArgumentError as error:
+            data = c_signature.pack_scalar(parameter, size, argument.value)
+        except c_signature.ArgumentError as error:
             raise InvalidSubmissionError(f"argument `{argument.name}`: {error}") from error
         arguments.append(LaunchScalar(data=data.hex()))
     return LaunchNumbers(grid=call.grid, block=call.block, arguments=tuple(arguments))

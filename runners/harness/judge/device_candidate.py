@@ -15,14 +15,9 @@ from runners.harness.gpu import handover
 from runners.harness.gpu.buffers import Buffers, HostInput, device_bytes, on_device, replan
 from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.memory import HostBuffer, ignoring_broken_context, typed_view
+from runners.harness.judge import host_candidate
 from runners.harness.judge.answer import Answer
 from runners.harness.judge.checks import Changes, refuse_changed, spans
-from runners.harness.judge.host_candidate import (
-    HostCandidate,
-    host_arena,
-    readable,
-    start_candidate,
-)
 from runners.harness.judge.launches import Guards, refuse_unfit
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.protocol import channel, values
@@ -34,7 +29,7 @@ PATIENCE_S = 0.1
 """Seconds for a candidate to queue its call; a kernel that waits for the GPU never queues it."""
 
 
-class DeviceCandidate(HostCandidate):
+class DeviceCandidate(host_candidate.HostCandidate):
     """The driver of a candidate whose inputs and outputs are in GPU memory that the judge owns."""
 
     def __init__(
@@ -117,7 +112,7 @@ class DeviceCandidate(HostCandidate):
             self.answer.aim(self._output_places(order, first))
 
         def take(last: channel.CandidateReply) -> None:
-            with readable():
+            with host_candidate.readable():
                 trusted = order.operation is channel.Operation.TOUCH
                 read = super(DeviceCandidate, self)._reader(deadline)
                 self.answer.take(last.output, read, trusted=trusted)
@@ -186,12 +181,12 @@ class DeviceCandidate(HostCandidate):
         exchange = self._run(order, value, deadline)
         if exchange.reply.output is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
-        with readable():
+        with host_candidate.readable():
             wanted = replan(exchange.reply.output)
         if device_bytes(wanted) > self.buffers.pool_at - self.buffers.output_at:
             raise VerdictError(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
         self.answer.expect(wanted)
-        with readable():
+        with host_candidate.readable():
             rooms = self.answer.rooms
             channel.encode(
                 channel.CandidateRequest(
@@ -260,9 +255,9 @@ def device_start(
     session.transport = shared.transport
     try:
         with (
-            host_arena(session, room) as arena,
+            host_candidate.host_arena(session, room) as arena,
             closing(HostInput(arena)) as hosted,
-            start_candidate(session, arena, fds, shared) as handle,
+            host_candidate.start_candidate(session, arena, fds, shared) as handle,
         ):
             yield lambda: DeviceCandidate(session, handle, hosted, buffers)
     finally:

@@ -18,17 +18,12 @@ from bot.services import lookup, moderation, operations, submissions
 from bot.services.audit import audit_rows
 from bot.web import auth, bodies
 from bot.web.context import context_of
-from bot.web.routes.api.openapi import (
-    Cursor,
-    PageLimit,
-    SubmissionNumber,
-    number_of,
-    takes,
-    uncached,
-)
+from bot.web.routes.api import openapi
 
 router = APIRouter(
-    prefix="/admin", tags=["admin"], dependencies=[Depends(uncached), Depends(auth.administrator)]
+    prefix="/admin",
+    tags=["admin"],
+    dependencies=[Depends(openapi.uncached), Depends(auth.administrator)],
 )
 
 
@@ -64,10 +59,10 @@ async def stats(request: Request) -> api.StatsAnswer:
 
 @router.get("/audit")
 async def audit(
-    request: Request, *, limit: PageLimit = 50, cursor: Cursor = None
+    request: Request, *, limit: openapi.PageLimit = 50, cursor: openapi.Cursor = None
 ) -> api.AuditAnswer:
     """Who decided what, when and why, newest first."""
-    before = number_of(cursor)
+    before = openapi.number_of(cursor)
     store = context_of(request).store
     entries = await audit_rows(store, limit + 1, None if before is None else AuditId(before))
     more = len(entries) > limit
@@ -113,7 +108,7 @@ async def rules(request: Request) -> api.RulesAnswer:
 _DONE = 204
 
 
-@router.post("/bans", openapi_extra=takes(api.PersonDecision))
+@router.post("/bans", openapi_extra=openapi.takes(api.PersonDecision))
 async def ban(request: Request, viewer: auth.MayAdminister) -> api.Stopped:
     """Ban a person from submitting, and stop their unfinished submissions."""
     body = await bodies.read(request, api.PersonDecision, BODY_MAX)
@@ -121,7 +116,7 @@ async def ban(request: Request, viewer: auth.MayAdminister) -> api.Stopped:
     return api.Stopped(stopped=stopped)
 
 
-@router.post("/bans/end", status_code=_DONE, openapi_extra=takes(api.PersonDecision))
+@router.post("/bans/end", status_code=_DONE, openapi_extra=openapi.takes(api.PersonDecision))
 async def unban(request: Request, viewer: auth.MayAdminister) -> None:
     """Let a person submit again."""
     body = await bodies.read(request, api.PersonDecision, BODY_MAX)
@@ -131,10 +126,10 @@ async def unban(request: Request, viewer: auth.MayAdminister) -> None:
 @router.post(
     "/submissions/{number}/disqualify",
     status_code=_DONE,
-    openapi_extra=takes(api.DecisionBody, needed=False),
+    openapi_extra=openapi.takes(api.DecisionBody, needed=False),
 )
 async def disqualify(
-    request: Request, number: SubmissionNumber, viewer: auth.MayAdminister
+    request: Request, number: openapi.SubmissionNumber, viewer: auth.MayAdminister
 ) -> None:
     """Take any person's submission off its board; its result stays."""
     body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
@@ -144,9 +139,11 @@ async def disqualify(
 @router.post(
     "/submissions/{number}/requalify",
     status_code=_DONE,
-    openapi_extra=takes(api.DecisionBody, needed=False),
+    openapi_extra=openapi.takes(api.DecisionBody, needed=False),
 )
-async def requalify(request: Request, number: SubmissionNumber, viewer: auth.MayAdminister) -> None:
+async def requalify(
+    request: Request, number: openapi.SubmissionNumber, viewer: auth.MayAdminister
+) -> None:
     """Rank a submission again that was taken off its board."""
     body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
     await moderation.requalify(_store(request), _decision(viewer, body), number)
@@ -155,10 +152,10 @@ async def requalify(request: Request, number: SubmissionNumber, viewer: auth.May
 @router.post(
     "/submissions/{number}/rejudge",
     status_code=201,
-    openapi_extra=takes(api.DecisionBody, needed=False),
+    openapi_extra=openapi.takes(api.DecisionBody, needed=False),
 )
 async def rejudge(
-    request: Request, number: SubmissionNumber, viewer: auth.MayAdminister
+    request: Request, number: openapi.SubmissionNumber, viewer: auth.MayAdminister
 ) -> Numbered:
     """Judge a submission again with its board's current task; return the new one."""
     body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
@@ -169,7 +166,7 @@ async def rejudge(
     )
 
 
-@router.post("/pauses", status_code=_DONE, openapi_extra=takes(api.PauseDecision))
+@router.post("/pauses", status_code=_DONE, openapi_extra=openapi.takes(api.PauseDecision))
 async def pause(request: Request, viewer: auth.MayAdminister) -> None:
     """Pause submissions to one board or to all, or the jobs of a GPU type."""
     body = await bodies.read(request, api.PauseDecision, BODY_MAX)
@@ -183,7 +180,7 @@ async def pause(request: Request, viewer: auth.MayAdminister) -> None:
             await moderation.pause(store, decision)
 
 
-@router.post("/pauses/end", status_code=_DONE, openapi_extra=takes(api.PauseDecision))
+@router.post("/pauses/end", status_code=_DONE, openapi_extra=openapi.takes(api.PauseDecision))
 async def resume(request: Request, viewer: auth.MayAdminister) -> None:
     """End just this pause; others stay."""
     body = await bodies.read(request, api.PauseDecision, BODY_MAX)
@@ -197,7 +194,7 @@ async def resume(request: Request, viewer: auth.MayAdminister) -> None:
             await moderation.resume(store, decision)
 
 
-@router.put("/limits", status_code=_DONE, openapi_extra=takes(api.LimitOrder))
+@router.put("/limits", status_code=_DONE, openapi_extra=openapi.takes(api.LimitOrder))
 async def limit(request: Request, viewer: auth.MayAdminister) -> None:
     """Limit everyone's submissions of one board and mode, or of all."""
     body = await bodies.read(request, api.LimitOrder, BODY_MAX)
@@ -208,7 +205,7 @@ async def limit(request: Request, viewer: auth.MayAdminister) -> None:
     await moderation.set_limit(store, _decision(viewer, body), rate_limit)
 
 
-@router.post("/limits/end", status_code=_DONE, openapi_extra=takes(api.LimitKey))
+@router.post("/limits/end", status_code=_DONE, openapi_extra=openapi.takes(api.LimitKey))
 async def unlimit(request: Request, viewer: auth.MayAdminister) -> None:
     """End the limit of just this board and mode."""
     body = await bodies.read(request, api.LimitKey, BODY_MAX)
