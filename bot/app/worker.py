@@ -97,7 +97,7 @@ async def working_for(
         dispatcher = Dispatcher(queue, runners, SystemClock(), config)
         drained = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            group.create_task(upload.run(drained, config.beat_s), name="log")
+            group.create_task(upload.run(drained, config.heartbeat_s), name="log")
             try:
                 async with _dispatching(dispatcher, runners):
                     yield greeting.worker
@@ -123,9 +123,9 @@ async def _working(
     sixth_s = podium.lease_s / 6
     config = DispatchConfig(
         rounds=None if hurry is None else hurry.rounds,
-        hurried=None if hurry is None else hurry.people,
+        rounds_for=None if hurry is None else hurry.people,
         lease=timedelta(seconds=podium.lease_s),
-        beat_s=sixth_s,
+        heartbeat_s=sixth_s,
         grace_s=grace_s(runners),
     )
     store, clock = podium.store, podium.clock
@@ -183,7 +183,7 @@ def _config(greeting: WorkerConfig, runners: Sequence[Runner]) -> DispatchConfig
     return DispatchConfig(
         worker=greeting.worker,
         lease=timedelta(seconds=greeting.lease_s),
-        beat_s=greeting.lease_s / 6,
+        heartbeat_s=greeting.lease_s / 6,
         poll_s=POLL_S,
         progress_s=PROGRESS_S,
         grace_s=grace_s(runners),

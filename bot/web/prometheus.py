@@ -12,42 +12,42 @@ from typing_extensions import override
 
 from bot.domain.records import BUCKETS_S, Tally
 from bot.ports.outside import ServiceConnection
-from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Measures
+from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Metrics
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _EDGES = (*(str(edge) for edge in BUCKETS_S), "+Inf")
 
 
-def exposition(measures: Measures | None, lines: Sequence[ServiceConnection]) -> bytes:
-    """Return all metrics; without measures, that the database is unavailable, and the rest."""
+def exposition(metrics: Metrics | None, lines: Sequence[ServiceConnection]) -> bytes:
+    """Return all metrics; without `metrics`, that the database is unavailable, and the rest."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(_Collected(measures, lines))
+    registry.register(_Collected(metrics, lines))
     return generate_latest(registry)
 
 
 class _Collected(Collector):
     """The metric families of one scrape."""
 
-    def __init__(self, measures: Measures | None, lines: Sequence[ServiceConnection]) -> None:
-        self._measures = measures
+    def __init__(self, metrics: Metrics | None, lines: Sequence[ServiceConnection]) -> None:
+        self._metrics = metrics
         self._lines = lines
 
     @override
     def collect(self) -> Iterator[core.Metric]:
-        there = 0 if self._measures is None else 1
+        there = 0 if self._metrics is None else 1
         yield core.GaugeMetricFamily(
             "podium_database_up", "Whether the database answers", value=there
         )
         yield from _of_lines(self._lines)
-        if self._measures is not None:
-            yield from _of_pools(self._measures.pools)
-            yield from _of_tallies(self._measures.tallies)
-            yield _lost(self._measures)
+        if self._metrics is not None:
+            yield from _of_pools(self._metrics.pools)
+            yield from _of_tallies(self._metrics.tallies)
+            yield _lost(self._metrics)
             words = "Workers that give signs of life, over all processes and machines"
-            yield core.GaugeMetricFamily("podium_workers", words, value=self._measures.workers)
+            yield core.GaugeMetricFamily("podium_workers", words, value=self._metrics.workers)
             words = "Whether an admin has the installation take no submissions"
-            yield core.GaugeMetricFamily("podium_paused", words, value=int(self._measures.paused))
+            yield core.GaugeMetricFamily("podium_paused", words, value=int(self._metrics.paused))
 
 
 def _of_lines(lines: Sequence[ServiceConnection]) -> Iterator[core.Metric]:
@@ -140,9 +140,9 @@ def _buckets(counts: Iterable[Sequence[int]]) -> list[tuple[str, float]]:
     return list(zip(_EDGES, map(float, accumulate(together)), strict=True))
 
 
-def _lost(measures: Measures) -> core.Metric:
+def _lost(metrics: Metrics) -> core.Metric:
     """Include pools without lost leases: a rate does not show the step from nothing to one."""
-    leases = {**dict.fromkeys((each.gpu for each in measures.pools), 0), **measures.lost_leases}
+    leases = {**dict.fromkeys((each.gpu for each in metrics.pools), 0), **metrics.lost_leases}
     counts = Counter[str]()
     for place, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):
         counts[gpu if place < MOST_GPUS else OTHER] += jobs

@@ -7,15 +7,9 @@ from typing import Protocol
 import structlog
 from pydantic import BaseModel, ConfigDict
 
+from bot.domain import publication
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
-from bot.domain.publication import (
-    Publication,
-    PublishChange,
-    PublishRequest,
-    Released,
-    UnsoundTaskError,
-)
 from bot.domain.tasks.lint import CheckStep, TaskReport
 from bot.ports import Store
 from runners.contract.runner import RunnerError
@@ -38,7 +32,7 @@ class PublicationOutcome(BaseModel):
     board: BoardId | None = None
     before: int = 0
     """The number of the task version that was replaced, 0 for a new board."""
-    change: PublishChange = PublishChange.UNCHANGED
+    change: publication.PublishChange = publication.PublishChange.UNCHANGED
     code: str = ""
     """Why nothing was published, as an error code."""
     reason: str = ""
@@ -72,8 +66,8 @@ class HeldPublication:
 
     store: Store
     owner: str
-    release: Publication
-    request: PublishRequest
+    release: publication.Publication
+    request: publication.PublishRequest
 
     async def save_place(self, place: str) -> None:
         """Store the front end's own JSON; TakenOverError when another process has taken over."""
@@ -91,7 +85,7 @@ class PublicationObserver(Protocol):
         """Show the stored outcome. May be called again after the process was killed."""
 
 
-def outcome_of(released: Released, before: int) -> PublicationOutcome:
+def outcome_of(released: publication.Released, before: int) -> PublicationOutcome:
     """Return the outcome of a publication that was stored over task version `before`."""
     published = released.published
     board = published.board
@@ -110,7 +104,7 @@ def outcome_of(released: Released, before: int) -> PublicationOutcome:
 def outcome_of_error(name: str, error: Exception) -> PublicationOutcome:
     """Return the outcome of a publication of this board's name that failed with an error."""
     match error:
-        case UnsoundTaskError(report=report):
+        case publication.UnsoundTaskError(report=report):
             title = f"{report.task} on {report.gpu}: errors to fix"
             return PublicationOutcome(
                 title=title, report=report, code=error.code, reason=error.message

@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from bot.domain.errors import StoreError
-from bot.services.operations import ComponentHealth, State, measures, readiness
+from bot.services.operations import ComponentHealth, State, read_metrics, readiness
 from bot.web.context import context_of
 from bot.web.prometheus import CONTENT_TYPE, exposition
 from bot.web.rendering import PREFIX, assets, takes_gzip
@@ -52,7 +52,7 @@ async def _parts(request: Request) -> tuple[ComponentHealth, ...]:
     door = context_of(request)
 
     async def look() -> tuple[ComponentHealth, ...]:
-        return await readiness(door.store, judges=door.judges, lines=door.lines)
+        return await readiness(door.store, has_runners=door.judges, connections=door.lines)
 
     try:
         return await door.kept.get_within("readiness", READINESS_FOR_S, WITHIN_S, look)
@@ -76,7 +76,7 @@ async def metrics(request: Request) -> Response:
     found = None
     try:
         found = await door.kept.get_within(
-            "measures", METRICS_FOR_S, WITHIN_S, lambda: measures(door.store, door.clock)
+            "metrics", METRICS_FOR_S, WITHIN_S, lambda: read_metrics(door.store, door.clock)
         )
     except (StoreError, TimeoutError) as error:
         _log.warning("nothing measured", action="unmeasured", error=str(error))

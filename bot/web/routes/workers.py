@@ -17,7 +17,7 @@ from pydantic import Base64Bytes
 from bot.domain.api import workers as api
 from bot.domain.ids import JobId
 from bot.domain.job import Notice, Topic
-from bot.services.apart import Apart
+from bot.services.parser_process import ParserProcess
 from bot.web.auth import FromAgent
 from bot.web.bodies import parsed, read, whole, written
 from bot.web.context import Closing, WebContext, context_of
@@ -29,7 +29,7 @@ router = APIRouter(prefix=api.PATH + "/{session}", include_in_schema=False)
 
 _SHORT = 64 << 10
 """Up to this many bytes, an evaluation is validated quickly."""
-EVALUATIONS = Apart(10.0, patience_s=30.0)
+EVALUATIONS = ParserProcess(10.0, patience_s=30.0)
 """The process in which longer ones are validated first: 16 MB of errors take five minutes."""
 _TOPICS = frozenset({Topic.READY, Topic.CANCEL})
 _DONE = 204
@@ -143,7 +143,7 @@ async def evaluation(
     """Store the evaluation and end the job; repeating it is no error."""
     text = await whole(request, api.EVALUATION_MAX)
     if len(text) > _SHORT:
-        await EVALUATIONS.do(require_evaluation, text)
+        await EVALUATIONS.call(require_evaluation, text)
     await agent.accept(JobId(job), fence, parsed(Evaluation, text))
 
 

@@ -215,7 +215,7 @@ async def _drawn(door: WebContext, browser: Browser, found: SubmissionStatus) ->
         "places": [placement_line(each) for each in places],
         "best": any(each.is_best for each in places),
         "first": any(each.rank == 1 and each.is_best for each in places),
-        "unserved": () if found.is_final else await status.awaited(door.store, number),
+        "unserved": () if found.is_final else await status.unserved_in_words(door.store, number),
         "deeds": deeds_of(browser, found),
     }
     return draw("acting/live.html", values)

@@ -5,7 +5,7 @@ from fastapi.responses import StreamingResponse
 
 from bot.reports.admin import workers_report
 from bot.reports.blocks import Block, Table
-from bot.services.operations import NAMELESS, numbered, pools
+from bot.services.operations import NAMELESS, gpu_queues, number_workers
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
 from bot.web.rendering import TICK_S, Part, draw, live, page
@@ -42,10 +42,10 @@ async def _part(door: WebContext) -> Part:
 
     async def make() -> Part:
         workers = workers_report(
-            numbered(await door.store.workers.alive(), NAMELESS), door.clock.now()
+            number_workers(await door.store.workers.alive(), NAMELESS), door.clock.now()
         )
         blocks = [_steady(each) for each in workers.blocks]
-        values = {"pools": await pools(door.store), "workers": blocks}
+        values = {"pools": await gpu_queues(door.store), "workers": blocks}
         return draw("parts/queue.html", values), False
 
     return await door.kept.get("queue", TICK_S, make)
