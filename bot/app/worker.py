@@ -173,7 +173,7 @@ async def _greeted(
     )
     async with connected(there, secrets.token_hex(8), harness_version()) as connection:
         try:
-            greeting = await connection.ask("hello", None, WorkerConfig)
+            greeting = await connection.post("hello", None, WorkerConfig)
         except StoreError as error:
             raise SetupError(f"{error}; check the address, the network and the server") from error
         yield connection, greeting
