@@ -12,14 +12,7 @@ from bot.domain.ids import JobId
 from bot.domain.job import GiveUpReason, Heartbeat, LeasedJob, Notice, Topic
 from bot.domain.requirements import in_service
 from bot.ports import NO_RUNNERS
-from bot.remote.http import (
-    LONG_S,
-    RESPONSE_S,
-    LeaseGoneError,
-    RefusedError,
-    ServerConnection,
-    parsed,
-)
+from bot.remote import http
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
 
@@ -37,10 +30,10 @@ class RemoteQueue:
     A heartbeat times out early enough that another one can follow within the lease.
     """
 
-    def __init__(self, connection: ServerConnection, lease: timedelta) -> None:
+    def __init__(self, connection: http.ServerConnection, lease: timedelta) -> None:
         self._connection = connection
         self._gpus: list[str] = []
-        self._heartbeat_limit_s = min(RESPONSE_S, lease.total_seconds() / 3)
+        self._heartbeat_limit_s = min(http.RESPONSE_S, lease.total_seconds() / 3)
 
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
         known = None if offers is None else dict(offers)
@@ -73,13 +66,13 @@ class RemoteQueue:
         """Yield the notices of one request; earlier ones may be missed, so make the caller poll."""
         query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": api.NOTICES_S}
         text = b""
-        within_s = api.NOTICES_S + RESPONSE_S
+        within_s = api.NOTICES_S + http.RESPONSE_S
         async with aclosing(self._connection.listen("notices", query, within_s=within_s)) as chunks:
             async for chunk in chunks:
                 if not text:
                     yield Notice(Topic.READY, gpus[0])
                 text += chunk
-        for each in parsed(text, api.JobNotices).notices:
+        for each in http.parsed(text, api.JobNotices).notices:
             if each.topic in set(Topic):
                 yield Notice(Topic(each.topic), each.payload)
 
@@ -95,9 +88,9 @@ class RemoteQueue:
     async def request(self, job: LeasedJob) -> EvaluationRequest | None:
         try:
             return await self._connection.get(
-                _job_path(job, "request"), EvaluationRequest, within_s=LONG_S
+                _job_path(job, "request"), EvaluationRequest, within_s=http.LONG_S
             )
-        except LeaseGoneError:
+        except http.LeaseGoneError:
             return None
 
     async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
@@ -119,7 +112,9 @@ class RemoteQueue:
         self, job: LeasedJob, request: EvaluationRequest, evaluation: Evaluation
     ) -> bool:
         _ = request  # the server has its own, which it uses for the score
-        sending = self._connection.send(_job_path(job, "evaluation"), evaluation, within_s=LONG_S)
+        sending = self._connection.send(
+            _job_path(job, "evaluation"), evaluation, within_s=http.LONG_S
+        )
         return await _still_holds(sending)
 
     async def give_up(self, job: LeasedJob, reason: GiveUpReason, error: str = "") -> bool:
@@ -134,7 +129,7 @@ def _job_path(job: LeasedJob, action: str) -> str:
 async def _still_holds(request: Awaitable[None]) -> bool:
     try:
         await request
-    except LeaseGoneError:
+    except http.LeaseGoneError:
         return False
     return True
 
@@ -149,7 +144,7 @@ MAX_LINE_CHARS = 16_000
 class LogUpload:
     """Accepts lines at any time and sends them periodically."""
 
-    def __init__(self, connection: ServerConnection) -> None:
+    def __init__(self, connection: http.ServerConnection) -> None:
         self._connection = connection
         self._lines: deque[str] = deque()
         self._lost = 0
@@ -180,7 +175,7 @@ class LogUpload:
                 await self._connection.send(
                     "log", api.LogLines(lines=tuple(lines), lost=self._lost)
                 )
-            except RefusedError:
+            except http.RefusedError:
                 self._lost += len(lines)
                 return
             except BaseException:

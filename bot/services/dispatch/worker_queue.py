@@ -22,12 +22,7 @@ from bot.ports import NO_RUNNERS, Clock, Store
 from bot.services.audit import audited
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.tokens import NewToken
-from runners.contract.evaluation import (
-    Evaluation,
-    EvaluationRequest,
-    ProfileOptions,
-    Progress,
-)
+from runners.contract.evaluation import Evaluation, EvaluationRequest, ProfileOptions, Progress
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 

@@ -171,7 +171,7 @@ async def server_processes(data: Path) -> tuple[int, ...]:
     return tuple(int(line.split()[0]) for line in lines if f"postgres -D {data} " in line)
 
 
-async def is_recovering(data: Path) -> bool:
+async def in_recovery(data: Path) -> bool:
     """Return whether a process of the server in `data` is recovering it; True if unknown."""
     return not HAS_PROC or any(
         _is_startup_process(PROC / str(pid)) for pid in _processes_in_proc(data)

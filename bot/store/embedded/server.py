@@ -14,14 +14,7 @@ import asyncpg
 import structlog
 
 from bot.domain.errors import SetupError
-from bot.store.embedded.programs import (
-    STOP_SIGNALS,
-    Account,
-    is_recovering,
-    run,
-    start,
-    stop_orphans,
-)
+from bot.store.embedded.programs import STOP_SIGNALS, Account, in_recovery, run, start, stop_orphans
 from bot.store.errors import DRIVER_FAILURES, writing
 
 USER = "podium"
@@ -234,7 +227,7 @@ class ServerSupervisor:
             connection = await asyncpg.connect(self.cluster.dsn, timeout=ANSWER_LIMIT_S)
             await connection.close(timeout=ANSWER_LIMIT_S)
         except asyncpg.CannotConnectNowError:
-            return not await is_recovering(self.cluster.data)
+            return not await in_recovery(self.cluster.data)
         except DRIVER_FAILURES:
             return False
         return False
