@@ -7,15 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import unquote, urlsplit
 
-from pydantic import (
-    Field,
-    IPvAnyNetwork,
-    SecretStr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
+from pydantic.networks import IPvAnyNetwork
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 from typing_extensions import override
 
@@ -54,7 +48,7 @@ def _read_secret(name: str, path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             text = file.read(_LONGEST_SECRET + 1).strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+        reason = getattr(error, "strerror", None) or "it is not text"
         raise SetupError(f"{name}_FILE: {path} cannot be read: {reason}") from None
     if not 1 <= len(text) <= _LONGEST_SECRET:
         raise SetupError(f"{name}_FILE: {path} must hold the secret and nothing else")
@@ -75,7 +69,7 @@ class RunnerChoice:
     slots: dict[str, int]
 
 
-def _choice(text: str) -> RunnerChoice:
+def _parse_choice(text: str) -> RunnerChoice:
     name = text.partition(":")[0]
     return RunnerChoice(name, {gpu: int(count) for gpu, count in _SLOT.findall(text)})
 
@@ -189,7 +183,7 @@ class Settings(BaseSettings):
 
     @field_validator("discord_trusted_guilds", "http_proxies", mode="before")
     @classmethod
-    def _listed(cls, value: object) -> object:
+    def _split_list(cls, value: object) -> object:
         return _parts(value) if isinstance(value, str) else value
 
     @field_validator("gpu_prices", mode="before")
@@ -199,7 +193,7 @@ class Settings(BaseSettings):
 
     @field_validator("runners", mode="before")
     @classmethod
-    def _split(cls, value: object) -> object:
+    def _split_runners(cls, value: object) -> object:
         if isinstance(value, str):
             if value.strip() == _NO_RUNNER:
                 return ()
@@ -211,10 +205,12 @@ class Settings(BaseSettings):
 
     @field_validator("runners")
     @classmethod
-    def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_runners(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for text in value:
             if not _RUNNER.fullmatch(text):
-                raise ValueError(f"{text!r} is no runner; write one such as local or fake:H100=2")
+                raise ValueError(
+                    f"{text!r} is not a runner; write one such as local or fake:H100=2"
+                )
         return value
 
     @field_validator(
@@ -228,7 +224,7 @@ class Settings(BaseSettings):
 
     @field_validator("log_level", mode="before")
     @classmethod
-    def _in_any_case(cls, value: object) -> object:
+    def _to_lowercase(cls, value: object) -> object:
         return value.strip().lower() or "info" if isinstance(value, str) else value
 
     @field_validator("device_metrics", mode="before")
@@ -238,18 +234,18 @@ class Settings(BaseSettings):
 
     @field_validator("public_url")
     @classmethod
-    def _address(cls, value: str | None) -> str | None:
+    def _check_public_url(cls, value: str | None) -> str | None:
         if value is None:
             return None
         found = _ADDRESS.fullmatch(value.strip().lower())
         if found is None:
             raise ValueError(
-                f"{value!r} is no address; write one such as https://podium.example.org"
+                f"{value!r} is not an address; write one such as https://podium.example.org"
             )
         return found[1]
 
     @model_validator(mode="after")
-    def _sign_in_is_whole(self) -> Self:
+    def _check_sign_in(self) -> Self:
         if (self.discord_client_id is None) != (self.discord_client_secret is None):
             raise ValueError("DISCORD_CLIENT_ID and DISCORD_CLIENT_SECRET belong together")
         if self.discord_client_id is not None and self.public_url is None:
@@ -259,7 +255,7 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _certified(self) -> Self:
+    def _check_certificate(self) -> Self:
         if (self.http_certificate is None) != (self.http_key is None):
             raise ValueError("PODIUM_HTTP_CERTIFICATE and PODIUM_HTTP_KEY belong together")
         return self
@@ -291,7 +287,7 @@ class Settings(BaseSettings):
     @property
     def runner_choices(self) -> tuple[RunnerChoice, ...]:
         """The runners with their slots."""
-        return tuple(_choice(text) for text in self.runners)
+        return tuple(_parse_choice(text) for text in self.runners)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ LinkFor = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Hurry:
+class RoundLimit:
     """Rounds that replace the mode's, only for the jobs of these people."""
 
     rounds: RoundPolicy

@@ -54,18 +54,18 @@ async def examine_runners(
         async with opening as runners:
             offers = [await runner.capabilities() for runner in runners]
     except (RunnerError, SetupError, UserError) as error:
-        return (away(error),)
-    return tuple(offered(offers, strict=strict))
+        return (runner_failure(error),)
+    return tuple(runner_requirements(offers, strict=strict))
 
 
-def offered(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Requirement]:
+def runner_requirements(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Requirement]:
     """Yield what the runners found; with `strict`, what the strict harness needs is required."""
     yield from map(_gpu, offers)
     for offer in offers:
         yield _sandbox(offer, strict=strict)
 
 
-def away(error: Exception) -> Requirement:
+def runner_failure(error: Exception) -> Requirement:
     """Return the requirement of a runner that cannot serve; some errors say what to do."""
     advised = _ADVICE.fullmatch(str(error))
     if advised:
@@ -88,17 +88,17 @@ def examine_web(settings: Settings) -> tuple[Requirement, ...]:
 
 
 async def examine_server(
-    settings: Settings, greeted: Callable[[], Awaitable[WorkerConfig]]
+    settings: Settings, request_config: Callable[[], Awaitable[WorkerConfig]]
 ) -> tuple[Requirement, ...]:
     """Return the server that `podium worker` judges for; empty when none is set."""
     if settings.worker_server is None:
         return ()
     try:
-        greeting = await greeted()
+        config = await request_config()
     except (UserError, SetupError) as error:
         detail, _, remedy = str(error).rpartition("; ")
         return (Requirement("server", found=False, detail=detail or remedy, remedy=remedy),)
-    detail = f"{settings.worker_server}, lease {greeting.lease_s:.0f} s"
+    detail = f"{settings.worker_server}, lease {config.lease_s:.0f} s"
     return (Requirement("server", found=True, detail=detail),)
 
 
@@ -114,7 +114,7 @@ async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, 
     from bot.discord.setup_check import ANEW, DiscordUnavailableError, check_up  # noqa: PLC0415 - half a second of imports
 
     try:
-        return tuple(_checked(await check_up(door)))
+        return tuple(_guild_requirements(await check_up(door)))
     except SetupError as error:
         return (Requirement(_DISCORD, found=False, detail=str(error), remedy=ANEW),)
     except DiscordUnavailableError as error:
@@ -124,7 +124,7 @@ async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, 
         )
 
 
-def _checked(checkup: "Checkup") -> Iterator[Requirement]:
+def _guild_requirements(checkup: "Checkup") -> Iterator[Requirement]:
     names = ", ".join(guild.name for guild in checkup.guilds)
     if not checkup.guilds:
         detail, remedy = f"{checkup.bot} is in no guild", f"invite it: {checkup.invite}"
@@ -133,10 +133,10 @@ def _checked(checkup: "Checkup") -> Iterator[Requirement]:
     yield Requirement(_DISCORD, found=True, detail=f"{checkup.bot}, in {names}")
     for guild in checkup.guilds:
         if guild.lacks:
-            yield _lacking(guild, checkup.invite)
+            yield _missing_permissions(guild, checkup.invite)
 
 
-def _lacking(guild: "GuildGrant", invite: str) -> Requirement:
+def _missing_permissions(guild: "GuildGrant", invite: str) -> Requirement:
     detail = f"the bot lacks {', '.join(guild.lacks)}"
     remedy = f"grant them to its role, or invite it once more: {invite}"
     name = f"{_DISCORD} guild {guild.name}"
@@ -153,7 +153,7 @@ def _torch(*, optional: bool) -> Requirement:
 
 async def _postgres(settings: Settings) -> Requirement:
     if settings.database_url is not None:
-        return await _answering(settings.database_url.get_secret_value())
+        return await _external_postgres(settings.database_url.get_secret_value())
     try:
         programs = package_folder()
     except SetupError as error:
@@ -162,7 +162,7 @@ async def _postgres(settings: Settings) -> Requirement:
     return Requirement("Postgres", found=True, detail=f"embedded, from {programs}")
 
 
-async def _answering(dsn: str) -> Requirement:
+async def _external_postgres(dsn: str) -> Requirement:
     try:
         await reach(dsn, _REACH_S)
     except SetupError as error:

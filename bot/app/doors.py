@@ -22,13 +22,13 @@ from runners.contract.runner import Capabilities, Runner
 
 if TYPE_CHECKING:
     from bot.discord.context import DiscordSettings
-    from bot.ports import Identities
+    from bot.ports import IdentityProvider
     from bot.web.context import HttpSettings
 
 _PACKAGE = "kernel-podium"
-_PATIENCE_S = 5.0
+_CONNECT_S = 5.0
 """Seconds to wait for connections to remote services: many times what they usually need."""
-_LOOK_S = 0.1
+_POLL_S = 0.1
 
 
 @asynccontextmanager
@@ -47,7 +47,7 @@ async def open_doors(
             name = await stack.enter_async_context(_discord(discord, podium, runners, line))
             opened.append(OpenDoor(name, line))
             with suppress(TimeoutError):
-                await asyncio.wait_for(_connected(opened), _PATIENCE_S)
+                await asyncio.wait_for(_connected(opened), _CONNECT_S)
         yield tuple(opened)
 
 
@@ -74,8 +74,8 @@ async def _show_ready(data_dir: Path, doors: Sequence[OpenDoor]) -> None:
 async def _connected(doors: Sequence[OpenDoor]) -> None:
     """Wait until each of them is connected."""
     lines = [door.line for door in doors if door.line is not None]
-    while not all(line.stands for line in lines):  # noqa: ASYNC110 - lines have no event
-        await asyncio.sleep(_LOOK_S)
+    while not all(line.is_connected for line in lines):  # noqa: ASYNC110 - lines have no event
+        await asyncio.sleep(_POLL_S)
 
 
 @asynccontextmanager
@@ -86,11 +86,9 @@ async def _web(
     lines: tuple[ServiceConnection, ...],
 ) -> AsyncIterator[OpenDoor]:
     """Yield the HTTP front end; it creates sign-in links only if it is local."""
-    from bot.web.app import is_local, maintaining, serving  # noqa: PLC0415 - see the top
-    from bot.web.context import WebContext  # noqa: PLC0415 - see the top
-    from bot.web.publications import checking  # noqa: PLC0415 - see the top
+    from bot.web import app, context, publications  # noqa: PLC0415 - see the top
 
-    door = WebContext(
+    door = context.WebContext(
         podium.store,
         podium.clock,
         timedelta(seconds=podium.lease_s),
@@ -106,12 +104,13 @@ async def _web(
         prices=settings.gpu_prices,
     )
     address = _http_settings(settings)
-    async with checking(door), maintaining(door.store), serving(door, address) as url:
+    serving = app.serving(door, address)
+    async with publications.checking(door), app.maintaining(door.store), serving as url:
 
         def link_for(name: str) -> str:
             return f"{url}/sign-in/link?key={door.links.key_for(name, door.clock.now())}"
 
-        link = link_for if is_local(door, address) else None
+        link = link_for if app.is_local(door, address) else None
         yield OpenDoor(f"web at {url}", link_for=link)
 
 
@@ -128,7 +127,7 @@ def _http_settings(settings: Settings) -> "HttpSettings":
     )
 
 
-def _identities(settings: Settings) -> "Identities | None":
+def _identities(settings: Settings) -> "IdentityProvider | None":
     """Return Discord, if the settings name an application."""
     secret = settings.discord_client_secret
     if settings.discord_client_id is None or secret is None:
@@ -150,16 +149,17 @@ async def _discord(
     runners: Sequence[Runner],
     line: ServiceConnection,
 ) -> AsyncIterator[str]:
-    from bot.discord.client import serve  # noqa: PLC0415 - see the top
-    from bot.discord.context import DOOR, DiscordContext  # noqa: PLC0415 - see the top
+    from bot.discord import client, context  # noqa: PLC0415 - see the top
 
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         lease = timedelta(seconds=podium.lease_s)
-        door = DiscordContext(podium.store, podium.clock, runners, lease, line, settings.prices)
-        group.create_task(serve(door, settings, stop), name=DOOR)
+        door = context.DiscordContext(
+            podium.store, podium.clock, runners, lease, line, settings.prices
+        )
+        group.create_task(client.serve(door, settings, stop), name=context.DOOR)
         try:
-            yield DOOR
+            yield context.DOOR
         finally:
             stop.set()
 
@@ -182,20 +182,16 @@ def discord_settings(settings: Settings) -> "DiscordSettings | None":
 
 async def discord_invite(settings: Settings, application: int | None) -> str:
     """Return the link that adds an application's bot to a guild; by default the token's."""
-    from bot.discord.setup_check import (  # noqa: PLC0415 - see the top
-        DiscordUnavailableError,
-        application_of,
-        invite_link,
-    )
+    from bot.discord import setup_check  # noqa: PLC0415 - see the top
 
     if application is not None:
-        return invite_link(application)
+        return setup_check.invite_link(application)
     door = discord_settings(settings)
     if door is None:
         raise UserError("no-token", "set DISCORD_TOKEN, or name the application with --application")
     try:
-        return invite_link(await application_of(door))
-    except DiscordUnavailableError as error:
+        return setup_check.invite_link(await setup_check.application_of(door))
+    except setup_check.DiscordUnavailableError as error:
         raise SetupError(f"{error}; name the application with --application") from error
 
 

@@ -7,20 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from bot.app import doctor, doors, worker
-from bot.app.context import Hurry, OpenDoor, OpenPodium, RemoteServer, Requirement, SystemClock
-from bot.app.logs import log_to, to_stderr
+from bot.app import doctor, doors, logs, worker
+from bot.app.context import OpenDoor, OpenPodium, RemoteServer, Requirement, RoundLimit, SystemClock
 from bot.app.runners import deploy_to_modal, open_runners
 from bot.app.servers import ServerDirectory
 from bot.domain.errors import SetupError, UserError
 from bot.domain.records import BackupContents
 from bot.domain.tasks.bundle import TaskBundle, read_zip
 from bot.settings import Settings
-from bot.store import task_folders as folders
+from bot.store import errors, locks, task_folders
 from bot.store.backup import dump, load, seekable
 from bot.store.embedded import open_database
-from bot.store.errors import where
-from bot.store.locks import is_served, serving
 from bot.store.migrate import check, migrate
 from bot.store.postgres import open_store
 from runners.contract.runner import Capabilities, Runner
@@ -54,7 +51,7 @@ class Installation:
 
     def is_served(self) -> bool:
         """Return whether a `podium up` now processes the queue of this data folder."""
-        return is_served(self.data_dir)
+        return locks.is_served(self.data_dir)
 
     @asynccontextmanager
     async def open(
@@ -69,9 +66,9 @@ class Installation:
         async with AsyncExitStack() as stack:
             served = self.is_served()
             if exclusive:
-                await stack.enter_async_context(serving(self.data_dir))
-            settings, copy = self.settings, to_stderr if log_to_stderr else None
-            log_to(self.data_dir / "podium.log", copy, settings.secrets, settings.log_level)
+                await stack.enter_async_context(locks.serving(self.data_dir))
+            settings, copy = self.settings, logs.to_stderr if log_to_stderr else None
+            logs.log_to(self.data_dir / "podium.log", copy, settings.secrets, settings.log_level)
             dsn, ready = await stack.enter_async_context(self._database(exclusive=exclusive))
             # A process that joins a running Podium must not change its tables.
             if not ready:
@@ -81,7 +78,7 @@ class Installation:
             yield OpenPodium(
                 store,
                 clock,
-                self._place(dsn),
+                self._database_location(dsn),
                 served,
                 shared,
                 settings.lease_s,
@@ -101,28 +98,28 @@ class Installation:
             self.data_dir,
             exclusive=exclusive,
             prepare=prepare,
-            waiting=None if exclusive else _say_that_others_remain,
+            waiting=None if exclusive else _say_database_stays_open,
         ) as database:
             yield database.dsn, database.owner
 
-    def _place(self, dsn: str) -> str:
+    def _database_location(self, dsn: str) -> str:
         if self.settings.database_url is None:
             return f"embedded Postgres in {self.data_dir.resolve() / 'postgres'}"
-        return where(dsn)
+        return errors.where(dsn)
 
     def runners(self) -> AbstractAsyncContextManager[Sequence[Runner]]:
         """Open the runners that the settings name until the block ends."""
         return open_runners(self.settings)
 
     def working(
-        self, podium: OpenPodium, runners: Sequence[Runner], hurry: Hurry | None = None
+        self, podium: OpenPodium, runners: Sequence[Runner], limit: RoundLimit | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Process the queue until the block ends, then drain; `hurry` gives jobs fewer rounds.
+        """Process the queue until the block ends, then drain; `limit` gives jobs fewer rounds.
 
         SetupError when another process judges for this data folder, RunnerError when a runner
         cannot say what it offers.
         """
-        return worker.working(self.data_dir, podium, runners, hurry)
+        return worker.working(self.data_dir, podium, runners, limit)
 
     def doors(
         self, podium: OpenPodium, runners: Sequence[Runner]
@@ -150,15 +147,15 @@ class Installation:
         return url is not None or self.settings.worker_server is not None
 
     def working_for(
-        self, elsewhere: RemoteServer, runners: Sequence[Runner], *, log_to_stderr: bool = False
+        self, remote: RemoteServer, runners: Sequence[Runner], *, log_to_stderr: bool = False
     ) -> AbstractAsyncContextManager[str]:
         """Process a server's queue until the block ends, then drain; yield the worker's name there.
 
         SetupError when another process judges for this data folder or the server cannot be reached,
         UserError when it refuses.
         """
-        copy = to_stderr if log_to_stderr else None
-        return worker.working_for(elsewhere, runners, self.settings, copy)
+        copy = logs.to_stderr if log_to_stderr else None
+        return worker.working_for(remote, runners, self.settings, copy)
 
     def working_in_turn(self, podium: OpenPodium) -> AbstractAsyncContextManager[None]:
         """Process the queue until the block ends, once no other command of this folder does."""
@@ -171,7 +168,7 @@ class Installation:
         folder.
         """
         if path.is_dir() or path.suffix != ".zip":
-            return folders.read_folder(path, root)
+            return task_folders.read_folder(path, root)
         try:
             with path.open("rb") as file:
                 return read_zip(file.read(_MAX_ZIP), name=path.stem)
@@ -183,11 +180,11 @@ class Installation:
     @property
     def examples(self) -> Path:
         """Return the folder of the tasks that ship with Podium."""
-        return folders.examples()
+        return task_folders.examples()
 
     def task_folders(self, top: Path) -> tuple[Path, ...]:
         """Return the folders with a task at or below `top`."""
-        return folders.task_folders(top)
+        return task_folders.task_folders(top)
 
     async def migrate(self) -> tuple[int, ...]:
         """Apply the migrations that are missing from the database; return their numbers."""
@@ -206,7 +203,7 @@ class Installation:
 
         UserError when the file exists, or there is nothing to back up.
         """
-        async with self._database(exclusive=False, prepare=_leave) as (dsn, _):
+        async with self._database(exclusive=False, prepare=_migrate_nothing) as (dsn, _):
             return await dump(dsn, target, doors.version())
 
     async def restore(self, source: Path | IO[bytes], *, force: bool) -> BackupContents:
@@ -233,7 +230,7 @@ class Installation:
         return (
             *await doctor.examine(self.settings),
             *await doctor.examine_runners(self.runners(), strict=self.settings.strict_sandbox),
-            *await doctor.examine_server(self.settings, lambda: worker.greeting_of(self.settings)),
+            *await doctor.examine_server(self.settings, lambda: worker.hello(self.settings)),
             *doctor.examine_web(self.settings),
             *await doctor.examine_discord(doors.discord_settings(self.settings)),
         )
@@ -250,9 +247,9 @@ class Installation:
         return await doors.discord_invite(self.settings, application)
 
 
-async def _leave(_: str) -> None:
+async def _migrate_nothing(_: str) -> None:
     """Leave the database unchanged."""
 
 
-def _say_that_others_remain() -> None:
+def _say_database_stays_open() -> None:
     sys.stderr.write("done; the database stays open for the other commands that use it\n")

@@ -53,7 +53,7 @@ def log_to(
     """
     least = logging.getLevelNamesMapping()[level.upper()]
     of_libraries = logging.INFO if least == logging.DEBUG else max(least, logging.WARNING)
-    logging.basicConfig(handlers=[_Forwarding()], level=of_libraries, force=True)
+    logging.basicConfig(handlers=[_LibraryHandler()], level=of_libraries, force=True)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -62,7 +62,7 @@ def log_to(
             # Without the values of local variables, which include passwords, sources and nonces.
             structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
             structlog.processors.JSONRenderer(),
-            _Masking(secrets),
+            _MaskSecrets(secrets),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=_LogFile(path, copy),
@@ -76,7 +76,7 @@ def to_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-class _Forwarding(logging.Handler):
+class _LibraryHandler(logging.Handler):
     """Converts log records of libraries to events, which would otherwise go to the terminal."""
 
     @override
@@ -87,7 +87,7 @@ class _Forwarding(logging.Handler):
         _log.log(level, words, action=action, library=record.name, exc_info=record.exc_info)
 
 
-class _Masking:
+class _MaskSecrets:
     """The last step for each line: masks secrets in it.
 
     Nothing logs a secret on purpose, but a library's message or an error may quote one.
@@ -127,21 +127,21 @@ class _LogFile:
                 file.write(f"{line}\n")
                 file.flush()
                 if os.fstat(log).st_size > MOST_BYTES:
-                    self._move_away(log)
+                    self._rotate(log)
         except OSError:
             sys.stderr.write(f"{line}\n")
 
-    def _move_away(self, log: int) -> None:
+    def _rotate(self, log: int) -> None:
         """Rename it only while it is still the log: another process may just have done so."""
         fcntl.flock(log, fcntl.LOCK_EX)
-        if not self._is_at_its_place(log):
+        if not self._is_current(log):
             return
         names = [self._path, *(self._old(number) for number in range(1, OLD_FILES + 1))]
         for older, newer in reversed(list(zip(names[1:], names[:-1], strict=True))):
             if newer.exists():
                 newer.replace(older)
 
-    def _is_at_its_place(self, log: int) -> bool:
+    def _is_current(self, log: int) -> bool:
         return self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(log))
 
     def _old(self, number: int) -> Path:

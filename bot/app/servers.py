@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 """Stands for a server's address and means this machine's own Podium."""
-_OTHERS = 0o077
+_OTHERS_MODE = 0o077
 """The permission bits of a file for users other than its owner."""
-_READ_AT_MOST = 1 << 20
+_MOST_BYTES = 1 << 20
 
 Say = Callable[[str], None]
 """Prints a line for the person, apart from the results."""
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class LoginSummary:
     """A login: the server's address and the person's name there."""
 
     url: str
@@ -66,44 +66,44 @@ class ServerDirectory:
         """
         from bot.remote.client.client import open_remote  # noqa: PLC0415 - its bodies take time to load
 
-        there = self._server(url)
-        async with open_remote(there, say, f" --server {there.url}" if named else "") as client:
+        server = self._server(url)
+        async with open_remote(server, say, f" --server {server.url}" if named else "") as client:
             yield client
 
     async def login(
         self, url: str, token: str | None, ask: Callable[[], str], *, plain_http: bool
-    ) -> Signed:
+    ) -> LoginSummary:
         """Check a token at a server and store both; without a token, `ask` for one.
 
         UserError when the server refuses the token, SetupError when it cannot be reached.
         """
         from bot.remote.client.client import open_remote  # noqa: PLC0415 - see above
 
-        there = address(url, insecure=plain_http)
-        kept = self._credentials()
+        server_url = address(url, insecure=plain_http)
+        credentials = self._credentials()
         secret = checked_token(token or self._token or ask())
         if not secret:
             raise UserError("no-token", "a token is needed; type it, or set PODIUM_CLI_TOKEN")
-        async with open_remote(Server(there, secret), _quiet) as client:
+        async with open_remote(Server(server_url, secret), _quiet) as client:
             name = await client.whoami()
-        kept.keep(there, Login(token=secret, name=name, plain_http=plain_http))
-        return Signed(there, name)
+        credentials.keep(server_url, Login(token=secret, name=name, plain_http=plain_http))
+        return LoginSummary(server_url, name)
 
-    def logout(self, url: str | None) -> Signed:
+    def logout(self, url: str | None) -> LoginSummary:
         """Remove the login at a server, else at the one that commands talk to.
 
         UserError when there is no such login.
         """
-        there = None if url is None else address(url, insecure=True)
-        name, gone = self._credentials().forget(there)
-        return Signed(name, gone.name)
+        server_url = None if url is None else address(url, insecure=True)
+        removed_url, login = self._credentials().forget(server_url)
+        return LoginSummary(removed_url, login.name)
 
     def _server(self, url: str) -> Server:
         """Return the server with the token of the settings, else of the login, else without."""
         login = self._logins().servers.get(address(url, insecure=True))
-        there = address(url, insecure=login is not None and login.plain_http)
-        kept = "" if login is None else login.token
-        return Server(there, checked_token(self._token or kept))
+        server_url = address(url, insecure=login is not None and login.plain_http)
+        stored = "" if login is None else login.token
+        return Server(server_url, checked_token(self._token or stored))
 
     @property
     def _token(self) -> str:
@@ -118,7 +118,7 @@ class ServerDirectory:
     def _credentials(self) -> "Credentials":
         path = self.settings.credentials
         if path is None:
-            raise SetupError("this user has no home to keep a login in; set XDG_CONFIG_HOME")
+            raise SetupError("this user has no home folder for logins; set XDG_CONFIG_HOME")
         return Credentials(path)
 
 
@@ -155,9 +155,9 @@ class Credentials:
         """Return the stored logins; UserError for an unusable file says what to do."""
         try:
             with self.path.open("rb") as file:
-                if os.fstat(file.fileno()).st_mode & _OTHERS:
+                if os.fstat(file.fileno()).st_mode & _OTHERS_MODE:
                     raise self._unusable(f"others may read it; run: chmod 600 {self.path}")
-                text = file.read(_READ_AT_MOST)
+                text = file.read(_MOST_BYTES)
         except FileNotFoundError:
             return Logins()
         except OSError as error:
@@ -170,26 +170,26 @@ class Credentials:
 
     def keep(self, url: str, login: Login) -> None:
         """Store the login at this server, which becomes the default for commands."""
-        with self._changing() as kept:
-            self._write(Logins(default=url, servers={**kept.servers, url: login}))
+        with self._changing() as logins:
+            self._write(Logins(default=url, servers={**logins.servers, url: login}))
 
     def forget(self, url: str | None) -> tuple[str, Login]:
         """Remove and return the login at a server, by default at the commands' server.
 
         UserError when there is none.
         """
-        with self._changing() as kept:
-            name = kept.default if url is None else url
-            if name is None or name not in kept.servers:
-                there = ", ".join(sorted(kept.servers)) or "none"
-                where = "any server" if name is None else name
-                words = f"you are not signed in to {where}; you are to: {there}"
+        with self._changing() as logins:
+            name = logins.default if url is None else url
+            if name is None or name not in logins.servers:
+                servers = ", ".join(sorted(logins.servers)) or "none"
+                server = "any server" if name is None else name
+                words = f"you are not signed in to {server}; you are signed in to: {servers}"
                 raise UserError("no-login", words)
-            rest = {each: login for each, login in kept.servers.items() if each != name}
+            rest = {each: login for each, login in logins.servers.items() if each != name}
             self._write(
-                Logins(default=kept.default if kept.default in rest else None, servers=rest)
+                Logins(default=logins.default if logins.default in rest else None, servers=rest)
             )
-            return name, kept.servers[name]
+            return name, logins.servers[name]
 
     @contextmanager
     def _changing(self) -> Iterator[Logins]:
@@ -197,30 +197,30 @@ class Credentials:
         folder = self.path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            locked = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise SetupError(f"{folder} cannot be used: {error.strerror}") from error
         try:
-            fcntl.flock(locked, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield self.read()
         finally:
-            os.close(locked)
+            os.close(descriptor)
 
     def _write(self, logins: Logins) -> None:
         """Replace the file atomically: readers get either the old one or the new one."""
-        fresh = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
+        new_file = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         try:
-            opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            opened = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(opened, "w", encoding="utf-8") as file:
                 file.write(logins.model_dump_json(indent=2))
                 file.flush()
                 os.fsync(file.fileno())
-            fresh.replace(self.path)
+            new_file.replace(self.path)
         except OSError as error:
             raise SetupError(f"{self.path} cannot be written: {error.strerror}") from error
         finally:
             with suppress(OSError):
-                fresh.unlink(missing_ok=True)
+                new_file.unlink(missing_ok=True)
 
     def _unusable(self, words: str) -> UserError:
         return UserError("bad-credentials", f"the logins of {self.path} cannot be used: {words}")

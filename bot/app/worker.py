@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from bot.app.context import Hurry, OpenPodium, RemoteServer, SystemClock
+from bot.app.context import OpenPodium, RemoteServer, RoundLimit, SystemClock
 from bot.app.logs import log_to
 from bot.app.runners import grace_s, harness_version, require_available
 from bot.domain.api.workers import WorkerConfig
@@ -33,15 +33,18 @@ _Upkeep = Callable[[asyncio.Event], Coroutine[None, None, None]]
 
 @asynccontextmanager
 async def working(
-    data_dir: Path, podium: OpenPodium, runners: Sequence[Runner], hurry: Hurry | None = None
+    data_dir: Path,
+    podium: OpenPodium,
+    runners: Sequence[Runner],
+    limit: RoundLimit | None = None,
 ) -> AsyncIterator[None]:
     """Judge the queue until the block ends, then drain; only one process may per data folder.
 
-    With `hurry` no reference is timed. SetupError when another process judges for this data folder,
-    RunnerError when a runner cannot say what it offers.
+    With `limit` no reference is timed. SetupError when another process judges for this data
+    folder, RunnerError when a runner cannot say what it offers.
     """
-    timing = hurry is None
-    async with judging(data_dir), _working(podium, runners, hurry, references=timing):
+    timing = limit is None
+    async with judging(data_dir), _working(podium, runners, limit, references=timing):
         yield
 
 
@@ -73,7 +76,7 @@ async def working_in_turn(
 
 @asynccontextmanager
 async def working_for(
-    elsewhere: RemoteServer,
+    remote: RemoteServer,
     runners: Sequence[Runner],
     settings: Settings,
     copy: Callable[[str], None] | None = None,
@@ -86,13 +89,16 @@ async def working_for(
     """
     from bot.remote.worker import LogUpload, RemoteQueue  # noqa: PLC0415 - only when it is needed
 
-    async with judging(settings.data_dir), _greeted(elsewhere, settings) as (connection, greeting):
+    async with (
+        judging(settings.data_dir),
+        _connected(remote, settings) as (connection, answer),
+    ):
         upload = LogUpload(connection)
-        hidden = (*settings.secrets, *([elsewhere.token] if elsewhere.token else ()))
+        hidden = (*settings.secrets, *([remote.token] if remote.token else ()))
         log_to(
-            settings.data_dir / "podium.log", _both(upload.put, copy), hidden, settings.log_level
+            settings.data_dir / "podium.log", _to_both(upload.put, copy), hidden, settings.log_level
         )
-        config = _config(greeting, runners)
+        config = _config(answer, runners)
         queue = RemoteQueue(connection, config.lease)
         dispatcher = Dispatcher(queue, runners, SystemClock(), config)
         drained = asyncio.Event()
@@ -100,41 +106,41 @@ async def working_for(
             group.create_task(upload.run(drained, config.heartbeat_s), name="log")
             try:
                 async with _dispatching(dispatcher, runners):
-                    yield greeting.worker
+                    yield answer.worker
             finally:
                 drained.set()
 
 
-async def greeting_of(settings: Settings) -> WorkerConfig:
+async def hello(settings: Settings) -> WorkerConfig:
     """Return the response of the settings' server to a worker; raises as `working_for` does."""
-    async with _greeted(RemoteServer(None, None), settings) as (_, greeting):
-        return greeting
+    async with _connected(RemoteServer(None, None), settings) as (_, answer):
+        return answer
 
 
 @asynccontextmanager
 async def _working(
     podium: OpenPodium,
     runners: Sequence[Runner],
-    hurry: Hurry | None = None,
+    limit: RoundLimit | None = None,
     *,
     references: bool = False,
 ) -> AsyncIterator[None]:
     """Run the dispatcher of this queue, and the maintenance of its database."""
-    sixth_s = podium.lease_s / 6
+    period_s = podium.lease_s / 6
     config = DispatchConfig(
-        rounds=None if hurry is None else hurry.rounds,
-        rounds_for=None if hurry is None else hurry.people,
+        rounds=None if limit is None else limit.rounds,
+        rounds_for=None if limit is None else limit.people,
         lease=timedelta(seconds=podium.lease_s),
-        heartbeat_s=sixth_s,
+        heartbeat_s=period_s,
         grace_s=grace_s(runners),
     )
     store, clock = podium.store, podium.clock
     upkeep: dict[str, _Upkeep] = {
-        "reaper": lambda stop: recover(store, stop, every_s=sixth_s),
-        "news": lambda stop: run_notifications(store, clock, stop, every_s=sixth_s),
+        "reaper": lambda stop: recover(store, stop, every_s=period_s),
+        "news": lambda stop: run_notifications(store, clock, stop, every_s=period_s),
     }
     if references:
-        upkeep["references"] = lambda stop: time_references(store, stop, every_s=sixth_s)
+        upkeep["references"] = lambda stop: time_references(store, stop, every_s=period_s)
     dispatcher = Dispatcher(StoreQueue(store, config), runners, clock, config)
     async with _dispatching(dispatcher, runners, upkeep):
         yield
@@ -162,35 +168,35 @@ async def _dispatching(
 
 
 @asynccontextmanager
-async def _greeted(
-    elsewhere: RemoteServer, settings: Settings
+async def _connected(
+    remote: RemoteServer, settings: Settings
 ) -> AsyncIterator[tuple[ServerConnection, WorkerConfig]]:
     token = settings.worker_token
-    there = server(
-        elsewhere.url or settings.worker_server or "",
-        elsewhere.token or ("" if token is None else token.get_secret_value()),
-        insecure=elsewhere.plain_http,
+    remote_server = server(
+        remote.url or settings.worker_server or "",
+        remote.token or ("" if token is None else token.get_secret_value()),
+        insecure=remote.plain_http,
     )
-    async with connected(there, secrets.token_hex(8), harness_version()) as connection:
+    async with connected(remote_server, secrets.token_hex(8), harness_version()) as connection:
         try:
-            greeting = await connection.post("hello", None, WorkerConfig)
+            answer = await connection.post("hello", None, WorkerConfig)
         except StoreError as error:
             raise SetupError(f"{error}; check the address, the network and the server") from error
-        yield connection, greeting
+        yield connection, answer
 
 
-def _config(greeting: WorkerConfig, runners: Sequence[Runner]) -> DispatchConfig:
+def _config(answer: WorkerConfig, runners: Sequence[Runner]) -> DispatchConfig:
     return DispatchConfig(
-        worker=greeting.worker,
-        lease=timedelta(seconds=greeting.lease_s),
-        heartbeat_s=greeting.lease_s / 6,
+        worker=answer.worker,
+        lease=timedelta(seconds=answer.lease_s),
+        heartbeat_s=answer.lease_s / 6,
         poll_s=POLL_S,
         progress_s=PROGRESS_S,
         grace_s=grace_s(runners),
     )
 
 
-def _both(
+def _to_both(
     upload: Callable[[str], None], copy: Callable[[str], None] | None
 ) -> Callable[[str], None]:
     if copy is None:

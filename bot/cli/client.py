@@ -12,7 +12,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.publication import Draft, Released
+from bot.domain.publication import Draft, PublishedDraft
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus, with_costs
 from bot.domain.submission import SubmissionRequest
@@ -107,7 +107,7 @@ class Client(Protocol):
 
     async def publish(
         self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
-    ) -> Sequence[Released]:
+    ) -> Sequence[PublishedDraft]:
         """Publish tasks on their boards after a check, as this person whatever a draft says.
 
         UserError when one must not be published; with `unchecked` no task is checked.
@@ -200,7 +200,7 @@ class LocalClient:
 
     async def publish(
         self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
-    ) -> Sequence[Released]:
+    ) -> Sequence[PublishedDraft]:
         own = [
             replace(each, request=replace(each.request, person=self.viewer.person))
             for each in drafts

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bot.domain.errors import UserError
-from bot.reports.escaping import inert
+from bot.reports.escaping import escape_formula
 from bot.reports.export import DataTable, Kind, Row
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ class _CsvFile:
         self._writer = writer
 
     def put(self, rows: Iterable[Row]) -> None:
-        self._writer.writerows({name: inert(value) for name, value in row.items()} for row in rows)
+        self._writer.writerows(
+            {name: escape_formula(value) for name, value in row.items()} for row in rows
+        )
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The JSON that commands print with `--json`; its keys are stable."""
 
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.publication import Released
+from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
 from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing, score
@@ -112,7 +112,7 @@ def task_report_json(report: TaskReport) -> Json:
     }
 
 
-def released_json(released: Released) -> Json:
+def released_json(released: PublishedDraft) -> Json:
     """Return one published task; `dry_run` has the GPU types on which it was just run."""
     published = released.published
     deadline = published.board.deadline

@@ -174,7 +174,7 @@ async def require_room(door: DiscordContext, interaction: Interaction) -> None:
     number, name = interaction.channel_id, getattr(channel, "name", None)
     if isinstance(channel, discord.Thread):
         number, name = channel.parent_id, getattr(channel.parent, "name", None)
-    rooms = await door.store.moderation.rooms(house(interaction.guild_id))
+    rooms = await door.store.moderation.channels(house(interaction.guild_id))
     if str(number) in rooms or (not rooms and name == SUBMISSIONS):
         return
     where = ", ".join(f"<#{room}>" for room in rooms) or f"#{SUBMISSIONS}"

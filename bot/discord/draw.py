@@ -15,7 +15,7 @@ from bot.discord.escaping import MOST, fenced, line, plain, unfenced
 from bot.domain.leaderboard import Placement
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
-from bot.reports.charts import as_table, in_words
+from bot.reports.charts import as_table, describe_chart
 from bot.reports.escaping import clean, one_line, table_lines
 from bot.reports.standings import placement_line
 from bot.reports.submission import job_line, warning_of
@@ -145,7 +145,7 @@ async def _illustrated(block: Block) -> Block:
     except Exception:  # noqa: BLE001 - when matplotlib fails, the numbers can still be shown
         _log.exception("a chart could not be drawn", action="undrawn", title=block.title)
         return block
-    return Attachment(_file_name(block.title), picture, in_words(block))
+    return Attachment(_file_name(block.title), picture, describe_chart(block))
 
 
 def _png(chart: Chart) -> bytes:

@@ -20,7 +20,7 @@ from bot.discord.context import DOOR, DiscordContext
 from bot.discord.escaping import MOST, line, plain, timed
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
-from bot.domain.notifications import Delivery, NewsKind, Notification, deadline_words
+from bot.domain.notifications import Delivery, Notification, NotificationKind, deadline_words
 from bot.services.notify import still_wanted
 from runners.contract.task import TaskDefinition
 
@@ -39,9 +39,9 @@ _FOR_GOOD = frozenset({400, 403, 404})
 
 
 _WORDS = {
-    NewsKind.DEADLINE: "deadlines a day ahead",
-    NewsKind.LOST_RANK: "ranks that you lose",
-    NewsKind.RECORD: "records",
+    NotificationKind.DEADLINE: "deadlines a day ahead",
+    NotificationKind.LOST_RANK: "ranks that you lose",
+    NotificationKind.RECORD: "records",
 }
 
 
@@ -83,17 +83,17 @@ class Notices:
                 refusal = await self._deliver(letter)
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
             if _is_for_good(error):
-                await outbox.refused(letter.id, self.owner, repr(error))
+                await outbox.mark_refused(letter.id, self.owner, repr(error))
                 _log.info("news is refused", action="notice_refused", error=repr(error))
                 return
             wait = timedelta(seconds=min(MOST_WAIT_S, 2.0**letter.tries))
-            await outbox.again(letter.id, self.owner, wait)
+            await outbox.retry_later(letter.id, self.owner, wait)
             _log.warning("news has to wait", action="notice_again", error=repr(error))
             return
         if refusal is None:
-            await outbox.sent(letter.id, self.owner)
+            await outbox.mark_sent(letter.id, self.owner)
         else:
-            await outbox.refused(letter.id, self.owner, refusal)
+            await outbox.mark_refused(letter.id, self.owner, refusal)
 
     async def _deliver(self, letter: Delivery) -> str | None:
         """Send it; return the reason if it must not be sent."""
@@ -111,7 +111,7 @@ class Notices:
     async def _words(self, news: Notification) -> str:
         """Return the text, with a deadline in each reader's own time zone."""
         board = await self.door.store.boards.get(news.board)
-        if news.kind is not NewsKind.DEADLINE or board is None or board.deadline is None:
+        if news.kind is not NotificationKind.DEADLINE or board is None or board.deadline is None:
             return plain(news.text)
         return timed(news.text, {deadline_words(board.deadline): board.deadline})
 
@@ -130,7 +130,7 @@ class Notices:
 
     async def _person(self, letter: Delivery, user: int) -> _Reader:
         board = await self.door.store.boards.get(letter.news.board)
-        wanted = frozenset[str]() if board is None else board.access.named
+        wanted = frozenset[str]() if board is None else board.access.credentials
         held = await roles.held_elsewhere(self.client, user, wanted)
         channel = await self.client.create_dm(discord.Object(user))
         return _Reader(channel, held | {roles.person(user)})
@@ -149,7 +149,7 @@ def _is_for_good(error: Exception) -> bool:
     return isinstance(error, discord.HTTPException) and error.status in _FOR_GOOD
 
 
-def kinds_in_words(kinds: Iterable[NewsKind]) -> str:
+def kinds_in_words(kinds: Iterable[NotificationKind]) -> str:
     """Return in words which kinds somebody is told of."""
     return ", ".join(_WORDS[kind] for kind in sorted(kinds)) or "nothing"
 

@@ -24,7 +24,7 @@ from bot.domain.leaderboard import Season
 from bot.domain.records import NamedAuditEntry
 from bot.reports.blocks import Report
 from bot.reports.charts import season_chart
-from bot.reports.standings import standings_beside, standings_pages
+from bot.reports.standings import standings_pages, standings_side_by_side
 from bot.services.audit import audit_page
 from bot.services.lookup import visible_board, visible_boards
 from bot.services.standings import season
@@ -143,7 +143,7 @@ async def _audit(interaction: Interaction, number: int) -> ListPage:
 
 def decision_line(decision: NamedAuditEntry, width: int) -> str:
     """Return who did what, when and why; Discord users can be clicked but are not notified."""
-    row = decision.row
+    row = decision.entry
     account = _ACCOUNT.match(row.subject)
     subject = line(row.subject, width)
     if account is not None:
@@ -276,7 +276,7 @@ def beside(found: Sequence[Season]) -> tuple[Report, discord.ui.View]:
     """Return the best ranks on several GPU types, and the menu."""
     view = discord.ui.View(timeout=None)
     _add_menus(view, found[0], [each.leaderboard.gpu for each in found])
-    return standings_beside([each.leaderboard for each in found]), view
+    return standings_side_by_side([each.leaderboard for each in found]), view
 
 
 def _add_menus(view: discord.ui.View, found: Season, chosen: Collection[str]) -> None:

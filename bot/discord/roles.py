@@ -119,7 +119,7 @@ async def viewer_of(interaction: Interaction) -> Viewer:
         await door.store.rights.note(account.id, member(user.guild.id), rights)
     else:
         wanted = frozenset[str]().union(
-            *(each.access.named for each in await door.store.boards.all())
+            *(each.access.credentials for each in await door.store.boards.all())
         )
         held |= await held_elsewhere(interaction.client, user.id, wanted)
     return Viewer(account.id, held, sees_all=has_role(interaction, ADMIN))

@@ -14,7 +14,7 @@ from bot.discord.context import DOOR, DiscordContext
 from bot.discord.interaction_claims import TAKEN, Taken
 from bot.discord.responses import LastingAnswer, is_passing
 from bot.domain.errors import StoreError
-from bot.domain.records import KEPT, Unfinished
+from bot.domain.records import REQUEST_TTL, OpenRequest
 
 LOOK_S = 1.0
 """Seconds between two polls for interactions that no process holds."""
@@ -60,7 +60,7 @@ async def take_up(client: discord.Client, door: DiscordContext) -> int:
 
 
 async def _is_taken_up(
-    client: discord.Client, door: DiscordContext, unfinished: Unfinished, owner: str
+    client: discord.Client, door: DiscordContext, unfinished: OpenRequest, owner: str
 ) -> bool:
     """Dispatch it again; return False while Discord is unavailable, so that it must wait."""
     _log.info("taken up again", action="interaction_again", id=unfinished.id)
@@ -79,7 +79,7 @@ async def _is_taken_up(
 
 
 async def _take_up_one(
-    client: discord.Client, door: DiscordContext, unfinished: Unfinished, owner: str
+    client: discord.Client, door: DiscordContext, unfinished: OpenRequest, owner: str
 ) -> None:
     asked = json.loads(unfinished.request)
     why = None
@@ -88,7 +88,7 @@ async def _take_up_one(
         payload, why = await _of_user(client, unfinished, asked), "I can no longer reach the server"
     elif unfinished.tries > MOST_TRIES:
         why = f"it was started {MOST_TRIES} times, and the bot stopped each time"
-    elif door.clock.now() - unfinished.at > KEPT:
+    elif door.clock.now() - unfinished.at > REQUEST_TTL:
         why = "it is more than a day old"
     state: Any = client._connection  # noqa: SLF001  no public way to dispatch again
     if why is None:
@@ -106,7 +106,7 @@ async def _take_up_one(
 
 
 async def _asked_again(
-    client: discord.Client, unfinished: Unfinished, asked: dict[str, Any]
+    client: discord.Client, unfinished: OpenRequest, asked: dict[str, Any]
 ) -> Any | None:  # noqa: ANN401  what Discord sends
     """Return the event as Discord would send it now; None if the person or the bot has left."""
     if asked["guild"] is None:
@@ -125,7 +125,7 @@ async def _asked_again(
     }
 
 
-async def _of_user(client: discord.Client, unfinished: Unfinished, asked: dict[str, Any]) -> Any:  # noqa: ANN401  what Discord sends
+async def _of_user(client: discord.Client, unfinished: OpenRequest, asked: dict[str, Any]) -> Any:  # noqa: ANN401  what Discord sends
     """Return the event as if it came from direct messages."""
     user = await client.http.get_user(asked["user"])
     channel = {"id": str(asked["channel"] or 0), "type": discord.ChannelType.private.value}
@@ -141,7 +141,9 @@ async def _channel(client: discord.Client, asked: dict[str, Any]) -> Any:  # noq
     return {"id": str(number)}
 
 
-def _event(client: discord.Client, unfinished: Unfinished, asked: dict[str, Any]) -> dict[str, Any]:
+def _event(
+    client: discord.Client, unfinished: OpenRequest, asked: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "id": unfinished.id.removeprefix(f"{DOOR}:"),
         "application_id": str(client.application_id),

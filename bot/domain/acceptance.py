@@ -19,12 +19,12 @@ MAX_SOURCE_BYTES = 1_000_000
 MAX_FILE_NAME = 100
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 """The byte order marks at the start of a UTF-16 or UTF-32 file."""
-_MANY = 0.2
+_UTF16_NUL_SHARE = 0.2
 """From this share of NUL bytes on, a file without a byte order mark is taken for UTF-16."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class Header:
     """The header of a file; `expect` and `needs` are for files that tasks ship."""
 
     leaderboard: str | None = None
@@ -39,13 +39,13 @@ class SourceFile:
 
     name: str
     source: str
-    heading: Heading
+    header: Header
 
 
 def read_file(name: str, content: bytes) -> SourceFile:
     """Return an uploaded file that any board accepts; UserError says what to change."""
     source = source_text(content)
-    return SourceFile(file_name(name), source, parse_heading(source))
+    return SourceFile(file_name(name), source, parse_header(source))
 
 
 def source_text(content: bytes) -> str:
@@ -83,7 +83,7 @@ def _is_utf16(content: bytes) -> bool:
     # Source code is mostly ASCII, so in UTF-16 every other byte is NUL.
     halves = content[::2], content[1::2]
     return len(content) % 2 == 0 and any(
-        half.count(0) > _MANY * len(content) and b"\0" not in other
+        half.count(0) > _UTF16_NUL_SHARE * len(content) and b"\0" not in other
         for half, other in (halves, halves[::-1])
     )
 
@@ -91,29 +91,29 @@ def _is_utf16(content: bytes) -> bool:
 def check_language(name: str, board: str, task: TaskDefinition) -> None:
     """Raise UserError when the file's suffix is not of the language of the board's task."""
     dot = name.rfind(".")
-    suffix, wanted = name[dot:].casefold() if dot >= 0 else "", spec_of(task.lang)
-    if suffix in wanted.suffixes:
+    suffix, language = name[dot:].casefold() if dot >= 0 else "", spec_of(task.lang)
+    if suffix in language.suffixes:
         return
     other = spec_by_suffix(suffix)
     if other is None:
         end = f"ends with {suffix!r}" if suffix else "has no suffix"
         raise UserError(
             "bad-suffix",
-            f"the file name {end}, but leaderboard {board!r} accepts {wanted.title}; use a name "
-            f"such as kernel{wanted.suffixes[0]}",
+            f"the file name {end}, but leaderboard {board!r} accepts {language.title}; use a name "
+            f"such as kernel{language.suffixes[0]}",
         )
-    remedy = other.in_python if wanted.is_python else ""
+    remedy = other.in_python if language.is_python else ""
     raise UserError(
         "other-language",
-        f"{name!r} is a {other.title} file, but leaderboard {board!r} accepts {wanted.title}; "
-        f"{remedy or f'write it as a {wanted.suffixes[0]} file'}, or choose a leaderboard for "
+        f"{name!r} is a {other.title} file, but leaderboard {board!r} accepts {language.title}; "
+        f"{remedy or f'write it as a {language.suffixes[0]} file'}, or choose a leaderboard for "
         f"{other.title}",
     )
 
 
 def suffixes() -> tuple[str, ...]:
     """Return the suffixes of submissions in all languages."""
-    return tuple(suffix for each in specs() for suffix in each.suffixes)
+    return tuple(suffix for language in specs() for suffix in language.suffixes)
 
 
 def file_name(name: str) -> str:
@@ -128,15 +128,15 @@ def file_name(name: str) -> str:
     return last
 
 
-def board_name(argument: str | None, heading: Heading) -> str:
+def board_name(argument: str | None, header: Header) -> str:
     """Return the chosen board's name; UserError when none was chosen, or two different ones."""
-    if argument is not None and heading.leaderboard not in {None, argument}:
+    if argument is not None and header.leaderboard not in {None, argument}:
         raise UserError(
             "heading-disagrees",
             f"you chose leaderboard {argument!r}, but the file's header says "
-            f"{heading.leaderboard!r}; change one of them",
+            f"{header.leaderboard!r}; change one of them",
         )
-    name = argument if argument is not None else heading.leaderboard
+    name = argument if argument is not None else header.leaderboard
     if name is None:
         raise UserError(
             "no-leaderboard",
@@ -157,53 +157,53 @@ def check_open(board: Board, now: datetime) -> None:
 
 
 def choose_gpus(
-    arguments: Sequence[str], heading: Sequence[str], board: Sequence[str]
+    arguments: Sequence[str], header: Sequence[str], board: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the GPU types to run on, in the board's format and order."""
-    wanted, written = _known(arguments, board), _known(heading, board)
-    if wanted and written and wanted != written:
+    chosen, in_header = _board_gpus(arguments, board), _board_gpus(header, board)
+    if chosen and in_header and chosen != in_header:
         raise UserError(
             "heading-disagrees",
-            f"you chose {', '.join(wanted)}, but the file's header says {', '.join(written)}; "
+            f"you chose {', '.join(chosen)}, but the file's header says {', '.join(in_header)}; "
             "change one of them",
         )
-    if wanted or written:
-        return wanted or written
+    if chosen or in_header:
+        return chosen or in_header
     if len(board) > 1:
         raise UserError("choose-gpu", f"choose one or more GPU types: {', '.join(board)}")
     return tuple(board)
 
 
-def _known(names: Sequence[str], board: Sequence[str]) -> tuple[str, ...]:
-    found = {name: spelled(name, board) for name in names}
-    for name, meant in found.items():
-        if meant is None:
+def _board_gpus(names: Sequence[str], board: Sequence[str]) -> tuple[str, ...]:
+    gpus = {name: spelled(name, board) for name in names}
+    for name, gpu in gpus.items():
+        if gpu is None:
             near = unknown_name("gpu", name, board).message
             raise UserError("unknown-gpu", f"{near}; the board runs on {', '.join(board)}")
-    return tuple(name for name in board if name in found.values())
+    return tuple(name for name in board if name in gpus.values())
 
 
-_COMMENTS = tuple(dict.fromkeys(each.comment for each in specs()))
-_OURS = tuple(f"{comment}!PODIUM" for comment in _COMMENTS)
-_BOTH = (*(f"{comment}!POPCORN" for comment in _COMMENTS), *_OURS)
-_KEYS = {"leaderboard": _BOTH, "gpus": _BOTH, "gpu": _BOTH, "expect": _OURS, "needs": _OURS}
-_KEYS |= dict.fromkeys(OVERRIDES, (MARKER,))
-_PLACE = frozenset({"leaderboard", "gpus", "gpu"})
+_COMMENTS = tuple(dict.fromkeys(language.comment for language in specs()))
+_PODIUM = tuple(f"{comment}!PODIUM" for comment in _COMMENTS)
+_ANY = (*(f"{comment}!POPCORN" for comment in _COMMENTS), *_PODIUM)
+_MARKERS_OF = {"leaderboard": _ANY, "gpus": _ANY, "gpu": _ANY, "expect": _PODIUM, "needs": _PODIUM}
+_MARKERS_OF |= dict.fromkeys(OVERRIDES, (MARKER,))
+_BOARD_KEYS = frozenset({"leaderboard", "gpus", "gpu"})
 """The keys that choose a file's board and GPU types."""
 
 
-def parse_heading(source: str) -> Heading:
+def parse_header(source: str) -> Header:
     """Return the header of a source; UserError `bad-heading` names the wrong line."""
-    heading = Heading()
+    header = Header()
     seen: dict[str, int] = {}
     for number, words in comment_lines(source, _COMMENTS):
-        if words[0] in _BOTH:
+        if words[0] in _ANY:
             key, values = _directive(number, words)
             if key in seen:
                 raise _bad(number, f"{key!r} was set in line {seen[key]} already")
             seen[key] = number
-            heading = _with(heading, number, key, values)
-    return heading
+            header = _with_value(header, number, key, values)
+    return header
 
 
 def with_board(source: str, board: str, comment: str) -> str:
@@ -212,22 +212,24 @@ def with_board(source: str, board: str, comment: str) -> str:
     `comment` starts a comment in the source's language.
     """
     source = source.removeprefix("\ufeff")  # a byte order mark is only valid at the start of a file
-    dropped = {number for number, words in comment_lines(source, _COMMENTS) if _names_place(words)}
+    dropped = {
+        number for number, words in comment_lines(source, _COMMENTS) if _chooses_board(words)
+    }
     lines = enumerate(source.splitlines(keepends=True), start=1)
     kept = "".join(line for number, line in lines if number not in dropped)
     return f"{comment}!PODIUM leaderboard {board}\n{kept}"
 
 
-def _names_place(words: list[str]) -> bool:
-    return words[0] in _BOTH and len(words) > 1 and words[1].lower() in _PLACE
+def _chooses_board(words: list[str]) -> bool:
+    return words[0] in _ANY and len(words) > 1 and words[1].lower() in _BOARD_KEYS
 
 
 def _directive(number: int, words: list[str]) -> tuple[str, tuple[str, ...]]:
     if len(words) == 1:
         raise _bad(number, f"{words[0]} needs a key and a value")
     key = words[1].lower()
-    if words[0] not in _KEYS.get(key, ()):
-        known = ", ".join(name for name, markers in _KEYS.items() if words[0] in markers)
+    if words[0] not in _MARKERS_OF.get(key, ()):
+        known = ", ".join(name for name, markers in _MARKERS_OF.items() if words[0] in markers)
         raise _bad(number, f"unknown key {words[1]!r}; the keys are: {known}")
     text = " ".join(words[2:])
     values = (text,) if key in OVERRIDES and text else tuple(text.replace(",", " ").split())
@@ -248,21 +250,21 @@ _EXAMPLES = {
 }
 
 
-def _with(heading: Heading, number: int, key: str, values: tuple[str, ...]) -> Heading:
+def _with_value(header: Header, number: int, key: str, values: tuple[str, ...]) -> Header:
     if key == "gpus":
-        return replace(heading, gpus=values)
+        return replace(header, gpus=values)
     if key == "needs":
-        return replace(heading, needs=values)
+        return replace(header, needs=values)
     if key in OVERRIDES:
         _check_sizes(number, key, values[0])
-        return heading
+        return header
     if len(values) > 1:
         raise _bad(number, f"{key!r} takes one value, not {len(values)}")
     if key == "leaderboard":
-        return replace(heading, leaderboard=values[0])
+        return replace(header, leaderboard=values[0])
     if values[0] not in set(Verdict):
         raise _bad(number, f"unknown verdict {values[0]!r}; the verdicts are: {', '.join(Verdict)}")
-    return replace(heading, expect=values[0])
+    return replace(header, expect=values[0])
 
 
 def _check_sizes(number: int, key: str, text: str) -> None:

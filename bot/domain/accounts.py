@@ -36,7 +36,7 @@ class TokenScope(StrEnum):
         return "submit" if self is TokenScope.PERSON else self.value
 
 
-_PERSONAL = frozenset({TokenScope.READ, TokenScope.PERSON, TokenScope.ADMIN})
+_PERSONAL_SCOPES = frozenset({TokenScope.READ, TokenScope.PERSON, TokenScope.ADMIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +57,17 @@ class Token:
     """The token with which a browser session was started, and with which it ends."""
 
     @property
-    def may(self) -> str:
-        """Return its scope as the word by which people choose it."""
+    def scope_word(self) -> str:
+        """Return the word by which people choose its scope."""
         return self.scope.word
 
     @property
     def is_personal(self) -> bool:
         """Return whether programs may call with it for its person; cookies do not count."""
-        return self.scope in _PERSONAL
+        return self.scope in _PERSONAL_SCOPES
 
     @property
-    def of_worker(self) -> bool:
+    def is_worker_token(self) -> bool:
         """Return whether it is a worker's, with which no person may call."""
         return self.scope is TokenScope.WORKER
 
@@ -88,7 +88,7 @@ def digest_of(secret: str) -> str:
 
 MACHINE = "machine"
 """The source of rights that were granted at the machine running Podium."""
-_ACTING = frozenset({TokenScope.PERSON, TokenScope.ADMIN})
+_ACTING_SCOPES = frozenset({TokenScope.PERSON, TokenScope.ADMIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ ANYBODY = Caller(NOBODY)
 """A reader without an account."""
 
 
-def caller(
+def make_caller(
     person: Viewer, rights: Rights, scope: TokenScope, *, until: datetime | None = None
 ) -> Caller:
     """Return the caller for a person with these rights and a token of this scope."""
@@ -147,39 +147,39 @@ def needs_token() -> UserError:
     )
 
 
-def require_person(asks: Caller) -> None:
+def require_person(caller: Caller) -> None:
     """Raise UserError `bad-token` for a caller without an account."""
-    if asks.person == NOBODY:
+    if caller.person == NOBODY:
         raise needs_token()
 
 
-def require_acting(asks: Caller) -> None:
+def require_acting(caller: Caller) -> None:
     """Raise UserError for a caller who may only read: without an account, or with a read token."""
-    require_person(asks)
-    if asks.scope not in _ACTING:
+    require_person(caller)
+    if caller.scope not in _ACTING_SCOPES:
         raise UserError("narrow-token", "this token is read-only; create one with scope submit")
 
 
-def require_creator(asks: Caller) -> None:
+def require_creator(caller: Caller) -> None:
     """Raise UserError for a caller who may not create boards."""
-    require_acting(asks)
-    if not asks.is_creator:
+    require_acting(caller)
+    if not caller.is_creator:
         raise UserError(
             "not-allowed", "you do not have the right to create boards; ask an admin for it"
         )
 
 
-def require_admin(asks: Caller) -> None:
+def require_admin(caller: Caller) -> None:
     """Raise UserError for a caller who is no admin, or whose token is not an admin's."""
-    require_acting(asks)
-    if not asks.sees_all:
+    require_acting(caller)
+    if not caller.sees_all:
         words = "this requires an admin and a token with scope admin"
         raise UserError("not-allowed", f"{words}; create one with `podium token create --admin`")
 
 
 DEMO = "demo"
 """The account kind for kernels that `podium demo` submits; no front end uses it."""
-HOUSE = "podium:house"
+SYSTEM_IDENTITY = "podium:house"
 """The identity that owns the system's own jobs; no front end uses this kind."""
 
 

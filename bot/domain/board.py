@@ -66,8 +66,8 @@ class Access:
         return self.visibility is Visibility.PUBLIC or bool(self.guests & credentials)
 
     @property
-    def named(self) -> frozenset[str]:
-        """Return every credential that this rule checks."""
+    def credentials(self) -> frozenset[str]:
+        """Return the guests and, if set, the credential that everyone needs."""
         return self.guests if self.house is None else self.guests | {self.house}
 
     def shows_sources(self, *, is_open: bool) -> bool:
@@ -92,7 +92,7 @@ HIDDEN = "/"
 
 @dataclass(frozen=True, slots=True)
 class NewBoard:
-    """A board to store; the deadline None means that it stays open."""
+    """A board to store; without a deadline it stays open."""
 
     name: str
     gpus: tuple[str, ...]
@@ -165,10 +165,10 @@ def parse_pins(texts: Iterable[str]) -> Pins:
     UserError `bad-pool` for anything else.
     """
     parts = (part.strip() for text in texts for part in text.split(","))
-    return tuple(_parsed(part) for part in parts if part)
+    return tuple(_parse_pin(part) for part in parts if part)
 
 
-def _parsed(part: str) -> tuple[str, str]:
+def _parse_pin(part: str) -> tuple[str, str]:
     gpu, equals, pool = (each.strip() for each in part.rpartition("="))
     if (equals and not gpu) or not _POOL.fullmatch(pool) or len(pool) > MOST_CHARACTERS:
         raise UserError(
@@ -182,7 +182,7 @@ def _parsed(part: str) -> tuple[str, str]:
     return name, pool.lower()
 
 
-def pinned(present: Pins, changes: Pins, gpus: tuple[str, ...]) -> Pins:
+def apply_pins(present: Pins, changes: Pins, gpus: tuple[str, ...]) -> Pins:
     """Return the pins of a board with these GPU types after the changes, by GPU type.
 
     UserError `bad-pool` for a GPU type that the board does not have.
@@ -203,6 +203,6 @@ def show_pins(pins: Pins) -> str:
     return ", ".join(f"{gpu}={pool}" for gpu, pool in pins)
 
 
-def awaited_words(gpu: str, pool: str) -> str:
+def show_target(gpu: str, pool: str) -> str:
     """Return in words what a job waits for: its GPU type, and its pool unless that is empty."""
     return f"{gpu} of pool {pool}" if pool else gpu

@@ -42,7 +42,7 @@ class UserError(Exception):
 
 
 class StoreError(Exception):
-    """The database is unavailable or refuses; our fault, and retried where that is safe."""
+    """The database is unavailable or refuses: an internal error, retried where that is safe."""
 
 
 class SetupError(StoreError):

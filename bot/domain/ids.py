@@ -9,8 +9,8 @@ SubmissionId = NewType("SubmissionId", int)
 JobId = NewType("JobId", int)
 EventId = NewType("EventId", int)
 TokenId = NewType("TokenId", int)
-NewsId = NewType("NewsId", int)
-ReleaseId = NewType("ReleaseId", int)
+NotificationId = NewType("NotificationId", int)
+PublicationId = NewType("PublicationId", int)
 AuditId = NewType("AuditId", int)
 
 

@@ -32,7 +32,7 @@ PRIORITIES = {Mode.TEST: 30, Mode.BENCHMARK: 20, Mode.PROFILE: 20, Mode.RANKED: 
 """Higher ones are claimed first, so that a quick test never waits behind ranked jobs."""
 
 
-HOUSE_PRIORITY = 0
+SYSTEM_PRIORITY = 0
 """The priority of the system's own jobs, which time references: all other jobs go first."""
 
 
@@ -96,7 +96,7 @@ class LeasedJob:
     """The only pool that may run it; empty: any."""
 
     @property
-    def of_the_house(self) -> bool:
+    def is_system_job(self) -> bool:
         """Return whether it is the system's own, which times a task's reference."""
         return is_system_submission(self.submission)
 
@@ -105,7 +105,7 @@ class GiveUpReason(StrEnum):
     """Why a worker gives up a claimed job without an evaluation."""
 
     FAILED = "failed"
-    """The attempt failed through our fault; another may succeed."""
+    """The attempt failed with an internal error; another may succeed."""
     HOPELESS = "hopeless"
     """No further attempt can succeed."""
     LOST = "lost"
@@ -219,28 +219,28 @@ def submission_state(states: tuple[JobState, ...]) -> SubmissionState:
 
 
 def after_failure(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
-    """Return the running job after an attempt that failed through our own fault.
+    """Return the running job after an attempt that failed with an internal error.
 
     Its runner call has failed too, so the next attempt starts a new one.
     """
-    return replace(_given_up(job, error, now, final=final), call=None)
+    return replace(_retry_or_end(job, error, now, final=final), call=None)
 
 
 def after_loss(job: Job, error: str, now: datetime) -> Job:
     """Return the running job after its attempt was lost with its runner, reported by its worker."""
-    return replace(_lost(job, error, now), call=None)
+    return replace(_replace_lost_attempt(job, error, now), call=None)
 
 
 def after_lost_lease(job: Job, now: datetime) -> Job:
     """Return the running job after its worker vanished; its call is kept, as it may still run."""
     error = f"the worker vanished during attempt {job.attempt}"
-    return _lost(job, error, now)
+    return _replace_lost_attempt(job, error, now)
 
 
 def after_return(job: Job, now: datetime) -> Job:
     """Return the running job after its worker returned it untouched."""
     if job.cancel_requested:
-        return _ended(job, JobState.CANCELLED, now)
+        return _end(job, JobState.CANCELLED, now)
     return replace(
         job, state=JobState.QUEUED, attempt=job.attempt - 1, worker=None, run_at=now, error=None
     )
@@ -248,22 +248,22 @@ def after_return(job: Job, now: datetime) -> Job:
 
 def after_cancel(job: Job, now: datetime) -> Job:
     """Return the job after a person stopped it."""
-    return _ended(job, JobState.CANCELLED, now)
+    return _end(job, JobState.CANCELLED, now)
 
 
-def _lost(job: Job, error: str, now: datetime) -> Job:
+def _replace_lost_attempt(job: Job, error: str, now: datetime) -> Job:
     replaced = replace(job, max_attempts=attempts_after_loss(job.max_attempts))
-    return _given_up(replaced, error, now)
+    return _retry_or_end(replaced, error, now)
 
 
-def _given_up(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
+def _retry_or_end(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
     failed = replace(job, error=error)
     if job.cancel_requested:
-        return _ended(failed, JobState.CANCELLED, now)
+        return _end(failed, JobState.CANCELLED, now)
     if final or job.attempt >= job.max_attempts:
-        return _ended(failed, JobState.FAILED, now)
+        return _end(failed, JobState.FAILED, now)
     return replace(failed, state=JobState.QUEUED, worker=None, run_at=now + backoff(job.attempt))
 
 
-def _ended(job: Job, state: JobState, now: datetime) -> Job:
+def _end(job: Job, state: JobState, now: datetime) -> Job:
     return replace(job, state=state, finished_at=now)

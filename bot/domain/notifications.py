@@ -1,4 +1,4 @@
-"""Notifications for people and channels: when to send them, and in which words."""
+"""Notifications for people and channels: when to send them, and their texts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.domain.board import Board
-from bot.domain.ids import BoardId, NewsId, SubmissionId
+from bot.domain.ids import BoardId, NotificationId, SubmissionId
 from bot.domain.scoring import Entrant, Score, Standing, entrants, indistinguishable, rank_entrants
 from bot.domain.times import show_deadline, show_time
 
-WORTH_TELLING = 10
+LOWEST_ANNOUNCED_RANK = 10
 """The lowest rank whose loss may be announced."""
 REMIND_BEFORE = timedelta(hours=24)
 
 
-class NewsKind(StrEnum):
-    """What people can subscribe to; they are told only of what they asked for."""
+class NotificationKind(StrEnum):
+    """What people can subscribe to; they get only what they subscribed to."""
 
     DEADLINE = "deadline"
     """A board closes within a day."""
@@ -31,7 +31,7 @@ class Notification:
     """A message for one addressee, such as `discord:17`; at most one per `key` is stored."""
 
     key: str
-    kind: NewsKind
+    kind: NotificationKind
     addressee: str
     board: BoardId
     text: str
@@ -41,7 +41,7 @@ class Notification:
 class Delivery:
     """A notification held by a process that delivers it."""
 
-    id: NewsId
+    id: NotificationId
     news: Notification
     tries: int
     """How often it was claimed, including this time."""
@@ -62,7 +62,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StandingsChange:
     """The effect of one new score on the standings of its GPU type."""
 
     score: Score
@@ -80,29 +80,29 @@ class Change:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Return who among the first ten has a worse rank now, best ranks first."""
+        """Return who had a rank among the first ten and has a worse one now, best first."""
         now = {each.score.person: each.rank for each in self.after}
         return tuple(
             Loss(each, now[each.score.person])
             for each in self.before
-            if each.rank <= WORTH_TELLING and now[each.score.person] > each.rank
+            if each.rank <= LOWEST_ANNOUNCED_RANK and now[each.score.person] > each.rank
         )
 
 
-def change_by(
+def standings_change(
     submission: SubmissionId, scores: Iterable[Score], others: Iterable[Entrant] = ()
-) -> Change | None:
+) -> StandingsChange | None:
     """Return the effect of a submission's score; None when it is not among the scores.
 
     `scores` are all those of some people, and `others` are the remaining people.
     """
-    everything, rest = tuple(scores), tuple(others)
-    new = next((each for each in everything if each.submission == submission), None)
+    all_scores, rest = tuple(scores), tuple(others)
+    new = next((each for each in all_scores if each.submission == submission), None)
     if new is None:
         return None
-    earlier = entrants(each for each in everything if each.submission != submission)
-    return Change(
-        new, rank_entrants([*rest, *earlier]), rank_entrants([*rest, *entrants(everything)])
+    earlier = entrants(each for each in all_scores if each.submission != submission)
+    return StandingsChange(
+        new, rank_entrants([*rest, *earlier]), rank_entrants([*rest, *entrants(all_scores)])
     )
 
 
@@ -111,27 +111,29 @@ def closes_soon(board: Board, now: datetime) -> bool:
     return board.deadline is not None and now <= board.deadline <= now + REMIND_BEFORE
 
 
-def record_news(change: Change, board: Board, addressee: str) -> Notification:
+def record_notification(change: StandingsChange, board: Board, addressee: str) -> Notification:
     """Return the notification of a board's new best time."""
     new = change.score
-    words = f"Record on {board.name} ({new.gpu}): {new.person_name} takes {_time(new)}"
+    text = f"Record on {board.name} ({new.gpu}): {new.person_name} takes {_show_score(new)}"
     if change.before:
         best = change.before[0].score
         factor = best.value.time_ns / new.value.time_ns
-        words += f", {factor:.2f}x faster than {best.person_name} ({_time(best)})"
+        text += f", {factor:.2f}x faster than {best.person_name} ({_show_score(best)})"
     key = f"record {new.submission} {new.gpu} {addressee}"
-    return Notification(key, NewsKind.RECORD, addressee, board.id, f"{words}.")
+    return Notification(key, NotificationKind.RECORD, addressee, board.id, f"{text}.")
 
 
-def loss_news(loss: Loss, change: Change, board: Board, addressee: str) -> Notification:
+def loss_notification(
+    loss: Loss, change: StandingsChange, board: Board, addressee: str
+) -> Notification:
     """Return the notification that somebody else has taken the person's rank."""
     new, own = change.score, loss.standing.score
-    words = (
+    text = (
         f"You went from rank {loss.standing.rank} to {loss.rank} on {board.name} ({new.gpu}): "
-        f"{new.person_name} takes {_time(new)}, you take {_time(own)}."
+        f"{new.person_name} takes {_show_score(new)}, you take {_show_score(own)}."
     )
     key = f"lost-rank {new.submission} {new.gpu} {addressee}"
-    return Notification(key, NewsKind.LOST_RANK, addressee, board.id, words)
+    return Notification(key, NotificationKind.LOST_RANK, addressee, board.id, text)
 
 
 def deadline_words(deadline: datetime) -> str:
@@ -140,20 +142,20 @@ def deadline_words(deadline: datetime) -> str:
 
 
 def is_current(news: Notification, board: Board) -> bool:
-    """Return whether the deadline in a notification is still the board's; others stay true."""
-    if news.kind is not NewsKind.DEADLINE:
+    """Return whether a deadline notification still names the board's deadline; others stay true."""
+    if news.kind is not NotificationKind.DEADLINE:
         return True
     if board.deadline is None:
         return False
-    return news.key == deadline_news(board, board.deadline, news.addressee).key
+    return news.key == deadline_notification(board, board.deadline, news.addressee).key
 
 
-def deadline_news(board: Board, deadline: datetime, addressee: str) -> Notification:
+def deadline_notification(board: Board, deadline: datetime, addressee: str) -> Notification:
     """Return the notification of a board that closes soon; a moved deadline is announced again."""
-    words = f"Leaderboard {board.name} closes {deadline_words(deadline)}."
+    text = f"Leaderboard {board.name} closes {deadline_words(deadline)}."
     key = f"deadline {board.id} {deadline.timestamp():.0f} {addressee}"
-    return Notification(key, NewsKind.DEADLINE, addressee, board.id, words)
+    return Notification(key, NotificationKind.DEADLINE, addressee, board.id, text)
 
 
-def _time(score: Score) -> str:
+def _show_score(score: Score) -> str:
     return show_time(score.value.time_ns, score.value.half_width_ns)

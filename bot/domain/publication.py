@@ -1,4 +1,4 @@
-"""The publication of a task: what was requested, how far it is, and the result."""
+"""The publication of a task: what was requested, its progress, and the result."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from bot.domain.board import Access, Board, Pins
 from bot.domain.errors import UserError
-from bot.domain.ids import PersonId, ReleaseId, TaskVersionId
+from bot.domain.ids import PersonId, PublicationId, TaskVersionId
 from bot.domain.tasks.bundle import TaskBundle
 from bot.domain.tasks.lint import TaskReport
 from runners.contract.task import TaskDefinition
@@ -66,7 +66,7 @@ class Published:
     note: str = ""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return in a sentence what publishing did."""
         words = f"{self.board.name} on {', '.join(self.board.gpus)}"
         match self.change:
@@ -101,7 +101,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class PublishedDraft:
     """A published draft and the reports of its check.
 
     No reports if the board already had this state of the task.
@@ -112,7 +112,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class NewRelease:
+class NewPublication:
     """A task zip to publish; `wish` is the request, `place` is where it is shown, both as JSON."""
 
     door: str
@@ -124,12 +124,12 @@ class NewRelease:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A stored publication; `tries` counts the processes that began it, including this one.
+    """A stored publication; `tries` counts the processes that started it, including this one.
 
     `state` is a `PublicationState` as JSON, the same for every front end.
     """
 
-    id: ReleaseId
+    id: PublicationId
     person: PersonId
     zip: bytes
     wish: str
@@ -142,7 +142,7 @@ class Publication:
 class PublicationSummary:
     """A publication as it is shown, without its zip; nothing changes after `ended_at`."""
 
-    id: ReleaseId
+    id: PublicationId
     person: PersonId
     wish: str
     state: str

@@ -92,7 +92,7 @@ class SubmissionComparison:
     first: ComparedSubmission
     second: ComparedSubmission
     difference: str
-    beside: tuple[tuple[str, str, str], ...]
+    side_by_side: tuple[tuple[str, str, str], ...]
     """Each line of the first source, a mark of `diff --side-by-side`, and the line of the second.
 
     Empty when the sources are the same or too long to compare. Line endings are ignored, so there
@@ -140,7 +140,7 @@ class AuditEntry:
 class NamedAuditEntry:
     """An audit entry with its actor's name; None if Podium itself acted."""
 
-    row: AuditEntry
+    entry: AuditEntry
     actor_name: str | None
 
 
@@ -292,7 +292,7 @@ BUCKETS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 360
 The database function `bucket_of` has the same numbers.
 """
 REFERENCE = "reference"
-"""Stands for the mode of the system's own submissions, which time a task's reference."""
+"""The value of `mode` for the system's own submissions, which time a task's reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,9 +313,9 @@ class Tally:
     waited: tuple[int, ...]
 
 
-TOKEN_LIVES = timedelta(minutes=15)
+TOKEN_TTL = timedelta(minutes=15)
 """How long the request's token can be used to answer."""
-KEPT = timedelta(days=1)
+REQUEST_TTL = timedelta(days=1)
 """How long a finished request is remembered, so that a repeated one is not executed again."""
 
 
@@ -328,13 +328,13 @@ class InteractionRequest:
     request: str
     """The front end's own text, from which the whole request can be restored."""
     token: str = field(repr=False)
-    """A secret: its holder can speak in the bot's name."""
+    """A secret: with it, anyone can reply as the bot."""
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A request that a process began and did not finish; `tries` includes this attempt."""
+class OpenRequest:
+    """A request that a process started and did not finish; `tries` includes this attempt."""
 
     id: str
     request: str

@@ -8,7 +8,6 @@ number of operations but not their precision, so the slowest rate is assumed.
 """
 
 import ast
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,25 +15,18 @@ from datetime import datetime
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
-from bot.domain.scoring import ScoreValue
+from bot.domain.scoring import ScoreValue, combine
 from bot.domain.tasks.lint import defined_names, parse_python
 from bot.domain.tasks.task_file import REFERENCE
 from runners.contract.evaluation import CPU, Environment
 from runners.contract.formula import FormulaError
 from runners.contract.gpus import GPU_TYPES, Peak, amount
-from runners.contract.task import (
-    REFERENCE_MODEL,
-    Grader,
-    Mode,
-    RankingBy,
-    TaskDefinition,
-    TaskFormat,
-)
+from runners.contract.task import REFERENCE_MODEL, Grader, Mode, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 from runners.languages import spec_of
 
-_USUAL = "ref_kernel"
-_MATCHER = "make_match_reference"
+_REFERENCE_KERNEL = "ref_kernel"
+_CHECK_FACTORY = "make_match_reference"
 """KernelBot's factory of checks: `check_implementation = make_match_reference(ref_kernel)`."""
 FAILED = "reference-failed"
 """The audit action for a reference that could not be timed."""
@@ -119,16 +111,16 @@ def _reference_name(task: TaskDefinition) -> str | None:
         tree = parse_python(task.files[REFERENCE], REFERENCE)
     except UserError:
         return None
-    named = (_USUAL, *_matched(tree))
-    return next((name for name in named if name in defined_names(tree)), None)
+    kernels = (_REFERENCE_KERNEL, *_checked_kernels(tree))
+    return next((name for name in kernels if name in defined_names(tree)), None)
 
 
-def _matched(tree: ast.Module) -> Iterator[str]:
+def _checked_kernels(tree: ast.Module) -> Iterator[str]:
     """Yield the kernels from which the module makes its check."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             match node.func, node.args:
-                case ast.Name(id=maker), [ast.Name(id=kernel), *_] if maker == _MATCHER:
+                case ast.Name(id=maker), [ast.Name(id=kernel), *_] if maker == _CHECK_FACTORY:
                     yield kernel
                 case _:
                     pass
@@ -145,7 +137,8 @@ def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
         return None
     if not floors or None in floors:
         return None
-    return _combined(task.ranking_by, [each for each in floors if each is not None])
+    times = [ScoreValue(each, 0.0) for each in floors if each is not None]
+    return combine(task.ranking_by, times).time_ns
 
 
 def _floors(task: TaskDefinition, peak: Peak) -> Iterator[float | None]:
@@ -153,13 +146,3 @@ def _floors(task: TaskDefinition, peak: Peak) -> Iterator[float | None]:
         moving_s = amount(task.bytes, workload) / peak.bytes_per_s
         counting_s = amount(task.flops, workload) / peak.fp32_per_s
         yield moving_s * 1e9 if moving_s > counting_s else None
-
-
-def _combined(ranking_by: RankingBy, floors: list[float]) -> float:
-    match ranking_by:
-        case RankingBy.LAST:
-            return floors[-1]
-        case RankingBy.MEAN:
-            return math.fsum(floors) / len(floors)
-        case RankingBy.GEOM:
-            return math.exp(math.fsum(map(math.log, floors)) / len(floors))

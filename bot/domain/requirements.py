@@ -1,4 +1,4 @@
-"""Whether a runner can serve a task or a solution, and what it lacks otherwise."""
+"""Whether a runner can serve a task or a solution, and what is missing otherwise."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _NEEDS_GPU = frozenset({"cuda", "triton"})
 
 def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple[str, ...]:
     """Return what a runner lacks for a task on a GPU type; empty when it can serve it."""
-    offered = {
+    requirements = {
         f"GPU type {gpu}": gpu in capabilities.gpus,
         f"language {task.lang}": task.lang in capabilities.languages,
         f"grader {task.grader}": task.grader in capabilities.graders,
@@ -22,9 +22,9 @@ def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple
         f"the device {task.device}": has_device(task, gpu),
     }
     layers = capabilities.isolation.layers
-    offered |= {f"library {name}": name in capabilities.libraries for name in task.libraries}
-    offered |= {f"isolation layer {name}": name in layers for name in task.isolation}
-    return tuple(name for name, there in offered.items() if not there)
+    requirements |= {f"library {name}": name in capabilities.libraries for name in task.libraries}
+    requirements |= {f"isolation layer {name}": name in layers for name in task.isolation}
+    return tuple(name for name, available in requirements.items() if not available)
 
 
 def has_device(task: TaskDefinition, gpu: str) -> bool:
@@ -55,8 +55,8 @@ def least_missing(
     runners: Iterable[Capabilities], task: TaskDefinition, gpu: str
 ) -> tuple[str, ...]:
     """Return what the best runner lacks; empty when one can serve the task."""
-    lacks = [missing(each, task, gpu) for each in runners]
-    return min(lacks, key=len, default=(f"GPU type {gpu}",))
+    candidates = [missing(each, task, gpu) for each in runners]
+    return min(candidates, key=len, default=(f"GPU type {gpu}",))
 
 
 def in_service(offers: Iterable[Capabilities]) -> tuple[str, ...]:

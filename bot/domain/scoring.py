@@ -54,18 +54,18 @@ def pool_of(worker: str | None, call: str | None) -> str:
     own cards says so, as in `box modal`. The runner's name may replace the call.
     """
     runner = (call or "").partition("/")[0].partition("_")[0]
-    agent, is_agent, _ = (worker or "").partition(":")
-    if not is_agent:
+    name, colon, _ = (worker or "").partition(":")
+    if not colon:
         return runner
-    return agent if runner in {"", "local"} else f"{agent} {runner}"
+    return name if runner in {"", "local"} else f"{name} {runner}"
 
 
 def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
     """Return why an evaluation does not answer a request; None when it does."""
     for name in ("request_id", "mode", "gpu"):
-        asked, answered = getattr(request, name), getattr(evaluation, name)
-        if asked != answered:
-            return f"asked for {name} {asked!r}, the runner answered {answered!r}"
+        requested, returned = getattr(request, name), getattr(evaluation, name)
+        if requested != returned:
+            return f"asked for {name} {requested!r}, the runner answered {returned!r}"
     if evaluation.task != request.task.name:
         return f"asked for task {request.task.name!r}, the runner answered {evaluation.task!r}"
     timed = sum(case.kind is CaseKind.BENCHMARK for case in evaluation.cases)
@@ -90,7 +90,7 @@ def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
     times = _times(evaluation, floors(task, evaluation.gpu))
     if not times:
         return None
-    combined = _combined(task.ranking_by, times)
+    combined = combine(task.ranking_by, times)
     sound = math.isfinite(combined.time_ns) and math.isfinite(combined.half_width_ns)
     return combined if sound and combined.time_ns > 0 else None
 
@@ -117,7 +117,8 @@ def _times(evaluation: Evaluation, least: Mapping[str, float]) -> list[ScoreValu
     ]
 
 
-def _combined(ranking_by: RankingBy, times: Sequence[ScoreValue]) -> ScoreValue:
+def combine(ranking_by: RankingBy, times: Sequence[ScoreValue]) -> ScoreValue:
+    """Return the time of several workloads, combined as the task ranks by."""
     count = len(times)
     match ranking_by:
         case RankingBy.LAST:
@@ -145,10 +146,10 @@ class Entrant:
 
 def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
     """Return each person's fastest score; of equal ones, the earlier submission."""
-    everything = sorted(scores, key=in_order)
-    attempts = Counter(each.person for each in everything)
+    ordered = sorted(scores, key=by_speed)
+    attempts = Counter(each.person for each in ordered)
     best: dict[PersonId, Score] = {}
-    for each in everything:
+    for each in ordered:
         best.setdefault(each.person, each)
     return tuple(Entrant(each, attempts[each.person]) for each in best.values())
 
@@ -158,14 +159,14 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
 
     Ranks go 1, 1, 3: an entry joins a group while it cannot be told apart from the group's first.
     """
-    ordered = sorted(entered, key=lambda each: in_order(each.best))
+    ordered = sorted(entered, key=lambda each: by_speed(each.best))
     if len({(each.best.board, each.best.task_version, each.best.gpu) for each in ordered}) > 1:
         raise ValueError("scores of several boards, task versions or GPU types are not comparable")
     standings: list[Standing] = []
     first: Standing | None = None
-    for place, each in enumerate(ordered, start=1):
+    for position, each in enumerate(ordered, start=1):
         if first is None or not ties(first.score.value, each.best.value):
-            first = Standing(place, each.best, each.attempts)
+            first = Standing(position, each.best, each.attempts)
             standings.append(first)
         else:
             standings.append(Standing(first.rank, each.best, each.attempts))
@@ -174,11 +175,11 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
 
 def records(scores: Iterable[Score]) -> tuple[Score, ...]:
     """Return the scores that were the fastest when they were submitted, oldest first."""
-    found: list[Score] = []
-    for each in sorted(scores, key=in_time):
-        if not found or each.value.time_ns < found[-1].value.time_ns:
-            found.append(each)
-    return tuple(found)
+    fastest: list[Score] = []
+    for each in sorted(scores, key=by_submission_time):
+        if not fastest or each.value.time_ns < fastest[-1].value.time_ns:
+            fastest.append(each)
+    return tuple(fastest)
 
 
 def ties(first: ScoreValue, later: ScoreValue) -> bool:
@@ -197,11 +198,11 @@ def indistinguishable(one: ScoreValue, other: ScoreValue) -> bool:
     return abs(one.time_ns - other.time_ns) <= resolution
 
 
-def in_time(score: Score) -> tuple[datetime, int]:
+def by_submission_time(score: Score) -> tuple[datetime, int]:
     """Sort key: scores in the order of submission."""
     return score.submitted_at, score.submission
 
 
-def in_order(score: Score) -> tuple[float, datetime, int]:
+def by_speed(score: Score) -> tuple[float, datetime, int]:
     """Sort key: the fastest first; of equal ones, the earlier submission."""
     return score.value.time_ns, score.submitted_at, score.submission

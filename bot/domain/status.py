@@ -1,4 +1,4 @@
-"""What a person sees of a submission and its jobs: state, cost, and no inputs of ranked runs."""
+"""What a person sees of a submission and its jobs: state and cost, without secret inputs."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -106,9 +106,9 @@ def show_cost(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}" if value < 1000 else f"{value:.0f}"
 
 
-def with_costs(found: SubmissionStatus, prices: Prices) -> SubmissionStatus:
+def with_costs(status: SubmissionStatus, prices: Prices) -> SubmissionStatus:
     """Return the status with the cost of each job that has an evaluation."""
-    return replace(found, jobs=tuple(_with_cost(each, prices) for each in found.jobs))
+    return replace(status, jobs=tuple(_with_cost(each, prices) for each in status.jobs))
 
 
 def _with_cost(job: JobStatus, prices: Prices) -> JobStatus:
@@ -144,11 +144,11 @@ def is_public(evaluation: Evaluation) -> bool:
     A submission is built again for every round, so even a build failure may come after secret
     inputs.
     """
-    begun = any(
+    timed = any(
         case.kind is CaseKind.BENCHMARK and case.status is not CaseStatus.SKIPPED
         for case in evaluation.cases
     )
-    return evaluation.mode is not Mode.RANKED or (evaluation.stage in _PUBLIC_STAGES and not begun)
+    return evaluation.mode is not Mode.RANKED or (evaluation.stage in _PUBLIC_STAGES and not timed)
 
 
 QUOTING = frozenset({Verdict.BUILD_FAILED, Verdict.CRASHED, Verdict.INVALID_SUBMISSION})

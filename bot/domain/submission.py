@@ -14,7 +14,7 @@ from bot.domain.times import show_span
 from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode
 
-KEPT = timedelta(hours=24)
+KEY_TTL = timedelta(hours=24)
 """How long a key refers to the submission that it was first sent with."""
 LONGEST_KEY = 200
 _BARE = rf"[!#-\[\]-~]{{1,{LONGEST_KEY}}}"
@@ -41,11 +41,12 @@ def key_of(text: str) -> str:
     return text.strip('"')
 
 
-def reused(key: str) -> UserError:
+def key_reused(key: str) -> UserError:
     """Return the refusal of a key that came with another submission before."""
     return UserError(
         "key-reused",
-        f"the key {key!r} came with another submission within {KEPT.total_seconds() / 3600:.0f} h; "
+        f"the key {key!r} came with another submission within "
+        f"{KEY_TTL.total_seconds() / 3600:.0f} h; "
         "repeat that submission unchanged, or use a new key",
     )
 
@@ -93,8 +94,8 @@ class SubmissionRequest:
         if self.key is None:
             return None
         content = hashlib.sha256(self.content).hexdigest()
-        asked = self.file_name, content, self.mode.value, self.board, self.gpus
-        return IdempotencyKey(self.key, hashlib.sha256(json.dumps(asked).encode()).hexdigest())
+        request = self.file_name, content, self.mode.value, self.board, self.gpus
+        return IdempotencyKey(self.key, hashlib.sha256(json.dumps(request).encode()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from itertools import accumulate, pairwise, zip_longest
 
 from typing_extensions import override
 
-_EXACT = 1_000
+_SHORT_TEXT = 1_000
 """Up to this many parts, frequently repeated ones are compared as well."""
 ALIKE = 0.5
 """Two lines count as one changed line if they share at least this fraction of their words."""
 _STEPS_PER_PAIR = 10
-_LOOKED_AT = 400
+_COMPARED_CHARACTERS = 400
 """How many characters of a line are compared."""
-_AROUND = 3
+_CONTEXT_LINES = 3
 """Lines of context around each change in a unified diff."""
 _WORDS = re.compile(r"\w+|[^\w\s]")
 
@@ -45,7 +45,7 @@ class BoundedMatcher(difflib.SequenceMatcher[str]):
     """The positions of each part in the second text; set by `difflib`."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str], steps: StepBudget) -> None:
-        super().__init__(None, before, after, autojunk=len(after) > _EXACT)
+        super().__init__(None, before, after, autojunk=len(after) > _SHORT_TEXT)
         self.before, self.after = before, after
         self._steps = steps
         costs = (1 + len(self.b2j.get(each, ())) for each in before)
@@ -64,7 +64,7 @@ class BoundedMatcher(difflib.SequenceMatcher[str]):
 
 def unified(matcher: BoundedMatcher, before: str, after: str) -> Iterator[str]:
     """Yield the lines of `diff -u`, from a matcher that has already run."""
-    for number, group in enumerate(matcher.get_grouped_opcodes(_AROUND)):
+    for number, group in enumerate(matcher.get_grouped_opcodes(_CONTEXT_LINES)):
         if not number:
             yield from (f"--- {before}", f"+++ {after}")
         (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
@@ -112,26 +112,26 @@ def _anchors(
     if not steps.take(_STEPS_PER_PAIR * len(before) * len(after)):
         return []
     olds, news = _words(before), _words(after)
-    likes = [[_likeness(old, new) for new in news] for old in olds]
+    likenesses = [[_likeness(old, new) for new in news] for old in olds]
     best = [[0.0] * (len(news) + 1) for _ in range(len(olds) + 1)]
     for i in reversed(range(len(olds))):
         for j in reversed(range(len(news))):
-            together = likes[i][j] + best[i + 1][j + 1]
-            best[i][j] = max(together, best[i + 1][j], best[i][j + 1])
-    found, i, j = [], 0, 0
+            paired = likenesses[i][j] + best[i + 1][j + 1]
+            best[i][j] = max(paired, best[i + 1][j], best[i][j + 1])
+    pairs, i, j = [], 0, 0
     while i < len(olds) and j < len(news):
-        if likes[i][j] and best[i][j] == likes[i][j] + best[i + 1][j + 1]:
-            found.append((i, j))
+        if likenesses[i][j] and best[i][j] == likenesses[i][j] + best[i + 1][j + 1]:
+            pairs.append((i, j))
             i, j = i + 1, j + 1
         elif best[i + 1][j] >= best[i][j + 1]:
             i += 1
         else:
             j += 1
-    return found
+    return pairs
 
 
 def _words(lines: Sequence[str]) -> list[frozenset[str]]:
-    return [frozenset(_WORDS.findall(line[:_LOOKED_AT])) for line in lines]
+    return [frozenset(_WORDS.findall(line[:_COMPARED_CHARACTERS])) for line in lines]
 
 
 def _likeness(old: frozenset[str], new: frozenset[str]) -> float:

@@ -4,10 +4,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from bot.ports import admin, delivery, queue, records
-from bot.ports.outside import Identities
+from bot.ports.outside import IdentityProvider
 from bot.ports.queue import NO_RUNNERS, Clock, WorkerQueue
 
-__all__ = ["NO_RUNNERS", "Clock", "Identities", "Store", "WorkerQueue"]
+__all__ = ["NO_RUNNERS", "Clock", "IdentityProvider", "Store", "WorkerQueue"]
 
 
 class Store(Protocol):
@@ -46,7 +46,7 @@ class Store(Protocol):
     @property
     def displays(self) -> delivery.Displays: ...
     @property
-    def releases(self) -> queue.Releases: ...
+    def publications(self) -> queue.Publications: ...
     @property
     def interactions(self) -> delivery.Interactions: ...
     @property

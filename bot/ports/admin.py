@@ -64,14 +64,14 @@ class Moderation(Protocol):
     async def pool_pauses(self) -> dict[str, str]:
         """Return the notice of each paused GPU type."""
 
-    async def open_room(self, house: str, room: str) -> None:
-        """Accept submissions in this room, such as a channel of a guild."""
+    async def open_channel(self, guild: str, channel: str) -> None:
+        """Accept submissions in this channel of a guild."""
 
-    async def close_room(self, house: str, room: str) -> bool:
-        """Stop accepting submissions in this room; False when none were accepted there."""
+    async def close_channel(self, guild: str, channel: str) -> bool:
+        """Stop accepting submissions in this channel; False when none were accepted there."""
 
-    async def rooms(self, house: str) -> tuple[str, ...]:
-        """Return where submissions are accepted; empty when that was never set."""
+    async def channels(self, guild: str) -> tuple[str, ...]:
+        """Return the channels where submissions are accepted; empty when none was ever set."""
 
     async def set_limit(self, limit: RateLimit) -> None:
         """Set the limit of this board and mode."""

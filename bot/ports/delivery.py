@@ -4,29 +4,29 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol
 
-from bot.domain.ids import JobId, NewsId, SubmissionId
-from bot.domain.notifications import Delivery, NewsKind, Notification
-from bot.domain.records import InteractionRequest, UnannouncedScore, Unfinished
+from bot.domain.ids import JobId, NotificationId, SubmissionId
+from bot.domain.notifications import Delivery, Notification, NotificationKind
+from bot.domain.records import InteractionRequest, OpenRequest, UnannouncedScore
 from bot.domain.submission import Display
 
 
 class Listeners(Protocol):
     """Addressees, such as `discord:17`, and the kinds of notifications each has asked for."""
 
-    async def listen(self, addressee: str, kinds: frozenset[NewsKind]) -> None:
+    async def listen(self, addressee: str, kinds: frozenset[NotificationKind]) -> None:
         """Notify this addressee of exactly these kinds from now on."""
 
-    async def kinds(self, addressee: str) -> frozenset[NewsKind]:
+    async def kinds(self, addressee: str) -> frozenset[NotificationKind]:
         """Return the kinds that this addressee is notified of."""
 
-    async def to(self, kind: NewsKind) -> tuple[str, ...]:
+    async def to(self, kind: NotificationKind) -> tuple[str, ...]:
         """Return who is notified of this kind, in order."""
 
 
 class Outbox(Protocol):
     """Notifications waiting for delivery, each held by one process under a lease."""
 
-    async def untold(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
+    async def unannounced(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
         """Return scores that are not announced yet, in the order of acceptance.
 
         The statement that accepts a score also adds it here, so a kill loses none.
@@ -43,13 +43,13 @@ class Outbox(Protocol):
     ) -> tuple[Delivery, ...]:
         """Claim due notifications for a front end's addressees, not held by any, oldest first."""
 
-    async def sent(self, news: NewsId, owner: str) -> bool:
+    async def mark_sent(self, news: NotificationId, owner: str) -> bool:
         """Mark it delivered; False when another owner has taken over."""
 
-    async def refused(self, news: NewsId, owner: str, why: str) -> bool:
+    async def mark_refused(self, news: NotificationId, owner: str, why: str) -> bool:
         """Mark it as never to be delivered; False when another owner has taken over."""
 
-    async def again(self, news: NewsId, owner: str, wait: timedelta) -> bool:
+    async def retry_later(self, news: NotificationId, owner: str, wait: timedelta) -> bool:
         """Return it to be tried later; False when another owner has taken over."""
 
     async def forget(self, age: timedelta) -> int:
@@ -88,7 +88,7 @@ class Interactions(Protocol):
 
     async def unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
-    ) -> tuple[Unfinished, ...]:
+    ) -> tuple[OpenRequest, ...]:
         """Claim a few whose lease expired `silent` ago, oldest first; each claim is a try."""
 
     async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:

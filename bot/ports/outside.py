@@ -7,7 +7,7 @@ from typing import Protocol
 from bot.domain.records import KnownPerson
 
 
-class Identities(Protocol):
+class IdentityProvider(Protocol):
     """An identity provider, used with the authorization code grant of OAuth 2."""
 
     @property
@@ -44,6 +44,6 @@ class ServiceConnection:
         return self.measure()
 
     @property
-    def stands(self) -> bool:
+    def is_connected(self) -> bool:
         """Return whether it is connected now."""
         return self.latency_s is not None

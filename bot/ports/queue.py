@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Protocol
 
-from bot.domain.ids import EventId, JobId, PersonId, ReleaseId, SubmissionId
+from bot.domain.ids import EventId, JobId, PersonId, PublicationId, SubmissionId
 from bot.domain.job import (
     Claim,
     GiveUpReason,
@@ -18,7 +18,7 @@ from bot.domain.job import (
     Topic,
     Worker,
 )
-from bot.domain.publication import NewRelease, Publication, PublicationSummary
+from bot.domain.publication import NewPublication, Publication, PublicationSummary
 from bot.domain.scoring import ScoreValue
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
@@ -53,7 +53,7 @@ class Jobs(Protocol):
         """Store the job's only evaluation and its score, and end the job; False when fenced off."""
 
     async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
-        """End an attempt that failed through our fault: retry after a backoff, or FAILED at last.
+        """End an attempt that failed with an internal error: retry after a backoff, or FAILED.
 
         `final` fails at once. A job whose cancellation was requested becomes CANCELLED.
         """
@@ -152,7 +152,7 @@ class WorkerQueue(Protocol):
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
         """Register this worker as live, with the offers of its runners.
 
-        None until all have been asked.
+        None until all have answered.
         """
 
     async def leave(self) -> None:
@@ -209,10 +209,10 @@ class Events(Protocol):
         """Yield notices, and None at least about every second, even between notices."""
 
 
-class Releases(Protocol):
+class Publications(Protocol):
     """Tasks waiting to be published, each held by one process under a lease."""
 
-    async def add(self, release: NewRelease) -> ReleaseId:
+    async def add(self, release: NewPublication) -> PublicationId:
         """Store it until it is finished."""
 
     async def claim(
@@ -220,12 +220,12 @@ class Releases(Protocol):
     ) -> tuple[Publication, ...]:
         """Claim those that no process holds, oldest first; each claim counts as a try."""
 
-    async def keep(self, owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         """Renew the owner's leases; return what it still holds."""
 
     async def note(
         self,
-        release: ReleaseId,
+        release: PublicationId,
         owner: str,
         *,
         state: str | None = None,
@@ -233,16 +233,16 @@ class Releases(Protocol):
     ) -> bool:
         """Store the given JSON values; False when another owner has taken over."""
 
-    async def finish(self, release: ReleaseId, owner: str) -> bool:
+    async def finish(self, release: PublicationId, owner: str) -> bool:
         """Delete it, since everything was reported; False when another owner has taken over."""
 
-    async def end(self, release: ReleaseId, owner: str) -> bool:
+    async def end(self, release: PublicationId, owner: str) -> bool:
         """Keep its state for readers, delete the zip; False when another owner has taken over."""
 
-    async def told(self, door: str, release: ReleaseId) -> PublicationSummary | None:
+    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
         """Return the state of a publication that was not deleted."""
 
-    async def told_to(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
+    async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         """Return the states of a person's publications, newest first, at most a hundred."""
 
     async def forget(self, ended_before: datetime) -> int:

@@ -96,7 +96,7 @@ class Submissions(Protocol):
         """
 
     async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
-        """Return what the person submitted with this key, up to `bot.domain.submission.KEPT` ago.
+        """Return what the person submitted with this key in the last `KEY_TTL`.
 
         UserError `key-reused` when its digest differs.
         """
@@ -145,7 +145,9 @@ class Results(Protocol):
     ) -> tuple[Score, ...]:
         """Return one person's scores, oldest first."""
 
-    async def course(self, version: TaskVersionId, gpu: str, most: int) -> records.ScoreHistory:
+    async def score_history(
+        self, version: TaskVersionId, gpu: str, most: int
+    ) -> records.ScoreHistory:
         """Return every record, and about `most` of the other scores; all of them if fewer.
 
         `bot.domain.scoring.records` defines a record. Slow on a large board.
@@ -194,7 +196,7 @@ class References(Protocol):
     takes a slot. `Jobs.accept` stores its time here, in the statement that ends its job.
     """
 
-    async def lacking(self) -> tuple[Untimed, ...]:
+    async def untimed(self) -> tuple[Untimed, ...]:
         """Return the boards' current task versions and GPU types without a row."""
 
     async def order(self, submission: NewSubmission) -> bool:
@@ -203,14 +205,14 @@ class References(Protocol):
         The submission is for one GPU type.
         """
 
-    async def go_without(self, version: TaskVersionId, gpu: str) -> bool:
+    async def mark_untimeable(self, version: TaskVersionId, gpu: str) -> bool:
         """Store that the task has no reference to time; False when there already is a row."""
 
     async def forget_given_up(self, age: timedelta) -> int:
         """Delete rows whose job ended this long ago without a verdict, to time them again.
 
-        Returns how many. Without a verdict, the end was our fault. A row with a verdict stays, as
-        the reference itself caused it.
+        Returns how many. Without a verdict, an internal error ended it. A row with a verdict stays,
+        as the reference itself caused it.
         """
 
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:

@@ -96,7 +96,7 @@ class RemoteQueue:
     async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         jobs = tuple(api.HeldJob(id=job.id, fence=job.fence) for job in held)
         heartbeats = await self._connection.post(
-            "beat", api.Held(jobs=jobs), api.Beats, within_s=self._heartbeat_limit_s
+            "beat", api.Held(jobs=jobs), api.Heartbeats, within_s=self._heartbeat_limit_s
         )
         return tuple(Heartbeat(JobId(each.id), each.cancel_requested) for each in heartbeats.jobs)
 

@@ -6,21 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
+from bot.domain import records
 from bot.domain.accounts import Token
 from bot.domain.job import Worker
-from bot.domain.records import (
-    InstallationStats,
-    NamedAuditEntry,
-    NamedLimit,
-    SubmissionRules,
-    Usage,
-)
 from bot.domain.scoring import pool_of
 from bot.domain.status import Prices, cost, show_cost
 from bot.domain.submission import span
 from bot.domain.times import show_span
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
-from bot.reports.escaping import as_file, inert
+from bot.reports.escaping import as_file, escape_formula
 from bot.reports.submission import VERDICT_WORDS
 
 _QUEUE = (Column("GPU"), Column("queued", numeric=True), Column("running", numeric=True))
@@ -32,13 +26,13 @@ _MOST = 10
 """The most lines in a table of GPU usage."""
 
 
-def stats_report(stats: InstallationStats) -> Report:
+def stats_report(stats: records.InstallationStats) -> Report:
     """Return the statistics, the queue first, because it is the most urgent."""
     counts = Text(f"{stats.people} accounts, {stats.boards} boards")
-    return Report("Statistics", (counts, *_queue(stats), *_season(stats)))
+    return Report("Statistics", (counts, *_queue(stats), *_last_two_weeks(stats)))
 
 
-def _queue(stats: InstallationStats) -> Iterator[Block]:
+def _queue(stats: records.InstallationStats) -> Iterator[Block]:
     if not stats.backlog:
         yield Text("no jobs are queued or running", Tone.QUIET)
         return
@@ -49,7 +43,7 @@ def _queue(stats: InstallationStats) -> Iterator[Block]:
     yield Table("queue", _QUEUE, rows)
 
 
-def _season(stats: InstallationStats) -> Iterator[Block]:
+def _last_two_weeks(stats: records.InstallationStats) -> Iterator[Block]:
     if not stats.days:
         yield Text("no submissions in the last two weeks", Tone.QUIET)
         return
@@ -60,13 +54,13 @@ def _season(stats: InstallationStats) -> Iterator[Block]:
     yield Table(
         "verdicts",
         _VERDICTS,
-        tuple((VERDICT_WORDS[verdict], _part(count, total)) for verdict, count in most_first),
+        tuple((VERDICT_WORDS[verdict], _share(count, total)) for verdict, count in most_first),
     )
-    yield _used("board", [(each.board, each) for each in stats.usage], stats.prices)
-    yield _used("person", [(each.person, each) for each in stats.usage], stats.prices)
+    yield _gpu_time("board", [(each.board, each) for each in stats.usage], stats.prices)
+    yield _gpu_time("person", [(each.person, each) for each in stats.usage], stats.prices)
 
 
-def _used(kind: str, usage: Sequence[tuple[str, Usage]], prices: Prices) -> Table:
+def _gpu_time(kind: str, usage: Sequence[tuple[str, records.Usage]], prices: Prices) -> Table:
     """Return the GPU time by user or board, and the cost if prices are known.
 
     The longest GPU time comes first.
@@ -90,11 +84,11 @@ def _used(kind: str, usage: Sequence[tuple[str, Usage]], prices: Prices) -> Tabl
     return Table(f"GPU time by {kind}", columns, rows)
 
 
-def _part(count: int, total: int) -> str:
+def _share(count: int, total: int) -> str:
     return f"{count} ({count / total:.0%})"
 
 
-_COLUMNS = (
+_WORKER_COLUMNS = (
     Column("worker"),
     Column("pool"),
     Column("GPU slots"),
@@ -105,7 +99,7 @@ _COLUMNS = (
 )
 
 
-_OUT = (Column("worker"), Column("GPU"), Column("card"), Column("why"))
+_OUTAGE_COLUMNS = (Column("worker"), Column("GPU"), Column("card"), Column("why"))
 
 
 def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
@@ -116,17 +110,20 @@ def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
     if not workers:
         words = "no worker is connected, so nothing is judged; start `podium up` or `podium worker`"
         return Report("Workers", (Text(words, Tone.QUIET),))
-    out = tuple(row for each in workers for row in _outages(each))
+    outages = tuple(row for each in workers for row in _outages(each))
     groups = {
         "connected": [each for each in workers if not each.is_silent(now)],
         "no heartbeat, probably lost": [each for each in workers if each.is_silent(now)],
     }
     tables = [
-        Table(title, _COLUMNS, tuple(_row(each, now) for each in group))
+        Table(title, _WORKER_COLUMNS, tuple(_row(each, now) for each in group))
         for title, group in groups.items()
         if group
     ]
-    return Report("Workers", (*tables, Table("out of service", _OUT, out)) if out else (*tables,))
+    return Report(
+        "Workers",
+        (*tables, Table("out of service", _OUTAGE_COLUMNS, outages)) if outages else (*tables,),
+    )
 
 
 def _outages(worker: Worker) -> Iterator[tuple[str, ...]]:
@@ -175,13 +172,11 @@ _PAUSES = (Column("paused"), Column("why"))
 _BANS = (Column("who"), Column("account"), Column("why"))
 
 
-def house_rules_report(rules: SubmissionRules) -> Report:
+def submission_rules_report(rules: records.SubmissionRules) -> Report:
     """Return tables of limits, pauses and bans, as far as there are any."""
     blocks: list[Block] = []
     if rules.limits:
-        blocks.append(
-            Table("limits per person", _LIMITS, tuple(map(_house_rules_row, rules.limits)))
-        )
+        blocks.append(Table("limits per person", _LIMITS, tuple(map(_limit_row, rules.limits))))
     pauses = _pauses(rules)
     if pauses:
         blocks.append(Table("pauses", _PAUSES, pauses))
@@ -192,28 +187,28 @@ def house_rules_report(rules: SubmissionRules) -> Report:
     return Report("Active limits, pauses and bans", tuple(blocks) or (nothing,))
 
 
-def _house_rules_row(each: NamedLimit) -> tuple[str, ...]:
+def _limit_row(each: records.NamedLimit) -> tuple[str, ...]:
     limit = each.limit
     mode = limit.mode or "all modes"
     return each.board or "all boards", mode, str(limit.most), span(limit.window)
 
 
-def _pauses(rules: SubmissionRules) -> tuple[tuple[str, str], ...]:
+def _pauses(rules: records.SubmissionRules) -> tuple[tuple[str, str], ...]:
     whole = () if rules.pause is None else (("all submissions", rules.pause),)
     boards = ((f"board {name}", why) for name, why in sorted(rules.boards.items()))
     gpus = ((f"GPU type {name}", why) for name, why in sorted(rules.gpus.items()))
     return *whole, *boards, *gpus
 
 
-def audit_report(decisions: Sequence[NamedAuditEntry]) -> Report:
+def audit_report(decisions: Sequence[records.NamedAuditEntry]) -> Report:
     """Return one line per decision; times in UTC."""
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
     table.writerow(("at", "who", "action", "subject", "reason"))
     for each in decisions:
-        row = each.row
+        row = each.entry
         words = (each.actor_name or "Podium", row.action, row.subject, row.reason)
-        table.writerow((f"{row.at:%Y-%m-%dT%H:%M:%SZ}", *map(inert, words)))
+        table.writerow((f"{row.at:%Y-%m-%dT%H:%M:%SZ}", *map(escape_formula, words)))
     file = as_file("audit.csv", written.getvalue())
     return Report("Audit log", (Text(f"{len(decisions)} decisions, newest first"), file))
 
@@ -237,7 +232,7 @@ def personal_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
         return Report("Tokens", (Text(words, Tone.QUIET),))
     columns = (Column("id", numeric=True), Column("for"), Column("may"), *_TOKENS_COLUMNS[1:])
     rows = tuple(
-        (str(each.id), each.label, each.may, f"{each.created_at:%Y-%m-%d}", _ends(each, now))
+        (str(each.id), each.label, each.scope_word, f"{each.created_at:%Y-%m-%d}", _ends(each, now))
         for each in tokens
     )
     return Report("Tokens", (Table("active tokens", columns, rows),))

@@ -6,35 +6,27 @@ from datetime import datetime
 from bot.domain.leaderboard import GpuScaling, PersonScaling, Season
 from bot.domain.scoring import Score, ScoreValue
 from bot.domain.times import common_unit, show_time
-from bot.reports.blocks import (
-    Block,
-    Chart,
-    Column,
-    Point,
-    Report,
-    Series,
-    Stroke,
-    Table,
-    Text,
-    Tone,
-)
+from bot.reports import blocks
 
-_DRAWN = 8
+_MOST_SERIES = 8
 """The most lines in a plot; more cannot be told apart."""
 
 
-def scaling_report(scaling: GpuScaling) -> Report:
+def scaling_report(scaling: GpuScaling) -> blocks.Report:
     """Return a row per person; with several GPU types, also a plot of the first people."""
     title = f"{scaling.board.name} by GPU type"
     if not scaling.people:
-        return Report(title, (Text("no ranked submissions yet", Tone.QUIET),))
-    columns = (Column("who"), *(Column(gpu, numeric=True) for gpu in scaling.gpus))
+        return blocks.Report(title, (blocks.Text("no ranked submissions yet", blocks.Tone.QUIET),))
+    columns = (blocks.Column("who"), *(blocks.Column(gpu, numeric=True) for gpu in scaling.gpus))
     rows = tuple(_row(each, scaling.gpus) for each in scaling.people)
     words = "each person's best time on each GPU type, relative to that person's fastest GPU type"
-    blocks: list[Block] = [Text(words, Tone.QUIET), Table("times", columns, rows)]
+    parts: list[blocks.Block] = [
+        blocks.Text(words, blocks.Tone.QUIET),
+        blocks.Table("times", columns, rows),
+    ]
     if len(scaling.gpus) > 1:
-        blocks.append(_chart(scaling))
-    return Report(title, tuple(blocks))
+        parts.append(_chart(scaling))
+    return blocks.Report(title, tuple(parts))
 
 
 def _row(person: PersonScaling, gpus: Sequence[str]) -> tuple[str, ...]:
@@ -48,73 +40,77 @@ def _cell(value: ScoreValue | None, fastest_ns: float) -> str:
     return f"{show_time(value.time_ns)} {value.time_ns / fastest_ns:.1f}x"
 
 
-def _chart(scaling: GpuScaling) -> Chart:
-    drawn = scaling.people[:_DRAWN]
+def _chart(scaling: GpuScaling) -> blocks.Chart:
+    drawn = scaling.people[:_MOST_SERIES]
     scale, unit = common_unit([value.time_ns for each in drawn for value in each.values.values()])
     series = tuple(
-        Series(f"{number}. {each.person_name}", _points(each, scaling.gpus, scale))
+        blocks.Series(f"{number}. {each.person_name}", _points(each, scaling.gpus, scale))
         for number, each in enumerate(drawn, start=1)
     )
     title = f"{scaling.board.name}: best times by GPU type"
     if len(scaling.people) > len(drawn):
         title += f" (the first {len(drawn)} of {len(scaling.people)} people)"
-    return Chart(title, "GPU type", f"time ({unit})", series, tuple(scaling.gpus))
+    return blocks.Chart(title, "GPU type", f"time ({unit})", series, tuple(scaling.gpus))
 
 
-def _points(person: PersonScaling, gpus: Sequence[str], scale: float) -> tuple[Point, ...]:
+def _points(person: PersonScaling, gpus: Sequence[str], scale: float) -> tuple[blocks.Point, ...]:
     return tuple(
-        Point(gpu, value.time_ns / scale, value.half_width_ns / scale)
+        blocks.Point(gpu, value.time_ns / scale, value.half_width_ns / scale)
         for gpu in gpus
         if (value := person.values.get(gpu)) is not None
     )
 
 
-_MOST = 10
+_MOST_POINTS = 10
 
 
-def as_table(chart: Chart, most: int = _MOST) -> Table:
+def as_table(chart: blocks.Chart, most: int = _MOST_POINTS) -> blocks.Table:
     """Return at most `most` points of each series, with the first and the last."""
-    columns = (Column("series"), Column(chart.x), Column(chart.y, numeric=True))
+    columns = (
+        blocks.Column("series"),
+        blocks.Column(chart.x),
+        blocks.Column(chart.y, numeric=True),
+    )
     rows = tuple(
-        (series.name, show_place(point.at), show_value(point))
+        (series.name, show_position(point.at), show_value(point))
         for series in chart.series
         for point in _thinned(series.points, most)
     )
-    return Table(chart.title, columns, rows)
+    return blocks.Table(chart.title, columns, rows)
 
 
-def in_words(chart: Chart) -> str:
+def describe_chart(chart: blocks.Chart) -> str:
     """Return a description of the chart's picture in one paragraph."""
     return f"{chart.title}, {chart.y} by {chart.x}: " + "; ".join(_summaries(chart))
 
 
-def _summaries(chart: Chart) -> Iterator[str]:
+def _summaries(chart: blocks.Chart) -> Iterator[str]:
     for series in chart.series:
         if not series.points:
             continue
         first, last = series.points[0], series.points[-1]
         count = len(series.points)
         if count == 1:
-            yield f"{series.name} {show_value(first)} ({show_place(first.at)})"
+            yield f"{series.name} {show_value(first)} ({show_position(first.at)})"
         else:
             yield (
-                f"{series.name} from {show_value(first)} ({show_place(first.at)}) "
-                f"to {show_value(last)} ({show_place(last.at)}), {count} points"
+                f"{series.name} from {show_value(first)} ({show_position(first.at)}) "
+                f"to {show_value(last)} ({show_position(last.at)}), {count} points"
             )
 
 
-def show_place(at: datetime | str) -> str:
+def show_position(at: datetime | str) -> str:
     """Return a point's position: a date and time, or a name."""
     return at if isinstance(at, str) else f"{at:%Y-%m-%d %H:%M}"
 
 
-def show_value(point: Point) -> str:
+def show_value(point: blocks.Point) -> str:
     """Return a value with four digits, and its half-width if there is one."""
     half = f" ± {point.half_width:.2g}" if point.half_width is not None else ""
     return f"{point.value:.4g}{half}"
 
 
-def _thinned(points: Sequence[Point], most: int) -> Sequence[Point]:
+def _thinned(points: Sequence[blocks.Point], most: int) -> Sequence[blocks.Point]:
     if len(points) <= most:
         return points
     step = (len(points) - 1) / (most - 1)
@@ -124,20 +120,20 @@ def _thinned(points: Sequence[Point], most: int) -> Sequence[Point]:
 DAY = "day (UTC)"
 
 
-def season_chart(season: Season) -> Chart | None:
+def season_chart(season: Season) -> blocks.Chart | None:
     """Return the season's chart; None while there are no ranks."""
     if not season.scores:
         return None
     scale, unit = common_unit([each.value.time_ns for each in season.scores])
-    best = [Point(each.submitted_at, each.value.time_ns / scale) for each in season.records]
-    best.append(Point(season.until, best[-1].value))
+    best = [blocks.Point(each.submitted_at, each.value.time_ns / scale) for each in season.records]
+    best.append(blocks.Point(season.until, best[-1].value))
     leaderboard = season.leaderboard
     title = f"{leaderboard.board.name} on {leaderboard.gpu}: best time so far"
     series = (
-        Series("best so far", tuple(best), Stroke.STEPS),
-        Series(_runs(season), points(season.scores, scale), Stroke.DOTS),
+        blocks.Series("best so far", tuple(best), blocks.Stroke.STEPS),
+        blocks.Series(_runs(season), points(season.scores, scale), blocks.Stroke.DOTS),
     )
-    return Chart(title, DAY, f"time ({unit})", series)
+    return blocks.Chart(title, DAY, f"time ({unit})", series)
 
 
 def _runs(season: Season) -> str:
@@ -145,9 +141,11 @@ def _runs(season: Season) -> str:
     return "each ranked run" if shown == total else f"ranked runs ({shown:,} of {total:,})"
 
 
-def points(scores: Sequence[Score], scale: float) -> tuple[Point, ...]:
+def points(scores: Sequence[Score], scale: float) -> tuple[blocks.Point, ...]:
     """Return scores as points at their submission times, in units of `scale` nanoseconds."""
     return tuple(
-        Point(each.submitted_at, each.value.time_ns / scale, each.value.half_width_ns / scale)
+        blocks.Point(
+            each.submitted_at, each.value.time_ns / scale, each.value.half_width_ns / scale
+        )
         for each in scores
     )

@@ -18,12 +18,12 @@ _WIDEST = 90
 def comparison_report(comparison: SubmissionComparison) -> Report:
     """Return a row for each GPU type, then the diff of the sources."""
     blocks = [*times(comparison)]
-    words = likeness(comparison)
+    words = why_no_diff(comparison)
     if words is not None:
         blocks.append(words)
     else:
         blocks.append(Log("difference", comparison.difference, "diff"))
-        blocks.append(Attachment("side-by-side.txt", _beside(comparison.beside).encode()))
+        blocks.append(Attachment("side-by-side.txt", _beside(comparison.side_by_side).encode()))
     return Report(" and ".join(names(comparison)), tuple(blocks))
 
 
@@ -50,13 +50,13 @@ def times(comparison: SubmissionComparison) -> Iterator[Block]:
         yield Text(words, Tone.QUIET)
 
 
-def likeness(comparison: SubmissionComparison) -> Text | None:
+def why_no_diff(comparison: SubmissionComparison) -> Text | None:
     """Return why no diff of the sources is shown; None when there is one."""
     if comparison.too_long:
         return Text("the sources are too long for a line-by-line comparison", Tone.QUIET)
     if comparison.difference:
         return None
-    if comparison.beside:
+    if comparison.side_by_side:
         return Text("the sources differ only in their line endings", Tone.QUIET)
     return Text("the sources are identical", Tone.QUIET)
 

@@ -49,7 +49,7 @@ _LARGE = 8 << 20
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def inert(value: object) -> object:
+def escape_formula(value: object) -> object:
     """Return the value, escaped so that spreadsheets do not read untrusted text as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 

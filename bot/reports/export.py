@@ -11,7 +11,7 @@ from itertools import islice
 from bot.domain.api.boards import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
 from bot.domain.records import BoardExport, ExportedSubmission, StoredEvaluation
 from bot.reports.blocks import Report, Text
-from bot.reports.escaping import as_file, inert
+from bot.reports.escaping import as_file, escape_formula
 from runners.contract.evaluation import Measurement
 
 Row = dict[str, str | int | float | bool | None]
@@ -88,7 +88,7 @@ def _csv(columns: Sequence[str], rows: Iterable[Row]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns)
     writer.writeheader()
-    writer.writerows({name: inert(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: escape_formula(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
@@ -213,18 +213,18 @@ _MEASURED = (
     "time_ns", "half_width_ns", "bound_ns", "resolution_ns", "rounds", "stop_reason", "samples_ns",
 )  # fmt: skip
 TABLES = (SUBMISSIONS, RESULTS, CASES)
-_AT_ONCE = 500
+_ROWS_PER_PART = 500
 """Rows in one part of a table."""
 
 
-def submission_rows(found: BoardExport) -> Iterator[Row]:
+def submission_rows(export: BoardExport) -> Iterator[Row]:
     """Yield the rows of `submissions`."""
-    return map(submission_row, found.submissions)
+    return map(submission_row, export.submissions)
 
 
-def all_result_rows(found: BoardExport) -> Iterator[Row]:
+def all_result_rows(export: BoardExport) -> Iterator[Row]:
     """Yield the rows of `results`."""
-    return (row for each in found.submissions for row in result_rows(each))
+    return (row for each in export.submissions for row in result_rows(each))
 
 
 def case_rows(each: ExportedSubmission, stored: Sequence[StoredEvaluation]) -> Iterator[Row]:
@@ -267,15 +267,15 @@ def _measured(timed: Measurement | None) -> Row:
 
 
 async def pieces(
-    found: BoardExport,
+    export: BoardExport,
     evaluations: AsyncIterator[tuple[ExportedSubmission, Sequence[StoredEvaluation]]],
     sources: AsyncIterator[tuple[str, str]],
 ) -> AsyncGenerator[ExportPiece, None]:
     """Yield a whole export in pieces of moderate size, from its head to its end."""
-    yield ExportHead(board=found.board.name, submissions=len(found.submissions))
-    for table, rows in ((SUBMISSIONS, submission_rows(found)), (RESULTS, all_result_rows(found))):
-        while some := tuple(islice(rows, _AT_ONCE)):
-            yield ExportRows(table=table.name, rows=some)
+    yield ExportHead(board=export.board.name, submissions=len(export.submissions))
+    for table, rows in ((SUBMISSIONS, submission_rows(export)), (RESULTS, all_result_rows(export))):
+        while part := tuple(islice(rows, _ROWS_PER_PART)):
+            yield ExportRows(table=table.name, rows=part)
     async for each, stored in evaluations:
         if stored:
             yield ExportRows(table=CASES.name, rows=tuple(case_rows(each, stored)))

@@ -38,9 +38,9 @@ def history_table(past: Sequence[HistoryEntry]) -> Table:
 
 def history_line(past: HistoryEntry) -> str:
     """Return one line such as `#17, 2026-11-22 09:15, ranked; H100: passed`."""
-    given = past.submission
-    when = f"{given.created_at:%Y-%m-%d %H:%M}"
-    return f"#{given.id}, {when}, {given.mode.value}; {', '.join(_outcomes(past))}"
+    submission = past.submission
+    when = f"{submission.created_at:%Y-%m-%d %H:%M}"
+    return f"#{submission.id}, {when}, {submission.mode.value}; {', '.join(_outcomes(past))}"
 
 
 def _row(past: HistoryEntry) -> tuple[str, ...]:
@@ -98,25 +98,25 @@ def _best(standings: Sequence[OwnStanding]) -> Table:
     known = any(own.reference is not None for own in standings)
     columns = (*_PERSONAL_COLUMNS, *((_VS_REFERENCE,) if known else ()), _ATTEMPTS)
     rows = (
-        (*_personal_row(own), *((_gain(own),) if known else ()), str(own.standing.attempts))
+        (*_personal_row(own), *((_speed_up(own),) if known else ()), str(own.standing.attempts))
         for own in standings
     )
     return Table("your best", columns, tuple(rows))
 
 
-def _gain(own: OwnStanding) -> str:
+def _speed_up(own: OwnStanding) -> str:
     best = own.standing.score.value
     return "" if own.reference is None else show_factor(speed_up(own.reference, best))
 
 
 def _personal_row(own: OwnStanding) -> tuple[str, ...]:
     best = own.standing.score.value
-    gain = own.scores[0].value.time_ns / best.time_ns
+    speed_up_over_first = own.scores[0].value.time_ns / best.time_ns
     return (
         own.gpu,
         f"{ordinal(own.standing.rank)} of {own.entries}",
         show_time(best.time_ns, best.half_width_ns),
-        f"{gain:.2f}x",
+        f"{speed_up_over_first:.2f}x",
     )
 
 

@@ -12,12 +12,12 @@ from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing
 from bot.domain.times import show_deadline, show_factor, show_time
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
-from bot.reports.escaping import inert, one_line
+from bot.reports.escaping import escape_formula, one_line
 from bot.reports.submission import IN_PROCESS, VERDICT_WORDS
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
-BESIDE = 10
+MOST_RANKS_SIDE_BY_SIDE = 10
 """How many ranks of each GPU type are listed when several are shown together."""
 
 
@@ -56,22 +56,22 @@ def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
     """Return the same in pages that fit into a short message: ranks, then people without one."""
     ranks = standings_table(leaderboard, leaderboard.entries)
     tables = [
-        *_chunks(ranks, 12 if _unlike(leaderboard) else 15, 24),
+        *_chunks(ranks, 12 if _has_several_pools(leaderboard) else 15, 24),
         *_chunks(absent_table(leaderboard.refused), 8, 60),
     ]
     blocks: list[Block] = [*tables] or [Text("no ranked submissions yet", Tone.QUIET)]
-    head = tuple(_shortened(leaderboard))
+    head = tuple(_short_notes(leaderboard))
     return tuple(
-        Report(_title(leaderboard), (*head, block, *_turned(number, len(blocks))))
+        Report(_title(leaderboard), (*head, block, *_page_number(number, len(blocks))))
         for number, block in enumerate(blocks, start=1)
     )
 
 
-def standings_beside(leaderboards: Sequence[BoardStandings]) -> Report:
+def standings_side_by_side(leaderboards: Sequence[BoardStandings]) -> Report:
     """Return the best of several GPU types of one board, each with its own ranks."""
     blocks: list[Block] = []
     for each in leaderboards:
-        best = next(_chunks(standings_table(each, each.entries), BESIDE, 24), None)
+        best = next(_chunks(standings_table(each, each.entries), MOST_RANKS_SIDE_BY_SIDE, 24), None)
         blocks.append(Text(_title(each)))
         blocks.append(best or Text("no ranked submissions yet", Tone.QUIET))
     gpus = ", ".join(each.gpu for each in leaderboards)
@@ -86,12 +86,12 @@ def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:
         yield replace(table, rows=short)
 
 
-def _turned(number: int, pages: int) -> Iterator[Text]:
+def _page_number(number: int, pages: int) -> Iterator[Text]:
     if pages > 1:
         yield Text(f"page {number} of {pages}", Tone.QUIET)
 
 
-def _shortened(leaderboard: BoardStandings) -> Iterator[Text]:
+def _short_notes(leaderboard: BoardStandings) -> Iterator[Text]:
     """Yield the notes above the ranks, cut to one line each."""
     for text in standings_notes(leaderboard):
         yield Text(_first_line(text.text, 150), text.tone)
@@ -135,13 +135,13 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
     """Return a row for each of these entries of the leaderboard."""
     shared = Counter(entry.rank for entry in leaderboard.entries)
     light_ns = leaderboard.speed_of_light_ns
-    several = _unlike(leaderboard)
+    several = _has_several_pools(leaderboard)
     rows = tuple(
         (
             f"{entry.rank}=" if shared[entry.rank] > 1 else str(entry.rank),
             entry.score.person_name,
             show_time(entry.score.value.time_ns, entry.score.value.half_width_ns),
-            _compared(leaderboard, entry.score.value),
+            _speed_up(leaderboard, entry.score.value),
             *(() if light_ns is None else (f"{light_ns / entry.score.value.time_ns:.0%}",)),
             *((entry.score.pool or "unknown",) if several else ()),
             str(entry.attempts),
@@ -156,12 +156,12 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
     )
 
 
-def _unlike(leaderboard: BoardStandings) -> bool:
+def _has_several_pools(leaderboard: BoardStandings) -> bool:
     """Return whether several pools of machines timed the entries."""
     return len({entry.score.pool for entry in leaderboard.entries}) > 1
 
 
-def _compared(leaderboard: BoardStandings, value: ScoreValue) -> str:
+def _speed_up(leaderboard: BoardStandings, value: ScoreValue) -> str:
     """Return the speedup over the reference, or over the first while the former is unknown."""
     if leaderboard.reference is not None:
         return show_factor(speed_up(leaderboard.reference, value))
@@ -231,7 +231,7 @@ def standings_csv(leaderboards: Iterable[BoardStandings]) -> str:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for leaderboard in leaderboards:
-        writer.writerows([inert(cell) for cell in row] for row in _rows(leaderboard))
+        writer.writerows([escape_formula(cell) for cell in row] for row in _rows(leaderboard))
     return text.getvalue()
 
 

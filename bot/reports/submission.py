@@ -288,14 +288,14 @@ def archives(submission: SubmissionId, files: Sequence[StoredFile]) -> tuple[Att
 
 
 def _zipped(files: Sequence[EvaluationFile]) -> bytes:
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for each in files:
             with suppress(ValueError):
                 archive.writestr(
                     zipfile.ZipInfo(each.name, _WHEN), each.content(), zipfile.ZIP_DEFLATED
                 )
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 _KERNEL = re.compile(
@@ -311,13 +311,13 @@ _NAME_MOST = 80
 
 def kernel_lines(log: str, most: int) -> Iterator[str]:
     """Yield a line for each of the first `most` kernels whose occupancy is in a profile's log."""
-    found: list[tuple[str, dict[str, str]]] = []
+    kernels: list[tuple[str, dict[str, str]]] = []
     for line in log.splitlines():
         if head := _KERNEL.match(line):
-            found.append((head["name"][:_NAME_MOST], {}))
-        elif found and (told := _PERCENT.match(line)):
-            found[-1][1].setdefault(told["what"], told["share"])
-    kernels = [each for each in found if "Achieved Occupancy" in each[1]]
+            kernels.append((head["name"][:_NAME_MOST], {}))
+        elif kernels and (percentage := _PERCENT.match(line)):
+            kernels[-1][1].setdefault(percentage["what"], percentage["share"])
+    kernels = [each for each in kernels if "Achieved Occupancy" in each[1]]
     for name, shares in kernels[:most]:
         yield f"{name}: {_words(shares)}"
     if len(kernels) > most:

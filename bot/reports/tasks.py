@@ -18,7 +18,7 @@ _STEPS = 500_000
 """The most steps for comparing two files."""
 _SHORT = 60
 """Longer values are shown only in the diff."""
-_APART = frozenset({"description", "files", "tests", "benchmarks", "version_note"})
+_OWN_ROWS = frozenset({"description", "files", "tests", "benchmarks", "version_note"})
 _COLUMNS = (Column("what"), Column("now"), Column("then"))
 
 
@@ -44,7 +44,7 @@ def change_report(
 
 def task_difference(before: TaskDefinition, after: TaskDefinition) -> str:
     """Return a unified diff of the task's settings, and of each of its files."""
-    parts = [_diff("task", _written(before), _written(after))]
+    parts = [_diff("task", _settings_lines(before), _settings_lines(after))]
     parts += [
         _diff(name, before.files.get(name, ""), after.files.get(name, ""))
         for name in sorted({*before.files, *after.files})
@@ -68,11 +68,11 @@ def _until(deadline: datetime | None) -> str:
 
 def _task_rows(before: TaskDefinition, after: TaskDefinition) -> Iterator[Row]:
     if before.description != after.description:
-        yield "description", "", _counted(before.description, after.description)
+        yield "description", "", _line_changes(before.description, after.description)
     for kind in ("tests", "benchmarks"):
         old, new = _cases(before, kind), _cases(after, kind)
         if old != new:
-            words = f"{len(new)}: {_counted(_lines(old), _lines(new))}"
+            words = f"{len(new)}: {_line_changes(_lines(old), _lines(new))}"
             yield kind, str(len(old)), words
     yield from _field_rows(before, after)
     for name in sorted({*before.files, *after.files}):
@@ -83,7 +83,7 @@ def _task_rows(before: TaskDefinition, after: TaskDefinition) -> Iterator[Row]:
 
 def _field_rows(before: TaskDefinition, after: TaskDefinition) -> Iterator[Row]:
     for field in TaskDefinition.model_fields:
-        if field in _APART or getattr(before, field) == getattr(after, field):
+        if field in _OWN_ROWS or getattr(before, field) == getattr(after, field):
             continue
         yield field, _value(before, field), _value(after, field)
 
@@ -104,10 +104,10 @@ def _presence(text: str | None) -> str:
 
 
 def _file_change(before: str | None, after: str | None) -> str:
-    return "removed" if after is None else _counted(before or "", after)
+    return "removed" if after is None else _line_changes(before or "", after)
 
 
-def _counted(before: str, after: str) -> str:
+def _line_changes(before: str, after: str) -> str:
     """Return the number of added and removed lines, such as `+3 -1 lines`."""
     old, new = lines_of(before), lines_of(after)
     kept = sum(
@@ -118,12 +118,12 @@ def _counted(before: str, after: str) -> str:
     return f"+{len(new) - kept} -{len(old) - kept} lines"
 
 
-def _written(task: TaskDefinition) -> str:
+def _settings_lines(task: TaskDefinition) -> str:
     """Return the task's settings without its files, one line each."""
     lines = [f"description: {line}" for line in task.description.splitlines()]
     for kind in ("tests", "benchmarks"):
         lines += [f"{kind}: {case}" for case in _cases(task, kind)]
-    others = task.model_dump(mode="json", exclude=set(_APART))
+    others = task.model_dump(mode="json", exclude=set(_OWN_ROWS))
     lines += [f"{field}: {value}" for field, value in others.items()]
     return _lines(lines)
 
@@ -201,15 +201,15 @@ def _state(step: CheckStep) -> str:
     return f"{step.stage} {step.done}/{step.total}" if step.total else step.stage
 
 
-def found_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
+def upload_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
     """Return the contents of the upload in numbers, and possible improvements."""
     task, shipped = parsed.task, solutions(bundle)
     right = sum(each.expect is Verdict.PASSED for each in shipped)
     counts = (
-        _task_found_counted(len(task.tests), "test"),
-        _task_found_counted(len(task.benchmarks), "benchmark"),
-        _task_found_counted(len(task.files), "file"),
-        f"{right} correct and {_task_found_counted(len(shipped) - right, 'wrong solution')}",
+        _count(len(task.tests), "test"),
+        _count(len(task.benchmarks), "benchmark"),
+        _count(len(task.files), "file"),
+        f"{right} correct and {_count(len(shipped) - right, 'wrong solution')}",
     )
     blocks: list[Block] = [Text(f"{', '.join(counts)}; ranked by {task.ranking_by}")]
     remarks = (each.message for each in lint(task, shipped))
@@ -217,5 +217,5 @@ def found_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
     return Report(f"Task {task.name}", tuple(blocks))
 
 
-def _task_found_counted(number: int, noun: str) -> str:
+def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

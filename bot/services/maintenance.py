@@ -12,9 +12,9 @@ from datetime import timedelta
 
 import structlog
 
-from bot.domain.accounts import HOUSE
+from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.errors import StoreError
-from bot.domain.job import HOUSE_PRIORITY
+from bot.domain.job import SYSTEM_PRIORITY
 from bot.domain.reference_times import Untimed, reference_source
 from bot.domain.submission import NewSubmission
 from bot.domain.tasks.task_file import REFERENCE
@@ -96,10 +96,10 @@ async def queue_references(store: Store) -> int:
     Several processes may call it at once: each reference is timed by one job.
     """
     queued = 0
-    for untimed in await store.references.lacking():
+    for untimed in await store.references.untimed():
         source = await _source(store, untimed)
         if source is None:
-            await store.references.go_without(untimed.task_version, untimed.gpu)
+            await store.references.mark_untimeable(untimed.task_version, untimed.gpu)
         elif await _queue_reference(store, untimed, source):
             queued += 1
             _log.info("reference queued", action="reference-ordered", gpu=untimed.gpu)
@@ -122,7 +122,7 @@ async def _source(store: Store, untimed: Untimed) -> str | None:
 
 
 async def _queue_reference(store: Store, untimed: Untimed, source: str) -> bool:
-    system = await store.people.ensure(HOUSE, _NAME)
+    system = await store.people.ensure(SYSTEM_IDENTITY, _NAME)
     return await store.references.order(
         NewSubmission(
             person=system.id,
@@ -132,7 +132,7 @@ async def _queue_reference(store: Store, untimed: Untimed, source: str) -> bool:
             source=source,
             mode=Mode.RANKED,
             gpus=(untimed.gpu,),
-            priority=HOUSE_PRIORITY,
+            priority=SYSTEM_PRIORITY,
         )
     )
 

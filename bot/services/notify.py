@@ -9,7 +9,7 @@ import structlog
 from bot.domain import notifications
 from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import StoreError
-from bot.domain.notifications import Change, NewsKind, Notification
+from bot.domain.notifications import Notification, NotificationKind, StandingsChange
 from bot.domain.records import UnannouncedScore
 from bot.ports import Clock, Store
 
@@ -33,7 +33,7 @@ async def run_notifications(
 
 async def announce_scores(store: Store) -> None:
     """Process every score that is not announced yet; several processes may do so at once."""
-    while scores := await store.outbox.untold():
+    while scores := await store.outbox.unannounced():
         for index, score in enumerate(scores):
             news = await _score_news(store, score, later=scores[index + 1 :])
             await store.outbox.settle(score.job, news)
@@ -58,7 +58,7 @@ async def _score_news(
 
 async def _change_by(
     store: Store, score: UnannouncedScore, later: Sequence[UnannouncedScore]
-) -> Change | None:
+) -> StandingsChange | None:
     """Compute the change, reading all scores only of people with this or a later score."""
     leaderboard = score.task_version, score.gpu
     later_here = [each for each in later if (each.task_version, each.gpu) == leaderboard]
@@ -72,41 +72,43 @@ async def _change_by(
         for each in people
         for own_score in await store.results.scores_of(each, *leaderboard)
     ]
-    return notifications.change_by(
+    return notifications.standings_change(
         score.submission,
         [each for each in own if each.submission not in later_submissions],
         [each for each in everyone if each.best.person not in people],
     )
 
 
-_SCORE_KINDS = (NewsKind.RECORD, NewsKind.LOST_RANK)
+_SCORE_KINDS = (NotificationKind.RECORD, NotificationKind.LOST_RANK)
 
 
 async def _records(
-    store: Store, change: Change, board: Board, listeners: Sequence[str]
+    store: Store, change: StandingsChange, board: Board, listeners: Sequence[str]
 ) -> list[Notification]:
     """Notify every subscriber except the person who set the record."""
     if not change.is_record:
         return []
     holder = await store.people.get(change.score.person)
     own = None if holder is None else holder.identity
-    return [notifications.record_news(change, board, each) for each in listeners if each != own]
+    return [
+        notifications.record_notification(change, board, each) for each in listeners if each != own
+    ]
 
 
 async def _losses(
-    store: Store, change: Change, board: Board, listeners: Sequence[str]
+    store: Store, change: StandingsChange, board: Board, listeners: Sequence[str]
 ) -> list[Notification]:
     news = []
     for loss in change.losses:
         person = await store.people.get(loss.standing.score.person)
         if person is not None and person.identity in listeners:
-            news.append(notifications.loss_news(loss, change, board, person.identity))
+            news.append(notifications.loss_notification(loss, change, board, person.identity))
     return news
 
 
 async def announce_deadlines(store: Store, clock: Clock) -> None:
     """Remind each subscriber once of the boards that close within a day."""
-    listeners = await store.listeners.to(NewsKind.DEADLINE)
+    listeners = await store.listeners.to(NotificationKind.DEADLINE)
     if not listeners:
         return
     now = clock.now()
@@ -114,7 +116,7 @@ async def announce_deadlines(store: Store, clock: Clock) -> None:
         if board.deadline is not None and notifications.closes_soon(board, now):
             deadline = board.deadline
             await store.outbox.put(
-                [notifications.deadline_news(board, deadline, each) for each in listeners]
+                [notifications.deadline_notification(board, deadline, each) for each in listeners]
             )
 
 
@@ -130,15 +132,15 @@ async def still_wanted(
         return False
     if not notifications.is_current(news, board):
         return False
-    if news.kind is NewsKind.DEADLINE and not board.is_open(clock.now()):
+    if news.kind is NotificationKind.DEADLINE and not board.is_open(clock.now()):
         return False
     person = await store.people.find(news.addressee)
     return board.visible_to(Viewer(NOBODY if person is None else person.id, credentials))
 
 
 async def set_notifications(
-    store: Store, addressee: str, settings: Mapping[NewsKind, bool | None]
-) -> frozenset[NewsKind]:
+    store: Store, addressee: str, settings: Mapping[NotificationKind, bool | None]
+) -> frozenset[NotificationKind]:
     """Change which kinds an addressee gets; None leaves a kind as it is. Return all that are on."""
     kinds = set(await store.listeners.kinds(addressee))
     for kind, enabled in settings.items():

@@ -123,7 +123,7 @@ def _out_of_service(workers: Iterable[Worker]) -> str:
 
 
 def _connection(connection: ServiceConnection) -> ComponentHealth:
-    if not connection.stands:
+    if not connection.is_connected:
         return ComponentHealth(
             connection.name, State.FAILED, "not connected; Podium reconnects automatically"
         )

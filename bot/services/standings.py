@@ -282,7 +282,7 @@ async def season(
     """Return the season of the current task version, by default on the board's first GPU type."""
     board = await find_board(store, viewer, board_name)
     (leaderboard,) = await board_standings(store, viewer, board_name, gpu or board.gpus[0])
-    course = await store.results.course(board.task_version, leaderboard.gpu, MAX_COURSE)
+    course = await store.results.score_history(board.task_version, leaderboard.gpu, MAX_COURSE)
     now = clock.now()
     end = now if board.deadline is None else min(now, board.deadline)
     last = course.scores[-1].submitted_at if course.scores else end

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from bot.domain.board import Board, SourceVisibility, Viewer, awaited_words
+from bot.domain.board import Board, SourceVisibility, Viewer, show_target
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import FINAL_STATES, Job, JobEvent, JobState, Topic, Worker
@@ -161,7 +161,7 @@ async def unserved(store: Store, submission_id: SubmissionId) -> tuple[str, ...]
 async def unserved_in_words(store: Store, submission_id: SubmissionId) -> tuple[str, ...]:
     """Return `unserved` in words, with the pool of a pinned job: `A100 of pool box`."""
     return tuple(
-        awaited_words(job.gpu, job.pool) for job in await _unserved_jobs(store, submission_id)
+        show_target(job.gpu, job.pool) for job in await _unserved_jobs(store, submission_id)
     )
 
 

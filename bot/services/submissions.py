@@ -87,11 +87,11 @@ def _check_profile(task: TaskDefinition, options: ProfileOptions) -> None:
 async def _accept(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
     person = request.viewer.person
     file = acceptance.read_file(request.file_name, request.content)
-    name = acceptance.board_name(request.board, file.heading)
+    name = acceptance.board_name(request.board, file.header)
     board, task = await task_of(store, request.viewer, name)
     acceptance.check_open(board, clock.now())
     acceptance.check_language(file.name, board.name, task)
-    gpus = acceptance.choose_gpus(request.gpus, file.heading.gpus, board.gpus)
+    gpus = acceptance.choose_gpus(request.gpus, file.header.gpus, board.gpus)
     await admit(store, clock, person, board=board, mode=request.mode)
     profile = request.profile if request.mode is Mode.PROFILE else None
     if profile is not None:

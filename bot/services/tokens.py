@@ -90,7 +90,7 @@ async def caller_for(
 ) -> Caller:
     """Return the caller for a person with a token or session of this scope that ends at `until`."""
     viewer = Viewer(person.id, frozenset({person.identity}))
-    return accounts.caller(viewer, await store.rights.of(person.id), scope, until=until)
+    return accounts.make_caller(viewer, await store.rights.of(person.id), scope, until=until)
 
 
 async def revoke_token(store: Store, person: PersonId, token: TokenId) -> None:

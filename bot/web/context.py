@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import Request
 
 from bot.domain.status import Prices
-from bot.ports import Clock, Identities, Store
+from bot.ports import Clock, IdentityProvider, Store
 from bot.ports.outside import ServiceConnection
 from bot.services.cache import ResponseCache, SharedCache
 from bot.services.tokens import SignInLinks
@@ -94,7 +94,7 @@ class WebContext:
     """The connections of this process's other front ends."""
     runners: Sequence[Runner] = ()
     """Where the solutions of new tasks are run."""
-    identities: Identities | None = None
+    identities: IdentityProvider | None = None
     """Confirms the identity of people who sign in; None: they sign in by token."""
     links: SignInLinks = field(default_factory=SignInLinks, compare=False)
     """For signing in from this machine."""

@@ -171,7 +171,7 @@ class RateLimits:
         self._known.pop(digest, None)
         if token is None:
             return None
-        known = self._known[digest] = _Known(now, token.of_worker)
+        known = self._known[digest] = _Known(now, token.is_worker_token)
         while len(self._known) > _MOST_KEYS:
             self._known.popitem(last=False)
         return known

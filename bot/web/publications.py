@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import ReleaseId
-from bot.domain.publication import NewRelease, PublicationSummary, PublishRequest
+from bot.domain.ids import PublicationId
+from bot.domain.publication import NewPublication, PublicationSummary, PublishRequest
 from bot.domain.tasks.lint import CheckStep, Level
 from bot.reports.blocks import Tone
 from bot.reports.tasks import step_line
@@ -38,7 +38,7 @@ class ShownStep:
 class Check:
     """A check as its page shows it."""
 
-    id: ReleaseId
+    id: PublicationId
     name: str
     tries: int
     state: PublicationState
@@ -86,19 +86,19 @@ def _remarks(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
     return [(outcome.message, Tone.BAD if outcome.board is None else Tone.GOOD), *obstacles]
 
 
-async def hand_in(door: WebContext, request: PublishRequest, data: bytes) -> ReleaseId:
+async def hand_in(door: WebContext, request: PublishRequest, data: bytes) -> PublicationId:
     """Store a task to be checked; UserError when the person has too many unfinished checks."""
-    shown = await door.store.releases.told_to(DOOR, request.person)
+    shown = await door.store.publications.summaries_of(DOOR, request.person)
     if sum(each.ended_at is None for each in shown) >= MOST_OPEN:
         words = f"{MOST_OPEN} tasks of yours are being checked already; wait for one of them"
         raise UserError("too-many-checks", words)
-    new = NewRelease(DOOR, request.person, data, REQUEST.dump_json(request).decode())
-    return await door.store.releases.add(new)
+    new = NewPublication(DOOR, request.person, data, REQUEST.dump_json(request).decode())
+    return await door.store.publications.add(new)
 
 
 async def own_check(door: WebContext, viewer: Viewer, number: int) -> Check:
     """Return one's own check, or any for an admin; UserError when there is none."""
-    note = await door.store.releases.told(DOOR, ReleaseId(number))
+    note = await door.store.publications.summary(DOOR, PublicationId(number))
     if note is None or not (viewer.sees_all or note.person == viewer.person):
         raise UserError("unknown-check", f"there is no check {number}, or not any more")
     return Check.of(note)

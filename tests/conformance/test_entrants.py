@@ -35,7 +35,7 @@ async def assert_kept(scene: Scene) -> None:
     results, place = scene.store.results, (scene.board.task_version, "CPU")
     kept, scores = await results.entrants(*place), await results.scores(*place)
     assert rank_entrants(kept) == rank(scores)
-    few = await results.course(*place, 1)
+    few = await results.score_history(*place, 1)
     assert (records(few.scores), few.total) == (records(scores), len(scores))
 
 
@@ -96,7 +96,7 @@ async def test_whatever_changes_the_standings_is_a_move(scene: Scene) -> None:
     assert await moved()
     await store.people.ensure("local:ada", "Ada L.")
     assert await moved()
-    await store.references.go_without(*place)
+    await store.references.mark_untimeable(*place)
     assert await moved()
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from bot.domain.records import InteractionRequest, Unfinished
+from bot.domain.records import InteractionRequest, OpenRequest
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 
@@ -11,7 +11,7 @@ LEASE = timedelta(seconds=30)
 BRIEF = timedelta(seconds=1)
 SILENT = timedelta(seconds=5)
 TOKEN = "aW50ZXJhY3Rpb24-secret"  # noqa: S105
-NONE: tuple[Unfinished, ...] = ()
+NONE: tuple[OpenRequest, ...] = ()
 
 
 def asked(clock: ManualClock, number: int = 1) -> InteractionRequest:
@@ -87,7 +87,7 @@ async def test_what_was_begun_and_not_ended_is_taken_once_it_is_silent(
     clock.advance(0.5)
     assert await interactions.unfinished("web", "two", LEASE, SILENT) == NONE
     (found,) = await interactions.unfinished("discord", "two", LEASE, SILENT)
-    assert found == Unfinished("discord:1", first.request, TOKEN, first.at, tries=2)
+    assert found == OpenRequest("discord:1", first.request, TOKEN, first.at, tries=2)
     assert await interactions.unfinished("discord", "three", LEASE, SILENT) == NONE
     clock.advance(36)
     both = await interactions.unfinished("discord", "three", LEASE, SILENT)
@@ -129,5 +129,5 @@ async def test_a_token_that_has_expired_is_given_to_nobody(
 
 
 def test_a_token_is_in_no_description_of_what_was_asked(clock: ManualClock) -> None:
-    unfinished = Unfinished("discord:1", "{}", TOKEN, clock.now(), tries=1)
+    unfinished = OpenRequest("discord:1", "{}", TOKEN, clock.now(), tries=1)
     assert TOKEN not in repr(asked(clock)) + repr(unfinished)

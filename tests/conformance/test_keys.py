@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.submission import KEPT, IdempotencyKey, RateLimit
+from bot.domain.submission import KEY_TTL, IdempotencyKey, RateLimit
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene
 
@@ -42,13 +42,13 @@ async def test_keys_are_each_persons_own(scene: Scene) -> None:
 
 async def test_a_key_stands_for_its_submission_for_a_day(scene: Scene, clock: ManualClock) -> None:
     first = await scene.submit(once=ONCE)
-    clock.advance(KEPT.total_seconds() - 1)
+    clock.advance(KEY_TTL.total_seconds() - 1)
     assert (await scene.submit(once=ONCE)).id == first.id
     assert await scene.store.submissions.forget_keys() == 0
     clock.advance(1)
     later = await scene.submit(once=IdempotencyKey("k-1", "of another"))
     assert later.id != first.id
-    clock.advance(KEPT.total_seconds())
+    clock.advance(KEY_TTL.total_seconds())
     assert await scene.store.submissions.forget_keys() == 1
     assert await scene.store.submissions.forget_keys() == 0
 

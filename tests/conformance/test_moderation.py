@@ -105,14 +105,14 @@ async def test_of_several_limits_the_one_that_lifts_last_is_told(
 
 async def test_rooms_are_kept_per_house(scene: Scene) -> None:
     moderation = scene.store.moderation
-    assert await moderation.rooms("discord:1") == ()
+    assert await moderation.channels("discord:1") == ()
     for room in ("20", "10", "10"):
-        await moderation.open_room("discord:1", room)
-    await moderation.open_room("discord:2", "30")
-    assert await moderation.rooms("discord:1") == ("10", "20")
-    assert await moderation.close_room("discord:1", "10")
-    assert not await moderation.close_room("discord:1", "30")
-    assert await moderation.rooms("discord:1") == ("20",)
+        await moderation.open_channel("discord:1", room)
+    await moderation.open_channel("discord:2", "30")
+    assert await moderation.channels("discord:1") == ("10", "20")
+    assert await moderation.close_channel("discord:1", "10")
+    assert not await moderation.close_channel("discord:1", "30")
+    assert await moderation.channels("discord:1") == ("20",)
 
 
 async def test_a_limit_and_a_ban_hold_in_the_moment_in_which_a_submission_is_stored(

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from bot.domain.ids import BoardId, JobId, NewsId
-from bot.domain.notifications import NewsKind, Notification
+from bot.domain.ids import BoardId, JobId, NotificationId
+from bot.domain.notifications import Notification, NotificationKind
 from bot.domain.scoring import ScoreValue
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
@@ -13,21 +13,21 @@ SCORE = ScoreValue(100.0, 1.0)
 
 
 def make_news(scene: Scene, key: str = "k1", addressee: str = "discord:17") -> Notification:
-    return Notification(key, NewsKind.RECORD, addressee, scene.board.id, "a record\0")
+    return Notification(key, NotificationKind.RECORD, addressee, scene.board.id, "a record\0")
 
 
 async def test_listeners_are_told_of_just_what_they_asked_for(scene: Scene) -> None:
     listeners = scene.store.listeners
-    both = frozenset({NewsKind.RECORD, NewsKind.DEADLINE})
+    both = frozenset({NotificationKind.RECORD, NotificationKind.DEADLINE})
     await listeners.listen("discord:17", both)
-    await listeners.listen("discord-channel:5", frozenset({NewsKind.RECORD}))
+    await listeners.listen("discord-channel:5", frozenset({NotificationKind.RECORD}))
     assert await listeners.kinds("discord:17") == both
     assert await listeners.kinds("discord:18") == frozenset()
-    assert await listeners.to(NewsKind.RECORD) == ("discord-channel:5", "discord:17")
-    await listeners.listen("discord:17", frozenset({NewsKind.LOST_RANK}))
-    assert await listeners.to(NewsKind.RECORD) == ("discord-channel:5",)
+    assert await listeners.to(NotificationKind.RECORD) == ("discord-channel:5", "discord:17")
+    await listeners.listen("discord:17", frozenset({NotificationKind.LOST_RANK}))
+    assert await listeners.to(NotificationKind.RECORD) == ("discord-channel:5",)
     await listeners.listen("discord:17", frozenset())
-    assert await listeners.to(NewsKind.LOST_RANK) == ()
+    assert await listeners.to(NotificationKind.LOST_RANK) == ()
 
 
 async def test_an_accepted_score_waits_until_it_is_settled(
@@ -41,15 +41,15 @@ async def test_an_accepted_score_waits_until_it_is_settled(
     await scene.store.jobs.accept(jobs[0].id, jobs[0].fence, make_evaluation(), SCORE)
     wrong = make_evaluation(Verdict.WRONG_ANSWER)
     await scene.store.jobs.accept(jobs[2].id, jobs[2].fence, wrong, None)
-    first, second = await outbox.untold()
+    first, second = await outbox.unannounced()
     assert (first.submission, second.submission) == (submissions[1].id, submissions[0].id)
     assert (first.job, first.gpu) == (jobs[1].id, "CPU")
     assert (first.board, first.task_version) == (scene.board.id, scene.board.task_version)
-    assert await outbox.untold(1) == (first,)
+    assert await outbox.unannounced(1) == (first,)
     assert await outbox.settle(first.job, [make_news(scene)])
     assert not await outbox.settle(first.job, [make_news(scene, "k2")])
     assert not await outbox.settle(JobId(999), [])
-    assert await outbox.untold() == (second,)
+    assert await outbox.unannounced() == (second,)
     (letter,) = await outbox.claim("discord", "one", LEASE, 10)
     assert letter.news.key == "k1"
 
@@ -59,12 +59,12 @@ async def test_news_of_one_key_is_kept_once(scene: Scene) -> None:
     assert await outbox.put([]) == 0
     assert await outbox.put([make_news(scene), make_news(scene, "k2")]) == 2
     assert await outbox.put([make_news(scene), make_news(scene, "k3")]) == 1
-    gone = Notification("k4", NewsKind.RECORD, "discord:17", BoardId(999), "of no board")
+    gone = Notification("k4", NotificationKind.RECORD, "discord:17", BoardId(999), "of no board")
     assert await outbox.put([gone]) == 0
     letters = await outbox.claim("discord", "one", LEASE, 10)
     assert [each.news.key for each in letters] == ["k1", "k2", "k3"]
     assert letters[0].news.text == "a record␀"
-    await outbox.sent(letters[0].id, "one")
+    await outbox.mark_sent(letters[0].id, "one")
     assert await outbox.put([make_news(scene)]) == 0
 
 
@@ -79,11 +79,11 @@ async def test_a_letter_is_held_by_one_until_its_lease_runs_out(
     clock.advance(31)
     (again,) = await outbox.claim("discord", "two", LEASE)
     assert (again.id, again.tries, again.doubtful) == (letter.id, 2, True)
-    assert not await outbox.sent(letter.id, "one")
-    assert not await outbox.refused(letter.id, "one", "late")
-    assert not await outbox.again(letter.id, "one", LEASE)
-    assert await outbox.sent(letter.id, "two")
-    assert not await outbox.sent(letter.id, "two")
+    assert not await outbox.mark_sent(letter.id, "one")
+    assert not await outbox.mark_refused(letter.id, "one", "late")
+    assert not await outbox.retry_later(letter.id, "one", LEASE)
+    assert await outbox.mark_sent(letter.id, "two")
+    assert not await outbox.mark_sent(letter.id, "two")
     clock.advance(31)
     assert await outbox.claim("discord", "two", LEASE) == ()
     assert len(await outbox.claim("elsewhere", "two", LEASE)) == 1
@@ -93,20 +93,20 @@ async def test_a_letter_that_comes_back_waits(scene: Scene, clock: ManualClock) 
     outbox = scene.store.outbox
     await outbox.put([make_news(scene), make_news(scene, "k2")])
     first, second = await outbox.claim("discord", "one", LEASE, 10)
-    assert await outbox.again(first.id, "one", timedelta(seconds=5))
-    assert await outbox.refused(second.id, "one", "forbidden")
+    assert await outbox.retry_later(first.id, "one", timedelta(seconds=5))
+    assert await outbox.mark_refused(second.id, "one", "forbidden")
     assert await outbox.claim("discord", "one", LEASE, 10) == ()
     clock.advance(5)
     (again,) = await outbox.claim("discord", "one", LEASE, 10)
     assert (again.id, again.tries, again.doubtful) == (first.id, 2, True)
-    assert not await outbox.sent(NewsId(999), "one")
+    assert not await outbox.mark_sent(NotificationId(999), "one")
 
 
 async def test_what_was_delivered_is_forgotten_in_time(scene: Scene, clock: ManualClock) -> None:
     outbox = scene.store.outbox
     await outbox.put([make_news(scene), make_news(scene, "k2")])
     (letter,) = await outbox.claim("discord", "one", LEASE)
-    await outbox.sent(letter.id, "one")
+    await outbox.mark_sent(letter.id, "one")
     assert await outbox.forget(timedelta(days=1)) == 0
     clock.advance(2 * 24 * 3600)
     assert await outbox.forget(timedelta(days=1)) == 1
@@ -119,5 +119,5 @@ async def test_the_news_of_a_board_goes_with_it(scene: Scene) -> None:
     await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), SCORE)
     await scene.store.outbox.put([make_news(scene)])
     assert await scene.store.boards.delete(scene.board.id)
-    assert await scene.store.outbox.untold() == ()
+    assert await scene.store.outbox.unannounced() == ()
     assert await scene.store.outbox.claim("discord", "one", LEASE) == ()

@@ -1,9 +1,9 @@
 """What every store must do with boards whose ranked jobs one pool of machines alone times."""
 
-from bot.domain.accounts import HOUSE
+from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.board import NewBoard, Pins
 from bot.domain.ids import is_system_submission
-from bot.domain.job import HOUSE_PRIORITY, Claim, Job, JobState
+from bot.domain.job import SYSTEM_PRIORITY, Claim, Job, JobState
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import NewSubmission
 from runners.contract.task import Mode
@@ -23,7 +23,7 @@ async def claim(scene: Scene, slots: int = 1, **pools: int) -> tuple[Job, ...]:
 
 
 async def time_reference(scene: Scene) -> None:
-    house = await scene.store.people.ensure(HOUSE, "Podium")
+    house = await scene.store.people.ensure(SYSTEM_IDENTITY, "Podium")
     new = NewSubmission(
         person=house.id,
         board=scene.board.id,
@@ -32,7 +32,7 @@ async def time_reference(scene: Scene) -> None:
         source="...",
         mode=Mode.RANKED,
         gpus=("CPU",),
-        priority=HOUSE_PRIORITY,
+        priority=SYSTEM_PRIORITY,
     )
     assert await scene.store.references.order(new)
 
@@ -118,14 +118,14 @@ async def test_a_reference_is_timed_by_the_pool_and_again_by_another_one(scene: 
     await pin(scene)
     await time_reference(scene)
     assert await scene.claim() == ()
-    assert await scene.store.references.lacking() == ()
+    assert await scene.store.references.untimed() == ()
     await pin(scene, (("CPU", "modal"),))
     (job,) = await claim(scene, modal=1)
     assert is_system_submission(job.submission)
     evaluation, time = make_evaluation(), ScoreValue(812_000.0, 3_000.0)
     assert await scene.store.jobs.accept(job.id, job.fence, evaluation, time)
     await pin(scene, (("CPU", "modal"), ("H100", "box")))
-    assert await scene.store.references.lacking() == ()
+    assert await scene.store.references.untimed() == ()
     await pin(scene, ())
-    (untimed,) = await scene.store.references.lacking()
+    (untimed,) = await scene.store.references.untimed()
     assert untimed.gpu == "CPU"

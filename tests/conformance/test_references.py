@@ -3,9 +3,9 @@
 import asyncio
 from datetime import timedelta
 
-from bot.domain.accounts import HOUSE
+from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.ids import TaskVersionId, is_system_submission
-from bot.domain.job import HOUSE_PRIORITY, Job
+from bot.domain.job import SYSTEM_PRIORITY, Job
 from bot.domain.records import DayCount
 from bot.domain.reference_times import FAILED, Reference, Untimed
 from bot.domain.scoring import ScoreValue
@@ -21,7 +21,7 @@ TIME = ScoreValue(812_000.0, 3_000.0)
 
 async def order(scene: Scene, gpu: str = "CPU") -> bool:
     """What the service orders; False when it was ordered before."""
-    house = await scene.store.people.ensure(HOUSE, "Podium")
+    house = await scene.store.people.ensure(SYSTEM_IDENTITY, "Podium")
     return await scene.store.references.order(
         NewSubmission(
             person=house.id,
@@ -31,7 +31,7 @@ async def order(scene: Scene, gpu: str = "CPU") -> bool:
             source=SOURCE,
             mode=Mode.RANKED,
             gpus=(gpu,),
-            priority=HOUSE_PRIORITY,
+            priority=SYSTEM_PRIORITY,
         )
     )
 
@@ -55,27 +55,27 @@ async def test_each_present_version_and_gpu_type_is_lacking_until_it_is_dealt_wi
     references, board = scene.store.references, scene.board
     await scene.store.boards.configure(board.id, ("CPU", "H100"), None)
     cpu, h100 = (Untimed(board.id, board.task_version, gpu) for gpu in ("CPU", "H100"))
-    assert await references.lacking() == (cpu, h100)
+    assert await references.untimed() == (cpu, h100)
     assert await order(scene)
-    assert await references.lacking() == (h100,)
-    assert await references.go_without(board.task_version, "H100")
-    assert await references.lacking() == ()
+    assert await references.untimed() == (h100,)
+    assert await references.mark_untimeable(board.task_version, "H100")
+    assert await references.untimed() == ()
     assert await references.of(board.task_version, "H100") == Reference(None)
     new = await scene.store.boards.add_version(board.id, make_task(description="new"), "digest-2")
-    assert [each.task_version for each in await references.lacking()] == [new.id, new.id]
+    assert [each.task_version for each in await references.untimed()] == [new.id, new.id]
     await scene.store.boards.add_version(board.id, make_task(), "digest-1")
-    assert await references.lacking() == ()
+    assert await references.untimed() == ()
 
 
 async def test_of_many_orders_at_once_one_is_stored(scene: Scene) -> None:
     assert sum(await asyncio.gather(*(order(scene) for _ in range(5)))) == 1
     assert not await order(scene)
-    assert not await scene.store.references.go_without(scene.board.task_version, "CPU")
+    assert not await scene.store.references.mark_untimeable(scene.board.task_version, "CPU")
     assert len(await scene.claim(9)) == 1
 
 
 async def test_an_unknown_version_is_never_stored(scene: Scene) -> None:
-    assert not await scene.store.references.go_without(TaskVersionId(999), "CPU")
+    assert not await scene.store.references.mark_untimeable(TaskVersionId(999), "CPU")
 
 
 async def test_people_s_submissions_are_numbered_without_it(scene: Scene) -> None:
@@ -111,7 +111,7 @@ async def test_it_counts_nowhere_else(scene: Scene, clock: ManualClock) -> None:
     job = await ordered(scene)
     await store.jobs.accept(job.id, job.fence, make_evaluation(), TIME)
     assert await store.results.scores(version, "CPU") == ()
-    assert await store.outbox.untold() == ()
+    assert await store.outbox.unannounced() == ()
     assert await store.results.durations(version, "CPU", 9) == ()
     assert await store.results.pool_durations("CPU", 9) == ()
     assert await store.submissions.to(scene.board.id) == ()
@@ -166,7 +166,7 @@ async def test_what_was_given_up_is_tried_again_later_and_a_verdict_is_final(
     await scene.store.jobs.accept(again.id, again.fence, make_evaluation(Verdict.CRASHED), None)
     clock.advance(day.total_seconds() + 1)
     assert await references.forget_given_up(day) == 0
-    assert await references.lacking() == ()
+    assert await references.untimed() == ()
     assert await scene.store.boards.delete(scene.board.id)
 
 
@@ -174,7 +174,7 @@ async def test_it_goes_with_its_board(scene: Scene) -> None:
     job = await ordered(scene)
     await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), TIME)
     await scene.store.boards.configure(scene.board.id, ("CPU", "L4"), None)
-    await scene.store.references.go_without(scene.board.task_version, "L4")
+    await scene.store.references.mark_untimeable(scene.board.task_version, "L4")
     assert await scene.store.boards.delete(scene.board.id)
     assert await scene.store.references.of(scene.board.task_version, "CPU") is None
-    assert await scene.store.references.lacking() == ()
+    assert await scene.store.references.untimed() == ()

@@ -4,8 +4,8 @@ import asyncio
 from datetime import timedelta
 
 from bot.domain.errors import UserError
-from bot.domain.ids import ReleaseId
-from bot.domain.publication import NewRelease, Publication, PublicationSummary
+from bot.domain.ids import PublicationId
+from bot.domain.publication import NewPublication, Publication, PublicationSummary
 from tests.doubles.clock import ManualClock
 from tests.doubles.factories import make_task
 from tests.doubles.stored import Scene
@@ -13,78 +13,81 @@ from tests.doubles.stored import Scene
 LEASE = timedelta(seconds=30)
 
 
-async def waiting(scene: Scene, wish: str = "a board") -> ReleaseId:
-    new = NewRelease("discord", scene.ada.id, b"PK\0\xff", wish, "here")
-    return await scene.store.releases.add(new)
+async def waiting(scene: Scene, wish: str = "a board") -> PublicationId:
+    new = NewPublication("discord", scene.ada.id, b"PK\0\xff", wish, "here")
+    return await scene.store.publications.add(new)
 
 
 async def test_a_release_is_held_by_one(scene: Scene) -> None:
     first, second = await waiting(scene, "a"), await waiting(scene, "b")
-    releases = scene.store.releases
-    (taken,) = await releases.claim("discord", "one", LEASE)
+    publications = scene.store.publications
+    (taken,) = await publications.claim("discord", "one", LEASE)
     assert taken == Publication(first, scene.ada.id, b"PK\0\xff", "a", "here", tries=1)
-    assert await releases.claim("web", "two", LEASE) == ()
-    assert [each.id for each in await releases.claim("discord", "two", LEASE, 5)] == [second]
-    assert await releases.claim("discord", "three", LEASE) == ()
-    assert await releases.keep("one", LEASE) == (first,)
+    assert await publications.claim("web", "two", LEASE) == ()
+    assert [each.id for each in await publications.claim("discord", "two", LEASE, 5)] == [second]
+    assert await publications.claim("discord", "three", LEASE) == ()
+    assert await publications.keep("one", LEASE) == (first,)
 
 
 async def test_who_lost_a_release_changes_nothing_of_it(scene: Scene, clock: ManualClock) -> None:
     number = await waiting(scene)
-    releases = scene.store.releases
-    await releases.claim("discord", "one", LEASE)
-    assert await releases.note(number, "one", place="told")
-    assert await releases.note(number, "one", state="half")
+    publications = scene.store.publications
+    await publications.claim("discord", "one", LEASE)
+    assert await publications.note(number, "one", place="told")
+    assert await publications.note(number, "one", state="half")
     clock.advance(31)
-    assert await releases.keep("one", LEASE) == ()
-    (taken,) = await releases.claim("discord", "two", LEASE)
+    assert await publications.keep("one", LEASE) == ()
+    (taken,) = await publications.claim("discord", "two", LEASE)
     assert (taken.place, taken.state, taken.tries) == ("told", "half", 2)
-    assert not await releases.note(number, "one", state="mine", place="mine")
-    assert not await releases.finish(number, "one")
-    assert await releases.finish(number, "two")
-    assert not await releases.finish(number, "two")
+    assert not await publications.note(number, "one", state="mine", place="mine")
+    assert not await publications.finish(number, "one")
+    assert await publications.finish(number, "two")
+    assert not await publications.finish(number, "two")
     clock.advance(31)
-    assert await releases.claim("discord", "three", LEASE) == ()
+    assert await publications.claim("discord", "three", LEASE) == ()
 
 
 async def test_what_is_let_go_was_not_tried(scene: Scene) -> None:
     number = await waiting(scene)
-    releases = scene.store.releases
-    await releases.claim("discord", "one", LEASE)
-    assert await releases.let_go("two") == 0
-    assert await releases.let_go("one") == 1
-    (taken,) = await releases.claim("discord", "two", LEASE)
+    publications = scene.store.publications
+    await publications.claim("discord", "one", LEASE)
+    assert await publications.let_go("two") == 0
+    assert await publications.let_go("one") == 1
+    (taken,) = await publications.claim("discord", "two", LEASE)
     assert (taken.id, taken.tries) == (number, 1)
 
 
 async def test_of_what_has_ended_only_the_words_are_kept(scene: Scene, clock: ManualClock) -> None:
-    releases, ada = scene.store.releases, scene.ada.id
+    publications, ada = scene.store.publications, scene.ada.id
     number = await waiting(scene)
-    assert await releases.told("discord", number) == PublicationSummary(
+    assert await publications.summary("discord", number) == PublicationSummary(
         number, ada, "a board", "{}", tries=0, ended_at=None
     )
-    await releases.claim("discord", "one", LEASE)
-    assert await releases.note(number, "one", state="published")
-    assert not await releases.end(number, "two")
-    assert await releases.end(number, "one")
-    assert not await releases.end(number, "one")
+    await publications.claim("discord", "one", LEASE)
+    assert await publications.note(number, "one", state="published")
+    assert not await publications.end(number, "two")
+    assert await publications.end(number, "one")
+    assert not await publications.end(number, "one")
     ended = PublicationSummary(number, ada, "a board", "published", tries=1, ended_at=clock.now())
-    assert await releases.told("discord", number) == ended
-    assert await releases.told("web", number) is None
+    assert await publications.summary("discord", number) == ended
+    assert await publications.summary("web", number) is None
     clock.advance(31)
-    assert await releases.claim("discord", "two", LEASE) == ()
-    assert await releases.forget(ended.ended_at or clock.now()) == 0
-    assert await releases.forget(clock.now()) == 1
-    assert await releases.told("discord", number) is None
+    assert await publications.claim("discord", "two", LEASE) == ()
+    assert await publications.forget(ended.ended_at or clock.now()) == 0
+    assert await publications.forget(clock.now()) == 1
+    assert await publications.summary("discord", number) is None
 
 
 async def test_a_persons_releases_are_told_the_newest_first(scene: Scene) -> None:
-    releases = scene.store.releases
+    publications = scene.store.publications
     first, second = await waiting(scene, "a"), await waiting(scene, "b")
     bob = (await scene.store.people.ensure("local:bob", "Bob")).id
-    assert [each.id for each in await releases.told_to("discord", scene.ada.id)] == [second, first]
-    assert await releases.told_to("discord", bob) == ()
-    assert await releases.told_to("web", scene.ada.id) == ()
+    assert [each.id for each in await publications.summaries_of("discord", scene.ada.id)] == [
+        second,
+        first,
+    ]
+    assert await publications.summaries_of("discord", bob) == ()
+    assert await publications.summaries_of("web", scene.ada.id) == ()
 
 
 async def test_of_two_versions_that_follow_the_same_one_only_one_is_stored(scene: Scene) -> None:

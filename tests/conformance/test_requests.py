@@ -71,7 +71,7 @@ async def test_the_houses_board_is_in_no_list_and_no_reference_of_it_is_timed(
     await add(scene, board)
     assert [each.name for each in await scene.store.boards.all()] == ["vectoradd"]
     assert await scene.store.submissions.history(scene.ada.id) == ()
-    lacking = await scene.store.references.lacking()
+    lacking = await scene.store.references.untimed()
     assert {each.board for each in lacking} == {scene.board.id}
 
 

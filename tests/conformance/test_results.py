@@ -3,7 +3,7 @@
 from bot.domain.accounts import Person
 from bot.domain.ids import TaskVersionId
 from bot.domain.records import ScoreHistory
-from bot.domain.scoring import ScoreValue, in_time, records
+from bot.domain.scoring import ScoreValue, by_submission_time, records
 from bot.domain.submission import Exclusion, ExclusionKind, Submission
 from runners.contract.verdict import Verdict
 from tests.doubles.stored import Scene, make_evaluation
@@ -54,7 +54,7 @@ async def test_each_score_tells_which_machines_timed_it(scene: Scene) -> None:
     everyone = await results.scores(*place)
     assert {each.submission: each.pool for each in everyone} == pools
     assert {each.pool for each in await results.scores_of(scene.ada.id, *place)} == set(told)
-    assert {each.pool for each in (await results.course(*place, 9)).scores} == set(told)
+    assert {each.pool for each in (await results.score_history(*place, 9)).scores} == set(told)
     (best,), (entrant,) = await results.fastest([place]), await results.entrants(*place)
     assert best.pool == entrant.best.pool == "box"
 
@@ -63,14 +63,14 @@ async def test_the_course_of_a_leaderboard_has_every_record_and_a_part_of_the_re
     scene: Scene,
 ) -> None:
     results, place = scene.store.results, (scene.board.task_version, "CPU")
-    assert await results.course(*place, 2) == ScoreHistory((), 0)
+    assert await results.score_history(*place, 2) == ScoreHistory((), 0)
     bob = await scene.store.people.ensure("local:bob", "Bob")
     for number in range(24):
         time_ns = 900.0 - number if number < 3 else 1000.0 + number
         await _ranked(scene, (scene.ada, bob)[number % 3 == 1], time_ns)
-    scores = sorted(await results.scores(*place), key=in_time)
-    assert await results.course(*place, 24) == ScoreHistory(tuple(scores), 24)
-    few = await results.course(*place, 5)
+    scores = sorted(await results.scores(*place), key=by_submission_time)
+    assert await results.score_history(*place, 24) == ScoreHistory(tuple(scores), 24)
+    few = await results.score_history(*place, 5)
     assert (few.total, records(few.scores)) == (24, records(scores))
     assert 3 <= len(few.scores) < 20
     assert few.scores == tuple(each for each in scores if each in few.scores)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.board import NewBoard
+from bot.domain.board import NOBODY, NewBoard
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import BoardId, EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import MOST_ATTEMPTS, Claim, Heartbeat, JobState, Notice, Topic, Worker
@@ -651,3 +651,9 @@ async def test_a_big_backlog_does_not_hold_up_others(scene: Scene) -> None:
     await scene.submit(bob)
     claimed = await scene.store.jobs.claim(Claim("w1", {"CPU": 2}, LEASE))
     assert [job.person for job in claimed] == [scene.ada.id, bob.id]
+
+
+async def test_no_account_has_the_number_of_a_reader_without_one(store: Store) -> None:
+    first = await store.people.ensure("local:first", "first")
+    second = await store.people.ensure("local:second", "second")
+    assert NOBODY not in {first.id, second.id}

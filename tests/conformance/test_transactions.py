@@ -189,7 +189,7 @@ async def _change_everything(tx: Store, scene: Scene) -> None:
     submission = await Scene(tx, board, bob).submit()
     await tx.moderation.exclude(Exclusion(submission.id, ExclusionKind.WITHDRAWN, ""))
     await tx.moderation.pause("full")
-    await tx.moderation.open_room("discord:1", "2")
+    await tx.moderation.open_channel("discord:1", "2")
     await tx.tokens.add(bob.id, "2" * 64, "laptop")
     for each in await tx.submissions.history(scene.ada.id):
         await tx.jobs.request_cancel(each.id)
@@ -201,7 +201,7 @@ async def _is_as_before(scene: Scene, before: SubmissionId) -> None:
     assert await store.people.find("local:bob") is None
     assert await store.boards.all() == (scene.board,)
     assert await store.moderation.pause_notice() is None
-    assert await store.moderation.rooms("discord:1") == ()
+    assert await store.moderation.channels("discord:1") == ()
     assert await store.tokens.find("2" * 64) is None
     assert await store.audit.rows() == ()
     assert (await scene.claim_one()).submission == before

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
+from pydantic import ValidationError
 
 from bot.domain.api.workers import ClaimedJob, FreeSlots
 from bot.domain.board import parse_pins
@@ -266,3 +267,16 @@ async def test_the_words_for_an_older_agent_and_for_an_older_server_have_no_pool
     told = ClaimedJob.of(job, with_pool=True)
     assert ClaimedJob.model_validate_json(told.model_dump_json()).leased == job
     assert json.loads(FreeSlots(slots={CPU: 1}).model_dump_json()) == {"slots": {CPU: 1}}
+
+
+@pytest.mark.parametrize(
+    "runners",
+    [{"r" * 101: 1}, {"local": -1}, {"local": 1025}, {f"r{number}": 1 for number in range(17)}],
+)
+def test_a_claim_for_more_runners_or_longer_names_than_are_sensible_is_refused(
+    runners: dict[str, int],
+) -> None:
+    good = {"r" * 100: 1024, **{f"r{number}": 0 for number in range(15)}}
+    assert FreeSlots(slots={CPU: 1}, runners={CPU: good}).runners == {CPU: good}
+    with pytest.raises(ValidationError):
+        FreeSlots(slots={CPU: 1}, runners={CPU: runners})

@@ -20,8 +20,8 @@ from bot.app.context import SystemClock
 from bot.discord import publication_thread
 from bot.discord.context import DiscordContext
 from bot.discord.publication_thread import PublicationThread
-from bot.domain.ids import PersonId, ReleaseId
-from bot.domain.publication import NewRelease, PublishRequest
+from bot.domain.ids import PersonId, PublicationId
+from bot.domain.publication import NewPublication, PublishRequest
 from bot.ports import Store
 from bot.services.publishing import engine, pipeline
 from bot.services.publishing.publish import NO_BOARD, REQUEST
@@ -58,12 +58,12 @@ class Posts:
         return self.file.read_text().splitlines() if self.file.exists() else []
 
 
-async def hand_in(store: Store, person: PersonId, door: str, name: str) -> ReleaseId:
+async def hand_in(store: Store, person: PersonId, door: str, name: str) -> PublicationId:
     """A task for a new board, as the door stores it."""
     request = PublishRequest(person, name, ("CPU",), onto=NO_BOARD)
     place = PublicationThread(channel=1, user=2, thread=3).model_dump_json()
     stored = REQUEST.dump_json(request).decode()
-    return await store.releases.add(NewRelease(door, person, packed()[2], stored, place))
+    return await store.publications.add(NewPublication(door, person, packed()[2], stored, place))
 
 
 @asynccontextmanager

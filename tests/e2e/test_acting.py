@@ -232,7 +232,7 @@ async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
     person = await store.people.find("local:ada")
     assert person is not None
     (newest, *_) = await store.submissions.history(person.id, None, None, 1)
-    (check, *_) = await store.releases.told_to("web", person.id)
+    (check, *_) = await store.publications.summaries_of("web", person.id)
     paths = (
         "/submit", f"/submit/{newest.id}", "/create", f"/create/checks/{check.id}",
         "/edit/vectoradd", "/me", "/admin",

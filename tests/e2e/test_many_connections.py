@@ -77,4 +77,4 @@ async def test_a_newcomer_is_served_beside_4100_idle_and_half_open_connections(p
         ended = [number for number, reader in enumerate(readers) if reader.at_eof()]
         idle = [number for number in ended if number % 3 == 2]
         assert len(idle) < HELD // 12
-        assert max(idle) < HELD // 2
+        assert max(idle, default=0) < HELD // 2

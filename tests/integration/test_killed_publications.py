@@ -8,7 +8,7 @@ import pytest
 
 from bot.app.context import SystemClock
 from bot.discord.context import DOOR as DISCORD
-from bot.domain.ids import ReleaseId
+from bot.domain.ids import PublicationId
 from bot.domain.publication import PublishChange
 from bot.ports import Store
 from bot.services.publishing.state import PublicationState
@@ -36,9 +36,9 @@ async def kill_in(state: str, dsn: str, posts: Path, publications: int = 2) -> N
         await process.wait()
 
 
-async def ended(store: Store, web: ReleaseId, discord: ReleaseId) -> bool:
-    note = await store.releases.told(WEB, web)
-    gone = await store.releases.told(DISCORD, discord) is None
+async def ended(store: Store, web: PublicationId, discord: PublicationId) -> bool:
+    note = await store.publications.summary(WEB, web)
+    gone = await store.publications.summary(DISCORD, discord) is None
     return gone and note is not None and note.ended_at is not None
 
 
@@ -62,7 +62,7 @@ async def test_a_publication_is_published_and_told_once(
             assert len(await store.boards.versions(board.id)) == 1
         actions = [row.action for row in await store.audit.rows()]
         assert actions.count("publish-created") == 2
-        note = await store.releases.told(WEB, web)
+        note = await store.publications.summary(WEB, web)
         assert note is not None
         outcome = PublicationState.model_validate_json(note.state).outcome
         assert outcome is not None

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, suppress
 import asyncpg
 import pytest
 
-from bot.domain.accounts import HOUSE
+from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import PersonId
-from bot.domain.job import HOUSE_PRIORITY
+from bot.domain.job import SYSTEM_PRIORITY
 from bot.domain.submission import NewSubmission
 from bot.ports import Store
 from bot.services import moderation
@@ -195,7 +195,7 @@ async def test_an_order_that_is_refused_leaves_the_transaction_as_it_is(
     scene: Scene, onlooker: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     """Two order the same reference: the second waits for the first, and is refused."""
-    house = await scene.store.people.ensure(HOUSE, "Podium")
+    house = await scene.store.people.ensure(SYSTEM_IDENTITY, "Podium")
     new = NewSubmission(
         person=house.id,
         board=scene.board.id,
@@ -204,7 +204,7 @@ async def test_an_order_that_is_refused_leaves_the_transaction_as_it_is(
         source="",
         mode=Mode.RANKED,
         gpus=("CPU",),
-        priority=HOUSE_PRIORITY,
+        priority=SYSTEM_PRIORITY,
     )
     first_ordered, second_asks = asyncio.Event(), asyncio.Event()
 

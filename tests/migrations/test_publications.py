@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from bot.discord.publication_thread import PublicationThread, outcome_report
-from bot.domain.ids import PersonId, ReleaseId
+from bot.domain.ids import PersonId, PublicationId
 from bot.domain.publication import PublicationSummary, PublishChange, PublishRequest
 from bot.domain.tasks.lint import CheckStep, Finding, Level
 from bot.reports.blocks import Text
@@ -124,7 +124,9 @@ async def rows(connection: Connection, door: str) -> dict[str, asyncpg.Record]:
 
 def check_of(row: asyncpg.Record) -> Check:
     return Check.of(
-        PublicationSummary(ReleaseId(row["id"]), PersonId(1), row["wish"], row["state"], 1, None)
+        PublicationSummary(
+            PublicationId(row["id"]), PersonId(1), row["wish"], row["state"], 1, None
+        )
     )
 
 

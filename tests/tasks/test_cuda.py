@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.acceptance import parse_heading
+from bot.domain.acceptance import parse_header
 from bot.domain.tasks.bundle import Solution, solutions
 from bot.domain.tasks.competition import parse_competition
 from bot.domain.tasks.lint import lint
@@ -73,7 +73,7 @@ def test_a_task_is_complete_and_without_a_remark(folder: Path) -> None:
     assert lint(task, shipped) == ()
     right = [each.source for each in shipped if each.expect is Verdict.PASSED]
     sources = [*right, *(task.files[name] for name in task.templates.values())]
-    assert {parse_heading(each).leaderboard for each in sources} == {f"{folder.name}-cu"}
+    assert {parse_header(each).leaderboard for each in sources} == {f"{folder.name}-cu"}
 
 
 @pytest.mark.parametrize(

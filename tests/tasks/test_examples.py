@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.acceptance import parse_heading
+from bot.domain.acceptance import parse_header
 from bot.domain.tasks.bundle import Solution, TaskBundle, solutions
 from bot.domain.tasks.competition import parse_competition
 from bot.domain.tasks.lint import lint
@@ -54,7 +54,7 @@ def test_templates_and_right_solutions_name_their_board(folder: Path) -> None:
     _, task, shipped = load(folder)
     sources = [task.files[name] for name in task.templates.values()]
     sources += [each.source for each in shipped if each.expect is Verdict.PASSED]
-    assert {parse_heading(source).leaderboard for source in sources} == {folder.name}
+    assert {parse_header(source).leaderboard for source in sources} == {folder.name}
 
 
 def test_every_file_of_the_examples_is_python_but_for_the_broken_ones() -> None:

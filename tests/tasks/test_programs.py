@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.acceptance import parse_heading
+from bot.domain.acceptance import parse_header
 from bot.domain.tasks.bundle import solutions
 from bot.domain.tasks.competition import parse_competition
 from bot.domain.tasks.lint import lint
@@ -46,7 +46,7 @@ def test_a_program_is_complete_and_without_a_remark(folder: Path) -> None:
     assert {Verdict.WRONG_ANSWER, Verdict.BUILD_FAILED} <= {each.expect for each in shipped}
     sources = [task.files[name] for name in task.templates.values()]
     sources += [each.source for each in right]
-    assert {parse_heading(source).leaderboard for source in sources} == {folder.name}
+    assert {parse_header(source).leaderboard for source in sources} == {folder.name}
 
 
 def kernelbot() -> TaskDefinition:

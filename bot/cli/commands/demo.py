@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bot.app.context import Hurry, OpenPodium, cap_rounds
+from bot.app.context import OpenPodium, RoundLimit, cap_rounds
 from bot.app.installation import Installation
 from bot.cli.context import AsJson, CommandLine, DataFolder, command_line, program, viewer_here
 from bot.cli.demo_script import PEOPLE, PREFIX, DemoSubmission, choose, misplaced, story, surprises
@@ -120,8 +120,8 @@ class _Demonstration:
         ):
             people = await _people(podium)
             hurried = frozenset(each.id for each in people.values())
-            hurry = Hurry(cap_rounds(Mode.RANKED, self.rounds), hurried)
-            async with self.installation.working(podium, runners, hurry):
+            limit = RoundLimit(cap_rounds(Mode.RANKED, self.rounds), hurried)
+            async with self.installation.working(podium, runners, limit):
                 offers = [await runner.capabilities() for runner in runners]
                 tasks = await self._tasks(offers)
                 entries = choose([(each.board, each.fit) for each in tasks])

@@ -16,7 +16,7 @@ from bot.cli.files import Root, read_submission, save_files, saved_line
 from bot.cli.follow import ProgressLines, evaluate
 from bot.cli.json_output import evaluation_json
 from bot.domain import acceptance
-from bot.domain.acceptance import parse_heading
+from bot.domain.acceptance import parse_header
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.requirements import missing
 from bot.domain.tasks.task_file import parse_task
@@ -63,7 +63,7 @@ def judge(
     if grader is not None:
         definition = definition.model_copy(update={"grader": grader})
     source = acceptance.source_text(read_submission(submission))
-    parse_heading(source)  # refused here like on a leaderboard
+    parse_header(source)  # refused here like on a leaderboard
     acceptance.check_language(submission.name, definition.name, definition)
     order = _Order(definition, source, mode, gpu, rounds)
     evaluation = asyncio.run(_judge(line, order))

@@ -16,7 +16,7 @@ from bot.cli.files import Listed, Root, read_places, read_problems
 from bot.cli.json_output import released_json, task_report_json
 from bot.domain.board import NOBODY, Pins, parse_pins, show_pins
 from bot.domain.errors import UserError
-from bot.domain.publication import Draft, PublishRequest, Released
+from bot.domain.publication import Draft, PublishedDraft, PublishRequest
 from bot.domain.tasks.bundle import read_zip, write_zip
 from bot.domain.tasks.lint import TaskReport
 from bot.domain.tasks.scaffold import PRECISIONS, problem_tasks, scaffold
@@ -149,13 +149,13 @@ def publish(
 
 async def _publish(
     line: CommandLine, where: Where, listed: Sequence[Listed], wish: _Wish
-) -> Sequence[Released]:
+) -> Sequence[PublishedDraft]:
     drafts = [wish.draft(each) for each in listed]
     async with line.client_for_person(where) as client:
         return await client.publish(drafts, line.say, unchecked=wish.unchecked)
 
 
-def _tell(line: CommandLine, released: Released) -> None:
+def _tell(line: CommandLine, released: PublishedDraft) -> None:
     board, published = released.published.board, released.published
     until = "no deadline" if board.deadline is None else f"until {show_deadline(board.deadline)}"
     version = f"task version {published.version}"

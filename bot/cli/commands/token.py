@@ -129,7 +129,7 @@ async def _create(
         return
     use = (
         "on the machine: PODIUM_WORKER_TOKEN=... podium worker --server URL"
-        if made.token.of_worker
+        if made.token.is_worker_token
         else "sign in with it in the browser, or send it as Authorization: Bearer TOKEN"
     )
     line.say(f"shown only once; {use}; valid until {_until(made.token)}")
@@ -162,7 +162,11 @@ async def _withdraw(
 
 
 def _shape(token: Token) -> dict[str, object]:
-    whose = {"worker": token.label} if token.of_worker else {"id": token.id, "scope": token.may}
+    whose = (
+        {"worker": token.label}
+        if token.is_worker_token
+        else {"id": token.id, "scope": token.scope_word}
+    )
     return {
         **whose,
         "created_at": token.created_at.isoformat(),

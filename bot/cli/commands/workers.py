@@ -147,7 +147,7 @@ class _Up:
 
 
 def _words(door: "OpenDoor") -> str:
-    stands = door.line is None or door.line.stands
+    stands = door.line is None or door.line.is_connected
     return door.name if stands else f"{door.name}, not connected yet; see the log for the reason"
 
 

@@ -15,10 +15,10 @@ from bot.discord.roles import ADMIN, admin_deed, require, room, viewer_of
 from bot.domain.accounts import Person
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
-from bot.domain.notifications import NewsKind
+from bot.domain.notifications import NotificationKind
 from bot.domain.submission import RateLimit, span
 from bot.ports import Store
-from bot.reports.admin import house_rules_report
+from bot.reports.admin import submission_rules_report
 from bot.services import moderation
 from bot.services.audit import audited
 from bot.services.lookup import find_board
@@ -91,7 +91,9 @@ async def limits(interaction: Interaction) -> None:
     async with replying(interaction) as answer:
         require(interaction, ADMIN)
         await answer.show(
-            house_rules_report(await moderation.submission_rules(context_of(interaction).store))
+            submission_rules_report(
+                await moderation.submission_rules(context_of(interaction).store)
+            )
         )
 
 
@@ -111,7 +113,7 @@ async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
         door = context_of(interaction)
         actor = await door.person(interaction.user)
         async with _audited(door, actor, "channel-allow", channel) as tx:
-            await tx.moderation.open_room(house(channel.guild.id), str(channel.id))
+            await tx.moderation.open_channel(house(channel.guild.id), str(channel.id))
         await answer.say(f"Submissions are allowed in {channel.mention}.")
 
 
@@ -124,7 +126,7 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
         door = context_of(interaction)
         actor = await door.person(interaction.user)
         async with _audited(door, actor, "channel-forbid", channel) as tx:
-            if not await tx.moderation.close_room(house(channel.guild.id), str(channel.id)):
+            if not await tx.moderation.close_channel(house(channel.guild.id), str(channel.id)):
                 raise UserError("not-allowed", f"#{channel.name} was not an allowed channel")
         await answer.say(f"Submissions are no longer allowed in {channel.mention}.")
 
@@ -157,7 +159,7 @@ async def notices(
                 "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
             )
         door = context_of(interaction)
-        wishes = {NewsKind.DEADLINE: deadline, NewsKind.RECORD: record}
+        wishes = {NotificationKind.DEADLINE: deadline, NotificationKind.RECORD: record}
         actor = await door.person(interaction.user)
         subject = f"channel {channel.id} of guild {channel.guild.id}"
         async with door.store.transaction() as tx:

@@ -15,10 +15,10 @@ from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import ADMIN, CREATOR, member, require, viewer_of
 from bot.domain.board import Access, Board, SourceVisibility, Visibility, parse_pins
 from bot.domain.errors import UserError
-from bot.domain.publication import NewRelease, PublishChange, PublishRequest
+from bot.domain.publication import NewPublication, PublishChange, PublishRequest
 from bot.domain.times import parse_deadline
 from bot.reports.blocks import Report, Text, Tone
-from bot.reports.tasks import change_report, found_report
+from bot.reports.tasks import change_report, upload_report
 from bot.services.lookup import own_board
 from bot.services.publishing.publish import (
     NO_BOARD,
@@ -178,7 +178,7 @@ async def upload_of(
     data = await attachment.read()
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
     bundle, parsed = await read_upload(data, request)
-    await answer.show(await asyncio.to_thread(found_report, bundle, parsed))
+    await answer.show(await asyncio.to_thread(upload_report, bundle, parsed))
     return TaskUpload(request, data, parsed.task)
 
 
@@ -243,7 +243,9 @@ async def hand_in(upload: TaskUpload, answer: InteractionReply) -> None:
     await validate_publish(door.store, door.clock, request, upload.task)
     place = PublicationThread.here(answer.interaction).model_dump_json()
     stored = REQUEST.dump_json(request).decode()
-    await door.store.releases.add(NewRelease(DOOR, request.person, upload.zip, stored, place))
+    await door.store.publications.add(
+        NewPublication(DOOR, request.person, upload.zip, stored, place)
+    )
     await answer.say(
         "Checking your task: I'm running its solutions now. The board is published only if "
         "every solution gets its expected verdict. Follow the progress in your private "

@@ -12,7 +12,7 @@ from bot.discord.responses import replying
 from bot.discord.roles import viewer_of
 from bot.domain.accounts import scope_of
 from bot.domain.ids import TokenId
-from bot.domain.notifications import NewsKind
+from bot.domain.notifications import NotificationKind
 from bot.reports.blocks import Column, Report, Table
 from bot.services.notify import set_notifications
 from bot.services.tokens import create_token as make_token
@@ -56,7 +56,8 @@ async def tokens(interaction: Interaction) -> None:
             return
         columns = (Column("id", numeric=True), Column("for"), Column("may"), Column("since"))
         rows = tuple(
-            (str(each.id), each.label, each.may, f"{each.created_at:%Y-%m-%d}") for each in found
+            (str(each.id), each.label, each.scope_word, f"{each.created_at:%Y-%m-%d}")
+            for each in found
         )
         await answer.show(Report("Your tokens", (Table("not revoked", columns, rows),)))
 
@@ -92,9 +93,9 @@ async def notices(
         door = context_of(interaction)
         person = await door.person(interaction.user)
         wishes = {
-            NewsKind.DEADLINE: deadline,
-            NewsKind.LOST_RANK: lost_rank,
-            NewsKind.RECORD: record,
+            NotificationKind.DEADLINE: deadline,
+            NotificationKind.LOST_RANK: lost_rank,
+            NotificationKind.RECORD: record,
         }
         kinds = await set_notifications(door.store, person.identity, wishes)
         await answer.say(f"You get notifications about: {kinds_in_words(kinds)}.")

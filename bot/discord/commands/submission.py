@@ -22,7 +22,7 @@ from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import viewer_of
 from bot.discord.submission_steps import full_report, status_of
 from bot.domain import acceptance
-from bot.domain.acceptance import parse_heading
+from bot.domain.acceptance import parse_header
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
@@ -247,7 +247,7 @@ async def _store(
 async def _ask_for_gpus(
     door: DiscordContext, answer: InteractionReply, upload: SubmissionUpload
 ) -> None:
-    heading = parse_heading(acceptance.source_text(upload.content))
+    heading = parse_header(acceptance.source_text(upload.content))
     name = acceptance.board_name(upload.board, heading)
     board = await find_board(door.store, await viewer_of(answer.interaction), name)
 

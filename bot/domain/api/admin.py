@@ -17,13 +17,13 @@ class DecisionBody(RequestBody):
     reason: Reason = ""
 
 
-class PersonDeed(DecisionBody):
+class PersonDecision(DecisionBody):
     """The person concerned, by identity, such as `discord:17`."""
 
     identity: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-class PauseDeed(DecisionBody):
+class PauseDecision(DecisionBody):
     """What to pause: one board, one GPU type, or, without either, all submissions."""
 
     model_config = ConfigDict(

@@ -100,7 +100,7 @@ class TaskAnswer(ResponseBody):
 
 
 class StandingBody(Time):
-    """One line: a person's best score, its shared rank, and how many tries it took."""
+    """One line: a person's best score, its shared rank, and their number of attempts."""
 
     rank: int
     person: str

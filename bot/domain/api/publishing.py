@@ -29,7 +29,7 @@ Guest = Annotated[
 """A credential, such as `discord:17`, `discord-role:5` or `local:ada`."""
 
 
-class BoardWish(RequestBody):
+class BoardOptions(RequestBody):
     """The requested settings of a board; missing ones stay as they are."""
 
     gpus: Gpus = ()
@@ -44,14 +44,14 @@ class BoardWish(RequestBody):
     """The only pool that times ranked runs: `modal`, `A100=local`, or `any` for every pool."""
 
 
-class TaskWish(BoardWish):
+class TaskOptions(BoardOptions):
     """The form fields sent with a task zip."""
 
     lenient: bool = False
     """Ignore unknown keys of task.yml and empty case lists, for tasks written for KernelBot."""
 
 
-class NewBoardWish(TaskWish):
+class NewBoardOptions(TaskOptions):
     """The form fields sent with the zip of a new board."""
 
     name: Name | None = None

@@ -1,4 +1,4 @@
-"""The JSON messages between a remote worker (agent) and its server."""
+"""The JSON messages between a remote worker and its server; the routes say "agents"."""
 
 import re
 from datetime import datetime
@@ -13,9 +13,9 @@ from runners.contract.task import GPU_NAME, Mode
 from runners.contract.wire import Wire
 
 PATH = "/api/v1/agents"
-"""The prefix of every route for agents; the session follows it, one per run of an agent."""
+"""The prefix of every route for workers; the session follows it, one per run of a worker."""
 HARNESS_HEADER = "Podium-Harness"
-"""The version of the agent's harness, in every request: others could measure differently."""
+"""The version of the worker's harness, in every request: others could measure differently."""
 SESSION = re.compile(r"^[0-9a-f]{8,32}$")
 
 BODY_MAX = 256 << 10
@@ -23,7 +23,7 @@ BODY_MAX = 256 << 10
 EVALUATION_MAX = 16 << 20
 """The maximum bytes of an evaluation: the longest line that a harness may print."""
 NOTICES_S = 20.0
-"""How long an agent waits for a notice before it asks again."""
+"""How long a worker waits for a notice before it requests again."""
 MOST_NOTICES_S = 60.0
 
 GpuName = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
@@ -38,26 +38,26 @@ Line = Annotated[str, StringConstraints(max_length=16 << 10)]
 
 
 class WorkerConfig(Wire):
-    """The server's response to an agent that has just started."""
+    """The server's response to a worker that has just started."""
 
     worker: str
-    """The agent's name on the server."""
+    """The worker's name on the server."""
     lease_s: float
-    """How long the agent keeps its jobs without a heartbeat."""
+    """How long the worker keeps its jobs without a heartbeat."""
 
 
 class WorkerOffers(Wire):
-    """What the agent's runners offer, by name; None until all have been asked."""
+    """What the worker's runners offer, by name; None until all have answered."""
 
     offers: Annotated[dict[str, Capabilities], Field(max_length=16)] | None
 
 
 class FreeSlots(Wire):
-    """How many evaluations the agent can start now, by GPU type."""
+    """How many evaluations the worker can start now, by GPU type."""
 
     slots: Annotated[dict[GpuName, Count], Field(min_length=1, max_length=64)]
     runners: Annotated[dict[GpuName, Runners], Field(max_length=64)] | None = None
-    """The same by runner, when several serve one GPU type; None from an older agent.
+    """The same by runner, when several serve one GPU type; None from an older worker.
 
     A job pinned to a pool goes only to a runner of that pool.
     """
@@ -69,7 +69,7 @@ class FreeSlots(Wire):
 
 
 class ClaimedJob(Wire):
-    """A job that the agent holds from now on."""
+    """A job that the worker holds from now on."""
 
     id: int
     submission: int
@@ -83,7 +83,7 @@ class ClaimedJob(Wire):
 
     @classmethod
     def of(cls, job: LeasedJob, *, with_pool: bool) -> "ClaimedJob":
-        """Return the job as sent; with its pool only to an agent that knows pools."""
+        """Return the job as sent; with its pool only to a worker that knows pools."""
         return cls(
             id=job.id,
             submission=job.submission,
@@ -97,9 +97,9 @@ class ClaimedJob(Wire):
 
     @model_serializer(mode="wrap")
     def _without_pool(self, inner: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Omit the pool for older agents, unless the job is pinned."""
-        found: dict[str, object] = inner(self)
-        return {key: value for key, value in found.items() if key != "pool" or value}
+        """Omit the pool for older workers, unless the job is pinned."""
+        fields: dict[str, object] = inner(self)
+        return {key: value for key, value in fields.items() if key != "pool" or value}
 
     @property
     def leased(self) -> LeasedJob:
@@ -123,29 +123,29 @@ class Claimed(Wire):
 
 
 class HeldJob(Wire):
-    """A job that the agent believes it holds."""
+    """A job that the worker believes it holds."""
 
     id: BigInt
     fence: BigInt
 
 
 class Held(Wire):
-    """All jobs that the agent believes it holds."""
+    """All jobs that the worker believes it holds."""
 
     jobs: Annotated[tuple[HeldJob, ...], Field(max_length=4096)]
 
 
-class JobBeat(Wire):
-    """A job that the agent still holds; jobs that are not listed are lost."""
+class JobHeartbeat(Wire):
+    """A job that the worker still holds; jobs that are not listed are lost."""
 
     id: int
     cancel_requested: bool
 
 
-class Beats(Wire):
+class Heartbeats(Wire):
     """The response to a heartbeat."""
 
-    jobs: tuple[JobBeat, ...] = ()
+    jobs: tuple[JobHeartbeat, ...] = ()
 
 
 class JobNotice(Wire):
@@ -156,7 +156,7 @@ class JobNotice(Wire):
 
 
 class JobNotices(Wire):
-    """The notices that arrived while the agent waited."""
+    """The notices that arrived while the worker waited."""
 
     notices: tuple[JobNotice, ...] = ()
 
@@ -175,7 +175,7 @@ class GivenUp(Wire):
 
 
 class LogLines(Wire):
-    """Log events of the agent, one JSON line each."""
+    """Log events of the worker, one JSON line each."""
 
     lines: Annotated[tuple[Line, ...], Field(max_length=200)]
     lost: Annotated[int, Field(ge=0)] = 0

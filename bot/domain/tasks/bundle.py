@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.domain.acceptance import MAX_SOURCE_BYTES, parse_heading, suffixes
+from bot.domain.acceptance import MAX_SOURCE_BYTES, parse_header, suffixes
 from bot.domain.errors import UserError
 from runners.contract.verdict import Verdict
 
 TASK_FILE = "task.yml"
 """The file that makes a folder a task."""
-_PACK = (
+_PACK_HINT = (
     "`podium task pack DIR` creates a zip that includes the files from outside the task's folder"
 )
 
@@ -36,7 +36,7 @@ class TaskBundle:
         path = posixpath.normpath(posixpath.join(self.root, source))
         outside = path.startswith(("../", "/")) or path == ".."
         if outside or "\\" in source or "\0" in source:
-            raise UserError("bad-task", f"{source!r} is outside the task's folder; {_PACK}")
+            raise UserError("bad-task", f"{source!r} is outside the task's folder; {_PACK_HINT}")
         return path
 
     def text(self, source: str) -> str:
@@ -44,7 +44,7 @@ class TaskBundle:
         path = self.locate(source)
         data = self.files.get(path)
         if data is None:
-            remedy = f"; {_PACK}" if not _is_below(path, self.root) else ""
+            remedy = f"; {_PACK_HINT}" if not _is_below(path, self.root) else ""
             raise UserError("bad-task", f"{path}: there is no such file{remedy}")
         try:
             return data.decode("utf-8")
@@ -94,8 +94,8 @@ def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
             "bad-task", f"{where}: a submission may have at most {MAX_SOURCE_BYTES:,} bytes"
         )
     try:
-        heading = parse_heading(source)
-        verdict = expected if heading.expect is None else Verdict(heading.expect)
+        header = parse_header(source)
+        verdict = expected if header.expect is None else Verdict(header.expect)
     except UserError as error:
         raise UserError(error.code, f"{bundle.locate(name)}: {error.message}") from error
     if (verdict is Verdict.PASSED) != (expected is Verdict.PASSED):
@@ -104,7 +104,7 @@ def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:
             f"{bundle.locate(name)}: expects {verdict.value!r}; put a solution that passes under "
             "solutions/correct, any other under solutions/wrong",
         )
-    return Solution(name, source, verdict, heading.needs)
+    return Solution(name, source, verdict, header.needs)
 
 
 MAX_PACKED = 10 << 20
@@ -118,8 +118,8 @@ METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """The compressions that Python can unpack up to a limit; for bz2 and LZMA it has none."""
 
 _NESTED = re.compile(r"\.(zip|tar|tgz|gz|bz2|xz|7z|rar|zst|whl|jar)$", re.IGNORECASE)
-_LITTER = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")
-_FORM = "a task zip contains one folder with task.yml in it, as `podium task pack DIR` creates it"
+_IGNORED = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")
+_LAYOUT = "a task zip contains one folder with task.yml in it, as `podium task pack DIR` creates it"
 _UTF8 = 0x800
 """The flag of an entry with a UTF-8 name; other names are in code page 437."""
 
@@ -139,25 +139,25 @@ def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             files = _read_entries(archive)
     except (zipfile.BadZipFile, EOFError, ValueError, OSError, NotImplementedError) as error:
-        raise _refusal("", f"this is not a readable zip ({error}); {_FORM}") from error
+        raise _refusal("", f"this is not a readable zip ({error}); {_LAYOUT}") from error
     root = _root(files)
     return TaskBundle(files, root, posixpath.basename(root) or name)
 
 
 def write_zip(bundle: TaskBundle) -> bytes:
     """Return a zip that `read_zip` accepts, if the bundle's own files allow it."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in bundle.files.items():
             archive.writestr(name, content, _compression(content))
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _compression(content: bytes) -> int:
     """Return deflate, except for content that would exceed the maximum ratio."""
     small = len(content) <= _ALWAYS_SMALL
-    dense = small or len(content) <= MAX_RATIO * len(zlib.compress(content)) // 2
-    return zipfile.ZIP_DEFLATED if dense else zipfile.ZIP_STORED
+    deflatable = small or len(content) <= MAX_RATIO * len(zlib.compress(content)) // 2
+    return zipfile.ZIP_DEFLATED if deflatable else zipfile.ZIP_STORED
 
 
 def _read_entries(archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -166,15 +166,15 @@ def _read_entries(archive: zipfile.ZipFile) -> dict[str, bytes]:
         raise _refusal("", f"the zip has {len(entries)} entries; at most {MAX_ENTRIES} are allowed")
     for entry in entries:
         _require_safe(entry)
-    _require_apart(entries)
-    wanted = [e for e in entries if not e.is_dir() and not _LITTER.search(e.filename)]
+    _require_no_overlap(entries)
+    wanted = [e for e in entries if not e.is_dir() and not _IGNORED.search(e.filename)]
     _require_distinct([entry.filename for entry in wanted])
     files: dict[str, bytes] = {}
-    room = MAX_UNPACKED
+    bytes_left = MAX_UNPACKED
     for entry in wanted:
-        content = _read_entry(archive, entry, room)
+        content = _read_entry(archive, entry, bytes_left)
         files[entry.filename] = content
-        room -= len(content)
+        bytes_left -= len(content)
     return files
 
 
@@ -200,7 +200,7 @@ def _name_fault(name: str) -> str:
         (absolute, "an absolute path; use paths inside the task's folder"),
         (outside, "'.', '..' or an empty part in the path; use paths inside the task's folder"),
     )
-    return next((message for found, message in faults if found), "")
+    return next((message for applies, message in faults if applies), "")
 
 
 def _kind_fault(entry: zipfile.ZipInfo) -> str:
@@ -224,11 +224,11 @@ def _kind_fault(entry: zipfile.ZipInfo) -> str:
         ),
         (inflated, f"unpacks to more than {MAX_RATIO} times its packed size"),
     )
-    return next((message for found, message in faults if found), "")
+    return next((message for applies, message in faults if applies), "")
 
 
-def _require_apart(entries: list[zipfile.ZipInfo]) -> None:
-    """Refuse entries that share packed bytes, a technique of zip bombs."""
+def _require_no_overlap(entries: list[zipfile.ZipInfo]) -> None:
+    """Refuse entries that overlap: zip bombs use this."""
     end = 0
     for entry in sorted(entries, key=lambda e: e.header_offset):
         if entry.header_offset < end:
@@ -257,13 +257,13 @@ def _require_distinct(names: list[str]) -> None:
             parent = posixpath.dirname(parent)
 
 
-def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> bytes:
+def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, bytes_left: int) -> bytes:
     try:
         with archive.open(entry) as source:
-            content = source.read(min(room, entry.file_size) + 1)
+            content = source.read(min(bytes_left, entry.file_size) + 1)
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
         raise _refusal(entry.filename, f"damaged ({error}); create the zip again") from error
-    if len(content) > room:
+    if len(content) > bytes_left:
         raise _refusal(entry.filename, f"the zip unpacks to more than {MAX_UNPACKED:,} bytes")
     if len(content) != entry.file_size:
         raise _refusal(
@@ -275,9 +275,9 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> 
 
 
 def _root(files: dict[str, bytes]) -> str:
-    found = sorted(name for name in files if posixpath.basename(name) == TASK_FILE)
-    if not found:
-        raise _refusal("", f"there is no task.yml in the zip; {_FORM}")
-    if len(found) > 1:
-        raise _refusal(found[1], f"a second task.yml in addition to {found[0]}; {_FORM}")
-    return posixpath.dirname(found[0])
+    tasks = sorted(name for name in files if posixpath.basename(name) == TASK_FILE)
+    if not tasks:
+        raise _refusal("", f"there is no task.yml in the zip; {_LAYOUT}")
+    if len(tasks) > 1:
+        raise _refusal(tasks[1], f"a second task.yml in addition to {tasks[0]}; {_LAYOUT}")
+    return posixpath.dirname(tasks[0])

@@ -9,14 +9,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.yaml_document import (
-    Document,
-    Path,
-    Value,
-    read_document,
-    unknown_key,
-    validation_refusal,
-)
+from bot.domain.tasks import yaml_document
 from bot.domain.times import parse_deadline
 from runners.contract.task import GPU_NAME, TASK_NAME_FORM
 from runners.contract.wire import Wire
@@ -67,19 +60,19 @@ class _CompetitionFile(_Lenient):
 
 def parse_competition(data: bytes, file: str) -> Competition:
     """Read a competition; UserError with file and line. Unknown keys are only warned about."""
-    document = read_document(data, file)
+    document = yaml_document.read_document(data, file)
     try:
-        written = _CompetitionFile.model_validate_json(json.dumps(document.value))
+        competition = _CompetitionFile.model_validate_json(json.dumps(document.value))
     except ValidationError as error:
-        raise validation_refusal(document, error) from error
-    problems = tuple(_problem(document, i, entry) for i, entry in enumerate(written.problems))
+        raise yaml_document.validation_refusal(document, error) from error
+    problems = tuple(_problem(document, i, entry) for i, entry in enumerate(competition.problems))
     _require_distinct(document, problems)
-    deadline = _deadline(document, ("deadline",), written.deadline)
+    deadline = _deadline(document, ("deadline",), competition.deadline)
     warnings = tuple(_warnings(document))
-    return Competition(written.name, deadline, written.description, problems, warnings)
+    return Competition(competition.name, deadline, competition.description, problems, warnings)
 
 
-def _warnings(document: Document) -> Iterator[str]:
+def _warnings(document: yaml_document.Document) -> Iterator[str]:
     """Yield the warnings about ignored keys."""
     yield from _unknown_keys(document, (), document.value, _CompetitionFile)
     problems = document.value["problems"]
@@ -87,14 +80,19 @@ def _warnings(document: Document) -> Iterator[str]:
         yield from _unknown_keys(document, ("problems", i), problem, _ProblemEntry)
 
 
-def _unknown_keys(document: Document, path: Path, value: Value, model: type[Wire]) -> Iterator[str]:
+def _unknown_keys(
+    document: yaml_document.Document,
+    path: yaml_document.Path,
+    value: yaml_document.Value,
+    model: type[Wire],
+) -> Iterator[str]:
     known = model.model_fields
     for key in value if isinstance(value, dict) else ():
         if key not in known:
-            yield document.refusal((*path, key), unknown_key(key, known)).message
+            yield document.refusal((*path, key), yaml_document.unknown_key(key, known)).message
 
 
-def _problem(document: Document, i: int, entry: _ProblemEntry) -> CompetitionEntry:
+def _problem(document: yaml_document.Document, i: int, entry: _ProblemEntry) -> CompetitionEntry:
     if ".." in entry.directory.split("/"):
         raise document.refusal(
             ("problems", i, "directory"),
@@ -104,14 +102,18 @@ def _problem(document: Document, i: int, entry: _ProblemEntry) -> CompetitionEnt
     return CompetitionEntry(entry.directory.rstrip("/"), entry.name, deadline, entry.gpus)
 
 
-def _require_distinct(document: Document, problems: tuple[CompetitionEntry, ...]) -> None:
+def _require_distinct(
+    document: yaml_document.Document, problems: tuple[CompetitionEntry, ...]
+) -> None:
     names = [problem.name for problem in problems]
     for i, name in enumerate(names):
         if name in names[:i]:
             raise document.refusal(("problems", i, "name"), f"the name {name!r} appears twice")
 
 
-def _deadline(document: Document, path: Path, text: str | None) -> datetime | None:
+def _deadline(
+    document: yaml_document.Document, path: yaml_document.Path, text: str | None
+) -> datetime | None:
     if text is None or not text.strip():
         return None
     try:

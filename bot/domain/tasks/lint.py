@@ -110,12 +110,12 @@ def defined_names(tree: ast.Module) -> frozenset[str]:
 
 def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield statements in any order, without recursion, since a chain of `elif` may be long."""
-    waiting = list(body)
-    while waiting:
-        statement = waiting.pop()
+    pending = list(body)
+    while pending:
+        statement = pending.pop()
         yield statement
         for block in _blocks(statement):
-            waiting += block
+            pending += block
 
 
 def _blocks(statement: ast.stmt) -> tuple[Sequence[ast.stmt], ...]:
@@ -169,17 +169,17 @@ def _is_cuda(node: ast.AST) -> bool:
 
 def _unguarded(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield all nodes except comparisons and code under a test of `is_available`."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         yield node
         for child in ast.iter_child_nodes(node):
-            guarded = isinstance(child, ast.If | ast.IfExp) and _asks_for_cuda(child.test)
+            guarded = isinstance(child, ast.If | ast.IfExp) and _checks_for_cuda(child.test)
             if not guarded and not isinstance(child, ast.Compare):
-                waiting.append(child)
+                pending.append(child)
 
 
-def _asks_for_cuda(test: ast.expr) -> bool:
+def _checks_for_cuda(test: ast.expr) -> bool:
     return any(
         isinstance(node, ast.Attribute) and node.attr in ("is_available", "device_count")
         for node in ast.walk(test)
@@ -193,7 +193,7 @@ _MOST_CASES = 100
 def lint(task: TaskDefinition, shipped: tuple[Solution, ...]) -> tuple[Finding, ...]:
     """Return every static finding on the task."""
     remarks = (
-        *_on_words(task),
+        *_on_description(task),
         *_on_solutions(shipped),
         *(_on_cases(task) if task.format is TaskFormat.KERNEL else ()),
     )
@@ -208,7 +208,7 @@ def _on_cases(task: TaskDefinition) -> Iterator[str]:
     yield from _on_even_sizes(task)
 
 
-def _on_words(task: TaskDefinition) -> Iterator[str]:
+def _on_description(task: TaskDefinition) -> Iterator[str]:
     if not any(line.startswith("# ") for line in task.description.splitlines()):
         yield "the description has no heading; begin it with '# ' and the task's title"
     if not task.templates:

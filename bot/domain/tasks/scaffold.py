@@ -169,16 +169,16 @@ def problem_tasks(sources: Mapping[str, str], precision: str) -> dict[str, str]:
 
     UserError names the first file that is no problem.
     """
-    found: dict[str, str] = {}
+    tasks: dict[str, str] = {}
     for path, source in sources.items():
         level, number, words = _parts(path)
         _require_problem(source, path)
         name = _problem_name(level, number, words)
-        if f"{name}/task.yml" in found:
+        if f"{name}/task.yml" in tasks:
             raise _refusal(path, f"level {level} has two problems with number {number}")
         files = _problem_files(source, path, name, precision)
-        found |= {f"{name}/{file}": text for file, text in files.items()}
-    return found
+        tasks |= {f"{name}/{file}": text for file, text in files.items()}
+    return tasks
 
 
 def is_problem(path: str) -> bool:

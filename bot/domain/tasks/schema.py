@@ -10,23 +10,10 @@ from pydantic_core import PydanticCustomError
 
 from bot.domain.errors import UserError
 from bot.domain.tasks.yaml_document import Document, Path, unknown_key, validation_refusal
+from runners.contract import task
 from runners.contract.formula import FormulaError, parse_formula
 from runners.contract.launch import LaunchError, LaunchPlan
 from runners.contract.parameters import BufferArgument
-from runners.contract.task import (
-    GPU_NAME,
-    BuildConfig,
-    Device,
-    FileName,
-    Grader,
-    IsolationLayer,
-    LanguageName,
-    Launch,
-    RankingBy,
-    Seconds,
-    TaskFormat,
-    Workload,
-)
 from runners.contract.wire import Wire
 from runners.languages import names_of, spec_of, specs
 
@@ -49,7 +36,7 @@ Text = Annotated[str, StringConstraints(min_length=1)]
 class FileEntry(Wire):
     """One item of the key `files`."""
 
-    name: FileName
+    name: task.FileName
     source: Text
 
 
@@ -57,31 +44,31 @@ class TaskYaml(Wire):
     """task.yml as written; keys also in `TaskDefinition` have the same meaning there."""
 
     files: Annotated[tuple[FileEntry, ...], Field(min_length=1, max_length=100)]
-    lang: Annotated[LanguageName, BeforeValidator(_known_language)]
-    config: BuildConfig = BuildConfig()
+    lang: Annotated[task.LanguageName, BeforeValidator(_known_language)]
+    config: task.BuildConfig = task.BuildConfig()
     description: Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
     templates: dict[
         Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_+-]{0,31}$")], Text
     ] = Field(default_factory=dict)
-    tests: tuple[Workload, ...] = ()
-    benchmarks: tuple[Workload, ...] = ()
-    test_timeout: Seconds = 180
-    benchmark_timeout: Seconds = 180
-    ranked_timeout: Seconds = 180
-    ranking_by: RankingBy = RankingBy.LAST
+    tests: tuple[task.Workload, ...] = ()
+    benchmarks: tuple[task.Workload, ...] = ()
+    test_timeout: task.Seconds = 180
+    benchmark_timeout: task.Seconds = 180
+    ranked_timeout: task.Seconds = 180
+    ranking_by: task.RankingBy = task.RankingBy.LAST
     seed: int | None = None
     multi_gpu: bool = False
-    gpus: tuple[Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)], ...] = ()
+    gpus: tuple[Annotated[str, StringConstraints(pattern=task.GPU_NAME.pattern)], ...] = ()
     libraries: tuple[Text, ...] = ()
-    format: TaskFormat = TaskFormat.KERNEL
-    grader: Grader | None = None
-    device: Device | None = None
+    format: task.TaskFormat = task.TaskFormat.KERNEL
+    grader: task.Grader | None = None
+    device: task.Device | None = None
     mutates_inputs: bool = False
     flops: int | str | None = None
     bytes: int | str | None = None
     lower_bound: bool = True
-    launch: Launch | None = None
-    isolation: tuple[IsolationLayer, ...] = ()
+    launch: task.Launch | None = None
+    isolation: tuple[task.IsolationLayer, ...] = ()
     version_note: str = ""
     validation: dict[str, object] | None = None
     """KernelBot's later validation of the best submissions, which Podium ignores."""
@@ -123,7 +110,11 @@ def _schema_refusal(document: Document, error: ValidationError) -> UserError:
     found = next((each for each in findings if each["type"] == "extra_forbidden"), None)
     if found is not None:
         path = found["loc"]
-        known: dict[str, type[Wire]] = {"config": BuildConfig, "files": FileEntry, "launch": Launch}
+        known: dict[str, type[Wire]] = {
+            "config": task.BuildConfig,
+            "files": FileEntry,
+            "launch": task.Launch,
+        }
         model = known.get(str(path[0]), TaskYaml)
         return document.refusal(path, unknown_key(str(path[-1]), model.model_fields))
     unnamed = next((each for each in findings if _is_file_name(each["loc"])), None)
@@ -212,7 +203,7 @@ def _has(written: TaskYaml, key: str) -> bool:
 
 def _check_cases(written: TaskYaml, document: Document) -> None:
     for kind in ("tests", "benchmarks"):
-        cases: tuple[Workload, ...] = getattr(written, kind)
+        cases: tuple[task.Workload, ...] = getattr(written, kind)
         if len(cases) > MAX_CASES:
             raise document.refusal((kind,), f"{len(cases)} {kind}; at most {MAX_CASES} are allowed")
         for i, case in enumerate(cases):
@@ -233,11 +224,11 @@ def _check_formulas(written: TaskYaml, document: Document) -> None:
             raise document.refusal(path, f"{'.'.join(path)}: {error}") from error
 
 
-def _check_code(written: TaskYaml, launch: Launch, document: Document) -> None:
-    if written.format is not TaskFormat.KERNEL:
+def _check_code(written: TaskYaml, launch: task.Launch, document: Document) -> None:
+    if written.format is not task.TaskFormat.KERNEL:
         words = f"format: {written.format} is only for lang: py; remove it, or remove 'launch'"
         raise document.refusal(("format",), words)
-    if written.device not in {None, Device.CUDA}:
+    if written.device not in {None, task.Device.CUDA}:
         raise document.refusal(("device",), "device code always runs on 'cuda'; remove 'device'")
     check_config(written.config, document)
     check_launch(launch, (*written.tests, *written.benchmarks), document)
@@ -251,19 +242,19 @@ def _formulas(written: TaskYaml) -> Iterator[tuple[tuple[str, ...], int | str]]:
         yield ("bytes",), written.bytes
 
 
-def _require_positive(value: float, case: Workload) -> None:
+def _require_positive(value: float, case: task.Workload) -> None:
     if value < 1:
         raise FormulaError(f"{value:g} for the case {case.spec!r}; the value must be at least 1")
 
 
 _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
-_OURS = frozenset(
+_OUTPUT_FLAGS = frozenset(
     {"-o", "--output-file", "-c", "--compile", "-E", "-ptx", "-cubin", "-run", "--run"}
 )
 """Compiler flags that control its output."""
 
 
-def _check_program(config: BuildConfig, document: Document) -> None:
+def _check_program(config: task.BuildConfig, document: Document) -> None:
     """Raise UserError with the line for options that no compiler accepts."""
     for i, name in enumerate(config.sources):
         if not name.endswith(_SUFFIXES):
@@ -279,7 +270,7 @@ def _check_program(config: BuildConfig, document: Document) -> None:
             words = f"{name!r} is not a macro name; use letters, digits and '_', as in BLOCK_SIZE"
             raise document.refusal(("config", "defines", name), words)
     for i, flag in enumerate(config.compile_flags):
-        if flag.split("=")[0] in _OURS:
+        if flag.split("=")[0] in _OUTPUT_FLAGS:
             words = f"{flag!r}: the runner sets the output itself; remove this flag"
             raise document.refusal(("config", "compile_flags", i), words)
 
@@ -297,7 +288,7 @@ _FLAG = re.compile(rf"--?(?:{'|'.join(_SWITCHES)}|(?:{'|'.join(_VALUED)})=[\w+.,
 _MACRO = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def check_launch(launch: Launch, cases: Sequence[Workload], document: Document) -> None:
+def check_launch(launch: task.Launch, cases: Sequence[task.Workload], document: Document) -> None:
     """Refuse a launch that has no values for some case, or that writes to no output."""
     try:
         plan = LaunchPlan.of(launch)
@@ -312,7 +303,7 @@ def check_launch(launch: Launch, cases: Sequence[Workload], document: Document) 
         raise document.refusal(("launch", "params"), words)
 
 
-def check_config(config: BuildConfig, document: Document) -> None:
+def check_config(config: task.BuildConfig, document: Document) -> None:
     """Refuse what NVRTC, the compiler of device code, does not know or would ignore."""
     if len(config.model_dump_json()) > MAX_CONFIG:
         words = f"'config' is larger than {MAX_CONFIG:,} bytes; move long text into a header file"
@@ -323,8 +314,8 @@ def check_config(config: BuildConfig, document: Document) -> None:
     for i, folder in enumerate(config.include_dirs):
         if not folder.startswith("/"):
             words = f"{folder!r} is not a folder on the runner, such as /cutlass/include"
-            beside = "headers listed in files are found automatically"
-            raise document.refusal(("config", "include_dirs", i), f"{words}; {beside}")
+            hint = "headers listed in files are found automatically"
+            raise document.refusal(("config", "include_dirs", i), f"{words}; {hint}")
     for name in config.defines:
         if not _MACRO.fullmatch(name):
             raise document.refusal(("config", "defines", name), f"{name!r} is not a macro name")

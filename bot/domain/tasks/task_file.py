@@ -206,20 +206,20 @@ def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:
     """Return why a grader cannot grade the task; empty when it can."""
     written = source.written
     match grader:
-        case Grader.NATIVE if _own(written):
-            return _own(written)
+        case Grader.NATIVE if _native_obstacle(written):
+            return _native_obstacle(written)
         case Grader.NATIVE:
-            wanted = _NATIVE[written.format] | _wanted_by_launch(written)
+            wanted = _NATIVE[written.format] | _required_by_launch(written)
             missing = sorted(wanted - _reference_names(source, files))
             return f"{REFERENCE} must define {' and '.join(missing)}" if missing else ""
         case Grader.POPCORN if written.launch is not None:
             return "a task with a 'launch' needs grader 'native'"
         case Grader.POPCORN:
-            brought = bool(written.config.sources) or written.config.main in files
-            return "" if brought else f"{written.config.main!r} is not listed in files"
+            present = bool(written.config.sources) or written.config.main in files
+            return "" if present else f"{written.config.main!r} is not listed in files"
 
 
-def _own(written: TaskYaml) -> str:
+def _native_obstacle(written: TaskYaml) -> str:
     """Return why our own judge cannot grade it, regardless of its files; empty when it can."""
     if written.multi_gpu:
         return "a task with multi_gpu needs its own evaluation program and grader 'popcorn'"
@@ -233,7 +233,7 @@ def _own(written: TaskYaml) -> str:
     return ""
 
 
-def _wanted_by_launch(written: TaskYaml) -> frozenset[str]:
+def _required_by_launch(written: TaskYaml) -> frozenset[str]:
     """Return what a launch needs: the judge allocates the output, so it must know its shape."""
     return frozenset({"ref_kernel"}) if written.launch is not None else frozenset()
 
@@ -273,13 +273,13 @@ def _check_evaluation(
 
 
 def _headers(
-    config: BuildConfig, document: Document, bundle: TaskBundle, taken: Mapping[str, str]
+    config: BuildConfig, document: Document, bundle: TaskBundle, other_files: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the files of `include_dirs` by flat name, as they are next to the sources.
 
     UserError when a folder is missing, is outside the task, or has a subfolder.
     """
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for i, written in enumerate(config.include_dirs):
         folder = posixpath.normpath(written)
         if folder == ".":
@@ -288,12 +288,12 @@ def _headers(
         if not fault:
             for name in bundle.under(folder):
                 text = bundle.text(posixpath.join(folder, name))
-                if {**taken, **found}.get(name, text) != text:
+                if {**other_files, **headers}.get(name, text) != text:
                     fault = f"{written!r} has a {name!r}, and another file has that name already"
-                found[name] = text
+                headers[name] = text
         if fault:
             raise document.refusal(("config", "include_dirs", i), fault)
-    return found
+    return headers
 
 
 def _fault_of(written: str, folder: str, bundle: TaskBundle) -> str:

@@ -4,17 +4,17 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bot.domain.acceptance import parse_heading, with_board
+from bot.domain.acceptance import parse_header, with_board
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.tasks.lint import parse_python
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.languages import spec_by_suffix, spec_of
 
-UNWRITTEN = frozenset({Verdict.WRONG_ANSWER, Verdict.INVALID_SUBMISSION, Verdict.CRASHED})
+STUB_VERDICTS = frozenset({Verdict.WRONG_ANSWER, Verdict.INVALID_SUBMISSION, Verdict.CRASHED})
 """Verdicts that a kernel without a body may get."""
 _ENTRIES = frozenset({"custom_kernel", "forward"})
-_SHORT = 4096
+_LONGEST_STUB = 4096
 """Longer sources, in characters, are not searched for a missing body."""
 
 
@@ -37,15 +37,15 @@ class Template:
 
     @property
     def expected(self) -> frozenset[Verdict]:
-        """Return the verdicts, one of which it must get: only `passed`, unless it is a stub.
+        """Return the accepted verdicts: only `passed`, unless it is a stub.
 
         It is a stub when its header expects another verdict, or its function has no body. UserError
         for a header that no board accepts.
         """
-        expect = parse_heading(self.text).expect
+        expect = parse_header(self.text).expect
         if expect is not None:
             return frozenset({Verdict(expect)})
-        return UNWRITTEN if _is_unwritten(self) else frozenset({Verdict.PASSED})
+        return STUB_VERDICTS if _is_stub(self) else frozenset({Verdict.PASSED})
 
 
 def template_of(task: TaskDefinition, board: str, language: str | None = None) -> Template:
@@ -61,13 +61,13 @@ def template_of(task: TaskDefinition, board: str, language: str | None = None) -
     chosen = names[0] if language is None else language
     if chosen not in names:
         raise unknown_name("template", chosen, names)
-    return _handed_out(task, board, task.templates[chosen])
+    return _board_template(task, board, task.templates[chosen])
 
 
 def templates(task: TaskDefinition, board: str) -> dict[str, Template]:
     """Return every template as this board offers it, by its file name in the task."""
     files = sorted(set(task.templates.values()))
-    return {file: _handed_out(task, board, file) for file in files}
+    return {file: _board_template(task, board, file) for file in files}
 
 
 def shown_files(task: TaskDefinition, board: str) -> Mapping[str, str]:
@@ -75,16 +75,16 @@ def shown_files(task: TaskDefinition, board: str) -> Mapping[str, str]:
     return task.files | {file: each.text for file, each in templates(task, board).items()}
 
 
-def _handed_out(task: TaskDefinition, board: str, file: str) -> Template:
+def _board_template(task: TaskDefinition, board: str, file: str) -> Template:
     suffix = file.rpartition(".")[2]
     language = spec_by_suffix(f".{suffix}") or spec_of(task.lang)
     text = with_board(task.files[file], board, language.comment)
     return Template(f"{board}.{suffix}", text)
 
 
-def _is_unwritten(template: Template) -> bool:
+def _is_stub(template: Template) -> bool:
     """Return whether the function that the task requires has no body, in Python."""
-    if not template.name.endswith(".py") or len(template.text) > _SHORT:
+    if not template.name.endswith(".py") or len(template.text) > _LONGEST_STUB:
         return False
     try:
         tree = parse_python(template.text, template.name)
@@ -100,10 +100,10 @@ def _entries(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 
 def _has_no_body(function: ast.FunctionDef) -> bool:
-    return all(_says_nothing(statement) for statement in function.body)
+    return all(_is_placeholder(statement) for statement in function.body)
 
 
-def _says_nothing(statement: ast.stmt) -> bool:
+def _is_placeholder(statement: ast.stmt) -> bool:
     match statement:
         case ast.Pass() | ast.Expr(value=ast.Constant()):  # a docstring and `...` are constants
             return True

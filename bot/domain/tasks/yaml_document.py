@@ -59,7 +59,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Reader:
     """Converts the nodes of one document to plain values, within the limits."""
 
     file: str
@@ -81,17 +81,17 @@ class _Reading:
         return self.scalar(node)
 
     def mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Value]:
-        found: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for key_node, value_node in node.value:
             key = self.key(key_node)
-            if key in found:
+            if key in values:
                 first = self.lines[(*path, key)]
                 raise self.refuse(
                     key_node, f"the key {key!r} appears twice (first in line {first})"
                 )
             self.lines[(*path, key)] = key_node.start_mark.line + 1
-            found[key] = self.value(value_node, (*path, key))
-        return found
+            values[key] = self.value(value_node, (*path, key))
+        return values
 
     def key(self, node: yaml.Node) -> str:
         plain = isinstance(node, yaml.ScalarNode) and node.tag == _TEXT
@@ -123,9 +123,9 @@ def read_document(data: bytes, file: str) -> Document:
     """Read one mapping; UserError with file and line for anything that is not plain YAML."""
     text = _text(data, file)
     try:
-        _survey(text, file)
+        _check_size(text, file)
         loader = _Loader(text)
-        reading = _Reading(file, loader)
+        reader = _Reader(file, loader)
         node = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         raise _yaml_refusal(error, text, file) from error
@@ -133,7 +133,7 @@ def read_document(data: bytes, file: str) -> Document:
         raise refusal(file, 1, f"not YAML: {error}".splitlines()[0]) from error
     if not isinstance(node, yaml.MappingNode):
         raise refusal(file, 1, "this must be a mapping of keys to values, as in 'lang: py'")
-    return Document(file, reading.mapping(node, ()), reading.lines)
+    return Document(file, reader.mapping(node, ()), reader.lines)
 
 
 def _text(data: bytes, file: str) -> str:
@@ -146,7 +146,7 @@ def _text(data: bytes, file: str) -> str:
         raise refusal(file, line, "this is not UTF-8 text; save the file as UTF-8") from error
 
 
-def _survey(text: str, file: str) -> None:
+def _check_size(text: str, file: str) -> None:
     """Refuse documents that are too large or too deep before building values."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_Loader)):
@@ -171,13 +171,13 @@ def _yaml_refusal(error: yaml.MarkedYAMLError, text: str, file: str) -> UserErro
 
 def validation_refusal(document: Document, error: ValidationError) -> UserError:
     """Return pydantic's first error as a refusal with its line."""
-    found = error.errors(include_url=False, include_context=False)[0]
-    path = tuple(part for part in found["loc"] if part != "[key]")
-    if found["type"] == "missing":
+    fault = error.errors(include_url=False, include_context=False)[0]
+    path = tuple(part for part in fault["loc"] if part != "[key]")
+    if fault["type"] == "missing":
         where = ".".join(map(str, path))
         return document.refusal(path[:-1], f"the key {where!r} is missing")
     where = ".".join(str(part) for part in path if not _is_type_label(part, document))
-    message = fault_words(found)
+    message = fault_words(fault)
     return document.refusal(path, f"{where}: {message}" if where else message)
 
 

@@ -13,14 +13,15 @@ from urllib.parse import quote
 import httpx
 
 from bot.domain import acceptance
-from bot.domain.api import accounts, admin, base, publishing, submissions
+from bot.domain.api import accounts, admin, publishing, submissions
 from bot.domain.api import boards as api
-from bot.domain.board import Board, awaited_words
+from bot.domain.api.base import MOST_ON_A_PAGE
+from bot.domain.board import Board, show_target
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.publication import Draft, PublishChange, Published, PublishRequest, Released
+from bot.domain.publication import Draft, PublishChange, Published, PublishedDraft, PublishRequest
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
 from bot.domain.tasks.bundle import write_zip
@@ -108,7 +109,7 @@ class RemoteClient:
         return tuple(stored)
 
     async def boards(self) -> Sequence[Board]:
-        query: dict[str, str | int] = {"limit": base.MOST_ON_A_PAGE}
+        query: dict[str, str | int] = {"limit": MOST_ON_A_PAGE}
         found: list[Board] = []
         while True:
             page = await self.client.get("leaderboards", api.BoardsAnswer, query)
@@ -136,7 +137,7 @@ class RemoteClient:
         entries: list[HistoryEntry] = []
         query: dict[str, str | int] = {} if board is None else {"board": board}
         while len(entries) < limit:
-            query["limit"] = min(base.MOST_ON_A_PAGE, limit - len(entries))
+            query["limit"] = min(MOST_ON_A_PAGE, limit - len(entries))
             page = await self.client.get("submissions", submissions.HistoryAnswer, query)
             entries += map(decode.entry_of, page.submissions)
             if page.next is None or not page.submissions:
@@ -146,11 +147,11 @@ class RemoteClient:
 
     async def publish(
         self, drafts: Sequence[Draft], say: requests.Say, *, unchecked: bool
-    ) -> Sequence[Released]:
+    ) -> Sequence[PublishedDraft]:
         if unchecked:
             words = f"--unchecked is for this machine: {self.client.url} runs the solutions"
             raise UserError("usage", f"{words}; leave it out")
-        released: list[Released] = []
+        released: list[PublishedDraft] = []
         try:
             for each in drafts:
                 released.append(await publish_draft(self.client, each, say=say))  # noqa: PERF401
@@ -178,7 +179,7 @@ class RemoteClient:
         except StoreError:
             return None  # the command that follows it retries, with a limit
         gpus = [
-            awaited_words(each.gpu, each.pool) for each in found.jobs if each.gpu in found.unserved
+            show_target(each.gpu, each.pool) for each in found.jobs if each.gpu in found.unserved
         ]
         return f"no connected worker offers {', '.join(gpus)} there now" if gpus else None
 
@@ -217,7 +218,9 @@ async def export_pieces(
     raise SetupError(f"{client.url}: the export broke off; give the command again")
 
 
-async def publish_draft(client: requests.ApiClient, draft: Draft, *, say: requests.Say) -> Released:
+async def publish_draft(
+    client: requests.ApiClient, draft: Draft, *, say: requests.Say
+) -> PublishedDraft:
     """Return the board published after the check there.
 
     UserError when it must not be published, with the same message as on this machine; RunnerError
@@ -313,9 +316,11 @@ def _error(client: requests.ApiClient, problem: publishing.CheckProblem) -> Exce
             return UserError(problem.code, problem.detail)
 
 
-def _released(check: publishing.CheckAnswer, answer: publishing.PublishedAnswer) -> Released:
+def _released(check: publishing.CheckAnswer, answer: publishing.PublishedAnswer) -> PublishedDraft:
     if answer.board is None:
         raise ValueError("a published board that is none")
     reports = tuple(TaskReport(check.name, each.gpu, (), each.obstacle) for each in answer.checked)
     board, change = decode.board_of(answer.board), PublishChange(answer.change)
-    return Released(Published(board, answer.task_version, change, answer.version_note), reports)
+    return PublishedDraft(
+        Published(board, answer.task_version, change, answer.version_note), reports
+    )

@@ -131,7 +131,7 @@ class Attempt:
         match self._stop:
             case CancelCause.CANCELLED:
                 await self._give_up(GiveUpReason.CANCELLED)
-            case CancelCause.DRAINED if not self.started or self.job.of_the_house:
+            case CancelCause.DRAINED if not self.started or self.job.is_system_job:
                 await self._give_up(GiveUpReason.UNTOUCHED)
             case CancelCause.DRAINED:
                 await self._give_up(GiveUpReason.LOST, "the worker was stopped")
@@ -324,7 +324,7 @@ class Dispatcher:
         Jobs of the system itself are stopped at once: they run again elsewhere, or later.
         """
         for attempt in self._attempts.values():
-            if not attempt.started or attempt.job.of_the_house:
+            if not attempt.started or attempt.job.is_system_job:
                 attempt.stop(CancelCause.DRAINED)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=limit_s)

@@ -64,7 +64,7 @@ class StoreQueue:
         if version is None:
             raise LookupError(f"task version {submission.task_version} of a job is not there")
         task = version.definition
-        is_system_job, profile = job.of_the_house, submission.profile or ProfileOptions()
+        is_system_job, profile = job.is_system_job, submission.profile or ProfileOptions()
         return EvaluationRequest(
             request_id=f"job-{job.id}",
             task=as_candidate(task) if is_system_job else profile.chosen(task),
@@ -286,7 +286,7 @@ async def revoke_worker_token(store: Store, actor: PersonId, name: str) -> None:
 async def admitted_worker(store: Store, clock: Clock, secret: str) -> str:
     """Return the name of the worker with this token; UserError for any other token."""
     token = await store.tokens.find(digest_of(secret))
-    if token is None or not token.of_worker or not token.is_live(clock.now()):
+    if token is None or not token.is_worker_token or not token.is_live(clock.now()):
         raise UserError(
             "bad-token",
             "this worker token is unknown, expired or revoked; an admin can create one with "

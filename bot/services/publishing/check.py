@@ -12,7 +12,7 @@ from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
 from bot.domain.tasks.bundle import TASK_FILE, Solution, TaskBundle, solutions
 from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
-from bot.domain.tasks.template import UNWRITTEN, Template, templates
+from bot.domain.tasks.template import STUB_VERDICTS, Template, templates
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.gpus import gpu_types
 from runners.contract.runner import Capabilities, ProgressSink, Runner
@@ -202,7 +202,7 @@ async def _check_template(
         stub = "" if verdict is Verdict.PASSED else ", as expected of this stub"
         return Finding(Level.INFO, file, f"the template is accepted: {verdict.value}{stub}")
     words = f"the template got {_in_words(evaluation)}, expected {_any_of(expected)}"
-    if expected == {Verdict.PASSED} and verdict in UNWRITTEN:
+    if expected == {Verdict.PASSED} and verdict in STUB_VERDICTS:
         words += f"; if it is a stub, add to its header: {template.marker} expect {verdict.value}"
     return Finding(Level.ERROR, file, words)
 
@@ -210,9 +210,9 @@ async def _check_template(
 def _accepted_source(bench: _TestBench, template: Template) -> str:
     """Return the template's source as an accepted submission; UserError if it is refused."""
     file = acceptance.read_file(template.name, template.content)
-    acceptance.board_name(bench.board, file.heading)
+    acceptance.board_name(bench.board, file.header)
     acceptance.check_language(file.name, bench.board, bench.task)
-    acceptance.choose_gpus((), file.heading.gpus, (bench.gpu,))
+    acceptance.choose_gpus((), file.header.gpus, (bench.gpu,))
     return file.source
 
 

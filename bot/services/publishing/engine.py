@@ -16,8 +16,8 @@ from typing import TypeAlias, TypeVar
 import structlog
 
 from bot.domain.errors import StoreError, UserError
-from bot.domain.ids import ReleaseId
-from bot.domain.publication import Draft, Publication, Released
+from bot.domain.ids import PublicationId
+from bot.domain.publication import Draft, Publication, PublishedDraft
 from bot.domain.tasks.lint import CheckStep
 from bot.ports import Clock, Store
 from bot.services.publishing.pipeline import Pipeline
@@ -66,7 +66,7 @@ class PublicationEngine:
     keep: timedelta | None = None
     """How long outcomes stay readable; None deletes each when its observer has finished."""
     owner: str = ""
-    held: dict[ReleaseId, asyncio.Task[None]] = field(default_factory=dict)
+    held: dict[PublicationId, asyncio.Task[None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Choose a name that is unique among processes."""
@@ -98,7 +98,7 @@ class PublicationEngine:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(StoreError):
-            await self.store.releases.let_go(self.owner)
+            await self.store.publications.let_go(self.owner)
 
     async def _repeat(self, action: Callable[[], Awaitable[None]], seconds: float) -> None:
         while True:
@@ -112,13 +112,13 @@ class PublicationEngine:
         free = AT_ONCE - len(self.held)
         if free <= 0:
             return
-        for release in await self.store.releases.claim(self.door, self.owner, self.lease, free):
+        for release in await self.store.publications.claim(self.door, self.owner, self.lease, free):
             task = asyncio.create_task(self._publish(release), name=f"publish-{release.id}")
             self.held[release.id] = task
 
     async def _renew(self) -> None:
         held = dict(self.held)  # a publication claimed while the store answers is not in its answer
-        renewed = set(await self.store.releases.keep(self.owner, self.lease))
+        renewed = set(await self.store.publications.keep(self.owner, self.lease))
         for number, task in held.items():
             if number not in renewed:
                 task.cancel()
@@ -135,7 +135,7 @@ class PublicationEngine:
         except Exception as error:  # noqa: BLE001  a bug with one must not end the others
             _log.error("a release failed", action="incident", exc_info=error)
             with suppress(StoreError):
-                await self.store.releases.finish(number, self.owner)
+                await self.store.publications.finish(number, self.owner)
         finally:
             self.held.pop(number, None)
 
@@ -185,7 +185,7 @@ class _Run:
         if self.state.publishing:
             interrupted = await find_interrupted_publish(store, request, parsed.task)
         if interrupted is not None:
-            released = Released(interrupted, ())
+            released = PublishedDraft(interrupted, ())
         else:
             (released,) = await self._pipeline().check_and_publish(
                 [Draft(bundle, parsed.task, request)]
@@ -228,7 +228,7 @@ class _Run:
         async with self.saving:
             state = self._current_state().model_copy(update=changes).model_dump_json()
             release, owner = self.held.release, self.held.owner
-            if not await self.engine.store.releases.note(release.id, owner, state=state):
+            if not await self.engine.store.publications.note(release.id, owner, state=state):
                 raise TakenOverError
             self.state = self.state.model_copy(update=changes)
 
@@ -262,14 +262,14 @@ class _Run:
             _log.error("a release is not told", action="release_untold", **details)
 
     async def _end(self) -> None:
-        releases, keep = self.engine.store.releases, self.engine.keep
+        publications, keep = self.engine.store.publications, self.engine.keep
         number, owner = self.held.release.id, self.held.owner
         if keep is None:
-            await releases.finish(number, owner)
+            await publications.finish(number, owner)
             return
-        if not await releases.end(number, owner):
+        if not await publications.end(number, owner):
             raise TakenOverError
-        await releases.forget(self.engine.clock.now() - keep)
+        await publications.forget(self.engine.clock.now() - keep)
 
 
 async def _while_unavailable(action: Callable[[], Awaitable[T]]) -> T:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.errors import UserError
-from bot.domain.publication import Draft, Published, Released, UnsoundTaskError
+from bot.domain.publication import Draft, Published, PublishedDraft, UnsoundTaskError
 from bot.domain.tasks.lint import TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, ignore_step
@@ -29,7 +29,7 @@ class Pipeline:
 
     async def check_and_publish(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
-    ) -> tuple[Released, ...]:
+    ) -> tuple[PublishedDraft, ...]:
         """Publish all the drafts; UserError before anything is stored when one must not be.
 
         `unchecked` publishes without a check, which is recorded under the board's creator.
@@ -70,12 +70,12 @@ async def publish_all(
     checked: Sequence[tuple[Draft, tuple[TaskReport, ...]]],
     *,
     unchecked: bool = False,
-) -> tuple[Released, ...]:
+) -> tuple[PublishedDraft, ...]:
     """Store every draft on its board, in the caller's transaction; return the reports too."""
     released = []
     for draft, reports in checked:
         published = await publish(tx, clock, draft.request, draft.task)
-        released.append(Released(published, reports))
+        released.append(PublishedDraft(published, reports))
         if unchecked:
             await _record_unchecked(tx, published)
     return tuple(released)

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from pydantic import Base64Bytes, TypeAdapter
 
-from bot.domain.board import ANY, Access, Board, NewBoard, Pins, pinned, show_pins
+from bot.domain.board import ANY, Access, Board, NewBoard, Pins, apply_pins, show_pins
 from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import PublishChange, Published, PublishRequest
@@ -151,7 +151,7 @@ async def validate_publish(
     _require_name(name)
     gpus = named_gpus(request, task, board)
     _require_gpus(name, task, gpus)
-    pinned(() if board is None else board.pins, request.pins, gpus)
+    apply_pins(() if board is None else board.pins, request.pins, gpus)
     _require_deadline(request, board, clock.now())
     if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
@@ -222,7 +222,7 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
 async def _create(tx: Store, request: PublishRequest, task: TaskDefinition) -> Published:
     gpus = named_gpus(request, task, None)
     access = request.access or Access()
-    pins = pinned((), request.pins, gpus)
+    pins = apply_pins((), request.pins, gpus)
     new = NewBoard(request.board_name(task), gpus, request.deadline, request.person, access, pins)
     board = await tx.boards.publish(new, task, digest(task))
     await _record_pins(tx, request, board, ())
@@ -239,7 +239,7 @@ async def _update(
         await tx.boards.configure(board.id, gpus, deadline)
     if request.access is not None and request.access != board.access:
         await tx.boards.restrict(board.id, request.access)
-    pins = pinned(board.pins, request.pins, gpus)
+    pins = apply_pins(board.pins, request.pins, gpus)
     if pins != board.pins:
         await _record_pins(tx, request, await tx.boards.pin(board.id, pins), board.pins)
     after = await tx.boards.get(board.id) or board

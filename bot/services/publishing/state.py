@@ -71,7 +71,7 @@ class HeldPublication:
 
     async def save_place(self, place: str) -> None:
         """Store the front end's own JSON; TakenOverError when another process has taken over."""
-        if not await self.store.releases.note(self.release.id, self.owner, place=place):
+        if not await self.store.publications.note(self.release.id, self.owner, place=place):
             raise TakenOverError
 
 
@@ -85,13 +85,13 @@ class PublicationObserver(Protocol):
         """Show the stored outcome. May be called again after the process was killed."""
 
 
-def outcome_of(released: publication.Released, before: int) -> PublicationOutcome:
+def outcome_of(released: publication.PublishedDraft, before: int) -> PublicationOutcome:
     """Return the outcome of a publication that was stored over task version `before`."""
     published = released.published
     board = published.board
     return PublicationOutcome(
         title=f"Leaderboard {board.name}",
-        message=published.told,
+        message=published.summary,
         board=board.id,
         before=before,
         change=published.change,

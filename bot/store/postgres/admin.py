@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from asyncpg import Record
 
-from bot.domain.accounts import HOUSE
+from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId
 from bot.domain.records import AuditEntry, DayCount, Schema, Tally, Usage
 from bot.domain.submission import Exclusion, ExclusionKind, NewSubmission, RateLimit, banned
@@ -83,14 +83,14 @@ class PostgresModeration:
         found = await self._database.rows("moderation.pool_pauses")
         return {row["gpu"]: row["notice"] for row in found}
 
-    async def open_room(self, house: str, room: str) -> None:
-        await self._database.rows("moderation.open_room", house, room)
+    async def open_channel(self, guild: str, channel: str) -> None:
+        await self._database.rows("moderation.open_room", guild, channel)
 
-    async def close_room(self, house: str, room: str) -> bool:
-        return await self._database.row("moderation.close_room", house, room) is not None
+    async def close_channel(self, guild: str, channel: str) -> bool:
+        return await self._database.row("moderation.close_room", guild, channel) is not None
 
-    async def rooms(self, house: str) -> tuple[str, ...]:
-        return tuple(row["room"] for row in await self._database.rows("moderation.rooms", house))
+    async def channels(self, guild: str) -> tuple[str, ...]:
+        return tuple(row["room"] for row in await self._database.rows("moderation.rooms", guild))
 
     async def set_limit(self, limit: RateLimit) -> None:
         await self._database.rows(
@@ -182,7 +182,7 @@ class PostgresStatistics:
         self._database = database
 
     async def people(self) -> int:
-        row = await self._database.row("statistics.people", HOUSE)
+        row = await self._database.row("statistics.people", SYSTEM_IDENTITY)
         return 0 if row is None else int(row["count"])
 
     async def participants(self) -> dict[BoardId, int]:

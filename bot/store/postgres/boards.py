@@ -7,8 +7,8 @@ import asyncpg
 
 from bot.domain.board import Access, Board, NewBoard, Pins, TaskVersion
 from bot.domain.errors import StoreError, board_moved
-from bot.domain.ids import BoardId, PersonId, ReleaseId, TaskVersionId
-from bot.domain.publication import NewRelease, Publication, PublicationSummary
+from bot.domain.ids import BoardId, PersonId, PublicationId, TaskVersionId
+from bot.domain.publication import NewPublication, Publication, PublicationSummary
 from bot.ports import Clock
 from bot.store.errors import board_exists, require_number
 from bot.store.postgres import rows
@@ -175,14 +175,14 @@ def _unknown(board: BoardId) -> StoreError:
     return StoreError(f"there is no board with id {board}")
 
 
-class PostgresReleases:
+class PostgresPublications:
     """Publications by number; each is held under a lease."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def add(self, release: NewRelease) -> ReleaseId:
+    async def add(self, release: NewPublication) -> PublicationId:
         row = await self._database.row(
             "releases.add",
             release.door,
@@ -193,7 +193,7 @@ class PostgresReleases:
         )
         if row is None:
             raise StoreError("the release could not be stored")
-        return ReleaseId(row["id"])
+        return PublicationId(row["id"])
 
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
@@ -202,14 +202,14 @@ class PostgresReleases:
         found = await self._database.rows("releases.claim", door, owner, now, now + lease, limit)
         return tuple(sorted(map(_release, found), key=lambda one: one.id))
 
-    async def keep(self, owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         now = self._clock.now()
         kept = await self._database.rows("releases.keep", owner, now, now + lease)
-        return tuple(sorted(ReleaseId(row["id"]) for row in kept))
+        return tuple(sorted(PublicationId(row["id"]) for row in kept))
 
     async def note(
         self,
-        release: ReleaseId,
+        release: PublicationId,
         owner: str,
         *,
         state: str | None = None,
@@ -218,18 +218,18 @@ class PostgresReleases:
         row = await self._database.row("releases.note", release, owner, state, place)
         return row is not None
 
-    async def finish(self, release: ReleaseId, owner: str) -> bool:
+    async def finish(self, release: PublicationId, owner: str) -> bool:
         return await self._database.row("releases.finish", release, owner) is not None
 
-    async def end(self, release: ReleaseId, owner: str) -> bool:
+    async def end(self, release: PublicationId, owner: str) -> bool:
         now = self._clock.now()
         return await self._database.row("releases.end", release, owner, now) is not None
 
-    async def told(self, door: str, release: ReleaseId) -> PublicationSummary | None:
+    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
         row = await self._database.row("releases.told", release, door)
         return None if row is None else _note(row)
 
-    async def told_to(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
+    async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         return tuple(map(_note, await self._database.rows("releases.told_to", person, door)))
 
     async def forget(self, ended_before: datetime) -> int:
@@ -241,7 +241,7 @@ class PostgresReleases:
 
 def _release(row: asyncpg.Record) -> Publication:
     return Publication(
-        id=ReleaseId(row["id"]),
+        id=PublicationId(row["id"]),
         person=PersonId(row["person"]),
         zip=bytes(row["zip"]),
         wish=row["wish"],
@@ -253,7 +253,7 @@ def _release(row: asyncpg.Record) -> Publication:
 
 def _note(row: asyncpg.Record) -> PublicationSummary:
     return PublicationSummary(
-        id=ReleaseId(row["id"]),
+        id=PublicationId(row["id"]),
         person=PersonId(row["person"]),
         wish=row["wish"],
         state=row["state"],

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from asyncpg import Record
 
-from bot.domain.ids import BoardId, JobId, NewsId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.notifications import Delivery, NewsKind, Notification
-from bot.domain.records import KEPT, TOKEN_LIVES, InteractionRequest, UnannouncedScore, Unfinished
+from bot.domain import records
+from bot.domain.ids import BoardId, JobId, NotificationId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.notifications import Delivery, Notification, NotificationKind
 from bot.domain.submission import Display
 from bot.ports import Clock
 from bot.store.postgres import rows
@@ -20,16 +20,16 @@ class PostgresListeners:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def listen(self, addressee: str, kinds: frozenset[NewsKind]) -> None:
+    async def listen(self, addressee: str, kinds: frozenset[NotificationKind]) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(query("news.unlisten"), addressee)
             await connection.execute(query("news.listen"), addressee, sorted(kinds))
 
-    async def kinds(self, addressee: str) -> frozenset[NewsKind]:
+    async def kinds(self, addressee: str) -> frozenset[NotificationKind]:
         found = await self._database.rows("news.kinds", addressee)
-        return frozenset(NewsKind(row["kind"]) for row in found)
+        return frozenset(NotificationKind(row["kind"]) for row in found)
 
-    async def to(self, kind: NewsKind) -> tuple[str, ...]:
+    async def to(self, kind: NotificationKind) -> tuple[str, ...]:
         found = await self._database.rows("news.listeners", kind.value)
         return tuple(row["addressee"] for row in found)
 
@@ -41,9 +41,9 @@ class PostgresOutbox:
         self._database = database
         self._clock = clock
 
-    async def untold(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
+    async def unannounced(self, limit: int = 100) -> tuple[records.UnannouncedScore, ...]:
         return tuple(
-            UnannouncedScore(
+            records.UnannouncedScore(
                 job=JobId(row["job"]),
                 submission=SubmissionId(row["submission"]),
                 person=PersonId(row["person"]),
@@ -86,15 +86,15 @@ class PostgresOutbox:
         found = await self._database.rows("news.claim", door, owner, now, now + lease, limit)
         return tuple(sorted(map(_letter, found), key=lambda each: each.id))
 
-    async def sent(self, news: NewsId, owner: str) -> bool:
+    async def mark_sent(self, news: NotificationId, owner: str) -> bool:
         now = self._clock.now()
         return await self._database.row("news.done", news, owner, now, None) is not None
 
-    async def refused(self, news: NewsId, owner: str, why: str) -> bool:
+    async def mark_refused(self, news: NotificationId, owner: str, why: str) -> bool:
         now = self._clock.now()
         return await self._database.row("news.done", news, owner, now, why) is not None
 
-    async def again(self, news: NewsId, owner: str, wait: timedelta) -> bool:
+    async def retry_later(self, news: NotificationId, owner: str, wait: timedelta) -> bool:
         due = self._clock.now() + wait
         return await self._database.row("news.again", news, owner, due) is not None
 
@@ -105,12 +105,12 @@ class PostgresOutbox:
 def _letter(row: Record) -> Delivery:
     news = Notification(
         key=row["key"],
-        kind=NewsKind(row["kind"]),
+        kind=NotificationKind(row["kind"]),
         addressee=row["addressee"],
         board=BoardId(row["board"]),
         text=row["text"],
     )
-    return Delivery(NewsId(row["id"]), news, row["tries"])
+    return Delivery(NotificationId(row["id"]), news, row["tries"])
 
 
 class PostgresDisplays:
@@ -155,7 +155,7 @@ class PostgresInteractions:
         self._database = database
         self._clock = clock
 
-    async def claim(self, asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
+    async def claim(self, asked: records.InteractionRequest, owner: str, lease: timedelta) -> bool:
         now = self._clock.now()
         told = asked.id, asked.door, asked.request, asked.token, asked.at
         row = await self._database.row("interactions.claim", *told, owner, now, now + lease)
@@ -163,14 +163,16 @@ class PostgresInteractions:
 
     async def unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
-    ) -> tuple[Unfinished, ...]:
+    ) -> tuple[records.OpenRequest, ...]:
         now = self._clock.now()
-        since = now - TOKEN_LIVES
+        since = now - records.TOKEN_TTL
         found = await self._database.rows(
             "interactions.unfinished", door, owner, now - silent, now + lease, since
         )
         taken = [
-            Unfinished(row["id"], row["request"], row["token"], row["asked_at"], row["tries"])
+            records.OpenRequest(
+                row["id"], row["request"], row["token"], row["asked_at"], row["tries"]
+            )
             for row in found
         ]
         return tuple(sorted(taken, key=lambda each: each.at))
@@ -190,5 +192,7 @@ class PostgresInteractions:
 
     async def forget(self) -> int:
         now = self._clock.now()
-        found = await self._database.rows("interactions.forget", now - TOKEN_LIVES, now - KEPT)
+        found = await self._database.rows(
+            "interactions.forget", now - records.TOKEN_TTL, now - records.REQUEST_TTL
+        )
         return len(found)

@@ -10,7 +10,7 @@ from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
-from bot.domain.scoring import Entrant, Score, ScoreValue, in_order, pool_of
+from bot.domain.scoring import Entrant, Score, ScoreValue, by_speed, pool_of
 from bot.domain.submission import NewSubmission
 from bot.ports import Clock
 from bot.store.postgres.database import Database, query
@@ -109,7 +109,7 @@ class PostgresResults:
         found = await self._database.rows("results.scores_of", person, version, gpu)
         return tuple(map(_score, found))
 
-    async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
+    async def score_history(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         counted = await self._database.row("results.counted", version, gpu)
         total = 0 if counted is None else int(counted["total"])
         # Given the number itself, Postgres can estimate how few rows match, and reads only those.
@@ -127,7 +127,7 @@ class PostgresResults:
         entered = [
             Entrant(scores[row["best"]], row["attempts"]) for row in found if row["best"] in scores
         ]
-        return tuple(sorted(entered, key=lambda each: in_order(each.best)))
+        return tuple(sorted(entered, key=lambda each: by_speed(each.best)))
 
     async def moves(self, version: TaskVersionId, gpu: str) -> int:
         row = await self._database.row("results.moves", version, gpu)
@@ -188,7 +188,7 @@ class PostgresReferences:
         self._database = database
         self._clock = clock
 
-    async def lacking(self) -> tuple[Untimed, ...]:
+    async def untimed(self) -> tuple[Untimed, ...]:
         found = await self._database.rows("references.lacking")
         return tuple(
             Untimed(BoardId(row["board"]), TaskVersionId(row["task_version"]), row["gpu"])
@@ -217,7 +217,7 @@ class PostgresReferences:
                 return False
         return added is not None
 
-    async def go_without(self, version: TaskVersionId, gpu: str) -> bool:
+    async def mark_untimeable(self, version: TaskVersionId, gpu: str) -> bool:
         return await self._database.row("references.go_without", version, gpu) is not None
 
     async def forget_given_up(self, age: timedelta) -> int:

@@ -28,7 +28,7 @@ class PostgresStore:
         self.tokens = accounts.PostgresTokens(database, clock)
         self.rights = accounts.PostgresRights(database, clock)
         self.displays = delivery.PostgresDisplays(database, clock)
-        self.releases = boards.PostgresReleases(database, clock)
+        self.publications = boards.PostgresPublications(database, clock)
         self.interactions = delivery.PostgresInteractions(database, clock)
         self.statistics = admin.PostgresStatistics(database)
         self.operations = admin.PostgresOperations(database, clock)

@@ -12,7 +12,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.records import RequestCount, RequestRun
-from bot.domain.submission import KEPT, IdempotencyKey, NewSubmission, Submission, reused
+from bot.domain.submission import KEY_TTL, IdempotencyKey, NewSubmission, Submission, key_reused
 from bot.ports import Clock
 from bot.store.postgres import rows
 from bot.store.postgres.admin import admit
@@ -53,7 +53,7 @@ class PostgresSubmissions:
         now, once = self._clock.now(), submission.once
         if once is not None:
             await connection.execute(query("moderation.take_turn"), submission.person)
-            key = submission.person, once.key, now - KEPT
+            key = submission.person, once.key, now - KEY_TTL
             first = await connection.fetchrow(query("submissions.first"), *key)
             if first is not None:
                 return _first(first, once)
@@ -68,12 +68,12 @@ class PostgresSubmissions:
         return rows.submission(row)
 
     async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
-        since = self._clock.now() - KEPT
+        since = self._clock.now() - KEY_TTL
         row = await self._database.row("submissions.first", person, once.key, since)
         return None if row is None else _first(row, once)
 
     async def forget_keys(self) -> int:
-        until = self._clock.now() - KEPT
+        until = self._clock.now() - KEY_TTL
         return len(await self._database.rows("submissions.forget_keys", until))
 
     async def get(self, submission: SubmissionId) -> Submission | None:
@@ -108,7 +108,7 @@ class PostgresSubmissions:
 def _first(row: "Record", once: IdempotencyKey) -> Submission:
     """Return the key's earlier submission; UserError when its digest differs."""
     if row["digest"] != once.digest:
-        raise reused(once.key)
+        raise key_reused(once.key)
     return rows.submission(row)
 
 

@@ -70,8 +70,10 @@ async def beat(request: Request, agent: FromAgent) -> Response:
     """Renew the leases of the worker's jobs; return the jobs it still holds."""
     held = (await read(request, api.Held, api.BODY_MAX)).jobs
     beats = await agent.beat({JobId(job.id): job.fence for job in held})
-    found = (api.JobBeat(id=each.job, cancel_requested=each.cancel_requested) for each in beats)
-    return written(api.Beats(jobs=tuple(found)))
+    found = (
+        api.JobHeartbeat(id=each.job, cancel_requested=each.cancel_requested) for each in beats
+    )
+    return written(api.Heartbeats(jobs=tuple(found)))
 
 
 @router.get("/notices")

@@ -212,7 +212,7 @@ class ContractTask(TaskCode):
         if not found:
             return NOTHING
         reference = self.contract.reference
-        if reference is None or not self._compared(data):
+        if reference is None or self._trial_of(data)[0] is not Side.CUSTOM:
             return None
         right = self._right_output(data)
         if undefined(right):
@@ -228,9 +228,6 @@ class ContractTask(TaskCode):
                 f"{REFERENCE_FAULT} gives another output each time that it is given the same input",
             )
         return wrong
-
-    def _compared(self, data: Any) -> bool:  # noqa: ANN401 - as `generate` made it
-        return self.contract.reference is not None and self._trial_of(data)[0] is Side.CUSTOM
 
     def _trial_of(self, data: Any) -> tuple[Side, int]:  # noqa: ANN401 - as `generate` made it
         return next((side, seed) for made, side, seed in self._generated if made is data)

@@ -109,7 +109,7 @@ class MemoryTokens:
         return tuple(sorted(own, key=_number, reverse=True))
 
     async def of_workers(self) -> tuple[Token, ...]:
-        return tuple(sorted((each for each in self._live() if each.of_worker), key=_label))
+        return tuple(sorted((each for each in self._live() if each.is_worker_token), key=_label))
 
     async def revoke(self, person: PersonId, token: TokenId) -> bool:
         own = (*await self.of(person), *await self.sessions_of(person))
@@ -123,7 +123,7 @@ class MemoryTokens:
 
     def _of_worker(self, label: str) -> list[Token]:
         wanted = storable(label)
-        return [each for each in self._live() if each.of_worker and each.label == wanted]
+        return [each for each in self._live() if each.is_worker_token and each.label == wanted]
 
     def _end(self, tokens: list[Token]) -> bool:
         now = self._tables.clock.now()

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 
-from bot.domain.ids import JobId, NewsId, PersonId, ReleaseId, SubmissionId
-from bot.domain.notifications import Delivery, NewsKind, Notification
-from bot.domain.publication import NewRelease, Publication, PublicationSummary
+from bot.domain.ids import JobId, NotificationId, PersonId, PublicationId, SubmissionId
+from bot.domain.notifications import Delivery, Notification, NotificationKind
+from bot.domain.publication import NewPublication, Publication, PublicationSummary
 from bot.domain.records import UnannouncedScore
 from bot.domain.submission import Display
 from bot.ports import Clock
@@ -87,15 +87,15 @@ class MemoryListeners:
     """The kinds of each addressee."""
 
     def __init__(self) -> None:
-        self._kinds: dict[str, frozenset[NewsKind]] = {}
+        self._kinds: dict[str, frozenset[NotificationKind]] = {}
 
-    async def listen(self, addressee: str, kinds: frozenset[NewsKind]) -> None:
+    async def listen(self, addressee: str, kinds: frozenset[NotificationKind]) -> None:
         self._kinds[storable(addressee)] = kinds
 
-    async def kinds(self, addressee: str) -> frozenset[NewsKind]:
+    async def kinds(self, addressee: str) -> frozenset[NotificationKind]:
         return self._kinds.get(storable(addressee), frozenset())
 
-    async def to(self, kind: NewsKind) -> tuple[str, ...]:
+    async def to(self, kind: NotificationKind) -> tuple[str, ...]:
         return tuple(sorted(each for each, kinds in self._kinds.items() if kind in kinds))
 
 
@@ -105,10 +105,10 @@ class MemoryOutbox:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    async def untold(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
-        return tuple(self._untold(job) for job in self._tables.untold[:limit])
+    async def unannounced(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
+        return tuple(self._unannounced(job) for job in self._tables.unannounced[:limit])
 
-    def _untold(self, job: JobId) -> UnannouncedScore:
+    def _unannounced(self, job: JobId) -> UnannouncedScore:
         gpu = self._tables.jobs[job].gpu
         submission = self._tables.submissions[self._tables.jobs[job].submission]
         return UnannouncedScore(
@@ -121,9 +121,9 @@ class MemoryOutbox:
         )
 
     async def settle(self, job: JobId, news: Sequence[Notification]) -> bool:
-        if job not in self._tables.untold:
+        if job not in self._tables.unannounced:
             return False
-        self._tables.untold.remove(job)
+        self._tables.unannounced.remove(job)
         await self.put(news)
         return True
 
@@ -132,7 +132,7 @@ class MemoryOutbox:
         fresh = {each.key: each for each in news if each.board in self._tables.boards}
         kept = [each for key, each in fresh.items() if storable(key) not in known]
         for each in kept:
-            number = NewsId(self._tables.next_id())
+            number = NotificationId(self._tables.next_id())
             stored = replace(each, key=storable(each.key), text=storable(each.text))
             self._tables.outbox[number] = Posted(stored, self._tables.clock.now())
         return len(kept)
@@ -152,23 +152,23 @@ class MemoryOutbox:
         due.sort(key=lambda number: (self._tables.outbox[number].due, number))
         return tuple(sorted((self._take(one, owner, lease) for one in due[:limit]), key=_number))
 
-    def _take(self, number: NewsId, owner: str, lease: timedelta) -> Delivery:
+    def _take(self, number: NotificationId, owner: str, lease: timedelta) -> Delivery:
         posted = self._tables.outbox[number]
         until = self._tables.clock.now() + lease
         taken = replace(posted, owner=owner, lease_until=until, tries=posted.tries + 1)
         self._tables.outbox[number] = taken
         return Delivery(number, posted.news, taken.tries)
 
-    async def sent(self, news: NewsId, owner: str) -> bool:
+    async def mark_sent(self, news: NotificationId, owner: str) -> bool:
         return self._leave(news, owner, done_at=self._tables.clock.now())
 
-    async def refused(self, news: NewsId, owner: str, why: str) -> bool:
+    async def mark_refused(self, news: NotificationId, owner: str, why: str) -> bool:
         return self._leave(news, owner, done_at=self._tables.clock.now(), refusal=storable(why))
 
-    async def again(self, news: NewsId, owner: str, wait: timedelta) -> bool:
+    async def retry_later(self, news: NotificationId, owner: str, wait: timedelta) -> bool:
         return self._leave(news, owner, due=self._tables.clock.now() + wait)
 
-    def _leave(self, news: NewsId, owner: str, **changes: object) -> bool:
+    def _leave(self, news: NotificationId, owner: str, **changes: object) -> bool:
         posted = self._tables.outbox.get(news)
         if posted is None or posted.owner != owner:
             return False
@@ -203,16 +203,16 @@ class _Row:
     ended_at: datetime | None = None
 
 
-class MemoryReleases:
-    """Releases by number; each is held under a lease."""
+class MemoryPublications:
+    """Publications by number; each is held under a lease."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._numbers = count(1)
-        self._rows: dict[ReleaseId, _Row] = {}
+        self._rows: dict[PublicationId, _Row] = {}
 
-    async def add(self, release: NewRelease) -> ReleaseId:
-        number = ReleaseId(next(self._numbers))
+    async def add(self, release: NewPublication) -> PublicationId:
+        number = PublicationId(next(self._numbers))
         stored = Publication(
             number, release.person, release.zip, release.wish, release.place, tries=0
         )
@@ -235,7 +235,7 @@ class MemoryReleases:
             row.release = replace(row.release, tries=row.release.tries + 1)
         return tuple(row.release for row in free[:limit])
 
-    async def keep(self, owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         now = self._clock.now()
         held = [row for row in self._held(owner) if row.lease_until and row.lease_until > now]
         for row in held:
@@ -244,7 +244,7 @@ class MemoryReleases:
 
     async def note(
         self,
-        release: ReleaseId,
+        release: PublicationId,
         owner: str,
         *,
         state: str | None = None,
@@ -257,14 +257,14 @@ class MemoryReleases:
         row.release = replace(before, state=state or before.state, place=place or before.place)
         return True
 
-    async def finish(self, release: ReleaseId, owner: str) -> bool:
+    async def finish(self, release: PublicationId, owner: str) -> bool:
         row = self._rows.get(release)
         if row is None or row.owner != owner:
             return False
         del self._rows[release]
         return True
 
-    async def end(self, release: ReleaseId, owner: str) -> bool:
+    async def end(self, release: PublicationId, owner: str) -> bool:
         if not await self.note(release, owner):
             return False
         row = self._rows[release]
@@ -272,11 +272,11 @@ class MemoryReleases:
         row.ended_at, row.owner, row.lease_until = self._clock.now(), None, None
         return True
 
-    async def told(self, door: str, release: ReleaseId) -> PublicationSummary | None:
+    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
         row = self._rows.get(release)
         return None if row is None or row.door != door else _note(row)
 
-    async def told_to(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
+    async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         rows = reversed(self._rows.values())
         found = [each for each in rows if (each.door, each.release.person) == (door, person)]
         return tuple(map(_note, found[:100]))

@@ -3,7 +3,12 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.records import KEPT, TOKEN_LIVES, InteractionRequest, Unfinished
+from bot.domain.records import (
+    REQUEST_TTL,
+    TOKEN_TTL,
+    InteractionRequest,
+    OpenRequest,
+)
 from bot.ports import Clock
 from bot.store.postgres.database import storable
 
@@ -16,7 +21,7 @@ class _Row:
     """What was asked, and who does it."""
 
     door: str
-    told: Unfinished = field(repr=False)
+    told: OpenRequest = field(repr=False)
     owner: str | None
     lease_until: datetime
     done_at: datetime | None = None
@@ -33,7 +38,7 @@ class MemoryInteractions:
         now = self._clock.now()
         row = self._rows.get(asked.id)
         if row is None:
-            told = Unfinished(asked.id, storable(asked.request), asked.token, asked.at, tries=1)
+            told = OpenRequest(asked.id, storable(asked.request), asked.token, asked.at, tries=1)
             self._rows[asked.id] = _Row(asked.door, told, owner, now + lease)
             return True
         if row.done_at is not None or row.lease_until > now:
@@ -43,7 +48,7 @@ class MemoryInteractions:
 
     async def unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
-    ) -> tuple[Unfinished, ...]:
+    ) -> tuple[OpenRequest, ...]:
         now = self._clock.now()
         free = [
             row
@@ -53,7 +58,7 @@ class MemoryInteractions:
         free.sort(key=lambda row: row.told.at)
         for row in free[:_MOST]:
             self._take(row, owner, now + lease)
-            if row.told.at <= now - TOKEN_LIVES:
+            if row.told.at <= now - TOKEN_TTL:
                 row.told = replace(row.told, token=None)
         return tuple(row.told for row in free[:_MOST])
 
@@ -80,11 +85,13 @@ class MemoryInteractions:
     async def forget(self) -> int:
         now = self._clock.now()
         rows = self._rows.values()
-        stale = [row for row in rows if row.told.token and row.told.at <= now - TOKEN_LIVES]
+        stale = [row for row in rows if row.told.token and row.told.at <= now - TOKEN_TTL]
         for row in stale:
             row.told = replace(row.told, token=None)
         old = [
-            each for each, row in self._rows.items() if row.done_at and row.done_at <= now - KEPT
+            each
+            for each, row in self._rows.items()
+            if row.done_at and row.done_at <= now - REQUEST_TTL
         ]
         for each in old:
             del self._rows[each]

@@ -17,7 +17,7 @@ class MemoryModeration:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._notice: str | None = None
-        self._rooms: set[tuple[str, str]] = set()
+        self._channels: set[tuple[str, str]] = set()
 
     async def ban(self, person: PersonId, reason: str) -> None:
         self._tables.bans[person] = storable(reason)
@@ -77,16 +77,16 @@ class MemoryModeration:
         pools = sorted(self._tables.pools.items())
         return {gpu: pool.notice for gpu, pool in pools if pool.paused}
 
-    async def open_room(self, house: str, room: str) -> None:
-        self._rooms.add((house, room))
+    async def open_channel(self, guild: str, channel: str) -> None:
+        self._channels.add((guild, channel))
 
-    async def close_room(self, house: str, room: str) -> bool:
-        was_open = (house, room) in self._rooms
-        self._rooms.discard((house, room))
+    async def close_channel(self, guild: str, channel: str) -> bool:
+        was_open = (guild, channel) in self._channels
+        self._channels.discard((guild, channel))
         return was_open
 
-    async def rooms(self, house: str) -> tuple[str, ...]:
-        return tuple(sorted(room for at, room in self._rooms if at == house))
+    async def channels(self, guild: str) -> tuple[str, ...]:
+        return tuple(sorted(channel for at, channel in self._channels if at == guild))
 
     async def set_limit(self, limit: RateLimit) -> None:
         self._tables.limits[limit.board, limit.mode] = limit

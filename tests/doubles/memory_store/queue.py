@@ -78,7 +78,7 @@ class MemoryJobs:
             self._time_reference(held, evaluation, score)
         elif score is not None:
             self._tables.scores[job] = score
-            self._tables.untold.append(job)
+            self._tables.unannounced.append(job)
         ended = replace(held, state=JobState.SUCCEEDED, error=None, finished_at=now)
         self._tables.put(ended)
         return True

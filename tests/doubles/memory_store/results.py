@@ -8,7 +8,7 @@ from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_subm
 from bot.domain.job import Job, JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
-from bot.domain.scoring import Entrant, Score, entrants, in_time, pool_of, records
+from bot.domain.scoring import Entrant, Score, by_submission_time, entrants, pool_of, records
 from bot.domain.submission import NewSubmission
 from bot.store.postgres.database import storable
 from runners.contract.task import Mode
@@ -72,12 +72,14 @@ class MemoryResults:
         self, person: PersonId, version: TaskVersionId, gpu: str
     ) -> tuple[Score, ...]:
         found = await self.scores(version, gpu)
-        return tuple(sorted((each for each in found if each.person == person), key=in_time))
+        return tuple(
+            sorted((each for each in found if each.person == person), key=by_submission_time)
+        )
 
-    async def course(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
-        found = sorted(await self.scores(version, gpu), key=in_time)
+    async def score_history(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
+        found = sorted(await self.scores(version, gpu), key=by_submission_time)
         shown = {*found[:: max(1, -(-len(found) // most))], *records(found)}
-        return ScoreHistory(tuple(sorted(shown, key=in_time)), len(found))
+        return ScoreHistory(tuple(sorted(shown, key=by_submission_time)), len(found))
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
         found = [await self.scores(version, gpu) for version, gpu in leaderboards]
@@ -151,7 +153,7 @@ class MemoryReferences:
         self._tables = tables
         self._submissions = submissions
 
-    async def lacking(self) -> tuple[Untimed, ...]:
+    async def untimed(self) -> tuple[Untimed, ...]:
         return tuple(
             Untimed(board.id, board.task_version, gpu)
             for _, board in sorted(self._tables.boards.items())
@@ -161,14 +163,14 @@ class MemoryReferences:
 
     async def order(self, submission: NewSubmission) -> bool:
         (gpu,) = submission.gpus
-        if not await self.go_without(submission.task_version, gpu):
+        if not await self.mark_untimeable(submission.task_version, gpu):
             return False
         number = SubmissionId(-self._tables.next_id())
         stored = self._submissions.put(replace(submission, judged_again=True), number)
         self._tables.references[stored.task_version, gpu] = TimedReference(stored.id)
         return True
 
-    async def go_without(self, version: TaskVersionId, gpu: str) -> bool:
+    async def mark_untimeable(self, version: TaskVersionId, gpu: str) -> bool:
         known = (version, gpu) in self._tables.references
         if known or version not in self._tables.versions:
             return False

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
-from bot.domain.accounts import HOUSE
+from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.ids import BoardId, PersonId, is_system_submission
 from bot.domain.job import JobState
 from bot.domain.records import BUCKETS_S, REFERENCE, DayCount, Schema, Tally, Usage
@@ -20,7 +20,7 @@ class MemoryStatistics:
         self._tables = tables
 
     async def people(self) -> int:
-        return sum(each.identity != HOUSE for each in self._tables.people.values())
+        return sum(each.identity != SYSTEM_IDENTITY for each in self._tables.people.values())
 
     async def participants(self) -> dict[BoardId, int]:
         made = self._tables.submissions.values()

@@ -16,7 +16,7 @@ from tests.doubles.memory_store.delivery import (
     MemoryDisplays,
     MemoryListeners,
     MemoryOutbox,
-    MemoryReleases,
+    MemoryPublications,
 )
 from tests.doubles.memory_store.interactions import MemoryInteractions
 from tests.doubles.memory_store.moderation import MemoryAudit, MemoryModeration
@@ -45,7 +45,7 @@ class MemoryStore:
         self.tokens = MemoryTokens(tables)
         self.rights = MemoryRights(clock)
         self.displays = MemoryDisplays(tables)
-        self.releases = MemoryReleases(clock)
+        self.publications = MemoryPublications(clock)
         self.interactions = MemoryInteractions(clock)
         self.statistics = MemoryStatistics(tables)
         self.operations = MemoryOperations(tables)

@@ -17,13 +17,13 @@ from bot.domain.ids import (
 from bot.domain.job import FINAL_STATES, Job, JobState, submission_state
 from bot.domain.records import RequestCount, RequestRun
 from bot.domain.submission import (
-    KEPT,
+    KEY_TTL,
     IdempotencyKey,
     NewSubmission,
     Submission,
     SubmissionState,
     banned,
-    reused,
+    key_reused,
 )
 from bot.store.postgres.database import storable
 from bot.store.postgres.submissions import source_hash
@@ -50,14 +50,14 @@ class MemorySubmissions:
 
     async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
         keyed = self._tables.keys.get((person, once.key))
-        if keyed is None or keyed.at <= self._tables.clock.now() - KEPT:
+        if keyed is None or keyed.at <= self._tables.clock.now() - KEY_TTL:
             return None
         if keyed.once != once:
-            raise reused(once.key)
+            raise key_reused(once.key)
         return self._current(self._tables.submissions[keyed.submission])
 
     async def forget_keys(self) -> int:
-        until = self._tables.clock.now() - KEPT
+        until = self._tables.clock.now() - KEY_TTL
         old = [key for key, row in self._tables.keys.items() if row.at <= until]
         for key in old:
             del self._tables.keys[key]

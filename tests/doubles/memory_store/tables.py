@@ -14,7 +14,7 @@ from bot.domain.ids import (
     BoardId,
     EventId,
     JobId,
-    NewsId,
+    NotificationId,
     PersonId,
     SubmissionId,
     TaskVersionId,
@@ -112,8 +112,8 @@ class Tables:
     keys: dict[tuple[PersonId, str], Keyed] = field(default_factory=dict)
     limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
     displays: dict[SubmissionId, Shown] = field(default_factory=dict)
-    untold: list[JobId] = field(default_factory=list)
-    outbox: dict[NewsId, Posted] = field(default_factory=dict)
+    unannounced: list[JobId] = field(default_factory=list)
+    outbox: dict[NotificationId, Posted] = field(default_factory=dict)
     tallied: list[tuple[Job, StoredEvaluation]] = field(default_factory=list)
     lost_leases: Counter[str] = field(default_factory=Counter)
     audit: list[AuditEntry] = field(default_factory=list)
@@ -155,7 +155,7 @@ class Tables:
             _drop(of_submission, doomed)
         _drop(self.keys, [key for key, row in self.keys.items() if row.submission in doomed])
         self.events = [event for event in self.events if event.submission not in doomed]
-        self.untold = [job for job in self.untold if job in self.scores]
+        self.unannounced = [job for job in self.unannounced if job in self.scores]
 
     def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime

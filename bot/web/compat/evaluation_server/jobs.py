@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain import acceptance
-from bot.domain.accounts import HOUSE
+from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.board import HIDDEN, Access, Board, NewBoard, SourceVisibility, Viewer, Visibility
 from bot.domain.errors import StoreError, UserError, unknown_name
 from bot.domain.ids import PersonId, SubmissionId
@@ -75,7 +75,7 @@ async def requests_board(store: Store) -> Board:
     board = await store.boards.find(BOARD)
     if board is not None:
         return board
-    house = await store.people.ensure(HOUSE, _NAME)
+    house = await store.people.ensure(SYSTEM_IDENTITY, _NAME)
     access = Access(Visibility.PRIVATE, source=SourceVisibility.NEVER)
     new = NewBoard(BOARD, (), None, house.id, access)
     try:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 from bot.domain.accounts import TokenScope, require_acting
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
-from bot.domain.notifications import NewsKind
+from bot.domain.notifications import NotificationKind
 from bot.domain.records import NamedLimit
 from bot.domain.submission import span
 from bot.reports.history import history_table
@@ -26,9 +26,9 @@ _NEWEST = 10
 _MOST_DAYS = 3650
 _SCOPES = {"submit": TokenScope.PERSON, "read": TokenScope.READ, "admin": TokenScope.ADMIN}
 _NEWS = (
-    (NewsKind.DEADLINE, "A board closes within 24 hours"),
-    (NewsKind.LOST_RANK, "Somebody has taken your rank among the first ten"),
-    (NewsKind.RECORD, "A board has a new best time"),
+    (NotificationKind.DEADLINE, "A board closes within 24 hours"),
+    (NotificationKind.LOST_RANK, "Somebody has taken your rank among the first ten"),
+    (NotificationKind.RECORD, "A board has a new best time"),
 )
 
 
@@ -98,7 +98,7 @@ async def notices(request: Request, act: Act) -> Response:
         raise UserError("no-way", "news goes out by Discord, and you have no account of Discord")
     ticked = set(act.fields.texts("news"))
     await notify.set_notifications(
-        context_of(request).store, identity, {each: each in ticked for each in NewsKind}
+        context_of(request).store, identity, {each: each in ticked for each in NotificationKind}
     )
     return go("/me", "notices")
 

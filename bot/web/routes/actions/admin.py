@@ -12,7 +12,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.submission import RateLimit
 from bot.ports import Store
-from bot.reports.admin import house_rules_report, stats_report, workers_report
+from bot.reports.admin import stats_report, submission_rules_report, workers_report
 from bot.services import lookup, moderation, operations, submissions
 from bot.services.audit import audit_page
 from bot.web.context import context_of
@@ -143,7 +143,7 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
     boards = await door.store.boards.all()
     values = {
         "title": "Admin",
-        "rules": house_rules_report(await moderation.submission_rules(door.store)),
+        "rules": submission_rules_report(await moderation.submission_rules(door.store)),
         "workers": workers_report(await door.store.workers.alive(), door.clock.now()),
         "stats": stats_report(await operations.stats(door.store, door.clock, door.prices)),
         "boards": boards,

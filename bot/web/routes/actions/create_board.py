@@ -100,7 +100,7 @@ async def _form(
     request: Request, browser: Browser, written: dict[str, Any], fault: UserError | None = None
 ) -> Response:
     store, caller = context_of(request).store, browser.session.caller
-    checks = [Check.of(each) for each in await store.releases.told_to(DOOR, caller.person)]
+    checks = [Check.of(each) for each in await store.publications.summaries_of(DOOR, caller.person)]
     values = {
         "title": "Create a leaderboard",
         "name": "",

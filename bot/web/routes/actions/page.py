@@ -31,7 +31,7 @@ from bot.domain.publication import PublishRequest
 from bot.domain.tasks.bundle import MAX_PACKED
 from bot.domain.times import parse_deadline
 from bot.reports.blocks import Report
-from bot.reports.tasks import found_report
+from bot.reports.tasks import upload_report
 from bot.services.publishing.publish import TaskUpload, read_upload
 from bot.web.errors import status_of
 from bot.web.rendering import SECURITY, draw, sheet
@@ -142,7 +142,7 @@ async def upload_of(fields: Fields, request: PublishRequest) -> ShownUpload:
         raise UserError("no-zip", "choose a task zip, as `podium task pack DIR` makes it")
     request = replace(request, zip_name=PurePath(file.name.replace("\\", "/")).stem[:100])
     bundle, parsed = await read_upload(file.content, request)
-    found = await asyncio.to_thread(found_report, bundle, parsed)
+    found = await asyncio.to_thread(upload_report, bundle, parsed)
     return ShownUpload(request, file.content, parsed.task, found)
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from bot.domain.errors import UserError
-from bot.ports import Identities
+from bot.ports import IdentityProvider
 from bot.services.tokens import NewToken, sign_in_as, sign_in_by_link, sign_in_by_token, sign_out
 from bot.web import sessions
 from bot.web.context import WebContext, context_of, is_here
@@ -173,7 +173,7 @@ def _under_way(request: Request) -> tuple[str, str]:
             return "", "/"
 
 
-def _discord(door: WebContext) -> tuple[Identities, str]:
+def _discord(door: WebContext) -> tuple[IdentityProvider, str]:
     if door.identities is None or door.public_url is None:
         raise UserError("unknown-page", "people do not sign in by Discord here; use a token")
     return door.identities, door.public_url + _BACK

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from bot.domain import acceptance
-from bot.domain.acceptance import Heading, parse_heading
+from bot.domain.acceptance import Header, parse_header
 from bot.domain.accounts import require_acting
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
@@ -118,7 +118,7 @@ async def _named(door: WebContext, viewer: Viewer, draft: _Draft) -> _Draft:
     """Give a pasted source the file name of its board's language."""
     if draft.file_name or not draft.content.strip():
         return draft
-    heading = parse_heading(acceptance.source_text(draft.content))
+    heading = parse_header(acceptance.source_text(draft.content))
     name = acceptance.board_name(draft.board, heading)
     _, task = await lookup.task_of(door.store, viewer, name)
     return replace(draft, file_name=f"kernel{spec_of(task.lang).suffixes[0]}")
@@ -154,14 +154,14 @@ async def _values(door: WebContext, viewer: Viewer, draft: _Draft) -> dict[str, 
     }
 
 
-def _heading(draft: _Draft) -> tuple[Heading, str]:
+def _heading(draft: _Draft) -> tuple[Header, str]:
     """Return the file's header, and what is wrong with it."""
     if not draft.content.strip():
-        return Heading(), ""
+        return Header(), ""
     try:
-        return parse_heading(acceptance.source_text(draft.content)), ""
+        return parse_header(acceptance.source_text(draft.content)), ""
     except UserError as error:
-        return Heading(), error.message
+        return Header(), error.message
 
 
 def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:

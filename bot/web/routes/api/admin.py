@@ -70,14 +70,14 @@ async def audit(
         decisions=tuple(
             api.DecisionAnswer(
                 actor=each.actor_name,
-                action=each.row.action,
-                subject=each.row.subject,
-                reason=each.row.reason,
-                at=each.row.at,
+                action=each.entry.action,
+                subject=each.entry.subject,
+                reason=each.entry.reason,
+                at=each.entry.at,
             )
             for each in found[:limit]
         ),
-        next=str(found[limit - 1].row.id) if more else None,
+        next=str(found[limit - 1].entry.id) if more else None,
     )
 
 
@@ -108,18 +108,18 @@ async def rules(request: Request) -> api.RulesAnswer:
 _DONE = 204
 
 
-@router.post("/bans", openapi_extra=takes(api.PersonDeed))
+@router.post("/bans", openapi_extra=takes(api.PersonDecision))
 async def ban(request: Request, viewer: MayAdminister) -> api.Stopped:
     """Keep a person from submitting, and stop what is unfinished."""
-    body = await read(request, api.PersonDeed, BODY_MAX)
+    body = await read(request, api.PersonDecision, BODY_MAX)
     stopped = await moderation.ban(_store(request), _deed(viewer, body), body.identity)
     return api.Stopped(stopped=stopped)
 
 
-@router.post("/bans/end", status_code=_DONE, openapi_extra=takes(api.PersonDeed))
+@router.post("/bans/end", status_code=_DONE, openapi_extra=takes(api.PersonDecision))
 async def unban(request: Request, viewer: MayAdminister) -> None:
     """Let a person submit again."""
-    body = await read(request, api.PersonDeed, BODY_MAX)
+    body = await read(request, api.PersonDecision, BODY_MAX)
     await moderation.unban(_store(request), _deed(viewer, body), body.identity)
 
 
@@ -156,10 +156,10 @@ async def rejudge(request: Request, number: SubmissionNumber, viewer: MayAdminis
     return Numbered(id=(await judge_again(_store(request), _deed(viewer, body), number)).id)
 
 
-@router.post("/pauses", status_code=_DONE, openapi_extra=takes(api.PauseDeed))
+@router.post("/pauses", status_code=_DONE, openapi_extra=takes(api.PauseDecision))
 async def pause(request: Request, viewer: MayAdminister) -> None:
     """Take no submissions, to one board or to any; or begin no jobs of a GPU type."""
-    body = await read(request, api.PauseDeed, BODY_MAX)
+    body = await read(request, api.PauseDecision, BODY_MAX)
     store, deed = _store(request), _deed(viewer, body)
     match await _named(store, viewer, body):
         case Board() as board:
@@ -170,10 +170,10 @@ async def pause(request: Request, viewer: MayAdminister) -> None:
             await moderation.pause(store, deed)
 
 
-@router.post("/pauses/end", status_code=_DONE, openapi_extra=takes(api.PauseDeed))
+@router.post("/pauses/end", status_code=_DONE, openapi_extra=takes(api.PauseDecision))
 async def resume(request: Request, viewer: MayAdminister) -> None:
     """End just this pause; others stay."""
-    body = await read(request, api.PauseDeed, BODY_MAX)
+    body = await read(request, api.PauseDecision, BODY_MAX)
     store, deed = _store(request), _deed(viewer, body)
     match await _named(store, viewer, body):
         case Board() as board:
@@ -212,7 +212,7 @@ def _deed(viewer: Caller, body: api.DecisionBody) -> moderation.Decision:
     return moderation.Decision(viewer.person, body.reason)
 
 
-async def _named(store: Store, viewer: Caller, body: api.PauseDeed) -> Board | str | None:
+async def _named(store: Store, viewer: Caller, body: api.PauseDecision) -> Board | str | None:
     if body.board is not None and body.gpu is not None:
         raise UserError("two-things", "name a board or a GPU type, not both")
     return body.gpu if body.board is None else await lookup.find_board(store, viewer, body.board)

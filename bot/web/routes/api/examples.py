@@ -136,7 +136,7 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "templates": ["Python"],
     },
     "LeaderboardsAnswer": {"board": _BOARD, "leaderboards": [_STANDINGS]},
-    "BoardWish": {"gpus": ["H100", "B200"], "deadline": "2027-02-28T23:59:00Z"},
+    "BoardOptions": {"gpus": ["H100", "B200"], "deadline": "2027-02-28T23:59:00Z"},
     "GuestsOrder": {"guests": ["discord:17", "discord-role:5"]},
     "GuestsAnswer": {"guests": ["discord-role:5", "discord:17"]},
     "RejudgeOrder": {"version": 1},
@@ -251,8 +251,8 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
             }
         ],
     },
-    "PersonDeed": {"identity": "discord:18", "reason": "forged times"},
-    "PauseDeed": {"gpu": "H100", "reason": "the cards are being cooled"},
+    "PersonDecision": {"identity": "discord:18", "reason": "forged times"},
+    "PauseDecision": {"gpu": "H100", "reason": "the cards are being cooled"},
     "LimitOrder": {"board": "softmax", "mode": "ranked", "most": 5, "window_s": 3600.0},
 }
 """By type name."""

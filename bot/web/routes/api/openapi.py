@@ -16,7 +16,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.leaderboard import BoardOverview
 from bot.domain.scoring import ScoreValue
-from bot.domain.submission import KEPT, KEY_PATTERN, LONGEST_KEY, key_of
+from bot.domain.submission import KEY_PATTERN, KEY_TTL, LONGEST_KEY, key_of
 from bot.web.auth import NEEDED, TOKEN
 from bot.web.routes.api.examples import EXAMPLES
 
@@ -37,13 +37,13 @@ _BODIES: tuple[type[BaseModel], ...] = (
     submissions.SubmissionOrder,
     submissions.Again,
     submissions.Withdrawal,
-    publishing.BoardWish,
+    publishing.BoardOptions,
     publishing.GuestsOrder,
     publishing.RejudgeOrder,
     accounts.TokenOrder,
     admin.DecisionBody,
-    admin.PersonDeed,
-    admin.PauseDeed,
+    admin.PersonDecision,
+    admin.PauseDecision,
     admin.LimitKey,
     admin.LimitOrder,
 )
@@ -153,8 +153,8 @@ NameCursor = Annotated[str | None, Query(max_length=64, description=_CURSOR)]
 
 _REPEAT = (
     "A new UUID, say. The same request with the same key is answered with the first submission and "
-    f"makes no second one, for {KEPT.total_seconds() / 3600:.0f} h; another request with it is "
-    "refused"
+    f"makes no second one, for {KEY_TTL.total_seconds() / 3600:.0f} h; another request with "
+    "it is refused"
 )
 IdempotencyKey = Annotated[
     str | None,

@@ -14,7 +14,7 @@ from bot.domain.api.base import BODY_MAX, PATH
 from bot.domain.api.boards import BoardAnswer
 from bot.domain.board import Access, parse_pins
 from bot.domain.errors import UserError
-from bot.domain.ids import ReleaseId
+from bot.domain.ids import PublicationId
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.bundle import MAX_PACKED
 from bot.reports.blocks import Tone
@@ -44,7 +44,7 @@ _FLAGS = {"true": True, "false": False}
 _LISTS = frozenset({"gpus"})
 _POOLS = "pools"
 
-Fields = TypeVar("Fields", bound=api.BoardWish)
+Fields = TypeVar("Fields", bound=api.BoardOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class TaskZip:
     name: str
 
 
-def zip_body(kind: type[api.BoardWish]) -> dict[str, Any]:
+def zip_body(kind: type[api.BoardOptions]) -> dict[str, Any]:
     """Return `openapi_extra` for a route that reads this form."""
     schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
@@ -102,7 +102,7 @@ def _fields(form: FormData) -> dict[str, Any]:
     return found
 
 
-def access_of(fields: api.BoardWish, present: Access) -> Access:
+def access_of(fields: api.BoardOptions, present: Access) -> Access:
     """Return who may see the board and its sources; what is missing stays, and guild and guests."""
     return replace(
         present,
@@ -111,11 +111,11 @@ def access_of(fields: api.BoardWish, present: Access) -> Access:
     )
 
 
-@router.post("/leaderboards", status_code=_TAKEN, openapi_extra=zip_body(api.NewBoardWish))
+@router.post("/leaderboards", status_code=_TAKEN, openapi_extra=zip_body(api.NewBoardOptions))
 async def create(request: Request, response: Response, viewer: MayCreate) -> api.CheckAnswer:
     """Make a board of a task zip: its own solutions are run first; follow the check."""
     door = context_of(request)
-    found, fields = await zip_of(request, api.NewBoardWish)
+    found, fields = await zip_of(request, api.NewBoardOptions)
     wanted = PublishRequest(
         viewer.person,
         fields.name or None,
@@ -130,14 +130,16 @@ async def create(request: Request, response: Response, viewer: MayCreate) -> api
     return await _taken(door, viewer, await prove(door, found, wanted), response)
 
 
-@router.post("/leaderboards/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(api.TaskWish))
+@router.post(
+    "/leaderboards/{name}/task", status_code=_TAKEN, openapi_extra=zip_body(api.TaskOptions)
+)
 async def update(
     request: Request, response: Response, name: BoardName, viewer: MayCreate
 ) -> api.CheckAnswer:
     """Give a board its task's next version, once that is proven; old scores stay with theirs."""
     door = context_of(request)
     board = await find_board(door.store, viewer, name)
-    found, fields = await zip_of(request, api.TaskWish)
+    found, fields = await zip_of(request, api.TaskOptions)
     wanted = PublishRequest(
         viewer.person,
         board.name,
@@ -153,12 +155,12 @@ async def update(
     return await _taken(door, viewer, await prove(door, found, wanted), response)
 
 
-@router.patch("/leaderboards/{name}", openapi_extra=takes(api.BoardWish))
+@router.patch("/leaderboards/{name}", openapi_extra=takes(api.BoardOptions))
 async def configure(request: Request, name: BoardName, viewer: MayCreate) -> BoardAnswer:
     """Change a board's deadline, its GPU types, or who may see it and its sources."""
     door = context_of(request)
     board = await own_board(door.store, viewer, name)
-    wanted = await read(request, api.BoardWish, BODY_MAX)
+    wanted = await read(request, api.BoardOptions, BODY_MAX)
     _, task = await task_of(door.store, viewer, board.name)
     change = PublishRequest(
         viewer.person,
@@ -177,7 +179,7 @@ async def configure(request: Request, name: BoardName, viewer: MayCreate) -> Boa
 
 
 async def _taken(
-    door: WebContext, viewer: Caller, number: ReleaseId, response: Response
+    door: WebContext, viewer: Caller, number: PublicationId, response: Response
 ) -> api.CheckAnswer:
     response.headers["Location"] = f"{PATH}/checks/{number}"
     return await _answer(door, await own_check(door, viewer, number))
@@ -187,7 +189,7 @@ async def _taken(
 async def own(request: Request, viewer: FromPerson) -> api.ChecksAnswer:
     """Your own checks of the last month, newest first."""
     door = context_of(request)
-    told = await door.store.releases.told_to(DOOR, viewer.person)
+    told = await door.store.publications.summaries_of(DOOR, viewer.person)
     return api.ChecksAnswer(checks=tuple([await _answer(door, Check.of(each)) for each in told]))
 
 
@@ -200,7 +202,7 @@ async def check(
     return await _answer(door, await own_check(door, viewer, number))
 
 
-async def prove(door: WebContext, found: TaskZip, request: PublishRequest) -> ReleaseId:
+async def prove(door: WebContext, found: TaskZip, request: PublishRequest) -> PublicationId:
     """Store a task to be checked and published; UserError for errors known already."""
     request = replace(request, zip_name=found.name)
     _, parsed_task = await read_upload(found.data, request)

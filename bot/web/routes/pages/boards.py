@@ -16,7 +16,7 @@ from bot.domain.records import FailedRun
 from bot.domain.scoring import Score, Standing
 from bot.domain.tasks.template import template_of
 from bot.reports.blocks import Attachment, Chart, Table, Text
-from bot.reports.charts import as_table, in_words, scaling_report, season_chart
+from bot.reports.charts import as_table, describe_chart, scaling_report, season_chart
 from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.reports.tasks import task_report
 from bot.services import lookup
@@ -155,7 +155,7 @@ async def season_page(
         "title": f"The season of {found.name} on {plot.gpu}",
         "board": found,
         "gpu": plot.gpu,
-        "words": "" if chart is None else in_words(chart),
+        "words": "" if chart is None else describe_chart(chart),
         "season": None if chart is None else as_table(chart, _TABLE_ROWS),
     }
     return await page(request, viewer, "season.html", values)
@@ -286,6 +286,6 @@ async def gpus(request: Request, name: str, viewer: AnyViewer) -> Response:
         "board": board,
         "texts": [each for each in report.blocks if isinstance(each, Text)],
         "tables": [each for each in report.blocks if isinstance(each, Table)],
-        "charts": [(each.title, in_words(each), as_data(each)) for each in charts],
+        "charts": [(each.title, describe_chart(each), as_data(each)) for each in charts],
     }
     return await page(request, viewer, "gpus.html", values)

@@ -23,7 +23,7 @@ from bot.domain.ids import SubmissionId
 from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.domain.submission import Submission, SubmissionState
 from bot.domain.text_diff import ALIKE, BoundedMatcher, StepBudget
-from bot.reports.comparison import likeness, names, times
+from bot.reports.comparison import names, times, why_no_diff
 from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS
 from bot.services.comparison import compare
@@ -142,7 +142,7 @@ async def comparison(
         "board": board,
         "sides": [await _shown(door, each) for each in (found.first, found.second)],
         "times": list(times(found)),
-        "words": likeness(found),
+        "words": why_no_diff(found),
         "shape": drawn.shape,
         "drawn": drawn.text,
     }
@@ -163,7 +163,7 @@ async def _alone(
         raise UserError("rate-limit", words, {soon: moment}) from error
     try:
         found = await compare(door.store, door.clock, viewer, first=first, second=second)
-        if likeness(found) is not None:
+        if why_no_diff(found) is not None:
             return _Drawn(found)
         return await asyncio.to_thread(_drawn, found)
     finally:
@@ -171,7 +171,7 @@ async def _alone(
 
 
 def _drawn(found: SubmissionComparison) -> _Drawn:
-    shape = difference(found.beside)
+    shape = difference(found.side_by_side)
     text = draw("parts/difference.html", {"it": shape, "names": _titles(found)})
     return _Drawn(found, shape, Markup(text))  # noqa: S704 - the template has escaped it
 

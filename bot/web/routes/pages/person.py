@@ -10,7 +10,7 @@ from bot.domain.ids import PersonId
 from bot.domain.reference_times import speed_up
 from bot.domain.times import show_factor, show_time
 from bot.reports.blocks import Chart
-from bot.reports.charts import in_words
+from bot.reports.charts import describe_chart
 from bot.reports.history import history_table, trend
 from bot.reports.standings import ordinal
 from bot.services.history import PersonProfile, PersonStanding, person_profile
@@ -43,7 +43,7 @@ def _values(found: PersonProfile) -> dict[str, Any]:
         "title": found.person.name,
         "portrait": found,
         "places_held": [(each, *_cells(each)) for each in found.places],
-        "charts": [(each.title, in_words(each), as_data(each)) for each in _trends(found)],
+        "charts": [(each.title, describe_chart(each), as_data(each)) for each in _trends(found)],
         "history": history_table(found.past),
     }
 

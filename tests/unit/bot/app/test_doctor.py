@@ -7,7 +7,14 @@ from aiohttp.test_utils import TestServer
 from pydantic import SecretStr
 
 from bot.app.context import Requirement
-from bot.app.doctor import away, examine, examine_discord, examine_server, examine_web, offered
+from bot.app.doctor import (
+    examine,
+    examine_discord,
+    examine_server,
+    examine_web,
+    runner_failure,
+    runner_requirements,
+)
 from bot.discord.context import DiscordSettings
 from bot.discord.setup_check import wanted
 from bot.domain.api.workers import WorkerConfig
@@ -85,16 +92,16 @@ async def test_an_address_without_discord_is_no_reason_to_stop() -> None:
     settings = DiscordSettings("right", str(server.make_url("/elsewhere")))
     (wrong,) = await examine_discord(settings)
     await server.close()
-    (away,) = await examine_discord(settings)
+    (unavailable,) = await examine_discord(settings)
     assert not wrong.found
-    assert "does not answer" in away.detail
-    assert away.optional
+    assert "does not answer" in unavailable.detail
+    assert unavailable.optional
 
 
 def test_what_a_strict_harness_runs_without_is_optional_to_the_doctor_too() -> None:
     def strictly(*missing: str) -> Requirement:
         isolation = Isolation(outer="unshare", missing=dict.fromkeys(missing, "refused"))
-        _, sandbox = offered([make_capabilities(isolation=isolation)], strict=True)
+        _, sandbox = runner_requirements([make_capabilities(isolation=isolation)], strict=True)
         return sandbox
 
     fine = strictly("harness cgroup", "harness bubblewrap")
@@ -110,20 +117,22 @@ def test_a_missing_layer_matters_where_it_is_demanded() -> None:
     isolation = Isolation(outer="none", missing={"network": "no namespaces"})
     offer = make_capabilities(isolation=isolation)
     for strict in (True, False):
-        gpu, sandbox = offered([offer], strict=strict)
+        gpu, sandbox = runner_requirements([offer], strict=strict)
         assert gpu.name == "GPU"
         assert sandbox.optional is not strict
         assert "no namespaces" in sandbox.detail
 
 
 def test_a_runner_that_is_away_says_itself_what_to_do_or_where_to_look() -> None:
-    told = away(RunnerError("Modal: no such app; run `podium modal deploy`"))
+    told = runner_failure(RunnerError("Modal: no such app; run `podium modal deploy`"))
     assert (told.detail, told.remedy) == ("Modal: no such app", "run `podium modal deploy`")
-    open_to_all = away(
+    open_to_all = runner_failure(
         RunnerError("Ray at h:6379 lets in everybody; start every node with a token")
     )
     assert open_to_all.remedy == "start every node with a token"
-    assert "PODIUM_RUNNERS" in away(RunnerError("no slot was free; nobody knows why")).remedy
+    assert (
+        "PODIUM_RUNNERS" in runner_failure(RunnerError("no slot was free; nobody knows why")).remedy
+    )
     assert not told.found
 
 

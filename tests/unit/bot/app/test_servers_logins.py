@@ -69,7 +69,7 @@ def test_a_spoilt_file_is_said_without_its_tokens(tmp_path: Path, text: str) -> 
 
 @pytest.mark.parametrize("url", [None, THERE])
 def test_who_is_not_signed_in_cannot_sign_out(tmp_path: Path, url: str | None) -> None:
-    with pytest.raises(UserError, match="you are to: none"):
+    with pytest.raises(UserError, match="you are signed in to: none"):
         credentials(tmp_path).forget(url)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from bot.discord.context import DOOR, DiscordContext
 from bot.discord.publication_thread import PublicationPoster, PublicationThread, publishing
-from bot.domain.ids import ReleaseId, TaskVersionId
-from bot.domain.publication import NewRelease, PublishRequest
+from bot.domain.ids import PublicationId, TaskVersionId
+from bot.domain.publication import NewPublication, PublishRequest
 from bot.domain.tasks.lint import CheckStep
 from bot.domain.tasks.scaffold import scaffold
 from bot.services.publishing import engine
@@ -68,15 +68,15 @@ async def left(
     *,
     onto: TaskVersionId = NO_BOARD,
     kills: int = 1,
-) -> ReleaseId:
+) -> PublicationId:
     """A publication as so many processes left it, each killed while it held it."""
     request = PublishRequest(place.ada, "double", ("CPU",), onto=onto)
-    stored, releases = REQUEST.dump_json(request).decode(), place.store.releases
-    new = NewRelease(DOOR, place.ada, packed(), stored, thread.model_dump_json())
-    number = await releases.add(new)
+    stored, publications = REQUEST.dump_json(request).decode(), place.store.publications
+    new = NewPublication(DOOR, place.ada, packed(), stored, thread.model_dump_json())
+    number = await publications.add(new)
     for _ in range(kills):
-        await releases.claim(DOOR, "killed", LEASE)
-        await releases.note(number, "killed", state=state.model_dump_json())
+        await publications.claim(DOOR, "killed", LEASE)
+        await publications.note(number, "killed", state=state.model_dump_json())
         place.clock.advance(31)
     return number
 
@@ -88,11 +88,11 @@ async def publish_as_before(place: Place) -> None:
     await publish(place.store, place.clock, request, parsed.task)
 
 
-async def run(place: Place, room: Room, number: ReleaseId) -> None:
+async def run(place: Place, room: Room, number: PublicationId) -> None:
     """Until the publication has ended."""
 
     async def over() -> bool:
-        return await place.store.releases.told(DOOR, number) is None
+        return await place.store.publications.summary(DOOR, number) is None
 
     async with publishing(room.client, DiscordContext(place.store, place.clock)):
         await until(over)
@@ -108,7 +108,7 @@ async def test_what_was_published_before_a_kill_is_told_as_published(place: Plac
     board = await place.store.boards.find("double")
     assert board is not None
     assert len(await place.store.boards.versions(board.id)) == 1
-    assert await place.store.releases.claim(DOOR, "two", timedelta(0)) == ()
+    assert await place.store.publications.claim(DOOR, "two", timedelta(0)) == ()
 
 
 async def test_who_had_not_begun_to_publish_is_refused_a_name_that_is_taken(place: Place) -> None:
@@ -145,8 +145,8 @@ async def test_what_ends_with_the_bot_again_and_again_is_given_up(place: Place) 
 
 async def test_who_has_lost_the_publication_posts_nothing_more(place: Place) -> None:
     await left(place, PublicationState())
-    releases = place.store.releases
-    (release,) = await releases.claim(DOOR, "one", LEASE)
+    publications = place.store.publications
+    (release,) = await publications.claim(DOOR, "one", LEASE)
     room = Room()
     held = HeldPublication(place.store, "late", release, PublishRequest(place.ada, "double"))
     poster = PublicationPoster.of(room.client, DiscordContext(place.store, place.clock), held)
@@ -154,13 +154,13 @@ async def test_who_has_lost_the_publication_posts_nothing_more(place: Place) -> 
     with pytest.raises(TakenOverError):
         await poster.finished(PublicationState(outcome=outcome))
     assert len(room.said) == 1
-    (again,) = await releases.claim(DOOR, "two", timedelta(0)) or (release,)
+    (again,) = await publications.claim(DOOR, "two", timedelta(0)) or (release,)
     assert PublicationThread.model_validate_json(again.place).told == 0
 
 
 async def test_the_live_message_has_the_steps_of_the_state(place: Place) -> None:
     await left(place, PublicationState())
-    (release,) = await place.store.releases.claim(DOOR, "one", LEASE)
+    (release,) = await place.store.publications.claim(DOOR, "one", LEASE)
     room = Room()
     held = HeldPublication(place.store, "one", release, PublishRequest(place.ada, "double"))
     poster = PublicationPoster.of(room.client, DiscordContext(place.store, place.clock), held)

@@ -8,7 +8,7 @@ from bot.discord.escaping import MOST
 from bot.discord.publication_thread import PublicationThread, live_text, outcome_report
 from bot.domain.board import Board
 from bot.domain.errors import UserError
-from bot.domain.publication import PublishChange, Published, Released, UnsoundTaskError
+from bot.domain.publication import PublishChange, Published, PublishedDraft, UnsoundTaskError
 from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport
 from bot.reports.blocks import Report, Text, Tone
 from bot.services.publishing.state import outcome_of, outcome_of_error
@@ -83,12 +83,14 @@ def test_an_unsound_task_is_told_with_every_finding() -> None:
 async def test_a_published_board_is_told_with_where_it_was_not_run(place: Place) -> None:
     report = TaskReport("add", "H100", (), "missing GPU type H100")
     outcome = outcome_of(
-        Released(Published(place.board, 1, PublishChange.CREATED), (report,)), before=0
+        PublishedDraft(Published(place.board, 1, PublishChange.CREATED), (report,)), before=0
     )
     name, told = place.board.name, lines(outcome_report(outcome))
     assert told[0] == (f"{name} on {_kinds(place.board)} is published.", Tone.GOOD)
     assert told[1] == ("not run on H100: missing GPU type H100", Tone.QUIET)
-    again = outcome_of(Released(Published(place.board, 3, PublishChange.NEW_VERSION), ()), before=2)
+    again = outcome_of(
+        PublishedDraft(Published(place.board, 3, PublishChange.NEW_VERSION), ()), before=2
+    )
     assert (again.before, again.board) == (2, place.board.id)
     assert lines(outcome_report(again))[0][0].endswith("now has task version 3.")
 

@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.acceptance import (
     MAX_SOURCE_BYTES,
-    Heading,
+    Header,
     board_name,
     check_language,
     check_open,
@@ -23,7 +23,7 @@ def test_the_source_keeps_its_text_without_a_byte_order_mark() -> None:
 
 def test_a_file_is_read_with_its_heading() -> None:
     file = read_file("C:\\a\\k.py", b"#!PODIUM leaderboard sort\nx = 1\n")
-    assert (file.name, file.heading) == ("k.py", Heading(leaderboard="sort"))
+    assert (file.name, file.header) == ("k.py", Header(leaderboard="sort"))
     assert file.source == "#!PODIUM leaderboard sort\nx = 1\n"
     with pytest.raises(UserError, match="line 1 of the header"):
         read_file("k.py", b"#!PODIUM\n")
@@ -96,20 +96,20 @@ def test_a_name_that_cannot_be_shown_is_refused(name: str) -> None:
 
 
 def test_the_board_comes_from_the_argument_or_from_the_heading() -> None:
-    assert board_name("sort", Heading()) == "sort"
-    assert board_name(None, Heading(leaderboard="sort")) == "sort"
-    assert board_name("sort", Heading(leaderboard="sort")) == "sort"
+    assert board_name("sort", Header()) == "sort"
+    assert board_name(None, Header(leaderboard="sort")) == "sort"
+    assert board_name("sort", Header(leaderboard="sort")) == "sort"
 
 
 def test_argument_and_heading_must_agree_on_the_board() -> None:
     with pytest.raises(UserError, match="header says 'softmax'") as refusal:
-        board_name("sort", Heading(leaderboard="softmax"))
+        board_name("sort", Header(leaderboard="softmax"))
     assert refusal.value.code == "heading-disagrees"
 
 
 def test_a_board_must_be_named_somewhere() -> None:
     with pytest.raises(UserError, match="#!PODIUM leaderboard"):
-        board_name(None, Heading())
+        board_name(None, Header())
 
 
 def test_a_board_is_open_up_to_its_deadline() -> None:

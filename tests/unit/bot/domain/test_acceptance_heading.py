@@ -5,36 +5,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.acceptance import Heading, parse_heading, with_board
+from bot.domain.acceptance import Header, parse_header, with_board
 from bot.domain.errors import UserError
 
 
 @pytest.mark.parametrize("marker", ["#!POPCORN", "//!POPCORN", "#!PODIUM", "//!PODIUM"])
 def test_every_marker_names_board_and_gpus(marker: str) -> None:
     source = f"{marker} leaderboard softmax\n{marker} gpus H100 L4\nimport torch\n"
-    assert parse_heading(source) == Heading(leaderboard="softmax", gpus=("H100", "L4"))
+    assert parse_header(source) == Header(leaderboard="softmax", gpus=("H100", "L4"))
 
 
 def test_the_singular_and_commas_are_taken_as_well() -> None:
-    assert parse_heading("#!POPCORN gpu H100,L4").gpus == ("H100", "L4")
+    assert parse_header("#!POPCORN gpu H100,L4").gpus == ("H100", "L4")
 
 
 def test_a_task_s_own_solutions_say_what_they_expect_and_need() -> None:
-    heading = parse_heading("#!PODIUM expect wrong_answer\n#!PODIUM needs triton cuda\n")
-    assert heading == Heading(expect="wrong_answer", needs=("triton", "cuda"))
+    heading = parse_header("#!PODIUM expect wrong_answer\n#!PODIUM needs triton cuda\n")
+    assert heading == Header(expect="wrong_answer", needs=("triton", "cuda"))
 
 
 def test_comments_and_blank_lines_do_not_end_the_heading() -> None:
-    assert parse_heading("# a\n\n#!PODIUM leaderboard sort\n").leaderboard == "sort"
+    assert parse_header("# a\n\n#!PODIUM leaderboard sort\n").leaderboard == "sort"
 
 
 def test_a_directive_below_the_first_line_of_code_is_no_heading() -> None:
-    assert parse_heading("import torch\n#!PODIUM leaderboard sort\n") == Heading()
+    assert parse_header("import torch\n#!PODIUM leaderboard sort\n") == Header()
 
 
 def test_a_kernel_of_device_code_may_say_how_it_is_launched() -> None:
     source = "//!PODIUM leaderboard sum\n//!PODIUM block 32, 8\n//!PODIUM grid min(size, 9), 2\n"
-    assert parse_heading(source + "#include <mma.h>\n").leaderboard == "sum"
+    assert parse_header(source + "#include <mma.h>\n").leaderboard == "sum"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_kernel_of_device_code_may_say_how_it_is_launched() -> None:
 )
 def test_a_bad_heading_is_refused_with_its_line(source: str, part: str) -> None:
     with pytest.raises(UserError, match="header") as refusal:
-        parse_heading(source)
+        parse_header(source)
     assert refusal.value.code == "bad-heading"
     assert part in refusal.value.message
 
@@ -69,7 +69,7 @@ def test_a_bad_heading_is_refused_with_its_line(source: str, part: str) -> None:
 @given(st.text())
 def test_any_text_gives_a_heading_or_a_refusal(source: str) -> None:
     with suppress(UserError):
-        assert isinstance(parse_heading(source), Heading)
+        assert isinstance(parse_header(source), Header)
 
 
 _WORDS = st.lists(
@@ -90,7 +90,7 @@ def test_whatever_a_heading_says_a_board_s_own_takes_its_place(
     assert served.endswith(f"x = 1{end}#!PODIUM gpus L4")
     assert with_board(served, "sort", "#") == served
     try:
-        heading = parse_heading(served)
+        heading = parse_header(served)
     except UserError as error:  # for something else that it says
         assert not re.search("'(leaderboard|gpus?)'", error.message)  # noqa: PT017
     else:

@@ -35,8 +35,8 @@ def test_its_creator_and_those_who_see_all_always_see_a_board() -> None:
 
 
 def test_a_rule_names_every_credential_that_it_asks_for() -> None:
-    assert Access(guests=frozenset({ROLE})).named == {ROLE}
-    assert Access(house=MEMBER, guests=frozenset({ROLE})).named == {ROLE, MEMBER}
+    assert Access(guests=frozenset({ROLE})).credentials == {ROLE}
+    assert Access(house=MEMBER, guests=frozenset({ROLE})).credentials == {ROLE, MEMBER}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.board import ALL, ANY, awaited_words, parse_pins, pinned, show_pins
+from bot.domain.board import ALL, ANY, apply_pins, parse_pins, show_pins, show_target
 from bot.domain.errors import UserError
 
 GPUS = ("A100", "H100")
@@ -23,18 +23,18 @@ def test_what_names_no_pool_is_refused_with_an_example(words: str) -> None:
 
 
 def test_changes_are_made_in_order_and_the_rest_stays() -> None:
-    both = pinned((), parse_pins(("modal",)), GPUS)
+    both = apply_pins((), parse_pins(("modal",)), GPUS)
     assert both == (("A100", "modal"), ("H100", "modal"))
-    one = pinned(both, parse_pins(("A100=box",)), GPUS)
+    one = apply_pins(both, parse_pins(("A100=box",)), GPUS)
     assert one == (("A100", "box"), ("H100", "modal"))
-    assert pinned(one, parse_pins(("any, H100=box",)), GPUS) == (("H100", "box"),)
-    assert pinned(one, (), GPUS) == one
+    assert apply_pins(one, parse_pins(("any, H100=box",)), GPUS) == (("H100", "box"),)
+    assert apply_pins(one, (), GPUS) == one
 
 
 def test_a_gpu_type_that_leaves_the_board_takes_its_pin_along() -> None:
-    assert pinned((("A100", "box"), ("H100", "box")), (), ("H100",)) == (("H100", "box"),)
+    assert apply_pins((("A100", "box"), ("H100", "box")), (), ("H100",)) == (("H100", "box"),)
     with pytest.raises(UserError, match=r"L4, but .* only has A100, H100"):
-        pinned((), parse_pins(("L4=box",)), GPUS)
+        apply_pins((), parse_pins(("L4=box",)), GPUS)
 
 
 def test_pins_are_shown_as_they_are_read() -> None:
@@ -44,5 +44,5 @@ def test_pins_are_shown_as_they_are_read() -> None:
 
 
 def test_what_a_job_waits_for_names_its_pool() -> None:
-    assert awaited_words("A100", "box") == "A100 of pool box"
-    assert awaited_words("A100", "") == "A100"
+    assert show_target("A100", "box") == "A100 of pool box"
+    assert show_target("A100", "") == "A100"

@@ -4,21 +4,21 @@ import pytest
 
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.notifications import (
-    Change,
-    NewsKind,
-    change_by,
+    NotificationKind,
+    StandingsChange,
     closes_soon,
-    deadline_news,
-    loss_news,
-    record_news,
+    deadline_notification,
+    loss_notification,
+    record_notification,
+    standings_change,
 )
 from bot.domain.scoring import Score
 from tests.doubles.factories import NOON, make_board, make_score
 
 
-def changed(*scores: Score) -> Change:
+def changed(*scores: Score) -> StandingsChange:
     """What the last of these scores has changed."""
-    change = change_by(scores[-1].submission, scores)
+    change = standings_change(scores[-1].submission, scores)
     assert change is not None
     return change
 
@@ -54,26 +54,30 @@ def test_below_the_tenth_nobody_is_told() -> None:
 
 
 def test_a_score_that_is_not_ranked_changes_nothing() -> None:
-    assert change_by(SubmissionId(99_999), [make_score(1, 100)]) is None
+    assert standings_change(SubmissionId(99_999), [make_score(1, 100)]) is None
 
 
 def test_the_words_name_board_people_and_times() -> None:
     change = changed(make_score(1, 100, 1), make_score(2, 50, 1))
     board = make_board()
-    news = record_news(change, board, "discord:9")
-    assert (news.kind, news.addressee, news.board) == (NewsKind.RECORD, "discord:9", board.id)
+    news = record_notification(change, board, "discord:9")
+    assert (news.kind, news.addressee, news.board) == (
+        NotificationKind.RECORD,
+        "discord:9",
+        board.id,
+    )
     assert news.text == (
         "Record on vectoradd (CPU): person 2 takes 50.0 ns ± 1.0, 2.00x faster than "
         "person 1 (100.0 ns ± 1.0)."
     )
     (loss,) = change.losses
-    lost = loss_news(loss, change, board, "discord:1")
+    lost = loss_notification(loss, change, board, "discord:1")
     assert lost.text == (
         "You went from rank 1 to 2 on vectoradd (CPU): person 2 takes 50.0 ns ± 1.0, "
         "you take 100.0 ns ± 1.0."
     )
-    assert len({news.key, lost.key, record_news(change, board, "discord:8").key}) == 3
-    first = record_news(changed(make_score(1, 100)), board, "discord:9")
+    assert len({news.key, lost.key, record_notification(change, board, "discord:8").key}) == 3
+    first = record_notification(changed(make_score(1, 100)), board, "discord:9")
     assert first.text.endswith("person 1 takes 100.0 ns ± 0.0.")
 
 
@@ -87,6 +91,6 @@ def test_a_board_is_reminded_of_within_a_day(*, hours: float | None, soon: bool)
 
 def test_a_moved_deadline_is_news_again() -> None:
     board, other = make_board(), NOON + timedelta(hours=1)
-    first = deadline_news(board, NOON, "discord:9")
+    first = deadline_notification(board, NOON, "discord:9")
     assert first.text == "Leaderboard vectoradd closes at 2026-11-01 12:00 UTC."
-    assert first.key != deadline_news(board, other, "discord:9").key
+    assert first.key != deadline_notification(board, other, "discord:9").key

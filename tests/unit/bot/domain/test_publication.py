@@ -24,7 +24,7 @@ def test_a_board_has_the_name_of_its_task_unless_the_request_has_another() -> No
     ],
 )
 def test_what_publishing_changed_is_said_in_a_sentence(change: PublishChange, words: str) -> None:
-    assert Published(make_board(name="sort", gpus=("CPU",)), 2, change).told == words
+    assert Published(make_board(name="sort", gpus=("CPU",)), 2, change).summary == words
 
 
 def test_an_unsound_task_brings_its_report() -> None:

@@ -59,3 +59,8 @@ def test_only_what_passed_in_another_mode_may_be_ranked(
     mode: Mode, jobs: tuple[tuple[JobState, Verdict | None], ...], *, may: bool
 ) -> None:
     assert _status(mode, *jobs).may_be_ranked is may
+
+
+def test_a_job_that_has_told_nothing_yet_has_done_none_of_no_cases() -> None:
+    (waiting,) = _status(Mode.TEST, (JobState.QUEUED, None)).jobs
+    assert (waiting.stage, waiting.done, waiting.total) == (None, 0, 0)

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.submission import LONGEST_KEY, key_of
+from bot.domain.submission import LONGEST_KEY, key_of, key_reused
 
 
 @pytest.mark.parametrize("text", ["8e03978e-40d5", '"8e03978e-40d5"'])
@@ -18,3 +18,7 @@ def test_what_is_no_key_is_refused_with_what_to_send(text: str) -> None:
     with pytest.raises(UserError, match="such as a new UUID") as refusal:
         key_of(text)
     assert refusal.value.code == "bad-key"
+
+
+def test_the_refusal_of_a_reused_key_says_how_long_a_key_is_kept() -> None:
+    assert "within 24 h; repeat that submission unchanged" in key_reused("abc").message

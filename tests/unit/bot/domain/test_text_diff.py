@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_side
+from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_side, unified
 
 LINES = st.lists(st.sampled_from("abcde"), max_size=30)
 
@@ -80,3 +80,13 @@ def test_every_line_stands_on_its_side_once_and_in_order(
 def test_lines_are_counted_as_an_editor_counts_them() -> None:
     assert lines_of("a\r\nb\rc\x0cd\u2028e\n\n") == ["a", "b", "c\x0cd\u2028e", ""]
     assert lines_of("") == []
+
+
+def test_a_change_is_shown_with_three_lines_on_each_side() -> None:
+    before = list("abcdefghi")
+    after = [*"abcd", "X", *"fghi"]
+    shown = unified(BoundedMatcher(before, after, StepBudget(1_000)), "old", "new")
+    assert list(shown) == [
+        "--- old", "+++ new", "@@ -2,7 +2,7 @@",
+        " b", " c", " d", "-e", "+X", " f", " g", " h",
+    ]  # fmt: skip

@@ -4,7 +4,7 @@ from bot.domain.accounts import Person
 from bot.domain.ids import BoardId, PersonId
 from bot.domain.records import NamedLimit, SubmissionRules
 from bot.domain.submission import RateLimit
-from bot.reports.admin import house_rules_report
+from bot.reports.admin import submission_rules_report
 from bot.reports.blocks import Table, Text
 from runners.contract.task import Mode
 from tests.doubles.factories import NOON
@@ -19,7 +19,7 @@ def test_each_kind_of_rule_has_its_table() -> None:
     )
     eve = Person(PersonId(2), "discord:17", "Eve", NOON)
     rules = SubmissionRules(limits, "a move", {"sort": "soon"}, {"L4": "heat"}, ((eve, "forged"),))
-    tables = [each for each in house_rules_report(rules).blocks if isinstance(each, Table)]
+    tables = [each for each in submission_rules_report(rules).blocks if isinstance(each, Table)]
     assert [each.rows for each in tables] == [
         (("all boards", "all modes", "9", "60 min"), ("sort", "test", "1", "60 min")),
         (("all submissions", "a move"), ("board sort", "soon"), ("GPU type L4", "heat")),
@@ -28,6 +28,6 @@ def test_each_kind_of_rule_has_its_table() -> None:
 
 
 def test_where_nothing_holds_it_is_said() -> None:
-    (said,) = house_rules_report(SubmissionRules((), None, {}, {}, ())).blocks
+    (said,) = submission_rules_report(SubmissionRules((), None, {}, {}, ())).blocks
     assert isinstance(said, Text)
     assert "no limit" in said.text

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from bot.reports.blocks import Chart, Point, Series
-from bot.reports.charts import as_table, in_words
+from bot.reports.charts import as_table, describe_chart
 from tests.doubles.factories import NOON
 
 
@@ -28,12 +28,12 @@ def test_of_many_points_the_first_and_the_last_are_among_those_shown() -> None:
 
 
 def test_words_stand_for_the_picture() -> None:
-    assert in_words(over_days(3)) == (
+    assert describe_chart(over_days(3)) == (
         "best, time (us) by day (UTC): ada from 100 ± 0.5 (2026-11-01 12:00) "
         "to 98 ± 0.5 (2026-11-03 12:00), 3 points"
     )
     one = Chart("t", "GPU", "us", (Series("ada", (Point("L4", 1.5),)),), ("L4",))
-    assert in_words(one) == "t, us by GPU: ada 1.5 (L4)"
+    assert describe_chart(one) == "t, us by GPU: ada 1.5 (L4)"
 
 
 def test_times_and_names_do_not_share_an_axis() -> None:

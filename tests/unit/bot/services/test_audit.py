@@ -10,7 +10,7 @@ async def test_decisions_come_in_pages_with_the_names_of_those_who_decided(place
         await place.store.audit.record(place.ada, "limit", str(number), "crowded")
     await place.store.audit.record(None, "expire", "3", "")
     first = await audit_page(place.store, 0, 3)
-    assert [(each.actor_name, each.row.subject) for each in first.decisions] == [
+    assert [(each.actor_name, each.entry.subject) for each in first.decisions] == [
         (None, "3"),
         ("ada", "2"),
         ("ada", "1"),
@@ -28,7 +28,7 @@ async def test_a_change_is_stored_with_its_entry(place: Place) -> None:
     async with audited(place.store, place.ada, "pause", "submissions", reason="full") as tx:
         await tx.moderation.pause("full")
     assert await place.store.moderation.pause_notice() == "full"
-    newest = (await whole_audit(place.store))[0].row
+    newest = (await whole_audit(place.store))[0].entry
     assert (newest.actor, newest.action, newest.subject) == (place.ada, "pause", "submissions")
     assert newest.reason == "full"
 

@@ -12,7 +12,7 @@ from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 
 MIB = 1 << 20
-TYPED = Deletion("vectoradd", "vectoradd", "over")
+TYPED = Deletion("vectoradd", "-vectoradd"[1:], "over")
 
 
 async def test_a_deleted_board_hands_out_its_task_and_its_sources(place: Place) -> None:

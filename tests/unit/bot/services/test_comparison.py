@@ -32,14 +32,14 @@ async def test_times_and_the_difference_of_the_sources_are_given(place: Place) -
     assert lines[0].startswith(f"--- #{first} ")
     assert {"-b = 2", "+b = 3", " a = 1"} <= set(lines)
     assert found.difference.endswith("\n")
-    assert found.beside == (("a = 1", " ", "a = 1"), ("b = 2", "|", "b = 3"))
+    assert found.side_by_side == (("a = 1", " ", "a = 1"), ("b = 2", "|", "b = 3"))
 
 
 async def test_lines_that_only_one_side_has_are_marked(place: Place) -> None:
     first = await ran(place, b"a\nb\nc\nd\n", 300)
     second = await ran(place, b"a\nx\nd\ne\n", 100)
     found = await compare(place.store, place.clock, Viewer(place.ada), first=first, second=second)
-    assert found.beside == (
+    assert found.side_by_side == (
         ("a", " ", "a"),
         ("b", "|", "x"),
         ("c", "<", ""),
@@ -53,7 +53,7 @@ async def test_lines_that_end_in_another_way_are_the_same(place: Place) -> None:
     second = await ran(place, b"a = 1\r\nb = 2", 100)
     found = await compare(place.store, place.clock, Viewer(place.ada), first=first, second=second)
     assert found.difference == ""
-    assert [mark for _, mark, _ in found.beside] == [" ", " "]
+    assert [mark for _, mark, _ in found.side_by_side] == [" ", " "]
 
 
 async def test_the_difference_is_what_patch_and_people_know(place: Place) -> None:
@@ -65,8 +65,8 @@ async def test_the_difference_is_what_patch_and_people_know(place: Place) -> Non
     old, new = (f"#{number} kernel.py" for number in (first, second))
     known = difflib.unified_diff(before, after, old, new, lineterm="")
     assert found.difference.splitlines() == list(known)
-    assert [line for line, mark, _ in found.beside if mark != ">"] == before
-    assert [line for _, mark, line in found.beside if mark != "<"] == after
+    assert [line for line, mark, _ in found.side_by_side if mark != ">"] == before
+    assert [line for _, mark, line in found.side_by_side if mark != "<"] == after
 
 
 async def test_too_many_lines_are_not_compared(place: Place) -> None:
@@ -75,7 +75,7 @@ async def test_too_many_lines_are_not_compared(place: Place) -> None:
     second = await ran(place, "\n".join(reversed(lines)).encode(), 100)
     found = await compare(place.store, place.clock, Viewer(place.ada), first=first, second=second)
     assert found.too_long
-    assert (found.difference, found.beside) == ("", ())
+    assert (found.difference, found.side_by_side) == ("", ())
 
 
 async def test_who_may_not_see_a_source_may_not_compare_it(place: Place) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from bot.domain.accounts import HOUSE
+from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.board import NOBODY, Access, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
@@ -57,7 +57,7 @@ async def test_what_the_house_has_judged_is_for_the_boards_creator(place: Place)
     task = make_task(name="sort", files=files, shared_files=("task.py",))
     await publish(place.store, place.clock, PublishRequest(place.ada), task)
     assert await queue_references(place.store) == 1
-    house = (await place.store.people.ensure(HOUSE, "Podium")).id
+    house = (await place.store.people.ensure(SYSTEM_IDENTITY, "Podium")).id
     told = await person_profile(place.store, Viewer(place.ada), house)
     assert [each.board_name for each in told.past] == ["sort"]
     with pytest.raises(UserError, match="has no submissions on"):

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from bot.domain.ids import EventId
 from bot.domain.job import JobState
-from bot.domain.submission import KEPT
+from bot.domain.submission import KEY_TTL
 from bot.services.maintenance import recover
 from tests.doubles.dispatching import failing
 from tests.doubles.place import Place
@@ -39,7 +39,7 @@ async def test_the_steps_of_what_ended_long_ago_are_forgotten(place: Place) -> N
 
 async def test_keys_of_submissions_are_forgotten_after_a_day(place: Place) -> None:
     await place.submit(key="k")
-    place.clock.advance(KEPT.total_seconds())
+    place.clock.advance(KEY_TTL.total_seconds())
     await run_for(place, 0.02)
     assert await place.store.submissions.forget_keys() == 0
 

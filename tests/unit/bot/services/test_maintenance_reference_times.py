@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from bot.domain.board import TaskVersion, Viewer
-from bot.domain.errors import UserError
+from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import JobState
 from bot.domain.leaderboard import BoardStandings
@@ -152,7 +152,7 @@ async def test_it_is_ordered_once_however_often_and_by_however_many(place: Place
 
 async def test_a_task_without_a_reference_is_asked_once(place: Place) -> None:
     assert await queue_references(place.store) == 0
-    assert await place.store.references.lacking() == ()
+    assert await place.store.references.untimed() == ()
     (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
     assert (board.reference, board.reference_failure) == (None, "")
 
@@ -222,7 +222,7 @@ async def test_its_report_is_for_the_creator_and_it_cannot_be_judged_again(place
 
 async def test_the_loop_orders_notes_and_outlives_a_database_that_is_away(place: Place) -> None:
     await publish_sort(place)
-    away = {"lacking": 1}
+    away = {"untimed": 1}
     unsteady = replace(place, store=failing(place.store, away, "references"))
     stop = asyncio.Event()
     loop = asyncio.create_task(time_references(unsteady.store, stop, every_s=0.01))
@@ -230,7 +230,7 @@ async def test_the_loop_orders_notes_and_outlives_a_database_that_is_away(place:
         await until(lambda: _noted(place))
     stop.set()
     await asyncio.wait_for(loop, 1)
-    assert away == {"lacking": 0}
+    assert away == {"untimed": 0}
 
 
 async def _noted(place: Place) -> bool:
@@ -274,4 +274,14 @@ async def test_a_task_that_cannot_be_read_keeps_no_other_from_being_timed(
     monkeypatch.setattr(place.store.boards, "version", version)
     await publish_sort(place)
     assert await queue_references(place.store) == 1
-    assert await place.store.references.lacking() == ()
+    assert await place.store.references.untimed() == ()
+
+
+async def test_a_task_that_could_not_be_read_for_a_moment_is_timed_later(place: Place) -> None:
+    await publish_sort(place)
+    untimed = await place.store.references.untimed()
+    unsteady = replace(place, store=failing(place.store, {"version": 1}, "boards"))
+    with pytest.raises(StoreError):
+        await queue_references(unsteady.store)
+    assert await place.store.references.untimed() == untimed
+    assert await queue_references(unsteady.store) == 1

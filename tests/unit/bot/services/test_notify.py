@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.board import Access, Visibility
-from bot.domain.notifications import NewsKind, Notification, deadline_news
+from bot.domain.notifications import Notification, NotificationKind, deadline_notification
 from bot.domain.publication import PublishRequest
 from bot.services.notify import (
     announce_deadlines,
@@ -36,7 +36,7 @@ async def told(place: Place) -> list[tuple[str, str]]:
     return sorted((each.news.addressee, each.news.text) for each in letters)
 
 
-async def listen(place: Place, addressee: str, *kinds: NewsKind) -> None:
+async def listen(place: Place, addressee: str, *kinds: NotificationKind) -> None:
     await set_notifications(place.store, addressee, dict.fromkeys(kinds, True))
 
 
@@ -44,12 +44,12 @@ async def test_nobody_is_told_without_asking(place: Place) -> None:
     await ran(place, "ada", 100)
     await ran(place, "bob", 50)
     assert await told(place) == []
-    assert await place.store.outbox.untold() == ()
+    assert await place.store.outbox.unannounced() == ()
 
 
 async def test_a_record_is_told_to_all_who_asked_but_its_maker(place: Place) -> None:
     for addressee in (ROOM, "local:ada", "local:bob"):
-        await listen(place, addressee, NewsKind.RECORD)
+        await listen(place, addressee, NotificationKind.RECORD)
     await ran(place, "ada", 100)
     assert [who for who, _ in await told(place)] == [ROOM, "local:bob"]
     await ran(place, "bob", 200)
@@ -59,7 +59,7 @@ async def test_a_record_is_told_to_all_who_asked_but_its_maker(place: Place) -> 
 async def test_who_loses_a_rank_is_told_once_and_only_when_asked(place: Place) -> None:
     await ran(place, "ada", 100)
     await ran(place, "bob", 200)
-    await listen(place, "local:ada", NewsKind.LOST_RANK)
+    await listen(place, "local:ada", NotificationKind.LOST_RANK)
     await announce_scores(place.store)
     await ran(place, "eve", 50)
     (news,) = await told(place)
@@ -71,7 +71,7 @@ async def test_who_loses_a_rank_is_told_once_and_only_when_asked(place: Place) -
 async def test_scores_that_come_together_are_told_one_after_the_other(place: Place) -> None:
     await ran(place, "ada", 100)
     await announce_scores(place.store)
-    await listen(place, "local:ada", NewsKind.LOST_RANK)
+    await listen(place, "local:ada", NotificationKind.LOST_RANK)
     await ran(place, "bob", 50)
     await ran(place, "eve", 40)
     first, second = await told(place)
@@ -84,7 +84,7 @@ async def test_a_better_time_of_ones_own_that_came_meanwhile_is_not_there_yet(
 ) -> None:
     await ran(place, "ada", 100)
     await announce_scores(place.store)
-    await listen(place, "local:ada", NewsKind.LOST_RANK)
+    await listen(place, "local:ada", NotificationKind.LOST_RANK)
     await ran(place, "bob", 50)
     await ran(place, "ada", 20)
     (news,) = await told(place)
@@ -93,7 +93,7 @@ async def test_a_better_time_of_ones_own_that_came_meanwhile_is_not_there_yet(
 
 
 async def test_scores_of_an_earlier_task_version_are_no_news(place: Place) -> None:
-    await listen(place, ROOM, NewsKind.RECORD)
+    await listen(place, ROOM, NotificationKind.RECORD)
     await ran(place, "ada", 100)
     changed = make_task(description="other")
     await publish(place.store, place.clock, PublishRequest(place.ada), changed)
@@ -101,7 +101,7 @@ async def test_scores_of_an_earlier_task_version_are_no_news(place: Place) -> No
 
 
 async def test_a_reminder_of_a_deadline_that_has_moved_is_not_delivered(place: Place) -> None:
-    await listen(place, ROOM, NewsKind.DEADLINE)
+    await listen(place, ROOM, NotificationKind.DEADLINE)
     gpus = place.board.gpus
     await place.store.boards.configure(place.board.id, gpus, NOON + timedelta(hours=2))
     await announce_deadlines(place.store, place.clock)
@@ -121,7 +121,7 @@ async def test_a_deadline_is_told_once_and_again_when_it_moves(place: Place) -> 
         return len(await told(place))
 
     assert await reminded(2) == 0
-    await listen(place, ROOM, NewsKind.DEADLINE)
+    await listen(place, ROOM, NotificationKind.DEADLINE)
     assert await reminded(25) == 0
     assert await reminded(2) == 1
     assert await reminded(2) == 0
@@ -129,18 +129,24 @@ async def test_a_deadline_is_told_once_and_again_when_it_moves(place: Place) -> 
 
 
 async def test_wishes_change_what_they_name_and_nothing_else(place: Place) -> None:
-    wishes = {NewsKind.RECORD: True, NewsKind.DEADLINE: True, NewsKind.LOST_RANK: None}
+    wishes = {
+        NotificationKind.RECORD: True,
+        NotificationKind.DEADLINE: True,
+        NotificationKind.LOST_RANK: None,
+    }
     assert await set_notifications(place.store, ROOM, wishes) == {
-        NewsKind.RECORD,
-        NewsKind.DEADLINE,
+        NotificationKind.RECORD,
+        NotificationKind.DEADLINE,
     }
-    assert await set_notifications(place.store, ROOM, {NewsKind.RECORD: False}) == {
-        NewsKind.DEADLINE
+    assert await set_notifications(place.store, ROOM, {NotificationKind.RECORD: False}) == {
+        NotificationKind.DEADLINE
     }
-    assert await set_notifications(place.store, ROOM, {}) == {NewsKind.DEADLINE}
+    assert await set_notifications(place.store, ROOM, {}) == {NotificationKind.DEADLINE}
 
 
-def news_to(place: Place, addressee: str, kind: NewsKind = NewsKind.RECORD) -> Notification:
+def news_to(
+    place: Place, addressee: str, kind: NotificationKind = NotificationKind.RECORD
+) -> Notification:
     return Notification("k", kind, addressee, place.board.id, "words")
 
 
@@ -159,7 +165,7 @@ async def test_of_a_hidden_board_only_those_are_told_who_see_it(
     await place.person("bob")
     await place.store.boards.restrict(place.board.id, Access(Visibility.PRIVATE))
     await place.store.boards.invite(place.board.id, frozenset({"discord-role:5"}))
-    await listen(place, addressee, NewsKind.RECORD)
+    await listen(place, addressee, NotificationKind.RECORD)
     news = news_to(place, addressee)
     assert await still_wanted(place.store, place.clock, news, credentials) is wanted
 
@@ -167,9 +173,9 @@ async def test_of_a_hidden_board_only_those_are_told_who_see_it(
 async def test_what_nobody_asks_for_any_more_or_comes_too_late_is_not_wanted(place: Place) -> None:
     nothing = frozenset[str]()
     assert not await still_wanted(place.store, place.clock, news_to(place, ROOM), nothing)
-    await listen(place, ROOM, NewsKind.DEADLINE)
+    await listen(place, ROOM, NotificationKind.DEADLINE)
     await place.store.boards.configure(place.board.id, place.board.gpus, NOON)
-    late = deadline_news(place.board, NOON, ROOM)
+    late = deadline_notification(place.board, NOON, ROOM)
     assert await still_wanted(place.store, place.clock, late, nothing)
     place.clock.advance(1)
     assert not await still_wanted(place.store, place.clock, late, nothing)
@@ -180,9 +186,9 @@ async def test_what_nobody_asks_for_any_more_or_comes_too_late_is_not_wanted(pla
 async def test_news_is_worked_out_until_told_to_stop_whatever_the_database_does(
     place: Place,
 ) -> None:
-    await listen(place, ROOM, NewsKind.RECORD)
+    await listen(place, ROOM, NotificationKind.RECORD)
     await ran(place, "ada", 100)
-    away = {"untold": 2}
+    away = {"unannounced": 2}
     stop = asyncio.Event()
     store = failing(place.store, away, "outbox")
     telling = asyncio.create_task(run_notifications(store, place.clock, stop, every_s=0.01))

@@ -8,7 +8,7 @@ from bot.services.standings import board_standings
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
 from runners.contract.task import Grader
 from runners.contract.verdict import Stage, Verdict
-from tests.doubles.factories import make_case, make_measurement, make_task
+from tests.doubles.factories import make_case, make_evaluation, make_measurement, make_task
 from tests.doubles.place import Place
 
 
@@ -134,3 +134,20 @@ async def test_a_wrong_name_is_refused(
     with pytest.raises(UserError, match=r"available|did you mean") as refusal:
         await board_standings(place.store, Viewer(place.ada), name, gpu, version=version)
     assert refusal.value.code == code
+
+
+async def test_who_failed_on_several_gpus_is_told_of_each_why(place: Place) -> None:
+    gpus = ("H100", "CPU")
+    await publish(place.store, place.clock, PublishRequest(place.ada, gpus=gpus), make_task())
+    submission = await place.submit(gpus=gpus)
+    for gpu, verdict in zip(gpus, (Verdict.WRONG_ANSWER, Verdict.TIMED_OUT), strict=True):
+        job = await place.claim(gpu=gpu)
+        failed_there = make_evaluation(
+            verdict=verdict, stage=Stage.TIMING, mode=submission.mode, gpu=gpu
+        )
+        assert await place.store.jobs.accept(job.id, job.fence, failed_there, None)
+    boards = await board_standings(place.store, Viewer(place.ada), "vectoradd")
+    assert {board.gpu: [each.message for each in board.refused] for board in boards} == {
+        "CPU": ["timed_out in the ranked run"],
+        "H100": ["wrong_answer in the ranked run"],
+    }

@@ -116,6 +116,19 @@ async def test_a_refusals_words_are_worked_out_once(
     assert (await leaderboard(place.store, *at)).refused == first.refused
 
 
+async def test_who_was_refused_is_shown_under_a_new_name_without_a_new_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
+    await place.judged(await place.submit(), verdict=Verdict.CRASHED, stage=Stage.TIMING)
+    (before,) = (await leaderboard(place.store, *at)).refused
+    await place.store.people.ensure("local:ada", "Ada Lovelace")
+    counting.moves += 1
+    (after,) = (await leaderboard(place.store, *at)).refused
+    assert (before.person_name, after.person_name) == ("ada", "Ada Lovelace")
+    assert (after.submission, after.message) == (before.submission, before.message)
+
+
 async def test_only_so_many_are_remembered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standings, "MAX_CACHED", 2)
     counting, version = Counting(place.store, monkeypatch), place.board.task_version

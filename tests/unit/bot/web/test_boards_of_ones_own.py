@@ -122,7 +122,7 @@ async def test_a_bad_zip_is_refused_with_file_and_line_and_leaves_nothing(
     assert "<b>bad</b>" not in answer.text
     person = await door.store.people.find("local:carol")
     assert person is not None
-    assert await door.store.releases.told_to(DOOR, person.id) == ()
+    assert await door.store.publications.summaries_of(DOOR, person.id) == ()
 
 
 async def test_a_name_that_is_taken_and_too_many_checks_are_refused(door: WebContext) -> None:

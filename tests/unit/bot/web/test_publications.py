@@ -6,8 +6,8 @@ import pytest
 
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import ReleaseId
-from bot.domain.publication import NewRelease, PublishRequest
+from bot.domain.ids import PublicationId
+from bot.domain.publication import NewPublication, PublishRequest
 from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import PublicationState
 from bot.web.context import DOOR, WebContext
@@ -31,23 +31,23 @@ def door(place: Place) -> WebContext:
     return make_door(place.store, place.clock)
 
 
-async def waiting(place: Place, state: PublicationState | None = None) -> ReleaseId:
+async def waiting(place: Place, state: PublicationState | None = None) -> PublicationId:
     """A check that was handed in; with a `state`, a process was killed in it."""
     request = PublishRequest(place.ada, "double", ("CPU",), onto=NO_BOARD)
-    stored, releases = REQUEST.dump_json(request).decode(), place.store.releases
-    number = await releases.add(NewRelease(DOOR, place.ada, packed()[2], stored))
+    stored, publications = REQUEST.dump_json(request).decode(), place.store.publications
+    number = await publications.add(NewPublication(DOOR, place.ada, packed()[2], stored))
     if state is not None:
-        await releases.claim(DOOR, "killed", LEASE)
-        await releases.note(number, "killed", state=state.model_dump_json())
+        await publications.claim(DOOR, "killed", LEASE)
+        await publications.note(number, "killed", state=state.model_dump_json())
         place.clock.advance(LEASE.total_seconds() + 1)
     return number
 
 
-async def ended(door: WebContext, number: ReleaseId) -> str:
+async def ended(door: WebContext, number: PublicationId) -> str:
     """What is told once it has ended."""
     async with checking(door):
         for _ in range(500):
-            note = await door.store.releases.told(DOOR, number)
+            note = await door.store.publications.summary(DOOR, number)
             if note is not None and note.ended_at is not None:
                 break
             await _moment()

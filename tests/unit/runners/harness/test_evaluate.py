@@ -3,14 +3,17 @@ import os
 
 import pytest
 
+from runners import languages
 from runners.contract.evaluation import CaseStatus, Limits, Progress, RoundPolicy, StopReason
 from runners.contract.task import Device, Grader, Launch, Mode, RankingBy, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
-from runners.harness.evaluate import choose_device, nonce_of
+from runners.harness.evaluate import choose_device, nonce_of, require_toolchain
 from runners.harness.judge.session import PUBLIC_NONCE
 from runners.harness.supervision import handle
 from runners.harness.verdicts import VerdictError
 from tests.doubles.judging import SORT, SORTED, make_judging, make_sort_task
+from tests.doubles.kernelbot import make_plain_task
+from tests.doubles.program import make_program_task
 from tests.unit.runners.harness.conftest import Judge
 from tests.unit.runners.harness.judged import ACCEPTED, REFUSED
 
@@ -256,3 +259,16 @@ def test_only_a_ranked_run_is_secret() -> None:
     assert nonce_of(make_judging(mode=Mode.BENCHMARK)) == PUBLIC_NONCE
     assert nonce_of(make_judging(mode=Mode.RANKED, nonce="ab" * 16)) == b"\xab" * 16
     assert len({nonce_of(make_judging(mode=Mode.RANKED)) for _ in range(5)}) == 5
+
+
+def test_only_a_task_with_a_program_of_its_own_needs_no_language_of_the_runner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(name: str) -> None:
+        raise LookupError(f"no language {name}")
+
+    monkeypatch.setattr(languages, "language", unknown)
+    require_toolchain(make_program_task())
+    with pytest.raises(VerdictError, match="cannot judge the task: no language py") as ruling:
+        require_toolchain(make_plain_task())
+    assert ruling.value.verdict is Verdict.TASK_ERROR

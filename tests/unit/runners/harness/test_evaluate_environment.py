@@ -1,4 +1,5 @@
 import importlib.metadata
+import os
 import platform
 from pathlib import Path
 from types import SimpleNamespace
@@ -68,3 +69,12 @@ def test_a_gpu_is_recorded_with_what_can_be_read_of_it(
     assert (found.gpu, found.gpu_uuid, found.transport) == ("H100", "GPU-ab-12", "vmm")
     assert (found.driver, found.clocks) == (driver, clocks)
     assert found.torch == torch.__version__
+
+
+def test_only_the_cores_that_the_judge_may_use_are_counted() -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert evaluate.host_environment().cores == 1
+    finally:
+        os.sched_setaffinity(0, allowed)

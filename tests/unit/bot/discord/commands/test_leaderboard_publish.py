@@ -45,7 +45,7 @@ def said(given: InteractionReply) -> list[str]:
 
 
 async def stored(place: Place) -> list[PublishRequest]:
-    found = await place.store.releases.claim(DOOR, "test", timedelta(seconds=1), 9)
+    found = await place.store.publications.claim(DOOR, "test", timedelta(seconds=1), 9)
     return [REQUEST.validate_json(each.wish) for each in found]
 
 

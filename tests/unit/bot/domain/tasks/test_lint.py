@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.lint import defined_names, parse_python, wants_cuda
+from bot.domain.tasks.lint import defined_names, parse_python, python_fault, wants_cuda
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,13 @@ def test_code_that_is_deep_and_parses_is_read_to_its_end() -> None:
     assert "f" in defined_names(tree)
     assert wants_cuda(tree)
     assert not wants_cuda(parse_python(chain, "r.py"))
+
+
+def test_a_source_that_python_cannot_even_read_is_not_called_a_syntax_error_of_a_line() -> None:
+    """Python before 3.11.4 calls a NUL byte no syntax error but raises ValueError."""
+    assert python_fault("x = 1\0") in {
+        None,
+        "source code string cannot contain null bytes (line 1)",
+    }
+    assert python_fault("x = (") == "'(' was never closed (line 1)"
+    assert python_fault("x = 1") is None

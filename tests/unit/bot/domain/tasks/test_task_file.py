@@ -398,3 +398,12 @@ def test_no_published_task_says_how_often_it_is_timed() -> None:
     assert own_rounds(make_task(files=files)) is None
     published = make_task(format=TaskFormat.IO_CONTRACT, files=files, grader=Grader.POPCORN)
     assert own_rounds(published) is None
+
+
+def test_an_evaluation_program_that_the_judge_does_not_use_makes_no_cuda_task() -> None:
+    listed = "  - {name: eval.py, source: eval.py}\nlang: py\nconfig: {main: eval.py}\n"
+    text = BASE.replace("lang: py\n", listed)
+    timer = {"add/eval.py": "x = torch.zeros(1).cuda()\n"}
+    assert parse_task(make_bundle(text, **timer)).device is Device.ANY
+    own = parse_task(make_bundle(text + "grader: popcorn\n", **timer))
+    assert own.device is Device.CUDA

@@ -2,7 +2,7 @@ import pytest
 
 from bot.domain import acceptance
 from bot.domain.errors import UserError
-from bot.domain.tasks.template import UNWRITTEN, Template, shown_files, template_of, templates
+from bot.domain.tasks.template import STUB_VERDICTS, Template, shown_files, template_of, templates
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import make_task
@@ -29,7 +29,7 @@ def test_a_template_has_one_heading_which_names_the_board_whatever_its_own_said(
     served = template_of(task_with(f"{own}x = 1\n"), "another.board")
     assert served.name == "another.board.py"
     file = acceptance.read_file(served.name, served.content)
-    assert (file.heading.leaderboard, file.heading.gpus) == ("another.board", ())
+    assert (file.header.leaderboard, file.header.gpus) == ("another.board", ())
     assert file.source.count("!P") == 1
     assert file.source.startswith("#!PODIUM leaderboard another.board\n")
     assert file.source.endswith("x = 1\n")
@@ -61,11 +61,11 @@ def test_one_file_may_be_the_template_of_two_languages() -> None:
     [
         ("def custom_kernel(data):\n    return data\n", PASSED),
         ("#!PODIUM expect crashed\nx = 1\n", {Verdict.CRASHED}),
-        ("def custom_kernel(data):\n    pass\n", UNWRITTEN),
-        ("def custom_kernel(data: a) -> b:\n    'Words.'\n    ...\n", UNWRITTEN),
-        ("def custom_kernel(data):\n    raise NotImplementedError\n", UNWRITTEN),
-        ("def custom_kernel(data):\n    raise NotImplementedError('write')\n", UNWRITTEN),
-        ("class ModelNew:\n    def forward(self, x): ...\n", UNWRITTEN),
+        ("def custom_kernel(data):\n    pass\n", STUB_VERDICTS),
+        ("def custom_kernel(data: a) -> b:\n    'Words.'\n    ...\n", STUB_VERDICTS),
+        ("def custom_kernel(data):\n    raise NotImplementedError\n", STUB_VERDICTS),
+        ("def custom_kernel(data):\n    raise NotImplementedError('write')\n", STUB_VERDICTS),
+        ("class ModelNew:\n    def forward(self, x): ...\n", STUB_VERDICTS),
         ("def custom_kernel(data):\n    raise ValueError\n", PASSED),
         ("def custom_kernel(data):\n    return None\n", PASSED),
         ("def other(): ...\ndef custom_kernel(data):\n    return data\n", PASSED),

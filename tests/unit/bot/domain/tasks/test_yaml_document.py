@@ -57,7 +57,7 @@ def test_very_many_values_are_refused() -> None:
         (b"a: 1\nb: '\xff'\n", "2: this is not UTF-8"),
         (b"- a\n- b\n", "must be a mapping"),
         (b"", "must be a mapping"),
-        (b"text", "must be a mapping"),
+        (b"text", "1: this must be a mapping"),
         (b"a: [1\n", "not YAML"),
         (b"a: 1\n---\nb: 2\n", "not YAML"),
         (b"a: b: c\n", "1: not YAML"),

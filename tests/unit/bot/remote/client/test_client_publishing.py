@@ -7,7 +7,7 @@ import pytest
 
 from bot.domain.board import NOBODY
 from bot.domain.errors import SetupError, UserError
-from bot.domain.publication import Draft, PublishChange, PublishRequest, Released
+from bot.domain.publication import Draft, PublishChange, PublishedDraft, PublishRequest
 from bot.domain.tasks.bundle import TaskBundle
 from bot.remote.client import client as publish
 from bot.remote.client import requests as outage
@@ -36,7 +36,7 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publish, "CHECK_POLL_S", 0.001)
 
 
-async def published(*looks: dict[str, Any] | Exception) -> tuple[Released, list[str]]:
+async def published(*looks: dict[str, Any] | Exception) -> tuple[PublishedDraft, list[str]]:
     """What becomes of a task for whose check the server answers so."""
     answers, said = list(looks), list[str]()
 

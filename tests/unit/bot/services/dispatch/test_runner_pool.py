@@ -49,6 +49,16 @@ async def test_slots_add_up_over_the_runners_that_answer() -> None:
     assert pool.slots() == {"CPU": 8}
 
 
+async def test_a_runner_that_answers_no_more_offers_nothing_until_it_answers_again() -> None:
+    runner = AwayRunner("far", make_capabilities())
+    runner.away = False
+    pool = await pool_of(runner)
+    for away in (True, False):
+        runner.away = away
+        await pool.refresh()
+        assert pool.slots() == ({} if away else {"CPU": 1})
+
+
 async def test_a_taken_slot_is_waited_for() -> None:
     pool = await pool_of(fake.create())
     order: list[str] = []

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import StoreError
-from bot.domain.ids import ReleaseId
-from bot.domain.publication import NewRelease, Publication, PublicationSummary, PublishRequest
+from bot.domain.ids import PublicationId
+from bot.domain.publication import NewPublication, Publication, PublicationSummary, PublishRequest
 from bot.services.publishing import engine as module
 from bot.services.publishing.engine import MAX_ATTEMPTS, Observe, PublicationEngine
 from bot.services.publishing.publish import NO_BOARD, REQUEST
@@ -30,6 +30,8 @@ from tests.doubles.task_zips import packed
 DOOR = "web"
 LEASE = timedelta(seconds=30)
 KEEP = timedelta(days=30)
+PAUSE_S = module.SAVE_S
+"""As it is outside of these tests, which do not wait for it."""
 
 
 @pytest.fixture(autouse=True)
@@ -72,17 +74,17 @@ def engine_of(
     return PublicationEngine(place.store, place.clock, runners, DOOR, lease, watching, keep=keep)
 
 
-async def waiting(place: Place, name: str = "double", wish: str = "") -> ReleaseId:
+async def waiting(place: Place, name: str = "double", wish: str = "") -> PublicationId:
     request = PublishRequest(place.ada, name, ("CPU",), onto=NO_BOARD)
     stored = wish or REQUEST.dump_json(request).decode()
-    return await place.store.releases.add(NewRelease(DOOR, place.ada, packed()[2], stored))
+    return await place.store.publications.add(NewPublication(DOOR, place.ada, packed()[2], stored))
 
 
-async def note_of(place: Place, number: ReleaseId) -> PublicationSummary | None:
-    return await place.store.releases.told(DOOR, number)
+async def note_of(place: Place, number: PublicationId) -> PublicationSummary | None:
+    return await place.store.publications.summary(DOOR, number)
 
 
-async def run(place: Place, engine: PublicationEngine, number: ReleaseId) -> PublicationOutcome:
+async def run(place: Place, engine: PublicationEngine, number: PublicationId) -> PublicationOutcome:
     """The outcome of a publication, once it has ended."""
 
     async def over() -> bool:
@@ -114,6 +116,10 @@ async def test_a_task_is_checked_published_and_shown(place: Place) -> None:
     assert end.begun == ("running the solutions of double on CPU",)
 
 
+def test_the_steps_of_a_check_are_stored_a_few_times_a_second_at_most() -> None:
+    assert PAUSE_S >= 0.1
+
+
 async def test_an_observers_trouble_never_stops_the_publication(place: Place) -> None:
     recorder = Recorder(error=RuntimeError("gone"))
     outcome = await run(place, engine_of(place, recorder, (make_judge(),)), await waiting(place))
@@ -130,7 +136,7 @@ async def test_without_a_time_to_keep_it_an_outcome_goes_when_it_was_shown(place
     assert end.outcome.code == "no-runner"
 
 
-async def _is_gone(place: Place, number: ReleaseId) -> bool:
+async def _is_gone(place: Place, number: PublicationId) -> bool:
     return await note_of(place, number) is None
 
 
@@ -141,8 +147,8 @@ async def test_what_is_held_is_given_back_untried_when_the_process_ends(
     await waiting(place)
     async with engine_of(place).running():
         await asyncio.wait_for(begun.wait(), 5)
-        assert await place.store.releases.claim(DOOR, "two", LEASE) == ()
-    (left,) = await place.store.releases.claim(DOOR, "two", LEASE)
+        assert await place.store.publications.claim(DOOR, "two", LEASE) == ()
+    (left,) = await place.store.publications.claim(DOOR, "two", LEASE)
     assert left.tries == 1
 
 
@@ -167,15 +173,15 @@ async def test_what_is_held_is_free_after_the_doors_lease(
     async with engine_of(place, lease=lease).running():
         await begun.wait()
         place.clock.advance(59)
-        assert await place.store.releases.claim(DOOR, "two", lease) == ()
+        assert await place.store.publications.claim(DOOR, "two", lease) == ()
         place.clock.advance(2)
-        assert len(await place.store.releases.claim(DOOR, "two", lease)) == 1
+        assert len(await place.store.publications.claim(DOOR, "two", lease)) == 1
 
 
 async def test_one_that_ended_with_its_process_too_often_is_given_up(place: Place) -> None:
     number = await waiting(place)
     for _ in range(MAX_ATTEMPTS):
-        await place.store.releases.claim(DOOR, "killed", LEASE)
+        await place.store.publications.claim(DOOR, "killed", LEASE)
         place.clock.advance(31)
     outcome = await run(place, engine_of(place, runners=(make_judge(),)), number)
     assert outcome.code == "given-up"
@@ -186,8 +192,8 @@ async def test_one_that_ended_with_its_process_too_often_is_given_up(place: Plac
 async def test_an_outcome_that_was_stored_before_a_kill_is_only_shown(place: Place) -> None:
     number = await waiting(place)
     before = PublicationState(outcome=PublicationOutcome(title="t", message="refused"))
-    await place.store.releases.claim(DOOR, "killed", LEASE)
-    await place.store.releases.note(number, "killed", state=before.model_dump_json())
+    await place.store.publications.claim(DOOR, "killed", LEASE)
+    await place.store.publications.note(number, "killed", state=before.model_dump_json())
     place.clock.advance(31)
     recorder = Recorder()
     await run(place, engine_of(place, recorder, (make_judge(),)), number)
@@ -200,18 +206,18 @@ async def test_who_has_lost_the_publication_neither_publishes_nor_shows(
 ) -> None:
     recorder, number = Recorder(), await waiting(place)
     lost = asyncio.Event()
-    note = place.store.releases.note
+    note = place.store.publications.note
 
-    async def refuse(release: ReleaseId, owner: str, **given: str) -> bool:
+    async def refuse(release: PublicationId, owner: str, **given: str) -> bool:
         lost.set()
         return False
 
-    monkeypatch.setattr(place.store.releases, "note", refuse)
+    monkeypatch.setattr(place.store.publications, "note", refuse)
     engine = engine_of(place, recorder, (make_judge(),))
     async with engine.running():
         await asyncio.wait_for(lost.wait(), 10)
         await until(lambda: _none(engine))
-    monkeypatch.setattr(place.store.releases, "note", note)
+    monkeypatch.setattr(place.store.publications, "note", note)
     assert recorder.ends == []
     assert await place.store.boards.find("double") is None
     stored = await note_of(place, number)
@@ -259,17 +265,17 @@ async def test_one_that_cannot_be_read_is_dropped_and_the_others_are_claimed(pla
 async def test_what_is_claimed_while_leases_are_renewed_is_not_stopped(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    releases = place.store.releases
+    publications = place.store.publications
     asked, stopped = asyncio.Event(), asyncio.Event()
     begun = asyncio.Event()
-    claim: Callable[..., object] = releases.claim
-    keep = releases.keep
+    claim: Callable[..., object] = publications.claim
+    keep = publications.keep
 
     async def claim_afterwards(*given: object) -> tuple[Publication, ...]:
         await asked.wait()
         return await claim(*given)  # type: ignore[misc, no-any-return]
 
-    async def answer_late(owner: str, lease: timedelta) -> tuple[ReleaseId, ...]:
+    async def answer_late(owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         kept = await keep(owner, lease)
         asked.set()
         await begun.wait()
@@ -282,8 +288,8 @@ async def test_what_is_claimed_while_leases_are_renewed_is_not_stopped(
         finally:
             stopped.set()
 
-    monkeypatch.setattr(releases, "claim", claim_afterwards)
-    monkeypatch.setattr(releases, "keep", answer_late)
+    monkeypatch.setattr(publications, "claim", claim_afterwards)
+    monkeypatch.setattr(publications, "keep", answer_late)
     monkeypatch.setattr(module, "read_upload", read)
     await waiting(place)
     async with engine_of(place).running():
@@ -294,11 +300,11 @@ async def test_what_is_claimed_while_leases_are_renewed_is_not_stopped(
 
 async def test_the_doors_own_text_is_stored_by_its_holder_alone(place: Place) -> None:
     await waiting(place)
-    (release,) = await place.store.releases.claim(DOOR, "one", LEASE)
+    (release,) = await place.store.publications.claim(DOOR, "one", LEASE)
     request = PublishRequest(place.ada)
     await HeldPublication(place.store, "one", release, request).save_place('{"a":1}')
     with pytest.raises(TakenOverError):
         await HeldPublication(place.store, "two", release, request).save_place("{}")
     place.clock.advance(31)
-    (again,) = await place.store.releases.claim(DOOR, "two", LEASE)
+    (again,) = await place.store.publications.claim(DOOR, "two", LEASE)
     assert again.place == '{"a":1}'

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.publication import Draft, PublishChange, PublishRequest, Released
+from bot.domain.publication import Draft, PublishChange, PublishedDraft, PublishRequest
 from bot.domain.tasks.bundle import TaskBundle
 from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.task_file import parse_task
@@ -33,7 +33,7 @@ def draft(place: Place, name: str, *gpus: str, **changes: str) -> Draft:
 
 async def release(
     place: Place, *drafts: Draft, runner: FakeRunner | None = None, unchecked: bool = False
-) -> tuple[Released, ...]:
+) -> tuple[PublishedDraft, ...]:
     runner = runner or create()
     try:
         pipeline = Pipeline(place.store, place.clock, [runner], lambda words: None)

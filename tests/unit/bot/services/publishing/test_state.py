@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.publication import PublishChange, Published, Released, UnsoundTaskError
+from bot.domain.publication import PublishChange, Published, PublishedDraft, UnsoundTaskError
 from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport
 from bot.services.publishing.state import PublicationState, outcome_of, outcome_of_error
 from runners.contract.runner import RunnerError
@@ -43,7 +43,9 @@ def test_each_error_has_its_code_and_its_words(
 
 async def test_a_published_board_is_named_with_where_its_task_was_not_run(place: Place) -> None:
     report = TaskReport("add", "H100", (), "missing GPU type H100")
-    released = Released(Published(place.board, 3, PublishChange.NEW_VERSION, "faster"), (report,))
+    released = PublishedDraft(
+        Published(place.board, 3, PublishChange.NEW_VERSION, "faster"), (report,)
+    )
     outcome = outcome_of(released, before=2)
     assert (outcome.board, outcome.before, outcome.version) == (place.board.id, 2, 3)
     assert (outcome.change, outcome.note) == (PublishChange.NEW_VERSION, "faster")

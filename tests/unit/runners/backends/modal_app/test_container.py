@@ -32,7 +32,8 @@ def _nothing_left() -> Iterator[None]:
 
 def harnesses() -> set[psutil.Process]:
     children = psutil.Process().children(recursive=True)
-    return {each for each in children if "runners.harness" in " ".join(each.cmdline())}
+    running = [each for each in children if each.status() != psutil.STATUS_ZOMBIE]
+    return {each for each in running if "runners.harness" in " ".join(each.cmdline())}
 
 
 def test_an_order_without_a_request_asks_what_there_is() -> None:

@@ -113,9 +113,14 @@ def test_inputs_that_can_only_be_made_on_the_host_are_moved_from_there() -> None
     kernel = made(f"{source}class Model: ...")
     kernel.device = torch.device("meta")  # of which nothing can be read
     assert kernel({"draw": 1})["inputs"][0].device.type == "meta"
-    broken = made("def get_inputs(): raise RuntimeError('none')\nclass Model: ...")
+
+
+def test_inputs_that_cannot_be_made_on_the_host_are_not_asked_for_again() -> None:
+    source = "calls = []\ndef get_inputs():\n    calls.append(1)\n    raise RuntimeError('none')\n"
+    broken = made(f"{source}class Model: ...")
     with pytest.raises(RuntimeError, match="none"):
         broken({"draw": 1})
+    assert broken.module.calls == [1]
 
 
 def test_numpy_draws_the_same_under_one_seed() -> None:

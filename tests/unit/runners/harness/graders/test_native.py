@@ -38,6 +38,17 @@ def test_a_test_run_has_tests_alone(sit: Sit, progress: list[Progress]) -> None:
     ]  # fmt: skip
 
 
+def test_the_rounds_of_all_benchmarks_are_counted_on(sit: Sit, progress: list[Progress]) -> None:
+    request = make_judging(SORTED, Mode.BENCHMARK, task=make_sort_task(benchmarks=TWO))
+    assert grade(sit(request)).passed
+    timed = [told for told in progress if told.stage is Stage.TIMING]
+    most = request.round_policy.looks[-1]
+    done = [told.done for told in timed]
+    assert done == sorted(done)
+    assert 0 < min(done) <= most < max(done) <= 2 * most
+    assert {told.total for told in timed} == {2 * most}
+
+
 def test_a_failing_build_skips_every_test(sit: Sit) -> None:
     result = grade(sit(make_judging("x = (", task=make_sort_task(tests=TWO))))
 

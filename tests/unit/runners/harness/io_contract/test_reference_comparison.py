@@ -59,3 +59,9 @@ def test_outputs_are_counted_and_named_by_their_place() -> None:
 def test_only_floats_can_be_undefined() -> None:
     assert undefined([ONE.int(), ONE.bfloat16() * math.nan])
     assert not undefined([ONE, ONE.int(), ONE.bool()])
+
+
+def test_doubles_are_compared_as_doubles() -> None:
+    right = ONE.double()
+    assert mismatch([right], [right + 1e-9], 0, 1e-12) is not None
+    assert mismatch([right], [right + 1e-9], 0, 1e-8) is None

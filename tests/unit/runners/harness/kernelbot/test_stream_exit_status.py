@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from runners.contract.verdict import Verdict
+from runners.contract.verdict import Stage, Verdict
 from runners.harness.kernelbot.stream import RAN, own_evaluation, ruling_of_exit
 from tests.doubles.kernelbot import make_plain_task
 from tests.doubles.program import make_program_task
@@ -46,3 +46,22 @@ def test_a_script_that_could_not_import_the_submission_was_not_built() -> None:
     assert ruling_of_exit(1, log, SCRIPT).verdict is Verdict.BUILD_FAILED
     assert ruling_of_exit(1, "ImportError: x", SCRIPT).verdict is Verdict.CRASHED
     assert ruling_of_exit(-signal.SIGSEGV, log, SCRIPT).message.endswith("killed by SIGSEGV")
+
+
+COMPILED = """\
+in submission.py
+RuntimeError: Error building extension 'k': [1/2] nvcc -c main.cu
+main.cu(3): error: expected a ";"
+ninja: build stopped: subcommand failed.
+"""
+
+
+def test_inline_code_that_does_not_compile_was_not_built_and_its_first_error_is_told() -> None:
+    ruling = ruling_of_exit(1, COMPILED, SCRIPT)
+    assert (ruling.verdict, ruling.stage) == (Verdict.BUILD_FAILED, Stage.BUILD)
+    assert ruling.message == 'main.cu:3: error: expected a ";"'
+
+
+def test_what_a_running_script_prints_is_no_compilers_output() -> None:
+    log = COMPILED.replace("Error building extension", "Error")
+    assert ruling_of_exit(1, log, SCRIPT).verdict is Verdict.CRASHED

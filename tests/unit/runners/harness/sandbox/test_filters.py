@@ -1,6 +1,8 @@
 """The filter's program, run by a small interpreter for every architecture that has a table."""
 
 import errno
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -124,3 +126,22 @@ def test_ordinary_calls_are_allowed(machine: str) -> None:
 def test_a_machine_without_a_table_is_said() -> None:
     with pytest.raises(OSError, match="riscv64"):
         filters.seccomp_instructions("riscv64", gpu=False)
+
+
+HEADERS = {
+    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
+}
+
+
+@BOTH
+def test_each_refused_call_has_the_number_that_the_kernels_headers_give_it(machine: str) -> None:
+    if not HEADERS[machine].is_file():
+        pytest.skip("the kernel's headers are not installed")
+    lines = re.findall(r"#define __NR\w*?_(\w+)\s+(\d+)", HEADERS[machine].read_text("utf-8"))
+    known = {name: int(number) for name, number in lines}
+    column = list(ARCH).index(machine)
+    refused = {name: numbers[column] for name, numbers in filters._REFUSED.items()}
+    found = {name: known[name] for name in refused if name in known}
+    assert len(found) > 40
+    assert found == {name: refused[name] for name in found}

@@ -368,3 +368,11 @@ def test_it_dies_with_the_judge(*, nested: bool) -> None:
         _, alive = psutil.wait_procs(beneath, timeout=5)
         assert alive == []
         process.communicate(timeout=10)
+
+
+def test_nothing_in_its_proc_can_be_run_or_is_a_device(confined: Confined) -> None:
+    script = (
+        "rows = [line.split() for line in open('/proc/self/mounts')]\n"
+        "said = next(row[3] for row in reversed(rows) if row[1] == '/proc').split(',')"
+    )
+    assert {"nosuid", "nodev", "noexec"} <= set(confined(script).said)

@@ -119,3 +119,12 @@ def test_a_process_in_a_group_of_ours_has_joined(machine: Machine) -> None:
     machine.membership.write_text("0::/user/other\n")
     with pytest.raises(OSError, match="no cgroup was made"):
         process_limits.require_cgroup()
+
+
+def test_a_folder_that_is_still_in_use_keeps_no_other_from_being_removed(tmp_path: Path) -> None:
+    used, free = tmp_path / "used", tmp_path / "free"
+    (used / "process").mkdir(parents=True)
+    free.mkdir()
+    process_limits.Group((used, free)).remove()
+    assert used.is_dir()
+    assert not free.exists()

@@ -2,12 +2,15 @@
 
 import errno
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from runners.harness.sandbox import view
+from tests.architecture.tree import ROOT
 
 
 def test_folders_inside_others_are_not_shown_twice_and_none_hides_scratch_space() -> None:
@@ -124,3 +127,26 @@ def test_a_work_folder_that_cannot_be_made_is_an_error(
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(OSError, match="no room"):
         view.enter_job(own_view=True)
+
+
+SHARED = """
+import ctypes, os
+from runners.harness.sandbox import isolate, syscalls
+RECURSIVE_AND_SHARED = 0x4000 | 1 << 20
+syscalls.unshare(syscalls.CLONE_NEWNS)
+assert not ctypes.CDLL(None).mount(None, b"/", None, ctypes.c_ulong(RECURSIVE_AND_SHARED), None)
+before = open("/proc/self/mounts").read()
+if os.fork() == 0:
+    isolate.build_view(1 << 20, gpu=False)
+    os._exit(0)
+print(os.wait()[1], open("/proc/self/mounts").read() == before)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can share its mounts")
+def test_a_machine_that_shares_its_mounts_sees_none_of_a_sandboxs() -> None:
+    command = [sys.executable, "-c", SHARED]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    if "PermissionError" in ended.stderr:
+        pytest.skip("this machine allows no namespaces")
+    assert ended.stdout == "0 True\n", ended.stderr

@@ -137,6 +137,19 @@ def test_the_deadline_ends_a_call(start: Start) -> None:
     assert ruling.value.verdict is Verdict.TIMED_OUT
 
 
+def test_no_call_of_a_candidate_on_the_cpu_is_late(start: Start) -> None:
+    exchange = step(start(kernel("return data")))
+    assert (exchange.late, exchange.told_ns) == (False, 0.0)
+
+
+def test_an_answer_that_comes_after_the_deadline_does_not_count(start: Start) -> None:
+    handle = start(kernel("return data"))
+    with pytest.raises(VerdictError, match="time limit") as ruling:
+        step(handle, seconds=-0.1)
+
+    assert ruling.value.verdict is Verdict.TIMED_OUT
+
+
 HOARDING = """
 import ctypes, mmap, os
 FD = [fd for fd in range(3, 256) if os.path.exists(f"/proc/self/fd/{fd}")
@@ -165,7 +178,7 @@ def test_memory_in_a_shared_file_that_nobody_maps_is_counted(
     with (
         Arena(1 << 30) as arena,
         CandidateHandle(template, enlistment, [files, builds.fd, arena.fd], arena) as handle,
-        pytest.raises(VerdictError, match="of memory were used") as ruling,
+        pytest.raises(VerdictError, match="more than 256 MiB of memory were used") as ruling,
     ):
         ask_often(handle)
 

@@ -198,3 +198,12 @@ def test_where_trusted_windows_vary_a_drift_is_more_than_that() -> None:
 
     assert not noisy.drifts(0.1 * MS + 2 * DRIFT_MOST_NS)
     assert noisy.drifts(0.2 * MS)
+
+
+@pytest.mark.parametrize(("on_gpu", "bound"), [(False, 800.0), (True, 300.0)])
+def test_only_on_the_cpu_a_kept_call_takes_as_long_as_its_cpu_time(
+    bound: float, *, on_gpu: bool
+) -> None:
+    quick = Round(on_gpu=on_gpu, beside=[0.0], steady=[0.0], own=[0.0], used_beside=[100.0])
+    quick.keep(300.0, 250.0, 900)
+    assert quick.bound == bound
