@@ -13,7 +13,7 @@ from bot.app.context import Requirement
 from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import SetupError, UserError
 from bot.settings import Settings
-from bot.store.embedded.programs import packaged
+from bot.store.embedded.programs import package_folder
 from bot.store.errors import where
 from bot.store.locks import is_served
 from bot.store.postgres import reach
@@ -155,7 +155,7 @@ async def _postgres(settings: Settings) -> Requirement:
     if settings.database_url is not None:
         return await _external_postgres(settings.database_url.get_secret_value())
     try:
-        programs = packaged()
+        programs = package_folder()
     except SetupError as error:
         remedy = f"{_INSTALL}, or set DATABASE_URL"
         return Requirement("Postgres", found=False, detail=str(error), remedy=remedy)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.domain.errors import SetupError, UserError
-from bot.remote.http import Server, address, checked
+from bot.remote.http import Server, address, checked_token
 from bot.settings import Settings
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ class ServerDirectory:
         `named`: the command named the server, so further commands must name it too. `say` is
         called while the server is unavailable. UserError if the address must not be used.
         """
-        from bot.remote.client.client import entering  # noqa: PLC0415 - its bodies take time to load
+        from bot.remote.client.client import open_remote  # noqa: PLC0415 - its bodies take time to load
 
         server = self._server(url)
-        async with entering(server, say, f" --server {server.url}" if named else "") as client:
+        async with open_remote(server, say, f" --server {server.url}" if named else "") as client:
             yield client
 
     async def login(
@@ -77,14 +77,14 @@ class ServerDirectory:
 
         UserError when the server refuses the token, SetupError when it cannot be reached.
         """
-        from bot.remote.client.client import entering  # noqa: PLC0415 - see above
+        from bot.remote.client.client import open_remote  # noqa: PLC0415 - see above
 
         server_url = address(url, insecure=plain_http)
         credentials = self._credentials()
-        secret = checked(token or self._token or ask())
+        secret = checked_token(token or self._token or ask())
         if not secret:
             raise UserError("no-token", "a token is needed; type it, or set PODIUM_CLI_TOKEN")
-        async with entering(Server(server_url, secret), _quiet) as client:
+        async with open_remote(Server(server_url, secret), _quiet) as client:
             name = await client.whoami()
         credentials.keep(server_url, Login(token=secret, name=name, plain_http=plain_http))
         return LoginSummary(server_url, name)
@@ -103,7 +103,7 @@ class ServerDirectory:
         login = self._logins().servers.get(address(url, insecure=True))
         server_url = address(url, insecure=login is not None and login.plain_http)
         stored = "" if login is None else login.token
-        return Server(server_url, checked(self._token or stored))
+        return Server(server_url, checked_token(self._token or stored))
 
     @property
     def _token(self) -> str:

@@ -97,7 +97,7 @@ async def working_for(
         dispatcher = Dispatcher(queue, runners, SystemClock(), config)
         drained = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            group.create_task(upload.run(drained, config.beat_s), name="log")
+            group.create_task(upload.run(drained, config.heartbeat_s), name="log")
             try:
                 async with _dispatching(dispatcher, runners):
                     yield answer.worker
@@ -123,9 +123,9 @@ async def _working(
     period_s = podium.lease_s / 6
     config = DispatchConfig(
         rounds=None if limit is None else limit.rounds,
-        hurried=None if limit is None else limit.people,
+        rounds_for=None if limit is None else limit.people,
         lease=timedelta(seconds=podium.lease_s),
-        beat_s=period_s,
+        heartbeat_s=period_s,
         grace_s=grace_s(runners),
     )
     store, clock = podium.store, podium.clock
@@ -173,7 +173,7 @@ async def _connected(
     )
     async with connected(remote_server, secrets.token_hex(8), harness_version()) as connection:
         try:
-            answer = await connection.ask("hello", None, WorkerConfig)
+            answer = await connection.post("hello", None, WorkerConfig)
         except StoreError as error:
             raise SetupError(f"{error}; check the address, the network and the server") from error
         yield connection, answer
@@ -183,7 +183,7 @@ def _config(answer: WorkerConfig, runners: Sequence[Runner]) -> DispatchConfig:
     return DispatchConfig(
         worker=answer.worker,
         lease=timedelta(seconds=answer.lease_s),
-        beat_s=answer.lease_s / 6,
+        heartbeat_s=answer.lease_s / 6,
         poll_s=POLL_S,
         progress_s=PROGRESS_S,
         grace_s=grace_s(runners),

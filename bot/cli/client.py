@@ -20,7 +20,7 @@ from bot.domain.tasks.template import template_of
 from bot.reports.export import pieces
 from bot.services import boards, history, lookup, moderation, standings
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.status import awaited, profile_files, submission_status, watch
+from bot.services.status import profile_files, submission_status, unserved_in_words, watch
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from runners.contract.task import Mode
 
@@ -234,7 +234,7 @@ class LocalClient:
         if self.podium.served and not self.installation.is_served():
             return "`podium up` stopped before it judged the submission; start it again"
         try:
-            gpus = await awaited(self.podium.store, number)
+            gpus = await unserved_in_words(self.podium.store, number)
         except StoreError:
             return None  # the next command waits for the database, with a limit
         if not gpus:

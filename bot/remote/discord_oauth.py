@@ -13,28 +13,28 @@ from bot.domain.records import KnownPerson
 
 API = "https://discord.com/api/v10"
 PAGE = "https://discord.com/oauth2/authorize"
-ANSWER_S = 10.0
+SIGN_IN_LIMIT_S = 10.0
 """Seconds for both requests of a sign-in together."""
 _SCOPE = "identify"
 
 
-class _Answer(BaseModel):
+class _DiscordBody(BaseModel):
     """The fields of a Discord response that are used here."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class _Grant(_Answer):
+class _AccessToken(_DiscordBody):
     access_token: str = Field(min_length=1, max_length=4096, repr=False)
 
 
-class _User(_Answer):
+class _User(_DiscordBody):
     id: str = Field(pattern=r"^[0-9]{1,20}$")
     username: str = Field(min_length=1, max_length=100)
     global_name: str | None = Field(default=None, max_length=100)
 
 
-_Kind = TypeVar("_Kind", bound=_Answer)
+_Body = TypeVar("_Body", bound=_DiscordBody)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class DiscordIdentities:
 
     def page(self, state: str, back: str) -> str:
         """Return the address where a person consents."""
-        wanted = {
+        query = {
             "response_type": "code",
             "client_id": self.client_id,
             "scope": _SCOPE,
@@ -65,13 +65,13 @@ class DiscordIdentities:
             "redirect_uri": back,
             "prompt": "none",  # a person who has consented once is not asked again
         }
-        return f"{self.page_url}?{urlencode(wanted)}"
+        return f"{self.page_url}?{urlencode(query)}"
 
     async def confirmed(self, code: str, back: str) -> KnownPerson:
         """Return the account of the person who consented; the access token is not stored."""
         try:
-            async with asyncio.timeout(ANSWER_S), self._client() as client:
-                grant = await self._exchanged(client, code, back)
+            async with asyncio.timeout(SIGN_IN_LIMIT_S), self._client() as client:
+                grant = await self._exchange_code(client, code, back)
                 headers = {"Authorization": f"Bearer {grant.access_token}"}
                 user = _read(await client.get("users/@me", headers=headers), _User)
         except (httpx.HTTPError, TimeoutError) as error:
@@ -81,27 +81,27 @@ class DiscordIdentities:
     def _client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             base_url=self.api_base.rstrip("/") + "/",
-            timeout=ANSWER_S,
+            timeout=SIGN_IN_LIMIT_S,
             follow_redirects=False,  # secret and code are only for this address
             transport=self.transport,
         )
 
-    async def _exchanged(self, client: httpx.AsyncClient, code: str, back: str) -> _Grant:
+    async def _exchange_code(self, client: httpx.AsyncClient, code: str, back: str) -> _AccessToken:
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": back}
-        answer = await client.post("oauth2/token", data=form, auth=(self.client_id, self.secret))
-        if answer.status_code == httpx.codes.BAD_REQUEST:
+        response = await client.post("oauth2/token", data=form, auth=(self.client_id, self.secret))
+        if response.status_code == httpx.codes.BAD_REQUEST:
             words = "Discord does not confirm this sign-in: its code is old or not ours; try again"
             raise UserError("sign-in-refused", words)
-        return _read(answer, _Grant)
+        return _read(response, _AccessToken)
 
 
-def _read(answer: httpx.Response, kind: type[_Kind]) -> _Kind:
-    if answer.status_code == httpx.codes.UNAUTHORIZED:
+def _read(response: httpx.Response, kind: type[_Body]) -> _Body:
+    if response.status_code == httpx.codes.UNAUTHORIZED:
         raise StoreError("Discord refuses DISCORD_CLIENT_ID with DISCORD_CLIENT_SECRET")
-    if not answer.is_success:
-        raise StoreError(f"Discord answers {answer.status_code} to a sign-in")
+    if not response.is_success:
+        raise StoreError(f"Discord answers {response.status_code} to a sign-in")
     try:
-        return kind.model_validate_json(answer.content)
+        return kind.model_validate_json(response.content)
     except ValidationError as error:
         faults = error.error_count()
         raise StoreError(f"Discord's answer to a sign-in has {faults} faults") from error

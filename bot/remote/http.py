@@ -29,14 +29,14 @@ class Server:
 
 def server(url: str, token: str, *, insecure: bool = False) -> Server:
     """Return the server that a worker judges for; UserError when nothing should be sent there."""
-    there = address(url, insecure=insecure)
+    normalized = address(url, insecure=insecure)
     if not token.strip():
         raise UserError(
             "no-token",
             "a worker needs a token: --token T or PODIUM_WORKER_TOKEN; an admin makes one: "
             "podium token create --worker NAME",
         )
-    return Server(there, checked(token))
+    return Server(normalized, checked_token(token))
 
 
 def address(url: str, *, insecure: bool = False) -> str:
@@ -54,7 +54,7 @@ def address(url: str, *, insecure: bool = False) -> str:
         raise _bad(url)
     if parts.username or parts.password:
         raise UserError("bad-server", "write no user and password into the server's address")
-    if parts.scheme == "http" and not insecure and not _is_here(host):
+    if parts.scheme == "http" and not insecure and not _is_loopback(host):
         raise UserError(
             "plain-http",
             f"the token would travel to {host} for everybody to read; use https://, or "
@@ -70,7 +70,7 @@ def _bad(url: str) -> UserError:
     )
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
@@ -79,7 +79,7 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def checked(token: str) -> str:
+def checked_token(token: str) -> str:
     """Return a token without white space; UserError for an invalid one."""
     words = token.strip()
     if not words.isascii() or not words.isprintable() or " " in words:
@@ -88,21 +88,21 @@ def checked(token: str) -> str:
 
 
 CONNECT_S = 10.0
-ANSWER_S = 10.0
+RESPONSE_S = 10.0
 """Seconds for a small request and its response."""
 LONG_S = 120.0
 """Seconds for a request or response with a task's files or an evaluation."""
-ANSWER_MAX = 32 << 20
+RESPONSE_MAX = 32 << 20
 """The most bytes of a response: an evaluation request with its task's files."""
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"})
 """OpenSSL's errors for a response that is not TLS."""
-LONGEST_WORDS = 2000
+MAX_MESSAGE_CHARS = 2000
 """The most characters shown of a refusal."""
 
-_PASSING = frozenset({408, 425, 429})
+_TEMPORARY = frozenset({408, 425, 429})
 """Statuses below 500 after which the same request may succeed."""
 
-Answer = TypeVar("Answer", bound=Wire)
+Body = TypeVar("Body", bound=Wire)
 
 
 class LeaseGoneError(Exception):
@@ -117,47 +117,48 @@ class RefusedError(Exception):
 class Refusal:
     """An error response: its status, and the code and text of its problem document.
 
-    The code is empty if it is not our document; `elsewhere` is the target of a redirect.
+    The code is empty if the response is not of Podium; `redirected_to` is the target of a redirect.
     """
 
     url: str
     status: int
     code: str
     words: str
-    elsewhere: str | None = None
+    redirected_to: str | None = None
 
-    def family(self) -> Exception | None:
+    def common_error(self) -> Exception | None:
         """Return the error if it is the same for all callers; else None."""
-        if self.status >= 500 or self.status in _PASSING:
+        if self.status >= 500 or self.status in _TEMPORARY:
             return StoreError(f"{self.url} is away: {self.status} {self.words}")
-        if self.elsewhere is not None:
+        if self.redirected_to is not None:
             words = (
-                f"{self.url} sends us on to {self.elsewhere}; give that address, if you trust it"
+                f"{self.url} sends us on to {self.redirected_to}; give that address, if you "
+                "trust it"
             )
             return UserError("redirected", words)
         return None
 
-    def no_podium(self) -> UserError:
+    def not_podium_error(self) -> UserError:
         """Return the error for a response that no Podium sends."""
         words = f"{self.url} answers, but as no Podium does: {self.status} {self.words}"
         return UserError("no-podium", words)
 
 
-def refuses_agent(refusal: Refusal) -> Exception:
+def worker_error(refusal: Refusal) -> Exception:
     """Return the error of a refusal for a remote worker."""
     if refusal.code == "lease-lost":
         return LeaseGoneError(refusal.words)
     words = f"{refusal.url} refuses: {refusal.status} {refusal.code}: {refusal.words}"
-    return refusal.family() or _end_of_agent(refusal) or RefusedError(words)
+    return refusal.common_error() or _final_worker_error(refusal) or RefusedError(words)
 
 
-def _end_of_agent(refusal: Refusal) -> UserError | None:
-    """Return why a remote worker cannot continue until somebody changes something."""
+def _final_worker_error(refusal: Refusal) -> UserError | None:
+    """Return the error after which a remote worker cannot continue until a person acts."""
     if refusal.code == "harness-version":
         return UserError(refusal.code, refusal.words)
     if refusal.status in {401, 403}:
         return UserError("bad-token", f"{refusal.url} refuses the token: {refusal.words}")
-    return None if refusal.code else refusal.no_podium()
+    return None if refusal.code else refusal.not_podium_error()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,35 +171,35 @@ class ServerConnection:
 
     client: httpx.AsyncClient
     url: str
-    refused: Callable[[Refusal], Exception] = refuses_agent
+    refused: Callable[[Refusal], Exception] = worker_error
 
     async def get(
         self,
         path: str,
-        kind: type[Answer],
+        kind: type[Body],
         query: Mapping[str, str | float | list[str]] | None = None,
         *,
-        within_s: float = ANSWER_S,
-    ) -> Answer:
+        within_s: float = RESPONSE_S,
+    ) -> Body:
         """Return the response at a path."""
-        return parsed(await self.asked("GET", path, within_s, params=query), kind)
+        return parsed(await self.request("GET", path, within_s, params=query), kind)
 
-    async def ask(
-        self, path: str, body: Wire | None, kind: type[Answer], *, within_s: float = ANSWER_S
-    ) -> Answer:
+    async def post(
+        self, path: str, body: Wire | None, kind: type[Body], *, within_s: float = RESPONSE_S
+    ) -> Body:
         """Send a body and return the response."""
-        return parsed(await self._sent(path, body, within_s), kind)
+        return parsed(await self._post(path, body, within_s), kind)
 
     async def send(
-        self, path: str, body: Wire | None = None, *, within_s: float = ANSWER_S
+        self, path: str, body: Wire | None = None, *, within_s: float = RESPONSE_S
     ) -> None:
         """Send a body; the response is empty."""
-        await self._sent(path, body, within_s)
+        await self._post(path, body, within_s)
 
-    async def _sent(self, path: str, body: Wire | None, within_s: float) -> bytes:
+    async def _post(self, path: str, body: Wire | None, within_s: float) -> bytes:
         content = None if body is None else body.model_dump_json().encode()
         headers = {"Content-Type": "application/json"}
-        return await self.asked("POST", path, within_s, content=content, headers=headers)
+        return await self.request("POST", path, within_s, content=content, headers=headers)
 
     async def listen(
         self,
@@ -211,11 +212,11 @@ class ServerConnection:
         """Yield a response piece by piece, each of which must arrive within that time."""
         timeout = httpx.Timeout(within_s, connect=CONNECT_S)
         options = {"params": query, "headers": headers, "timeout": timeout}
-        async with self._opened("GET", path, **options) as response:
+        async with self._stream("GET", path, **options) as response:
             async for piece in response.aiter_bytes():
                 yield piece
 
-    async def asked(
+    async def request(
         self,
         method: str,
         path: str,
@@ -224,14 +225,14 @@ class ServerConnection:
     ) -> bytes:
         """Return the raw response to any request."""
         try:
-            async with asyncio.timeout(within_s), self._opened(method, path, **options) as response:
+            async with asyncio.timeout(within_s), self._stream(method, path, **options) as response:
                 return await _body(response)
         except TimeoutError as error:
             words = f"no answer from {self.url} within {within_s:.0f} s"
             raise StoreError(words) from error
 
     @asynccontextmanager
-    async def _opened(
+    async def _stream(
         self,
         method: str,
         path: str,
@@ -273,12 +274,12 @@ async def _body(response: httpx.Response) -> bytes:
     text = bytearray()
     async for piece in response.aiter_bytes():
         text += piece
-        if len(text) > ANSWER_MAX:
-            raise StoreError(f"the server's answer is longer than {ANSWER_MAX} bytes")
+        if len(text) > RESPONSE_MAX:
+            raise StoreError(f"the server's answer is longer than {RESPONSE_MAX} bytes")
     return bytes(text)
 
 
-def parsed(text: bytes, kind: type[Answer]) -> Answer:
+def parsed(text: bytes, kind: type[Body]) -> Body:
     """Return a response as this type; StoreError for an invalid one."""
     try:
         return kind.model_validate_json(text)
@@ -289,18 +290,18 @@ def parsed(text: bytes, kind: type[Answer]) -> Answer:
 
 def _refusal(url: str, response: httpx.Response, text: bytes) -> Refusal:
     code, words = _problem(response, text)
-    away = response.has_redirect_location
-    there = response.headers["Location"][:LONGEST_WORDS] if away else None
-    return Refusal(url, response.status_code, code, words, there)
+    is_redirect = response.has_redirect_location
+    location = response.headers["Location"][:MAX_MESSAGE_CHARS] if is_redirect else None
+    return Refusal(url, response.status_code, code, words, location)
 
 
 def _problem(response: httpx.Response, text: bytes) -> tuple[str, str]:
-    """Return code and text of a problem document; an empty code if it is not ours."""
+    """Return code and text of a problem document; an empty code if it is not of Podium."""
     try:
-        told = json.loads(text)
-        return str(told["code"])[:LONGEST_WORDS], str(told["detail"])[:LONGEST_WORDS]
+        problem = json.loads(text)
+        return str(problem["code"])[:MAX_MESSAGE_CHARS], str(problem["detail"])[:MAX_MESSAGE_CHARS]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return "", response.reason_phrase[:LONGEST_WORDS] or "it says nothing"
+        return "", response.reason_phrase[:MAX_MESSAGE_CHARS] or "it says nothing"
 
 
 def _reason(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Boards, for those who see or own them: lists, guests, exports, deletion."""
+"""Lists boards, invites people to them, exports and deletes them."""
 
 import io
 import zipfile
@@ -23,20 +23,20 @@ from bot.services.lookup import find_board, own_board, visible_boards
 async def list_boards(
     store: Store, viewer: Viewer, *, after: str = "", limit: int | None = None
 ) -> tuple[BoardOverview, ...]:
-    """Return the boards that the viewer may see, by name: at most `limit`, after the given name."""
+    """Return at most `limit` boards that the viewer may see, by name, after the name `after`."""
     visible = [each for each in await visible_boards(store, viewer) if each.name > after]
     return await _overviews(store, visible[:limit])
 
 
 async def board(store: Store, viewer: Viewer, name: str) -> BoardOverview:
     """Return the board of this name; UserError `unknown-board`."""
-    (found,) = await _overviews(store, [await find_board(store, viewer, name)])
-    return found
+    (overview,) = await _overviews(store, [await find_board(store, viewer, name)])
+    return overview
 
 
-async def _overviews(store: Store, found: Sequence[Board]) -> tuple[BoardOverview, ...]:
+async def _overviews(store: Store, boards: Sequence[Board]) -> tuple[BoardOverview, ...]:
     participants = await store.statistics.participants()
-    keys = [(each.task_version, gpu) for each in found for gpu in each.gpus]
+    keys = [(each.task_version, gpu) for each in boards for gpu in each.gpus]
     best: dict[tuple[TaskVersionId, str], Score] = {
         (score.task_version, score.gpu): score for score in await store.results.fastest(keys)
     }
@@ -50,11 +50,11 @@ async def _overviews(store: Store, found: Sequence[Board]) -> tuple[BoardOvervie
                 if (each.task_version, gpu) in best
             ),
         )
-        for each in found
+        for each in boards
     )
 
 
-_PER_ENTRY = 1024
+_ENTRY_OVERHEAD = 1024
 """An upper bound for an entry's bytes in a zip besides its content; its name is in it twice."""
 
 
@@ -90,7 +90,7 @@ async def board_archive(
             f"you typed {deletion.typed!r}, which is not the leaderboard's name; nothing was "
             "deleted",
         )
-    parts = _Parts(zip_bytes)
+    parts = _ZipParts(zip_bytes)
     for version in await store.boards.versions(board.id):
         for name, text in version.definition.files.items():
             parts.add(f"task/{version.number}/{name}", text)
@@ -102,22 +102,22 @@ async def board_archive(
 
 
 async def delete_board(
-    store: Store, viewer: Viewer, deletion: Deletion, kept: BoardArchive
+    store: Store, viewer: Viewer, deletion: Deletion, archive: BoardArchive
 ) -> None:
-    """Delete the board; UserError when it has something that the board archive lacks."""
+    """Delete the board; UserError when the archive is older than the board."""
     board = await own_board(store, viewer, deletion.name)
-    if (board.id, board.task_version) != (kept.board.id, kept.board.task_version):
+    if (board.id, board.task_version) != (archive.board.id, archive.board.task_version):
         raise board_moved(board.name)
     subject = f"board {board.name}"
     async with audited(store, viewer.person, "delete-board", subject, reason=deletion.reason) as tx:
-        await tx.boards.delete(board.id, kept.submissions)
+        await tx.boards.delete(board.id, archive.submissions)
 
 
-class _Parts:
+class _ZipParts:
     """Files as zips of a limited size; a zip is filled before the next one begins."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._done: list[bytes] = []
         self._begin()
 
@@ -129,8 +129,8 @@ class _Parts:
         """Add a file to the current zip, or to a new one when it might become too large."""
         data = text.encode(errors="surrogatepass")
         entries = len(self._zip.infolist())
-        size = self._buffer.tell() + (entries + 1) * _PER_ENTRY + len(data)
-        if entries and size > self._most:
+        size = self._buffer.tell() + (entries + 1) * _ENTRY_OVERHEAD + len(data)
+        if entries and size > self._max_bytes:
             self._end()
             self._begin()
         self._zip.writestr(name, data)
@@ -184,13 +184,13 @@ def _audited(
 
 
 async def export_board(store: Store, viewer: Viewer, board_name: str) -> BoardExport:
-    """Return everything of a board; record who asked."""
+    """Return everything of a board; record who exported it."""
     board = await find_board(store, viewer, board_name)
     submissions = await store.submissions.to(board.id)
     versions = {each.id: each.number for each in await store.boards.versions(board.id)}
-    people = await _people(store, {each.person for each in submissions})
-    counted = await _counted(store, submissions)
-    references = await _references(store, submissions)
+    people = await _people_by_id(store, {each.person for each in submissions})
+    counting = await _counting_scores(store, submissions)
+    references = await _reference_times(store, submissions)
     outcomes: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in submissions}
     for outcome in await store.results.outcomes([each.id for each in submissions]):
         outcomes[outcome.submission].append(outcome)
@@ -200,7 +200,7 @@ async def export_board(store: Store, viewer: Viewer, board_name: str) -> BoardEx
             person=people[each.person],
             version=versions[each.task_version],
             outcomes=tuple(outcomes[each.id]),
-            ranked_on=frozenset(gpu for gpu in each.gpus if (each.id, gpu) in counted),
+            ranked_on=frozenset(gpu for gpu in each.gpus if (each.id, gpu) in counting),
             references={
                 gpu: references[each.task_version, gpu]
                 for gpu in each.gpus
@@ -214,28 +214,28 @@ async def export_board(store: Store, viewer: Viewer, board_name: str) -> BoardEx
 
 
 async def exported_evaluations(
-    store: Store, found: BoardExport
+    store: Store, export: BoardExport
 ) -> AsyncGenerator[tuple[ExportedSubmission, tuple[StoredEvaluation, ...]], None]:
     """Yield each submission with its measurements, one at a time to limit memory."""
-    for each in found.submissions:
+    for each in export.submissions:
         yield each, await store.results.evaluations(each.submission.id)
 
 
 async def exported_sources(
-    store: Store, found: BoardExport
+    store: Store, export: BoardExport
 ) -> AsyncGenerator[tuple[str, str], None]:
     """Yield each submitted source once, with the hash by which submissions refer to it."""
-    first = {each.submission.source_hash: each.submission.id for each in found.submissions}
+    first = {each.submission.source_hash: each.submission.id for each in export.submissions}
     for digest, submission in sorted(first.items()):
         yield digest, await store.submissions.source(submission)
 
 
-async def _people(store: Store, wanted: set[PersonId]) -> dict[PersonId, Person]:
-    found = [await store.people.get(each) for each in sorted(wanted)]
-    return {each.id: each for each in found if each is not None}
+async def _people_by_id(store: Store, ids: set[PersonId]) -> dict[PersonId, Person]:
+    people = [await store.people.get(each) for each in sorted(ids)]
+    return {each.id: each for each in people if each is not None}
 
 
-async def _counted(
+async def _counting_scores(
     store: Store, submissions: tuple[Submission, ...]
 ) -> set[tuple[SubmissionId, str]]:
     """Return submission and GPU type of each score that counts in the standings."""
@@ -246,14 +246,14 @@ async def _counted(
     }
 
 
-async def _references(
+async def _reference_times(
     store: Store, submissions: tuple[Submission, ...]
 ) -> dict[tuple[TaskVersionId, str], ScoreValue]:
     """Return the known reference times of every leaderboard with submissions."""
-    found = {each: await store.references.of(*each) for each in _leaderboards(submissions)}
+    references = {each: await store.references.of(*each) for each in _leaderboards(submissions)}
     return {
         each: reference.value
-        for each, reference in found.items()
+        for each, reference in references.items()
         if reference is not None and reference.value is not None
     }
 
@@ -263,7 +263,7 @@ def _leaderboards(submissions: tuple[Submission, ...]) -> list[tuple[TaskVersion
 
 
 _OWNER = f"{DEMO}:podium"
-_NOW = timedelta(seconds=-1)
+_ANY_AGE = timedelta(seconds=-1)
 """An age limit, below zero so that it includes what ends at this very moment."""
 
 
@@ -283,36 +283,36 @@ async def demo_owner(store: Store) -> Person:
 async def remove_demo(store: Store) -> Removed:
     """Delete the demo's boards and kernels; of a board that others use, only the demo's kernels.
 
-    UserError `moved` when somebody submits to one of them meanwhile: nothing of it is deleted.
+    UserError `moved` when a person submits to one of them meanwhile; that board is not deleted.
     """
     owner = await store.people.find(_OWNER)
     if owner is None:
         return Removed()
     boards = [each for each in await store.boards.all() if each.creator == owner.id]
-    gone = {board.name: await _removed(store, board, owner) for board in boards}
+    deleted = {board.name: await _remove_demo_board(store, board, owner) for board in boards}
     return Removed(
-        tuple(name for name, all_of_it in gone.items() if all_of_it),
-        tuple(name for name, all_of_it in gone.items() if not all_of_it),
+        tuple(name for name, whole in deleted.items() if whole),
+        tuple(name for name, whole in deleted.items() if not whole),
     )
 
 
-async def _removed(store: Store, board: Board, owner: Person) -> bool:
+async def _remove_demo_board(store: Store, board: Board, owner: Person) -> bool:
     submitted = await store.submissions.to(board.id)
-    made_up = await _made_up(store, {each.person for each in submitted})
-    if all(each.person in made_up for each in submitted):
+    demo_people = await _demo_people(store, {each.person for each in submitted})
+    if all(each.person in demo_people for each in submitted):
         subject, reason = f"board {board.name}", "the demo's own"
         async with audited(store, owner.id, "delete-board", subject, reason=reason) as tx:
             await tx.boards.delete(board.id, len(submitted))
         return True
     for each in submitted:
-        if each.person in made_up:
+        if each.person in demo_people:
             await store.jobs.request_cancel(each.id)
-    for person in made_up:
-        await store.requests.forget(board.id, _NOW, person)
+    for person in demo_people:
+        await store.requests.forget(board.id, _ANY_AGE, person)
     return False
 
 
-async def _made_up(store: Store, people: set[PersonId]) -> frozenset[PersonId]:
-    found = [await store.people.get(each) for each in people]
-    made_up = (each for each in found if each is not None and each.identity.startswith(f"{DEMO}:"))
-    return frozenset(each.id for each in made_up)
+async def _demo_people(store: Store, people: set[PersonId]) -> frozenset[PersonId]:
+    members = [await store.people.get(each) for each in people]
+    demo = (each for each in members if each is not None and each.identity.startswith(f"{DEMO}:"))
+    return frozenset(each.id for each in demo)

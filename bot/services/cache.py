@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
 
-Made = Callable[[], Awaitable[Value]]
+Make = Callable[[], Awaitable[Value]]
 Current = Callable[[Value, float], bool]
 """Whether a value with this age in seconds is still current."""
 
@@ -22,7 +22,7 @@ class _Entry(Generic[Value]):
     current_at: float = 0.0
     """When the value was last found to be current."""
 
-    def holds(self, current: Current[Value]) -> bool:
+    def is_current(self, current: Current[Value]) -> bool:
         """Return whether there is a current value."""
         now = _now()
         if not self.values or not current(self.values[0], now - self.made_at):
@@ -30,8 +30,8 @@ class _Entry(Generic[Value]):
         self.current_at = now
         return True
 
-    def lags_less(self, seconds: float) -> bool:
-        """Return whether a new value is being made and the old one was current this recently."""
+    def may_lag(self, seconds: float) -> bool:
+        """Return whether a new value is being made and the old one was current so recently."""
         return self.lock.locked() and bool(self.values) and _now() - self.current_at < seconds
 
 
@@ -41,8 +41,8 @@ class SharedCache(Generic[Value]):
     A key contains everything that its value depends on, including who may see it.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, max_entries: int) -> None:
+        self.max_entries = max_entries
         self._entries: OrderedDict[object, _Entry[Value]] = OrderedDict()
 
     def last(self, key: object) -> Value | None:
@@ -51,7 +51,7 @@ class SharedCache(Generic[Value]):
         return entry.values[0] if entry and entry.values else None
 
     async def get(
-        self, key: object, make: Made[Value], *, current: Current[Value], lag_s: float
+        self, key: object, make: Make[Value], *, current: Current[Value], lag_s: float
     ) -> Value:
         """Return the current value, or the previous one while another caller makes a new one.
 
@@ -60,12 +60,12 @@ class SharedCache(Generic[Value]):
         """
         entry = self._entries.setdefault(key, _Entry())
         self._entries.move_to_end(key)
-        while len(self._entries) > self.most:
+        while len(self._entries) > self.max_entries:
             self._entries.popitem(last=False)
-        if entry.holds(current) or entry.lags_less(lag_s):
+        if entry.is_current(current) or entry.may_lag(lag_s):
             return entry.values[0]
         async with entry.lock:
-            if not entry.holds(current):
+            if not entry.is_current(current):
                 entry.values = (await make(),)
                 entry.made_at = entry.current_at = _now()
             return entry.values[0]
@@ -80,7 +80,7 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-MOST = 256
+MAX_ENTRIES = 256
 _LAG = 2
 """While a new value is made, the old one is returned for this many times `fresh_s` longer."""
 
@@ -90,33 +90,33 @@ Cached = TypeVar("Cached")
 class ResponseCache:
     """A cache of values by key; keys contain everything that a value depends on."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._values = SharedCache[Any](most)
-        self._making: set[asyncio.Task[Any]] = set()
+    def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
+        self._values = SharedCache[Any](max_entries)
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def get_within(
         self, key: object, fresh_s: float, limit_s: float, make: Callable[[], Awaitable[Cached]]
     ) -> Cached:
-        """Do the same as `get`; TimeoutError after `limit_s` even if something still hangs.
+        """Do the same as `get`; TimeoutError after `limit_s`.
 
-        A driver may take long to give up on a server that does not answer; no caller waits for
-        that.
+        A driver may take long to give up on a server that does not answer. The caller does not wait
+        for that.
         """
-        making = asyncio.ensure_future(self.get(key, fresh_s, make))
-        self._making.add(making)
-        making.add_done_callback(self._ended)
+        task = asyncio.ensure_future(self.get(key, fresh_s, make))
+        self._tasks.add(task)
+        task.add_done_callback(self._discard)
         try:
-            done, _ = await asyncio.wait({making}, timeout=limit_s)
+            done, _ = await asyncio.wait({task}, timeout=limit_s)
         finally:
-            making.cancel()
+            task.cancel()
         if not done:
             raise TimeoutError(f"no answer within {limit_s:g} s")
-        return making.result()
+        return task.result()
 
-    def _ended(self, making: asyncio.Task[Any]) -> None:
-        self._making.discard(making)
-        if not making.cancelled():
-            making.exception()  # retrieved, so that asyncio does not warn when no caller waits
+    def _discard(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # retrieved, so that asyncio does not warn when no caller waits
 
     async def get(
         self, key: object, fresh_s: float, make: Callable[[], Awaitable[Cached]]
@@ -125,7 +125,7 @@ class ResponseCache:
 
         When `make` raises, nothing is cached, and the next waiting caller tries.
         """
-        made: Cached = await self._values.get(
+        value: Cached = await self._values.get(
             key, make, current=lambda _, age: age < fresh_s, lag_s=_LAG * fresh_s
         )
-        return made
+        return value

@@ -41,10 +41,10 @@ async def compare(
     before, after = sources
     if before.text == after.text:
         return SubmissionComparison(sides[0], sides[1], "", ())
-    found = await asyncio.to_thread(_differences, before, after)
-    if found is None:
+    diffs = await asyncio.to_thread(_differences, before, after)
+    if diffs is None:
         return SubmissionComparison(sides[0], sides[1], "", (), too_long=True)
-    return SubmissionComparison(sides[0], sides[1], *found)
+    return SubmissionComparison(sides[0], sides[1], *diffs)
 
 
 def _differences(
@@ -56,14 +56,14 @@ def _differences(
         return None
     steps = StepBudget(_STEPS)
     matcher = BoundedMatcher(left, right, steps)
-    beside = tuple(
-        _beside(matcher, steps)
+    rows = tuple(
+        _side_by_side(matcher, steps)
     )  # computed first: Python's grouping truncates its own opcode list at both ends
     names = [f"#{each.submission} {each.file_name}" for each in (before, after)]
-    return "".join(f"{line}\n" for line in unified(matcher, *names)), beside
+    return "".join(f"{line}\n" for line in unified(matcher, *names)), rows
 
 
-def _beside(matcher: BoundedMatcher, steps: StepBudget) -> Iterator[tuple[str, str, str]]:
+def _side_by_side(matcher: BoundedMatcher, steps: StepBudget) -> Iterator[tuple[str, str, str]]:
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         old_lines, new_lines = matcher.before[i1:i2], matcher.after[j1:j2]
         if tag == "equal":
@@ -98,8 +98,8 @@ _FASTEST = 20
 class Comparable:
     """Submissions to the same board whose sources the viewer may read.
 
-    `versions` are by the same person, newest first; `own` are the viewer's, if the viewer is
-    somebody else; `others` has the best of each other person, fastest first.
+    `versions` are by the same person, newest first; `own` are the viewer's, if that is another
+    person; `others` has the best of each other person, fastest first.
     """
 
     versions: tuple[HistoryEntry, ...] = ()
@@ -111,38 +111,41 @@ async def comparable(
     store: Store, clock: Clock, viewer: Viewer, number: SubmissionId
 ) -> Comparable:
     """Return what to compare a submission with; UserError `unknown-submission` if it is hidden."""
-    given = await visible_submission(store, viewer, number)
-    board = await store.boards.get(given.board)
+    submission = await visible_submission(store, viewer, number)
+    board = await store.boards.get(submission.board)
     if board is None:
-        raise LookupError(f"board {given.board} of submission {number} is gone")
-    is_own = given.person == viewer.person
+        raise LookupError(f"board {submission.board} of submission {number} is missing")
+    is_own = submission.person == viewer.person
     shown = board.visible_to(viewer) and shows_sources(board, clock)
     if not (is_own or shown):
         return Comparable()
-    past = await _past(store, given.person, board, number)
-    versions = tuple(each for each in past if is_own or each.submission.mode is Mode.RANKED)
-    stranger = is_own or viewer.person == NOBODY
-    own = () if stranger else await _past(store, viewer.person, board, number)
-    others = await _fastest(store, viewer, given, board) if shown else ()
+    earlier = await _earlier(store, submission.person, board, number)
+    versions = tuple(each for each in earlier if is_own or each.submission.mode is Mode.RANKED)
+    no_own_list = is_own or viewer.person == NOBODY
+    own = () if no_own_list else await _earlier(store, viewer.person, board, number)
+    others = await _fastest(store, viewer, submission, board) if shown else ()
     return Comparable(versions, own, others)
 
 
-async def _past(
+async def _earlier(
     store: Store, person: PersonId, board: Board, number: SubmissionId
 ) -> tuple[HistoryEntry, ...]:
     """Return a person's newest submissions to the board, without the compared one."""
-    past = await history_of(store, person, board.id, limit=_NEWEST)
-    numbers = ((each.submission.id, each) for each in past)
+    earlier = await history_of(store, person, board.id, limit=_NEWEST)
     return tuple(
-        each for other, each in numbers if other != number and not is_system_submission(other)
+        each
+        for each in earlier
+        if each.submission.id != number and not is_system_submission(each.submission.id)
     )
 
 
 async def _fastest(
-    store: Store, viewer: Viewer, given: Submission, board: Board
+    store: Store, viewer: Viewer, submission: Submission, board: Board
 ) -> tuple[Standing, ...]:
-    """Return the best on its first GPU type, judged by the board's current task version."""
-    entries = (await leaderboard(store, board.task_version, given.gpus[0])).entries
-    listed = {given.person, viewer.person}
-    found = [each for each in entries[: _FASTEST + len(listed)] if each.score.person not in listed]
-    return tuple(found[:_FASTEST])
+    """Return other people's best scores on the submission's first GPU type."""
+    entries = (await leaderboard(store, board.task_version, submission.gpus[0])).entries
+    listed = {submission.person, viewer.person}
+    fastest = [
+        each for each in entries[: _FASTEST + len(listed)] if each.score.person not in listed
+    ]
+    return tuple(fastest[:_FASTEST])

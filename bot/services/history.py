@@ -41,15 +41,15 @@ async def history_of(
     limit: int = 50,
 ) -> tuple[HistoryEntry, ...]:
     """Return a person's submissions without checks: the caller decides what may be shown."""
-    lookup = _Lookup(store)
+    reader = _EntryReader(store)
     found = await store.submissions.history(person, board, before, limit)
     results: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in found}
     for outcome in await store.results.outcomes([each.id for each in found]):
         results[outcome.submission].append(outcome)
-    return tuple([await lookup.entry(each, tuple(results[each.id])) for each in found])
+    return tuple([await reader.entry(each, tuple(results[each.id])) for each in found])
 
 
-class _Lookup:
+class _EntryReader:
     """Reads each board and task version in a list of submissions once."""
 
     def __init__(self, store: Store) -> None:
@@ -66,7 +66,7 @@ class _Lookup:
         if board not in self._boards:
             found = await self._store.boards.get(board)
             if found is None:
-                raise LookupError(f"board {board} of a submission is not there")
+                raise LookupError(f"board {board} of a submission is missing")
             self._boards[board] = found
         return self._boards[board]
 
@@ -74,7 +74,7 @@ class _Lookup:
         if version not in self._versions:
             found = await self._store.boards.version(version)
             if found is None:
-                raise LookupError(f"task version {version} of a submission is not there")
+                raise LookupError(f"task version {version} of a submission is missing")
             self._versions[version] = found
         return self._versions[version]
 
@@ -104,8 +104,8 @@ async def own_standing(
     return OwnStanding(gpu, standing, len(entries), own, known)
 
 
-_NEWEST = 100
-_LOOKED_THROUGH = 300
+_MOST_SHOWN = 100
+_MOST_READ = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,9 @@ class PersonStanding:
 
 @dataclass(frozen=True, slots=True)
 class PersonProfile:
-    """A person's places and submissions, newest first, on boards that the viewer sees.
+    """A person's standings and submissions, newest first, on boards that the viewer sees.
 
-    Others see only the ranked submissions.
+    Other people see only the ranked submissions.
     """
 
     person: Person
@@ -140,25 +140,25 @@ async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> P
         raise UserError(
             "unknown-person", f"person {person_id} has no submissions on these leaderboards"
         )
-    played = [boards[each] for each in dict.fromkeys(entry.submission.board for entry in past)
+    entered = [boards[each] for each in dict.fromkeys(entry.submission.board for entry in past)
               if each in boards]  # fmt: skip
     places = [
         PersonStanding(board, standing)
-        for board in played
+        for board in entered
         for gpu in board.gpus
         if (standing := await own_standing(store, person_id, board, gpu)) is not None
     ]
-    return PersonProfile(person, tuple(places), tuple(past[:_NEWEST]), own)
+    return PersonProfile(person, tuple(places), tuple(past[:_MOST_SHOWN]), own)
 
 
-def _is_shown(given: Submission, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:
+def _is_shown(submission: Submission, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:
     """Apply the rule of `lookup.visible_submission` for submissions of the system itself."""
-    board = boards.get(given.board)
+    board = boards.get(submission.board)
     if board is None:
         return False
-    return board.belongs_to(viewer) or not is_system_submission(given.id)
+    return board.belongs_to(viewer) or not is_system_submission(submission.id)
 
 
 async def _ranked(store: Store, person: PersonId, *, own: bool) -> list[HistoryEntry]:
-    found = await history_of(store, person, limit=_NEWEST if own else _LOOKED_THROUGH)
+    found = await history_of(store, person, limit=_MOST_SHOWN if own else _MOST_READ)
     return [each for each in found if own or each.submission.mode is Mode.RANKED]

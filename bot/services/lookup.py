@@ -58,8 +58,8 @@ async def task_of(store: Store, viewer: Viewer, name: str) -> tuple[Board, TaskD
 
 async def find_submission(store: Store, submission_id: SubmissionId) -> Submission:
     """Return the submission of this number; UserError `unknown-submission` when there is none."""
-    there = is_storable(submission_id)
-    submission = await store.submissions.get(submission_id) if there else None
+    storable = is_storable(submission_id)
+    submission = await store.submissions.get(submission_id) if storable else None
     if submission is None:
         raise _unknown(submission_id)
     return submission
@@ -68,7 +68,7 @@ async def find_submission(store: Store, submission_id: SubmissionId) -> Submissi
 async def visible_submission(
     store: Store, viewer: Viewer, submission_id: SubmissionId
 ) -> Submission:
-    """Return one's own submission, or one to a board that the viewer sees; else UserError.
+    """Return the viewer's own submission, or one to a board that they see; else UserError.
 
     Submissions of the system itself are only for the board's creator: their logs may quote hidden
     files.

@@ -1,6 +1,6 @@
-"""What an installation needs periodically, beside the jobs of people.
+"""Periodic work of an installation: requeues, deletes, and times references.
 
-The jobs of lost workers are requeued; old events, notifications and idempotency keys are deleted.
+The jobs of lost workers are requeued. Old events, notifications and idempotency keys are deleted.
 Each task's own reference is timed once per task version and GPU type of a board. The judge times it
 like every submission, in ranked mode with all rounds, so that the speedup over the reference is a
 ratio of two times measured in the same way.
@@ -19,15 +19,15 @@ from bot.domain.reference_times import Untimed, reference_source
 from bot.domain.submission import NewSubmission
 from bot.domain.tasks.task_file import REFERENCE
 from bot.ports import Store
-from bot.services.apart import TooHardError
+from bot.services.parser_process import TooHardError
 from bot.services.publishing.publish import TASKS
 from runners.contract.task import Mode
 
-KEPT = timedelta(days=7)
+EVENTS_KEPT = timedelta(days=7)
 """How long the events of an ended job are kept; its evaluation stays."""
-NEWS_KEPT = timedelta(days=30)
-"""How long delivered notifications are remembered, so that none is sent twice."""
-FORGET_EVERY_S = 3600.0
+NOTIFICATIONS_KEPT = timedelta(days=30)
+"""How long delivered notifications are stored, so that none is sent twice."""
+DELETE_EVERY_S = 3600.0
 
 _log = structlog.get_logger(__name__)
 
@@ -35,46 +35,46 @@ _log = structlog.get_logger(__name__)
 async def recover(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
     """Requeue jobs with expired leases and delete old data, periodically, until `stop` is set."""
     loop = asyncio.get_running_loop()
-    forget_at = loop.time()
+    delete_at = loop.time()
     while not stop.is_set():
-        await _reap(store)
-        if loop.time() >= forget_at:
-            await _forget(store)
-            forget_at = loop.time() + FORGET_EVERY_S
-        await _rest(stop, every_s)
+        await _requeue_expired(store)
+        if loop.time() >= delete_at:
+            await _delete_old(store)
+            delete_at = loop.time() + DELETE_EVERY_S
+        await _wait(stop, every_s)
 
 
-async def _rest(stop: asyncio.Event, seconds: float) -> None:
+async def _wait(stop: asyncio.Event, seconds: float) -> None:
     """Wait this long, or until `stop` is set."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await stop.wait()
 
 
-async def _reap(store: Store) -> None:
+async def _requeue_expired(store: Store) -> None:
     try:
-        reaped = await store.jobs.reap()
+        requeued = await store.jobs.reap()
     except StoreError as error:
         _log.warning("reap failed", action="reap-failed", error=str(error))
         return
-    if reaped:
-        _log.info("leases ran out", action="reaped", jobs=reaped)
+    if requeued:
+        _log.info("leases ran out", action="reaped", jobs=requeued)
 
 
-async def _forget(store: Store) -> None:
+async def _delete_old(store: Store) -> None:
     try:
-        forgotten = await store.jobs.forget_events(KEPT)
-        await store.outbox.forget(NEWS_KEPT)
+        deleted = await store.jobs.forget_events(EVENTS_KEPT)
+        await store.outbox.forget(NOTIFICATIONS_KEPT)
         await store.submissions.forget_keys()
     except StoreError as error:
         _log.warning("nothing forgotten", action="forget-failed", error=str(error))
         return
-    if forgotten:
-        _log.info("old steps were removed", action="forgotten", events=forgotten)
+    if deleted:
+        _log.info("old steps were removed", action="forgotten", events=deleted)
 
 
 AGAIN_AFTER = timedelta(days=1)
-"""How long after a job failed through our own fault a new one is queued for its reference."""
+"""How long after a job failed with an internal error a new one is queued for its reference."""
 _NAME = "Podium"
 
 
@@ -82,35 +82,35 @@ async def time_references(store: Store, stop: asyncio.Event, *, every_s: float =
     """Record failures and queue what is not timed yet, every `every_s`, until `stop` is set."""
     while not stop.is_set():
         try:
-            await _note_failures(store)
+            await _record_failures(store)
             await store.references.forget_given_up(AGAIN_AFTER)
-            await order_references(store)
+            await queue_references(store)
         except StoreError as error:
             _log.warning("references have to wait", action="references-wait", error=str(error))
-        await _rest(stop, every_s)
+        await _wait(stop, every_s)
 
 
-async def order_references(store: Store) -> int:
+async def queue_references(store: Store) -> int:
     """Queue a job for each reference of a board that is not timed yet; return how many.
 
-    Several processes may do so at once: each reference is timed by one job.
+    Several processes may call it at once: each reference is timed by one job.
     """
-    ordered = 0
+    queued = 0
     for untimed in await store.references.untimed():
         source = await _source(store, untimed)
         if source is None:
             await store.references.mark_untimeable(untimed.task_version, untimed.gpu)
-        elif await _order(store, untimed, source):
-            ordered += 1
+        elif await _queue_reference(store, untimed, source):
+            queued += 1
             _log.info("reference queued", action="reference-ordered", gpu=untimed.gpu)
-    return ordered
+    return queued
 
 
 async def _source(store: Store, untimed: Untimed) -> str | None:
     """Return the source to time; None for a task without one or one that is unreadable (logged)."""
     try:
         version = await store.boards.version(untimed.task_version)
-        return None if version is None else await TASKS.do(reference_source, version.definition)
+        return None if version is None else await TASKS.call(reference_source, version.definition)
     except StoreError:
         raise
     except TooHardError:
@@ -121,11 +121,11 @@ async def _source(store: Store, untimed: Untimed) -> str | None:
         return None
 
 
-async def _order(store: Store, untimed: Untimed, source: str) -> bool:
-    house = await store.people.ensure(SYSTEM_IDENTITY, _NAME)
+async def _queue_reference(store: Store, untimed: Untimed, source: str) -> bool:
+    system = await store.people.ensure(SYSTEM_IDENTITY, _NAME)
     return await store.references.order(
         NewSubmission(
-            person=house.id,
+            person=system.id,
             board=untimed.board,
             task_version=untimed.task_version,
             file_name=REFERENCE,
@@ -137,6 +137,6 @@ async def _order(store: Store, untimed: Untimed, source: str) -> bool:
     )
 
 
-async def _note_failures(store: Store) -> None:
+async def _record_failures(store: Store) -> None:
     for subject, reason in await store.references.note_failures():
         _log.warning("no time", action="reference-failed", reference=subject, error=reason)

@@ -22,31 +22,35 @@ class Decision:
     reason: str
 
 
-async def ban(store: Store, deed: Decision, identity: str) -> int:
+async def ban(store: Store, decision: Decision, identity: str) -> int:
     """Keep a person from submitting; cancel their unfinished submissions and return how many.
 
     UserError when no person has this identity.
     """
     person = await _person(store, identity)
-    async with audited(store, deed.actor, "ban", f"person {identity}", reason=deed.reason) as tx:
-        await tx.moderation.ban(person, deed.reason)
+    async with audited(
+        store, decision.actor, "ban", f"person {identity}", reason=decision.reason
+    ) as tx:
+        await tx.moderation.ban(person, decision.reason)
         unfinished = await tx.jobs.unfinished_of(person)
     for submission in unfinished:  # one by one: thousands of locks would make workers wait
         await store.jobs.request_cancel(submission)
     return len(unfinished)
 
 
-async def unban(store: Store, deed: Decision, identity: str) -> None:
+async def unban(store: Store, decision: Decision, identity: str) -> None:
     """Let a person submit again."""
     person = await _person(store, identity)
-    async with audited(store, deed.actor, "unban", f"person {identity}", reason=deed.reason) as tx:
+    async with audited(
+        store, decision.actor, "unban", f"person {identity}", reason=decision.reason
+    ) as tx:
         if not await tx.moderation.unban(person):
             raise UserError("not-banned", "this person is not banned")
 
 
-async def disqualify(store: Store, deed: Decision, submission: SubmissionId) -> None:
+async def disqualify(store: Store, decision: Decision, submission: SubmissionId) -> None:
     """Take any person's submission off its board; its result stays."""
-    await _exclude(store, deed, submission, ExclusionKind.DISQUALIFIED)
+    await _exclude(store, decision, submission, ExclusionKind.DISQUALIFIED)
 
 
 async def withdraw(store: Store, viewer: Viewer, reason: str, submission: SubmissionId) -> None:
@@ -56,110 +60,116 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
         raise UserError(
             "off-board", f"submission {submission} was already removed from its leaderboard"
         )
-    deed = Decision(viewer.person, reason)
-    await _exclude(store, deed, submission, ExclusionKind.WITHDRAWN)
+    decision = Decision(viewer.person, reason)
+    await _exclude(store, decision, submission, ExclusionKind.WITHDRAWN)
 
 
-async def requalify(store: Store, deed: Decision, submission: SubmissionId) -> None:
+async def requalify(store: Store, decision: Decision, submission: SubmissionId) -> None:
     """Rank a submission again after it was taken off its board."""
     subject = f"submission {submission}"
-    async with audited(store, deed.actor, "requalify", subject, reason=deed.reason) as tx:
+    async with audited(store, decision.actor, "requalify", subject, reason=decision.reason) as tx:
         if not await tx.moderation.include(submission):
             raise UserError(
                 "on-board", f"submission {submission} was not removed from its leaderboard"
             )
 
 
-async def pause(store: Store, deed: Decision) -> None:
+async def pause(store: Store, decision: Decision) -> None:
     """Accept no more submissions; stored ones are still judged."""
-    async with audited(store, deed.actor, "pause", "submissions", reason=deed.reason) as tx:
-        await tx.moderation.pause(deed.reason)
+    async with audited(store, decision.actor, "pause", "submissions", reason=decision.reason) as tx:
+        await tx.moderation.pause(decision.reason)
 
 
-async def resume(store: Store, deed: Decision) -> None:
+async def resume(store: Store, decision: Decision) -> None:
     """Accept submissions again."""
-    async with audited(store, deed.actor, "resume", "submissions", reason=deed.reason) as tx:
+    async with audited(
+        store, decision.actor, "resume", "submissions", reason=decision.reason
+    ) as tx:
         if not await tx.moderation.resume():
             raise UserError("not-paused", "submissions are not paused")
 
 
-async def pause_board(store: Store, deed: Decision, board: Board) -> None:
+async def pause_board(store: Store, decision: Decision, board: Board) -> None:
     """Accept no more submissions to one board; stored ones are still judged."""
-    async with audited(store, deed.actor, "pause", f"board {board.name}", reason=deed.reason) as tx:
-        await tx.moderation.pause_board(board.id, deed.reason)
+    async with audited(
+        store, decision.actor, "pause", f"board {board.name}", reason=decision.reason
+    ) as tx:
+        await tx.moderation.pause_board(board.id, decision.reason)
 
 
-async def resume_board(store: Store, deed: Decision, board: Board) -> None:
+async def resume_board(store: Store, decision: Decision, board: Board) -> None:
     """Accept submissions to this board again."""
     async with audited(
-        store, deed.actor, "resume", f"board {board.name}", reason=deed.reason
+        store, decision.actor, "resume", f"board {board.name}", reason=decision.reason
     ) as tx:
         if not await tx.moderation.resume_board(board.id):
             raise UserError("not-paused", f"leaderboard {board.name!r} is not paused")
 
 
-async def pause_gpu(store: Store, deed: Decision, gpu: str) -> str:
+async def pause_gpu(store: Store, decision: Decision, gpu: str) -> str:
     """Start no more jobs on a GPU type, so that they wait in the queue; return its canonical name.
 
     UserError for a GPU type that no board runs on.
     """
-    known = {name for board in await store.boards.all() for name in board.gpus}
-    found = spelled(gpu, sorted(known))
-    if found is None:
+    known = {each for board in await store.boards.all() for each in board.gpus}
+    name = spelled(gpu, sorted(known))
+    if name is None:
         raise unknown_name("gpu", gpu, known)
-    async with audited(store, deed.actor, "pause", f"gpu {found}", reason=deed.reason) as tx:
-        await tx.moderation.pause_pool(found, deed.reason)
-    return found
+    async with audited(store, decision.actor, "pause", f"gpu {name}", reason=decision.reason) as tx:
+        await tx.moderation.pause_pool(name, decision.reason)
+    return name
 
 
-async def resume_gpu(store: Store, deed: Decision, gpu: str) -> str:
+async def resume_gpu(store: Store, decision: Decision, gpu: str) -> str:
     """Start jobs on this GPU type again; return its canonical name."""
     paused = await store.moderation.pool_pauses()
-    found = spelled(gpu, paused)
-    async with audited(store, deed.actor, "resume", f"gpu {found}", reason=deed.reason) as tx:
-        if found is None or not await tx.moderation.resume_pool(found):
+    name = spelled(gpu, paused)
+    async with audited(
+        store, decision.actor, "resume", f"gpu {name}", reason=decision.reason
+    ) as tx:
+        if name is None or not await tx.moderation.resume_pool(name):
             raise UserError("not-paused", f"GPU type {gpu!r} is not paused")
-    return found
+    return name
 
 
-async def set_limit(store: Store, deed: Decision, limit: RateLimit) -> None:
+async def set_limit(store: Store, decision: Decision, limit: RateLimit) -> None:
     """Limit everyone's submissions to one board and mode, or to all."""
     covered = await _covered(store, limit.board, limit.mode)
     subject = f"{limit.most} in {span(limit.window)}, {covered}"
-    async with audited(store, deed.actor, "limit", subject, reason=deed.reason) as tx:
+    async with audited(store, decision.actor, "limit", subject, reason=decision.reason) as tx:
         await tx.moderation.set_limit(limit)
 
 
 async def drop_limit(
-    store: Store, deed: Decision, board: BoardId | None, mode: Mode | None
+    store: Store, decision: Decision, board: BoardId | None, mode: Mode | None
 ) -> None:
     """Remove the limit of exactly this board and mode."""
     covered = await _covered(store, board, mode)
-    async with audited(store, deed.actor, "unlimit", covered, reason=deed.reason) as tx:
+    async with audited(store, decision.actor, "unlimit", covered, reason=decision.reason) as tx:
         if not await tx.moderation.drop_limit(board, mode):
             raise UserError("no-limit", "this limit does not exist; list the limits first")
 
 
 async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> str:
-    found = None if board is None else await store.boards.get(board)
-    where = "every board" if found is None else f"board {found.name}"
+    limited_board = None if board is None else await store.boards.get(board)
+    where = "every board" if limited_board is None else f"board {limited_board.name}"
     return f"{where}, {mode or 'every mode'}"
 
 
 async def _exclude(
-    store: Store, deed: Decision, submission: SubmissionId, kind: ExclusionKind
+    store: Store, decision: Decision, submission: SubmissionId, kind: ExclusionKind
 ) -> None:
-    found = await find_submission(store, submission)
+    target = await find_submission(store, submission)
     subject = f"submission {submission}"
-    async with audited(store, deed.actor, kind.value, subject, reason=deed.reason) as tx:
-        await tx.moderation.exclude(Exclusion(found.id, kind, deed.reason))
+    async with audited(store, decision.actor, kind.value, subject, reason=decision.reason) as tx:
+        await tx.moderation.exclude(Exclusion(target.id, kind, decision.reason))
 
 
 async def _person(store: Store, identity: str) -> PersonId:
-    found = await store.people.find(identity)
-    if found is None:
+    person = await store.people.find(identity)
+    if person is None:
         raise UserError("unknown-person", "this person has no account here yet")
-    return found.id
+    return person.id
 
 
 async def submission_rules(store: Store) -> SubmissionRules:
@@ -168,7 +178,7 @@ async def submission_rules(store: Store) -> SubmissionRules:
     limits = await store.moderation.limits()
     paused = await store.moderation.board_pauses()
     bans = await store.moderation.bans()
-    people = [(await store.people.get(who), why) for who, why in bans.items()]
+    people = [(await store.people.get(person), reason) for person, reason in bans.items()]
     return SubmissionRules(
         limits=tuple(
             NamedLimit(each, names.get(each.board) if each.board else None) for each in limits
@@ -176,5 +186,5 @@ async def submission_rules(store: Store) -> SubmissionRules:
         pause=await store.moderation.pause_notice(),
         boards={names[board]: notice for board, notice in paused.items() if board in names},
         gpus=await store.moderation.pool_pauses(),
-        bans=tuple((person, why) for person, why in people if person is not None),
+        bans=tuple((person, reason) for person, reason in people if person is not None),
     )

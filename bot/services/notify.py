@@ -33,21 +33,21 @@ async def run_notifications(
 
 async def announce_scores(store: Store) -> None:
     """Process every score that is not announced yet; several processes may do so at once."""
-    while waiting := await store.outbox.unannounced():
-        for place, score in enumerate(waiting):
-            news = await _news_of(store, score, later=waiting[place + 1 :])
+    while scores := await store.outbox.unannounced():
+        for index, score in enumerate(scores):
+            news = await _score_news(store, score, later=scores[index + 1 :])
             await store.outbox.settle(score.job, news)
 
 
-async def _news_of(
-    store: Store, untold: UnannouncedScore, later: Sequence[UnannouncedScore]
+async def _score_news(
+    store: Store, score: UnannouncedScore, later: Sequence[UnannouncedScore]
 ) -> list[Notification]:
     """Return the notifications for one score, as if later accepted scores did not exist."""
-    board = await store.boards.get(untold.board)
-    records, losses = [await store.listeners.to(kind) for kind in _OF_SCORES]
-    if board is None or board.task_version != untold.task_version or not (records or losses):
+    board = await store.boards.get(score.board)
+    records, losses = [await store.listeners.to(kind) for kind in _SCORE_KINDS]
+    if board is None or board.task_version != score.task_version or not (records or losses):
         return []
-    change = await _change_by(store, untold, later)
+    change = await _change_by(store, score, later)
     if change is None:
         return []
     return [
@@ -57,22 +57,29 @@ async def _news_of(
 
 
 async def _change_by(
-    store: Store, untold: UnannouncedScore, later: Sequence[UnannouncedScore]
+    store: Store, score: UnannouncedScore, later: Sequence[UnannouncedScore]
 ) -> StandingsChange | None:
-    """Compute the change without scores of people other than those with this or a later score."""
-    place = untold.task_version, untold.gpu
-    here = [each for each in later if (each.task_version, each.gpu) == place]
-    unborn, moved = {each.submission for each in here}, {each.person for each in (untold, *here)}
-    everyone = await store.results.entrants(*place)
-    own = [score for each in moved for score in await store.results.scores_of(each, *place)]
+    """Compute the change, reading all scores only of people with this or a later score."""
+    leaderboard = score.task_version, score.gpu
+    later_here = [each for each in later if (each.task_version, each.gpu) == leaderboard]
+    later_submissions, people = (
+        {each.submission for each in later_here},
+        {each.person for each in (score, *later_here)},
+    )
+    everyone = await store.results.entrants(*leaderboard)
+    own = [
+        own_score
+        for each in people
+        for own_score in await store.results.scores_of(each, *leaderboard)
+    ]
     return notifications.standings_change(
-        untold.submission,
-        [each for each in own if each.submission not in unborn],
-        [each for each in everyone if each.best.person not in moved],
+        score.submission,
+        [each for each in own if each.submission not in later_submissions],
+        [each for each in everyone if each.best.person not in people],
     )
 
 
-_OF_SCORES = (NotificationKind.RECORD, NotificationKind.LOST_RANK)
+_SCORE_KINDS = (NotificationKind.RECORD, NotificationKind.LOST_RANK)
 
 
 async def _records(
@@ -81,8 +88,8 @@ async def _records(
     """Notify every subscriber except the person who set the record."""
     if not change.is_record:
         return []
-    maker = await store.people.get(change.score.person)
-    own = None if maker is None else maker.identity
+    holder = await store.people.get(change.score.person)
+    own = None if holder is None else holder.identity
     return [
         notifications.record_notification(change, board, each) for each in listeners if each != own
     ]
@@ -91,12 +98,12 @@ async def _records(
 async def _losses(
     store: Store, change: StandingsChange, board: Board, listeners: Sequence[str]
 ) -> list[Notification]:
-    told = []
+    news = []
     for loss in change.losses:
         person = await store.people.get(loss.standing.score.person)
         if person is not None and person.identity in listeners:
-            told.append(notifications.loss_notification(loss, change, board, person.identity))
-    return told
+            news.append(notifications.loss_notification(loss, change, board, person.identity))
+    return news
 
 
 async def announce_deadlines(store: Store, clock: Clock) -> None:
@@ -132,12 +139,12 @@ async def still_wanted(
 
 
 async def set_notifications(
-    store: Store, addressee: str, wishes: Mapping[NotificationKind, bool | None]
+    store: Store, addressee: str, settings: Mapping[NotificationKind, bool | None]
 ) -> frozenset[NotificationKind]:
-    """Change what an addressee is told of; None leaves a kind as it is. Return all that applies."""
+    """Change which kinds an addressee gets; None leaves a kind as it is. Return all that are on."""
     kinds = set(await store.listeners.kinds(addressee))
-    for kind, wish in wishes.items():
-        if wish is not None:
-            (kinds.add if wish else kinds.discard)(kind)
+    for kind, enabled in settings.items():
+        if enabled is not None:
+            (kinds.add if enabled else kinds.discard)(kind)
     await store.listeners.listen(addressee, frozenset(kinds))
     return frozenset(kinds)

@@ -1,4 +1,4 @@
-"""What works, what is queued and judged, how busy each GPU type is, and the live workers."""
+"""Health of the components, metrics, statistics, how busy each GPU type is, and live workers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,20 +43,20 @@ class ComponentHealth:
 
 
 async def readiness(
-    store: Store, *, judges: bool, lines: Sequence[ServiceConnection] = ()
+    store: Store, *, has_runners: bool, connections: Sequence[ServiceConnection] = ()
 ) -> tuple[ComponentHealth, ...]:
-    """Return each component of this process, the most basic first; `judges`: it has own runners."""
-    return *await _stored(store, judges=judges), *map(_line, lines)
+    """Return each component of this process, the most basic first."""
+    return *await _database_health(store, has_runners=has_runners), *map(_connection, connections)
 
 
-async def _stored(store: Store, *, judges: bool) -> tuple[ComponentHealth, ...]:
+async def _database_health(store: Store, *, has_runners: bool) -> tuple[ComponentHealth, ...]:
     try:
         schema = await store.operations.schema()
-        judging = await _judging(store, judges=judges)
+        judging = await _judging(store, has_runners=has_runners)
     except StoreError as error:
         _log.warning("not ready", action="not-ready", error=str(error))
-        words = "the database does not answer; see podium.log"
-        return (ComponentHealth("database", State.FAILED, words),)
+        detail = "the database does not answer; see podium.log"
+        return (ComponentHealth("database", State.FAILED, detail),)
     return ComponentHealth("database", State.READY), _migrations(schema), judging
 
 
@@ -64,23 +64,23 @@ def _migrations(schema: Schema) -> ComponentHealth:
     if schema.present == schema.known:
         return ComponentHealth("migrations", State.READY)
     if schema.present < schema.known:
-        words = f"{schema.present} of {schema.known} migrations are applied; run `podium migrate`"
+        detail = f"{schema.present} of {schema.known} migrations are applied; run `podium migrate`"
     else:
-        words = (
+        detail = (
             f"the database has {schema.present} migrations, but this version knows only "
             f"{schema.known}; upgrade Podium"
         )
-    return ComponentHealth("migrations", State.FAILED, words)
+    return ComponentHealth("migrations", State.FAILED, detail)
 
 
-async def _judging(store: Store, *, judges: bool) -> ComponentHealth:
+async def _judging(store: Store, *, has_runners: bool) -> ComponentHealth:
     """Return whether any worker processes the queue and is allowed to."""
     pause = await store.moderation.pause_notice()
     if pause is not None:
         return ComponentHealth("judging", State.PAUSED, f"submissions are paused: {pause}")
     workers = await store.workers.alive()
     if not workers:
-        return _nobody(judges=judges)
+        return _no_worker(has_runners=has_runners)
     gpus = {gpu for each in workers for gpu in each.gpus or ()}
     paused = gpus & (await store.moderation.pool_pauses()).keys()
     if paused and paused == gpus:
@@ -88,48 +88,50 @@ async def _judging(store: Store, *, judges: bool) -> ComponentHealth:
             "judging", State.PAUSED, f"paused by an admin: {', '.join(sorted(gpus))}"
         )
     if not gpus:
-        return _idle(workers, judges=judges)
-    lost = _out_of_service(workers)
-    return ComponentHealth("judging", State.READY, f"{lost}; see `podium runners`" if lost else "")
+        return _no_slot(workers, has_runners=has_runners)
+    broken = _out_of_service(workers)
+    return ComponentHealth(
+        "judging", State.READY, f"{broken}; see `podium runners`" if broken else ""
+    )
 
 
-def _nobody(*, judges: bool) -> ComponentHealth:
-    """Return that no worker is live; without own runners the process stays ready to accept one."""
-    if judges:
-        words = "its dispatcher does not respond; see podium.log, and restart it"
-        return ComponentHealth("judging", State.FAILED, words)
+def _no_worker(*, has_runners: bool) -> ComponentHealth:
+    """Return that no worker is live; a process without runners stays ready for a remote one."""
+    if has_runners:
+        detail = "its dispatcher does not respond; see podium.log, and restart it"
+        return ComponentHealth("judging", State.FAILED, detail)
     return ComponentHealth(
         "judging", State.WAITING, "no worker is connected; start `podium worker`"
     )
 
 
-def _idle(workers: Sequence[Worker], *, judges: bool) -> ComponentHealth:
+def _no_slot(workers: Sequence[Worker], *, has_runners: bool) -> ComponentHealth:
     """Return why no live worker can take a job."""
     if any(each.gpus is None for each in workers):
         return ComponentHealth("judging", State.WAITING, "the runners have not answered yet")
-    state = State.FAILED if judges else State.WAITING
-    lost = _out_of_service(workers) or "no runner offers a slot"
-    return ComponentHealth("judging", state, f"{lost}; see `podium runners`, which says why")
+    state = State.FAILED if has_runners else State.WAITING
+    broken = _out_of_service(workers) or "no runner offers a slot"
+    return ComponentHealth("judging", state, f"{broken}; see `podium runners`, which says why")
 
 
 def _out_of_service(workers: Iterable[Worker]) -> str:
     """Return which cards are out of service, in words; empty when none is."""
     offers = (offer for worker in workers for offer in worker.offers.values())
-    lost = Counter(each.gpu for offer in offers for each in offer.out_of_service)
-    cards = ", ".join(f"{count} x {gpu}" for gpu, count in sorted(lost.items()))
+    broken = Counter(each.gpu for offer in offers for each in offer.out_of_service)
+    cards = ", ".join(f"{count} x {gpu}" for gpu, count in sorted(broken.items()))
     return f"cards out of service: {cards}" if cards else ""
 
 
-def _line(line: ServiceConnection) -> ComponentHealth:
-    if not line.is_connected:
+def _connection(connection: ServiceConnection) -> ComponentHealth:
+    if not connection.is_connected:
         return ComponentHealth(
-            line.name, State.FAILED, "not connected; Podium reconnects automatically"
+            connection.name, State.FAILED, "not connected; Podium reconnects automatically"
         )
-    return ComponentHealth(line.name, State.READY)
+    return ComponentHealth(connection.name, State.READY)
 
 
 MOST_GPUS = 64
-"""The most GPU types as labels: board creators name them, and labels must stay bounded."""
+"""The most GPU types as labels of metrics; board creators choose their names."""
 OTHER = "other"
 
 
@@ -147,7 +149,7 @@ class GpuMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
+class Metrics:
     """Queues by GPU type, totals since the first evaluation, and the live workers."""
 
     pools: tuple[GpuMetrics, ...]
@@ -157,11 +159,11 @@ class Measures:
     paused: bool
 
 
-async def measures(store: Store, clock: Clock) -> Measures:
+async def read_metrics(store: Store, clock: Clock) -> Metrics:
     """Read the metrics from the store; StoreError while it is unavailable."""
     operations, workers = store.operations, await store.workers.alive()
-    return Measures(
-        pools=await _pools(store, clock, workers),
+    return Metrics(
+        pools=await _gpu_metrics(store, clock, workers),
         tallies=await operations.tallies(),
         lost_leases=await operations.lost_leases(),
         workers=len(workers),
@@ -169,11 +171,13 @@ async def measures(store: Store, clock: Clock) -> Measures:
     )
 
 
-async def _pools(store: Store, clock: Clock, workers: Iterable[Worker]) -> tuple[GpuMetrics, ...]:
+async def _gpu_metrics(
+    store: Store, clock: Clock, workers: Iterable[Worker]
+) -> tuple[GpuMetrics, ...]:
     backlog = await store.jobs.backlog()
     since = await store.operations.waiting_since()
     pauses = await store.moderation.pool_pauses()
-    slots, lost = _cards(workers)
+    slots, out_of_service = _cards(workers)
     now = clock.now()
     return tuple(
         GpuMetrics(
@@ -182,20 +186,20 @@ async def _pools(store: Store, clock: Clock, workers: Iterable[Worker]) -> tuple
             running=backlog.get(gpu, {}).get(JobState.RUNNING, 0),
             waits_s=max(0.0, (now - since.get(gpu, now)).total_seconds()),
             slots=slots[gpu],
-            out_of_service=lost[gpu],
+            out_of_service=out_of_service[gpu],
             paused=gpu in pauses,
         )
-        for gpu in sorted({*backlog, *since, *pauses, *slots, *lost})
+        for gpu in sorted({*backlog, *since, *pauses, *slots, *out_of_service})
     )
 
 
 def _cards(workers: Iterable[Worker]) -> tuple[Counter[str], Counter[str]]:
     """Return, by GPU type, the slots that runners offer and the cards that are out of service."""
-    slots, lost = Counter[str](), Counter[str]()
+    slots, out_of_service = Counter[str](), Counter[str]()
     for offer in (offer for worker in workers for offer in worker.offers.values()):
         slots.update(offer.gpus)
-        lost.update(each.gpu for each in offer.out_of_service)
-    return slots, lost
+        out_of_service.update(each.gpu for each in offer.out_of_service)
+    return slots, out_of_service
 
 
 DAYS = 14
@@ -227,7 +231,7 @@ class GpuQueue:
     paused: str | None
 
 
-async def pools(store: Store) -> tuple[GpuQueue, ...]:
+async def gpu_queues(store: Store) -> tuple[GpuQueue, ...]:
     """Return each GPU type that has jobs or workers, or is paused, by name."""
     backlog = await store.jobs.backlog()
     alive = await store.workers.alive()
@@ -258,10 +262,10 @@ async def workers_for(store: Store, viewer: Viewer) -> tuple[Worker, ...]:
     if viewer.sees_all:
         return alive
     tokens = await store.tokens.of_workers() if alive else ()
-    return numbered(alive, {each.label for each in tokens if each.person == viewer.person})
+    return number_workers(alive, {each.label for each in tokens if each.person == viewer.person})
 
 
-def numbered(workers: Sequence[Worker], known: AbstractSet[str]) -> tuple[Worker, ...]:
+def number_workers(workers: Sequence[Worker], known: AbstractSet[str]) -> tuple[Worker, ...]:
     """Replace names by `worker N`, except those whose token has a `known` label."""
     return tuple(
         each if _label(each) in known else replace(each, name=f"worker {number}")

@@ -2,7 +2,7 @@
 
 Each request reads one change counter, and everything else only when the counter has grown. While
 one caller reads it again, the others get the previous leaderboard. A large one is also reused for a
-short time. Callers that ask for the newest always get the current state.
+short time. Callers that pass `newest` always get the current state.
 """
 
 import asyncio
@@ -34,48 +34,48 @@ from runners.contract.gpus import spelled
 from runners.contract.task import Grader
 from runners.contract.verdict import Stage
 
-MOST = 256
+MAX_CACHED = 256
 """The most leaderboards, and task versions, in the cache; the least recently used are dropped."""
 
 LAG_S = 2.0
 """How long a changed leaderboard may still be returned while it is read again."""
-LARGE = 500
+LARGE_ENTRIES = 500
 """From this many people on, a leaderboard takes long to read."""
-REST_S = 1.0
+LARGE_REUSE_S = 1.0
 """How long a large one is reused even if it changes; otherwise a burst of results would occupy the
 whole process."""
 
 
 @dataclass(slots=True)
-class _Memory:
+class _Caches:
     """What one process caches of one store."""
 
-    places: SharedCache[Leaderboard] = field(default_factory=lambda: SharedCache(MOST))
-    versions: SharedCache[TaskVersion] = field(default_factory=lambda: SharedCache(MOST))
+    leaderboards: SharedCache[Leaderboard] = field(default_factory=lambda: SharedCache(MAX_CACHED))
+    versions: SharedCache[TaskVersion] = field(default_factory=lambda: SharedCache(MAX_CACHED))
 
 
-_MEMORIES: WeakKeyDictionary[Store, _Memory] = WeakKeyDictionary()
+_CACHES: WeakKeyDictionary[Store, _Caches] = WeakKeyDictionary()
 
 
 async def leaderboard(
     store: Store, version: TaskVersionId, gpu: str, *, newest: bool = False
 ) -> Leaderboard:
     """Return the leaderboard as of now, or as of a moment ago unless `newest` is set."""
-    places, place = _memory(store).places, (version, gpu)
+    cache, key = _caches(store).leaderboards, (version, gpu)
     # Read the counter first: anything that changes after it makes the next request read again.
-    moves = await store.results.moves(*place)
+    moves = await store.results.moves(*key)
 
     async def read() -> Leaderboard:
-        return await _read(store, *place, (moves, places.last(place)))
+        return await _read_leaderboard(store, *key, (moves, cache.last(key)))
 
-    def current(seen: Leaderboard, age_s: float) -> bool:
-        return seen.moves >= moves or (not newest and _is_large(seen) and age_s < REST_S)
+    def current(cached: Leaderboard, age_s: float) -> bool:
+        return cached.moves >= moves or (not newest and _is_large(cached) and age_s < LARGE_REUSE_S)
 
-    return await places.get(place, read, current=current, lag_s=0.0 if newest else LAG_S)
+    return await cache.get(key, read, current=current, lag_s=0.0 if newest else LAG_S)
 
 
 def _is_large(board: Leaderboard) -> bool:
-    return len(board.entries) + len(board.refused) >= LARGE
+    return len(board.entries) + len(board.refused) >= LARGE_ENTRIES
 
 
 async def task_version(store: Store, version: TaskVersionId) -> TaskVersion:
@@ -86,20 +86,20 @@ async def task_version(store: Store, version: TaskVersionId) -> TaskVersion:
             return known
         raise LookupError(f"there is no task version {version}")
 
-    return await _memory(store).versions.get(version, read, current=always, lag_s=0.0)
+    return await _caches(store).versions.get(version, read, current=always, lag_s=0.0)
 
 
-def _memory(store: Store) -> _Memory:
-    return _MEMORIES.setdefault(store, _Memory())
+def _caches(store: Store) -> _Caches:
+    return _CACHES.setdefault(store, _Caches())
 
 
-async def _read(
-    store: Store, version: TaskVersionId, gpu: str, before: tuple[int, Leaderboard | None]
+async def _read_leaderboard(
+    store: Store, version: TaskVersionId, gpu: str, previous: tuple[int, Leaderboard | None]
 ) -> Leaderboard:
-    moves, old = before
-    entered = await store.results.entrants(version, gpu)
+    moves, old = previous
+    entrants = await store.results.entrants(version, gpu)
     await asyncio.sleep(0)  # thousands of rows were just read: let other tasks run first
-    entries = rank_entrants(entered)
+    entries = rank_entrants(entrants)
     ranked = {entry.score.person for entry in entries}
     known = {each.submission: each for each in (old.refused if old else ())}
     refused = await _refused(store, (version, gpu), ranked, known)
@@ -108,22 +108,22 @@ async def _read(
 
 async def _refused(
     store: Store,
-    place: tuple[TaskVersionId, str],
+    key: tuple[TaskVersionId, str],
     ranked: set[PersonId],
     known: Mapping[SubmissionId, FailedRun],
 ) -> tuple[FailedRun, ...]:
-    """Return the people without a rank; messages already worked out are reused."""
+    """Return the failed runs of people without a rank; known messages are reused."""
     found = []
-    for refusal in await store.results.refusals(*place):
+    for refusal in await store.results.refusals(*key):
         if refusal.person in ranked:
             continue
-        told = known.get(refusal.submission)
-        if told is None:
+        run = known.get(refusal.submission)
+        if run is None:
             message = await _public_message(store, refusal)
-            told = replace(refusal, message=message)
-        elif told.person_name != refusal.person_name:
-            told = replace(told, person_name=refusal.person_name)
-        found.append(told)
+            run = replace(refusal, message=message)
+        elif run.person_name != refusal.person_name:
+            run = replace(run, person_name=refusal.person_name)
+        found.append(run)
     return tuple(found)
 
 
@@ -147,29 +147,29 @@ async def board_standings(
 ) -> tuple[BoardStandings, ...]:
     """Return a board's leaderboards, by default of its current task version."""
     board = await find_board(store, viewer, board_name)
-    gpus = board.gpus if gpu is None else (_spelled(gpu, board),)
+    gpus = board.gpus if gpu is None else (_gpu_name(gpu, board),)
     wanted = await _version(store, board, version)
     own = board.belongs_to(viewer)
-    found = [await _standings(store, board, wanted, each, own=own) for each in gpus]
+    standings = [await _standings(store, board, wanted, each, own=own) for each in gpus]
     if viewer.sees_all or board.access.shows_sources(is_open=True):
-        return tuple(found)
-    return tuple(map(_without_quotes, found))
+        return tuple(standings)
+    return tuple(map(_without_quotes, standings))
 
 
-def _without_quotes(found: BoardStandings) -> BoardStandings:
+def _without_quotes(standings: BoardStandings) -> BoardStandings:
     """Remove exception texts: only the owner of a hidden source may see them."""
     refused = tuple(
-        replace(each, message="") if each.verdict in QUOTING else each for each in found.refused
+        replace(each, message="") if each.verdict in QUOTING else each for each in standings.refused
     )
-    return replace(found, refused=refused, quotes=False)
+    return replace(standings, refused=refused, quotes=False)
 
 
-def _spelled(gpu: str, board: Board) -> str:
+def _gpu_name(gpu: str, board: Board) -> str:
     """Return the GPU type as the board writes it."""
-    found = spelled(gpu, board.gpus)
-    if found is None:
+    spelling = spelled(gpu, board.gpus)
+    if spelling is None:
         raise unknown_name("gpu", gpu, board.gpus)
-    return found
+    return spelling
 
 
 async def _version(store: Store, board: Board, number: int | None) -> TaskVersion:
@@ -192,7 +192,7 @@ async def _standings(
     found = await leaderboard(store, version.id, gpu)
     task, reference = version.definition, found.reference
     # A reference that cannot be timed does not advance the counter, so its creator gets it fresh.
-    now = await store.references.of(version.id, gpu) if own else None
+    latest = await store.references.of(version.id, gpu) if own else None
     return BoardStandings(
         board=board,
         version=version.number,
@@ -202,7 +202,7 @@ async def _standings(
         note=task.version_note,
         speed_of_light_ns=speed_of_light(task, gpu),
         reference=None if reference is None else reference.value,
-        reference_failure="" if now is None else now.failure,
+        reference_failure="" if latest is None else latest.failure,
         in_process=task.grader is Grader.POPCORN,
         moves=found.moves,
     )
@@ -245,16 +245,20 @@ def _placement(
 async def scaling(store: Store, viewer: Viewer, board_name: str) -> GpuScaling:
     """Return how kernels scale over the GPU types of a board's current task version."""
     board = await find_board(store, viewer, board_name)
-    found = {gpu: (await leaderboard(store, board.task_version, gpu)).entries for gpu in board.gpus}
-    firsts = {gpu: entries[0].score.value.time_ns for gpu, entries in found.items() if entries}
-    people = _people(found)
-    people.sort(key=lambda each: (-len(each.values), _slowness(each, firsts)))
-    return GpuScaling(board, tuple(sorted(firsts, key=firsts.__getitem__)), tuple(people))
+    entries_by_gpu = {
+        gpu: (await leaderboard(store, board.task_version, gpu)).entries for gpu in board.gpus
+    }
+    best_ns = {
+        gpu: entries[0].score.value.time_ns for gpu, entries in entries_by_gpu.items() if entries
+    }
+    people = _scaling_by_person(entries_by_gpu)
+    people.sort(key=lambda each: (-len(each.values), _slowness(each, best_ns)))
+    return GpuScaling(board, tuple(sorted(best_ns, key=best_ns.__getitem__)), tuple(people))
 
 
-def _people(found: dict[str, tuple[Standing, ...]]) -> list[PersonScaling]:
+def _scaling_by_person(entries_by_gpu: dict[str, tuple[Standing, ...]]) -> list[PersonScaling]:
     people: dict[PersonId, PersonScaling] = {}
-    for gpu, entries in found.items():
+    for gpu, entries in entries_by_gpu.items():
         for entry in entries:
             score = entry.score
             person = people.setdefault(score.person, PersonScaling(score.person_name, {}))
@@ -262,9 +266,9 @@ def _people(found: dict[str, tuple[Standing, ...]]) -> list[PersonScaling]:
     return list(people.values())
 
 
-def _slowness(person: PersonScaling, firsts: dict[str, float]) -> float:
+def _slowness(person: PersonScaling, best_ns: dict[str, float]) -> float:
     """Return the mean logarithm of how much slower the person is than the first place."""
-    ratios = [log(value.time_ns / firsts[gpu]) for gpu, value in person.values.items()]
+    ratios = [log(value.time_ns / best_ns[gpu]) for gpu, value in person.values.items()]
     return fsum(ratios) / len(ratios)
 
 

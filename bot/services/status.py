@@ -24,7 +24,7 @@ _SAMPLE = 5
 """How many recent evaluations of the task are used to estimate the duration of one."""
 _POOL_SAMPLE = 20
 """How many recent evaluations on the GPU type are used to estimate when a slot becomes free."""
-_FEW = 3
+_MIN_SAMPLE = 3
 """With fewer known durations than this, the longest is used."""
 _RETRY_S = 0.5
 """Seconds between two attempts to read from an unavailable database."""
@@ -36,20 +36,20 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
     submission = await find_submission(store, submission_id)
     board = await store.boards.get(submission.board)
     if board is None:
-        raise LookupError(f"board {submission.board} of submission {submission_id} is not there")
+        raise LookupError(f"board {submission.board} of submission {submission_id} is missing")
     # Read jobs before evaluations, so that a job seen as ended has its evaluation. A job that ends
     # in between is shown as first read, so that the parts of the status are consistent.
-    found = await store.jobs.of(submission_id)
+    jobs = await store.jobs.of(submission_id)
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
     latest = {event.job: event for event in await store.jobs.latest(submission_id)}
-    jobs = [
+    statuses = [
         await _job_status(
             store, submission.task_version, job, event=latest.get(job.id), stored=stored.get(job.id)
         )
-        for job in found
+        for job in jobs
     ]
     exclusion = await store.moderation.exclusion_of(submission_id)
-    return SubmissionStatus(submission, board, tuple(jobs), exclusion)
+    return SubmissionStatus(submission, board, tuple(statuses), exclusion)
 
 
 async def _job_status(
@@ -63,23 +63,23 @@ async def _job_status(
     if stored is not None and job.state in FINAL_STATES:
         return JobStatus(job, evaluation=disclosed(stored.evaluation))
     if job.state is JobState.QUEUED:
-        return JobStatus(job, place=await _place(store, version, job))
-    silence = await _silence(store, job) if job.state is JobState.RUNNING else ""
+        return JobStatus(job, place=await _queue_position(store, version, job))
+    note = await _lost_worker_note(store, job) if job.state is JobState.RUNNING else ""
     if job.state is JobState.RUNNING and event is not None and event.kind in _STAGES:
         body = event.body
         done, total = int(body.get("done", 0)), int(body.get("total", 0))
-        return JobStatus(job, event.kind, done, total, silence or str(body.get("note", "")))
-    return JobStatus(job, note=silence)
+        return JobStatus(job, event.kind, done, total, note or str(body.get("note", "")))
+    return JobStatus(job, note=note)
 
 
-async def _silence(store: Store, job: Job) -> str:
+async def _lost_worker_note(store: Store, job: Job) -> str:
     """Return the message for a running job whose worker is probably lost."""
     if job.worker in await store.workers.reporting():
         return ""
     return "its worker does not respond; the job waits for another worker"
 
 
-async def _place(store: Store, version: TaskVersionId, job: Job) -> QueuePosition:
+async def _queue_position(store: Store, version: TaskVersionId, job: Job) -> QueuePosition:
     position = 1 + await store.jobs.ahead(job.id)
     running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
     own = await store.results.durations(version, job.gpu, _SAMPLE)
@@ -98,11 +98,11 @@ def waiting_time(
     of them is assumed to be halfway through. Short jobs end first, so the first durations are too
     short: with few of the GPU type nothing is known, with few of the task the longest is used.
     """
-    if len(pool_s) < _FEW or slots < 1:
+    if len(pool_s) < _MIN_SAMPLE or slots < 1:
         return None
     own_s = own_s or pool_s
     each_s = statistics.fmean(pool_s)
-    lasts_s = max(own_s) if len(own_s) < _FEW else statistics.median(own_s)
+    lasts_s = max(own_s) if len(own_s) < _MIN_SAMPLE else statistics.median(own_s)
     return each_s * (position - 0.5) / slots + lasts_s
 
 
@@ -115,34 +115,34 @@ async def watch(
     """
     last: SubmissionStatus | None = None
     loop = asyncio.get_running_loop()
-    away_since: float | None = None
+    unavailable_since: float | None = None
     while last is None or not last.is_final:
         try:
-            async with aclosing(_readings(store, submission_id)) as readings:
-                async for reading in readings:
-                    away_since = None
-                    if reading != last:
-                        last = reading
-                        yield reading
+            async with aclosing(_changes(store, submission_id)) as changes:
+                async for status in changes:
+                    unavailable_since = None
+                    if status != last:
+                        last = status
+                        yield status
         except StoreError:
-            away_since = loop.time() if away_since is None else away_since
-            if loop.time() - away_since >= patience_s:
+            unavailable_since = loop.time() if unavailable_since is None else unavailable_since
+            if loop.time() - unavailable_since >= patience_s:
                 raise
             await asyncio.sleep(min(_RETRY_S, patience_s))
 
 
-async def _readings(
+async def _changes(
     store: Store, submission_id: SubmissionId
 ) -> AsyncGenerator[SubmissionStatus, None]:
     """Yield one status at once, then one for each notice and about one per second."""
     async with store.events.subscribe(frozenset({Topic.PROGRESS})) as notices:
-        reading = await submission_status(store, submission_id)
-        yield reading
-        while not reading.is_final:
+        status = await submission_status(store, submission_id)
+        yield status
+        while not status.is_final:
             notice = await anext(notices)
             if notice is None or notice.payload == str(submission_id):
-                reading = await submission_status(store, submission_id)
-                yield reading
+                status = await submission_status(store, submission_id)
+                yield status
 
 
 async def unserved(store: Store, submission_id: SubmissionId) -> tuple[str, ...]:
@@ -151,25 +151,27 @@ async def unserved(store: Store, submission_id: SubmissionId) -> tuple[str, ...]
     Empty while any of its jobs runs or may be claimed, and while a live worker does not know its
     offers yet.
     """
-    return tuple(job.gpu for job in await _forlorn(store, submission_id))
+    return tuple(job.gpu for job in await _unserved_jobs(store, submission_id))
 
 
-async def awaited(store: Store, submission_id: SubmissionId) -> tuple[str, ...]:
-    """Return the same in words, with the pool if only one may time it: `A100 of pool box`."""
-    return tuple(show_target(job.gpu, job.pool) for job in await _forlorn(store, submission_id))
+async def unserved_in_words(store: Store, submission_id: SubmissionId) -> tuple[str, ...]:
+    """Return `unserved` in words, with the pool of a pinned job: `A100 of pool box`."""
+    return tuple(
+        show_target(job.gpu, job.pool) for job in await _unserved_jobs(store, submission_id)
+    )
 
 
-async def _forlorn(store: Store, submission_id: SubmissionId) -> tuple[Job, ...]:
+async def _unserved_jobs(store: Store, submission_id: SubmissionId) -> tuple[Job, ...]:
     jobs = [job for job in await store.jobs.of(submission_id) if job.state not in FINAL_STATES]
     workers = await store.workers.alive()
     if any(worker.gpus is None for worker in workers):
         return ()
-    forlorn = [
+    waiting = [
         job
         for job in jobs
         if job.state is JobState.QUEUED and not any(_offers(each, job) for each in workers)
     ]
-    return tuple(forlorn) if len(forlorn) == len(jobs) else ()
+    return tuple(waiting) if len(waiting) == len(jobs) else ()
 
 
 def _offers(worker: Worker, job: Job) -> bool:
@@ -191,12 +193,12 @@ class Source:
 
 
 async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: SubmissionId) -> Source:
-    """Return one's own source at any time, another person's if its board shows it."""
+    """Return the viewer's own source at any time, another person's if its board shows it."""
     submission = await visible_submission(store, viewer, submission_id)
     if submission.person != viewer.person:
         board = await store.boards.get(submission.board)
         if board is None:
-            raise LookupError(f"board {submission.board} of submission {submission_id} is gone")
+            raise LookupError(f"board {submission.board} of submission {submission_id} is missing")
         if not shows_sources(board, clock):
             raise _hidden(submission_id, board)
     text = await store.submissions.source(submission_id)
@@ -209,16 +211,16 @@ def shows_sources(board: Board, clock: Clock) -> bool:
 
 
 def _hidden(submission: SubmissionId, board: Board) -> UserError:
-    theirs = f"submission {submission} belongs to another person"
+    owned = f"submission {submission} belongs to another person"
     if board.access.source is SourceVisibility.NEVER:
-        words = f"{theirs}, and its board never shows sources to others"
-        return UserError("hidden-source", words)
+        message = f"{owned}, and its board never shows sources to others"
+        return UserError("hidden-source", message)
     if board.deadline is None:
-        words = f"{theirs}; its board shows sources to others after its deadline, and has none yet"
-        return UserError("hidden-source", words)
+        message = f"{owned}; its board shows sources to others after its deadline, and has none yet"
+        return UserError("hidden-source", message)
     when = f"after {show_deadline(board.deadline)}"
-    words = f"{theirs}; its board shows sources to others {when}, its deadline"
-    return UserError("hidden-source", words, {when: board.deadline})
+    message = f"{owned}; its board shows sources to others {when}, its deadline"
+    return UserError("hidden-source", message, {when: board.deadline})
 
 
 async def profile_files(store: Store, submission: Submission) -> tuple[StoredFile, ...]:
@@ -237,12 +239,12 @@ async def read_submission(
     compilers and programs quote the source there.
     """
     await visible_submission(store, viewer, number)
-    found = await submission_status(store, number)
-    if _is_whole(found, clock, viewer):
-        return found
-    submission = replace(found.submission, warning="")
-    jobs = tuple(_without_log(each) for each in found.jobs)
-    return replace(found, submission=submission, jobs=jobs)
+    status = await submission_status(store, number)
+    if _may_see_source(status, clock, viewer):
+        return status
+    submission = replace(status.submission, warning="")
+    jobs = tuple(_without_log(each) for each in status.jobs)
+    return replace(status, submission=submission, jobs=jobs)
 
 
 async def read_files(
@@ -250,13 +252,13 @@ async def read_files(
 ) -> tuple[StoredFile, ...]:
     """Return the files of its profile; none for viewers who get no log."""
     submission = await visible_submission(store, viewer, number)
-    found = await submission_status(store, number)
-    return await profile_files(store, submission) if _is_whole(found, clock, viewer) else ()
+    status = await submission_status(store, number)
+    return await profile_files(store, submission) if _may_see_source(status, clock, viewer) else ()
 
 
-def _is_whole(found: SubmissionStatus, clock: Clock, viewer: Viewer) -> bool:
+def _may_see_source(status: SubmissionStatus, clock: Clock, viewer: Viewer) -> bool:
     """Return whether the viewer may see everything that could reveal its source."""
-    submission, board = found.submission, found.board
+    submission, board = status.submission, status.board
     own = viewer.sees_all or submission.person == viewer.person
     if is_system_submission(submission.id):
         return own or board.belongs_to(viewer)

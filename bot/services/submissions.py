@@ -23,9 +23,9 @@ from bot.domain.submission import (
 )
 from bot.domain.tasks.lint import python_fault
 from bot.ports import Clock, Store
-from bot.services.apart import Apart, BusyError, TooHardError
 from bot.services.lookup import find_submission, own_board, own_submission, task_of
 from bot.services.moderation import Decision
+from bot.services.parser_process import BusyError, ParserProcess, TooHardError
 from runners.contract.evaluation import ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
 from runners.languages import spec_of
@@ -61,30 +61,30 @@ async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Subm
     A request repeated with its key is not stored again: it returns the first submission, even if
     the board has since closed or a limit was reached.
     """
-    person, once = request.viewer.person, request.once
-    if once is None:
-        return await _take_in(store, clock, request)
-    first = await store.submissions.first(person, once)
+    person, key = request.viewer.person, request.once
+    if key is None:
+        return await _accept(store, clock, request)
+    first = await store.submissions.first(person, key)
     if first is not None:
         return first
     try:
-        return await _take_in(store, clock, request)
+        return await _accept(store, clock, request)
     except UserError:  # perhaps because the first one arrived at the same moment
-        first = await store.submissions.first(person, once)
+        first = await store.submissions.first(person, key)
         if first is None:
             raise
         return first
 
 
-def _check_profile(task: TaskDefinition, asked: ProfileOptions) -> None:
+def _check_profile(task: TaskDefinition, options: ProfileOptions) -> None:
     """UserError for a benchmark that the board's task does not have."""
-    there = len(task.benchmarks)
-    if asked.benchmark is not None and asked.benchmark >= there:
-        words = f"benchmark_index must be from 0 to {there - 1}" if there else "the task has none"
-        raise UserError("bad-benchmark", f"there is no benchmark {asked.benchmark}: {words}")
+    count = len(task.benchmarks)
+    if options.benchmark is not None and options.benchmark >= count:
+        words = f"benchmark_index must be from 0 to {count - 1}" if count else "the task has none"
+        raise UserError("bad-benchmark", f"there is no benchmark {options.benchmark}: {words}")
 
 
-async def _take_in(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
+async def _accept(store: Store, clock: Clock, request: SubmissionRequest) -> Submission:
     person = request.viewer.person
     file = acceptance.read_file(request.file_name, request.content)
     name = acceptance.board_name(request.board, file.header)
@@ -141,7 +141,7 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
     earlier = await own_submission(store, request.viewer, request.submission)
     board = await store.boards.get(earlier.board)
     if board is None:
-        raise LookupError(f"board {earlier.board} of submission {earlier.id} is not there")
+        raise LookupError(f"board {earlier.board} of submission {earlier.id} is missing")
     if board.is_hidden:
         words = "this was a request to the evaluation server; send it there again"
         raise UserError("on-no-board", words)
@@ -176,9 +176,9 @@ async def cancel(store: Store, viewer: Viewer, submission_id: SubmissionId) -> i
     return stopped
 
 
-SOURCES = Apart(5.0, patience_s=10.0)
-HERE = sys.version_info[:2]
-"""The Python version that parses."""
+SOURCES = ParserProcess(5.0, patience_s=10.0)
+PARSER_VERSION = sys.version_info[:2]
+"""The version of Python that parses submissions."""
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
@@ -187,17 +187,17 @@ async def check_syntax(store: Store, source: str, gpus: Iterable[str]) -> str:
 
     Empty when there is nothing to warn about.
     """
-    fault = await fault_of(source)
-    if fault is None:
+    error = await fault_of(source)
+    if error is None:
         return ""
-    pythons = await _pythons(store, frozenset(gpus))
-    if pythons and max(pythons) <= HERE:
+    pythons = await _runner_pythons(store, frozenset(gpus))
+    if pythons and max(pythons) <= PARSER_VERSION:
         raise UserError(
-            "syntax-error", f"the file is not valid Python: {fault}; fix it and submit again"
+            "syntax-error", f"the file is not valid Python: {error}; fix it and submit again"
         )
-    here = ".".join(map(str, HERE))
+    version = ".".join(map(str, PARSER_VERSION))
     return (
-        f"this may not be valid Python: {fault}. Python {here} rejects it, but the runner may "
+        f"this may not be valid Python: {error}. Python {version} rejects it, but the runner may "
         "have a newer version, so it is judged anyway"
     )
 
@@ -205,12 +205,12 @@ async def check_syntax(store: Store, source: str, gpus: Iterable[str]) -> str:
 async def fault_of(source: str) -> str | None:
     """Return the parser's error with its line; None for a valid source."""
     try:
-        return await SOURCES.do(python_fault, source)
+        return await SOURCES.call(python_fault, source)
     except (TooHardError, BusyError):  # the judge reports it instead
         return None
 
 
-async def _pythons(store: Store, gpus: frozenset[str]) -> list[tuple[int, int]]:
+async def _runner_pythons(store: Store, gpus: frozenset[str]) -> list[tuple[int, int]]:
     """Return the Python versions of live runners that offer one of the GPU types, if known."""
     offers = [
         offer
@@ -218,14 +218,14 @@ async def _pythons(store: Store, gpus: frozenset[str]) -> list[tuple[int, int]]:
         for offer in worker.offers.values()
         if gpus & offer.gpus.keys()
     ]
-    found = [_VERSION.match(offer.python) for offer in offers]
-    if not all(found):
+    versions = [_VERSION.match(offer.python) for offer in offers]
+    if not all(versions):
         return []
-    return [(int(each[1]), int(each[2])) for each in found if each]
+    return [(int(each[1]), int(each[2])) for each in versions if each]
 
 
 async def rejudge_submission(
-    store: Store, deed: Decision, submission_id: SubmissionId
+    store: Store, decision: Decision, submission_id: SubmissionId
 ) -> Submission:
     """Return a new submission of the same source for the same person, even after the deadline."""
     earlier = await find_submission(store, submission_id)
@@ -234,7 +234,7 @@ async def rejudge_submission(
         raise UserError("not-a-persons", words)
     board = await store.boards.get(earlier.board)
     if board is None:
-        raise LookupError(f"board {earlier.board} of submission {submission_id} is not there")
+        raise LookupError(f"board {earlier.board} of submission {submission_id} is missing")
     gpus = tuple(gpu for gpu in earlier.gpus if gpu in board.gpus)
     if not gpus:
         raise UserError(
@@ -254,28 +254,28 @@ async def rejudge_submission(
     async with store.transaction() as tx:
         again = await tx.submissions.add(new)
         subject = f"submission {submission_id} as {again.id}"
-        await tx.audit.record(deed.actor, "rejudge", subject, deed.reason)
+        await tx.audit.record(decision.actor, "rejudge", subject, decision.reason)
     return again
 
 
 async def rejudge_standings(
-    store: Store, deed: Decision, board: Board, version: TaskVersionId
+    store: Store, decision: Decision, board: Board, version: TaskVersionId
 ) -> int:
     """Judge everyone's best submission to an earlier version by the current one; return how many.
 
     Sources that the current version has judged, or is going to judge, are skipped.
     """
-    there = {
+    judged = {
         key
         for each in await store.submissions.to(board.id)
         if each.task_version == board.task_version and _counts(each)
         for key in _runs(each)
     }
-    wanted = await best_of(store, board, version)
-    found = [each for each in wanted if _runs(each, board.gpus) - there]
-    for submission in found:
-        await rejudge_submission(store, deed, submission.id)
-    return len(found)
+    best = await best_of(store, board, version)
+    submissions = [each for each in best if _runs(each, board.gpus) - judged]
+    for submission in submissions:
+        await rejudge_submission(store, decision, submission.id)
+    return len(submissions)
 
 
 async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) -> tuple[int, int]:
@@ -292,8 +292,8 @@ async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) 
             "no-version", f"the leaderboard now uses task version {number}; run the command again"
         )
     present = next(each.number for each in versions if each.id == board.task_version)
-    deed = Decision(viewer.person, f"task version {present}")
-    count = await rejudge_standings(store, deed, board, earlier.id)
+    decision = Decision(viewer.person, f"task version {present}")
+    count = await rejudge_standings(store, decision, board, earlier.id)
     if not count:
         raise UserError(
             "judged", "every best submission already uses this task version; nothing to rejudge"

@@ -41,25 +41,31 @@ async def create_token(
     secret = accounts.PREFIX + secrets.token_urlsafe(32)
     name = " ".join(label.split())[:_LONGEST_LABEL] or "token"
     async with store.transaction() as tx:
-        kept = await tx.tokens.add(
+        token = await tx.tokens.add(
             person, accounts.digest_of(secret), name, scope, expires_at=expires_at
         )
         if len(await tx.tokens.of(person)) > MOST_TOKENS:
             raise UserError("too-many-tokens", f"you have {MOST_TOKENS} tokens; revoke one first")
-    return NewToken(kept, secret)
+    return NewToken(token, secret)
 
 
 async def create_token_for_caller(
-    store: Store, clock: Clock, asks: Caller, label: str, *, scope: TokenScope, lifetime: timedelta
+    store: Store,
+    clock: Clock,
+    caller: Caller,
+    label: str,
+    *,
+    scope: TokenScope,
+    lifetime: timedelta,
 ) -> NewToken:
     """Create a token for a caller who has one; it has no more rights and no longer lifetime."""
-    if SCOPES.index(scope) > SCOPES.index(asks.scope):
-        words = f"a token with scope {asks.scope.word} cannot create one with scope {scope.word}"
+    if SCOPES.index(scope) > SCOPES.index(caller.scope):
+        words = f"a token with scope {caller.scope.word} cannot create one with scope {scope.word}"
         raise UserError("not-allowed", f"{words}; use a token with at least that scope")
     until = clock.now() + lifetime
-    if asks.until is not None and until > asks.until:
-        until = asks.until
-    return await create_token(store, asks.person, label, scope=scope, expires_at=until)
+    if caller.until is not None and until > caller.until:
+        until = caller.until
+    return await create_token(store, caller.person, label, scope=scope, expires_at=until)
 
 
 async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
@@ -68,8 +74,8 @@ async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
     UserError `bad-token` when it is unknown, a worker's, a browser's, revoked or expired.
     """
     token = await store.tokens.find(accounts.digest_of(secret))
-    own = token is not None and token.is_personal and token.is_live(clock.now())
-    person = await store.people.get(token.person) if token is not None and own else None
+    is_valid = token is not None and token.is_personal and token.is_live(clock.now())
+    person = await store.people.get(token.person) if token is not None and is_valid else None
     if token is None or person is None:
         raise UserError(
             "bad-token",
@@ -114,7 +120,7 @@ async def create_local_token(
     `name` is a local account, created if new, or an identity such as `discord:17`; UserError for an
     unknown identity.
     """
-    person = await _person(store, name)
+    person = await _find_or_create(store, name)
     until = clock.now() + lifetime
     async with audited(store, actor, f"{scope.word}-token", f"person {person.identity}") as tx:
         if scope is TokenScope.ADMIN:
@@ -126,7 +132,7 @@ async def create_local_token(
 
 async def list_tokens(store: Store, name: str) -> tuple[Token, ...]:
     """Return a person's tokens that are not revoked."""
-    return await store.tokens.of((await _known(store, name)).id)
+    return await store.tokens.of((await _find(store, name)).id)
 
 
 async def revoke_access(
@@ -136,33 +142,33 @@ async def revoke_access(
 
     Returns how many tokens were revoked. Revoking all also signs out every browser.
     """
-    person = await _known(store, name)
+    person = await _find(store, name)
     async with audited(store, actor, "revoke-token", f"person {person.identity}") as tx:
         if token is None:
-            return await _withdraw_all(tx, person.id)
+            return await _revoke_all(tx, person.id)
         await revoke_token(tx, person.id, token)
         return 1
 
 
-async def _withdraw_all(store: Store, person: PersonId) -> int:
+async def _revoke_all(store: Store, person: PersonId) -> int:
     """Revoke every token and session of a person, and the rights granted at this machine."""
-    own = await store.tokens.of(person)
-    ended = sum([await store.tokens.revoke(person, each.id) for each in own])
+    tokens = await store.tokens.of(person)
+    revoked = sum([await store.tokens.revoke(person, each.id) for each in tokens])
     for each in await store.tokens.sessions_of(person):
         await store.tokens.revoke(person, each.id)
     await store.rights.forget(person, MACHINE)
-    return ended
+    return revoked
 
 
-async def _person(store: Store, name: str) -> Person:
+async def _find_or_create(store: Store, name: str) -> Person:
     if ":" in name:
-        return await _known(store, name)
+        return await _find(store, name)
     if not name.isprintable() or not 1 <= len(name.strip()) <= _LONGEST_NAME:
         raise UserError("bad-name", f"a name must have 1 to {_LONGEST_NAME} printable characters")
     return await store.people.ensure(f"{LOCAL}:{name.strip()}", name.strip())
 
 
-async def _known(store: Store, name: str) -> Person:
+async def _find(store: Store, name: str) -> Person:
     identity = name if ":" in name else f"{LOCAL}:{name.strip()}"
     found = await store.people.find(identity)
     if found is None:
@@ -176,9 +182,12 @@ async def _known(store: Store, name: str) -> Person:
 LIFETIME = timedelta(days=14)
 MOST_SESSIONS = 20
 """The most sessions of one person; another sign-in ends the oldest."""
-_POWER = {TokenScope.SESSION: TokenScope.PERSON, TokenScope.ADMIN_SESSION: TokenScope.ADMIN}
+_TOKEN_SCOPES = {
+    TokenScope.SESSION: TokenScope.PERSON,
+    TokenScope.ADMIN_SESSION: TokenScope.ADMIN,
+}
 """The kind of token that each kind of session is equivalent to."""
-_SESSION_OF = {power: kind for kind, power in _POWER.items()}
+_SESSION_SCOPES = {token_scope: scope for scope, token_scope in _TOKEN_SCOPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,16 +212,16 @@ async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) 
             "on Discord, or with `podium token create --person NAME` on the machine that runs "
             "Podium",
         )
-    kind = _SESSION_OF.get(token.scope)
-    if kind is None:
+    scope = _SESSION_SCOPES.get(token.scope)
+    if scope is None:
         raise UserError("narrow-token", "this token is read-only; sign in with one that may submit")
-    return await _begin(store, clock, token.person, label, kind=kind, by=token)
+    return await _start_session(store, clock, token.person, label, scope=scope, token=token)
 
 
 async def sign_in_as(store: Store, clock: Clock, known: KnownPerson, label: str) -> NewToken:
     """Start a session for a person identified by Discord, with all rights that they have."""
     person = await store.people.ensure(known.identity, known.name)
-    return await _begin(store, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
+    return await _start_session(store, clock, person.id, label, scope=TokenScope.ADMIN_SESSION)
 
 
 async def sign_in_here(store: Store, clock: Clock, name: str, label: str) -> NewToken:
@@ -220,40 +229,40 @@ async def sign_in_here(store: Store, clock: Clock, name: str, label: str) -> New
     person = await store.people.ensure(f"{LOCAL}:{name}", name)
     async with audited(store, person.id, "sign-in-link", f"person {person.identity}") as tx:
         await tx.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
-        return await _begin(tx, clock, person.id, label, kind=TokenScope.ADMIN_SESSION)
+        return await _start_session(tx, clock, person.id, label, scope=TokenScope.ADMIN_SESSION)
 
 
-async def _begin(
+async def _start_session(
     store: Store,
     clock: Clock,
     person: PersonId,
     label: str,
     *,
-    kind: TokenScope,
-    by: Token | None = None,
+    scope: TokenScope,
+    token: Token | None = None,
 ) -> NewToken:
     for oldest in (await sessions_of(store, clock, person))[MOST_SESSIONS - 1 :]:
         await store.tokens.revoke(person, oldest.id)
     secret = f"{accounts.PREFIX}session_{secrets.token_urlsafe(32)}"
     name = " ".join(label.split())[:_LONGEST_LABEL] or "browser"
     until = clock.now() + LIFETIME
-    if by is not None and by.expires_at is not None:
-        until = min(until, by.expires_at)
-    kept = await store.tokens.add(
+    if token is not None and token.expires_at is not None:
+        until = min(until, token.expires_at)
+    session = await store.tokens.add(
         person,
         accounts.digest_of(secret),
         name,
-        kind,
+        scope,
         expires_at=until,
-        begun_by=None if by is None else by.id,
+        begun_by=None if token is None else token.id,
     )
-    return NewToken(kept, secret)
+    return NewToken(session, secret)
 
 
 async def session_of(store: Store, clock: Clock, secret: str) -> BrowserSession | None:
     """Return the session of a secret, with its person's current rights; None when it has ended."""
     token = await store.tokens.find(accounts.digest_of(secret))
-    if token is None or token.scope not in _POWER or not token.is_live(clock.now()):
+    if token is None or token.scope not in _TOKEN_SCOPES or not token.is_live(clock.now()):
         return None
     person = await store.people.get(token.person)
     if person is None:
@@ -261,7 +270,7 @@ async def session_of(store: Store, clock: Clock, secret: str) -> BrowserSession 
     # Tokens made in this session end no later than the token it began with; a sign-in by Discord
     # sets no such limit.
     until = None if token.begun_by is None else token.expires_at
-    caller = await caller_for(store, person, _POWER[token.scope], until=until)
+    caller = await caller_for(store, person, _TOKEN_SCOPES[token.scope], until=until)
     return BrowserSession(token, person, caller)
 
 
@@ -288,11 +297,11 @@ async def sign_out_elsewhere(store: Store, session: BrowserSession) -> int:
 
 
 LINK_LIFETIME = timedelta(minutes=10)
-_LONGEST = 200
+_LONGEST_KEY = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Offer:
+class _SignInLink:
     name: str
     until: datetime
 
@@ -301,25 +310,25 @@ class _Offer:
 class SignInLinks:
     """The links that are still valid, by a digest of their keys."""
 
-    _offers: dict[str, _Offer] = field(default_factory=dict)
+    _links: dict[str, _SignInLink] = field(default_factory=dict)
 
     def key_for(self, name: str, now: datetime) -> str:
         """Create a link for the local account of this name; return its key."""
         key = f"{accounts.PREFIX}once_{secrets.token_urlsafe(32)}"
-        self._offers[accounts.digest_of(key)] = _Offer(name, now + LINK_LIFETIME)
+        self._links[accounts.digest_of(key)] = _SignInLink(name, now + LINK_LIFETIME)
         return key
 
-    def take(self, key: str, now: datetime) -> str | None:
+    def redeem(self, key: str, now: datetime) -> str | None:
         """Return the account name of a valid key and invalidate the key; else None."""
-        offer = self._offers.pop(accounts.digest_of(key), None) if len(key) <= _LONGEST else None
-        return offer.name if offer is not None and now < offer.until else None
+        link = self._links.pop(accounts.digest_of(key), None) if len(key) <= _LONGEST_KEY else None
+        return link.name if link is not None and now < link.until else None
 
 
 async def sign_in_by_link(
     store: Store, clock: Clock, links: SignInLinks, key: str, *, label: str
 ) -> NewToken:
     """Start a session for the user of this machine; UserError for a used or expired key."""
-    name = links.take(key, clock.now())
+    name = links.redeem(key, clock.now())
     if name is None:
         raise UserError(
             "sign-in-refused",

@@ -1,4 +1,4 @@
-"""Converts the driver's exceptions to our errors; defines the refusals that both stores share."""
+"""Converts the driver's exceptions to Podium's errors; defines errors that both stores raise."""
 
 import errno
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ def where(dsn: str) -> str:
     return f"{host}:{port}/{parts.path.lstrip('/') or 'postgres'}"
 
 
-def reported(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """Return one line for a person or a log."""
     text = str(error).strip().splitlines()
     return text[0] if text else type(error).__name__
@@ -53,13 +53,13 @@ def translated() -> Iterator[None]:
     try:
         yield
     except asyncpg.DiskFullError as error:
-        raise StoreError(f"the database's disk is full: {reported(error)}") from error
+        raise StoreError(f"the database's disk is full: {first_line(error)}") from error
     except asyncpg.QueryCanceledError as error:
-        raise StoreError(f"the database took too long: {reported(error)}") from error
+        raise StoreError(f"the database took too long: {first_line(error)}") from error
     except TimeoutError as error:
         raise StoreError("the database did not answer in time") from error
     except DRIVER_FAILURES as error:
-        raise StoreError(f"the database is away or refuses: {reported(error)}") from error
+        raise StoreError(f"the database is away or refuses: {first_line(error)}") from error
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def reaching(dsn: str) -> Iterator[None]:
         ) from error
     except DRIVER_FAILURES as error:
         raise SetupError(
-            f"no database at {where(dsn)}: {reported(error)}; start it, or correct DATABASE_URL"
+            f"no database at {where(dsn)}: {first_line(error)}; start it, or correct DATABASE_URL"
         ) from error
 
 
@@ -93,16 +93,19 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def board_exists(name: str) -> UserError:
-    """Return the refusal of a board name that is taken."""
+    """Return the error for a board name that exists already."""
     return UserError(
         "board-exists",
         f"there is already a board named {name!r}; choose another name, or update that board",
     )
 
 
-def require_number(made: Iterable[SubmissionId], expected: int | None) -> None:
-    """Raise UserError unless people made this many of the submissions; None accepts any number."""
-    if expected is not None and sum(not is_system_submission(each) for each in made) != expected:
+def require_number(submissions: Iterable[SubmissionId], expected: int | None) -> None:
+    """Raise UserError unless people made `expected` of the submissions; None accepts any number."""
+    if (
+        expected is not None
+        and sum(not is_system_submission(each) for each in submissions) != expected
+    ):
         raise UserError(
             "moved", "somebody submitted meanwhile; nothing was deleted; give the command again"
         )

@@ -1,4 +1,7 @@
-"""Locks of a data folder: who serves it, judges in it and is ready; they end with their process."""
+"""File locks of a data folder, for the processes that serve it, judge in it and are ready.
+
+The kernel releases them when their process ends.
+"""
 
 import asyncio
 import fcntl
@@ -13,22 +16,22 @@ from bot.store.errors import writing
 _SERVING = "up.lock"
 _JUDGING = "judge.lock"
 _READY = "ready.lock"
-_TRIES = 10
+_ATTEMPTS = 10
 _POLL_S = 0.02
 
 
 def is_served(data_dir: Path) -> bool:
     """Return whether a process serves this data folder now."""
-    with _opened(data_dir, _SERVING) as lock:
-        # Shared: of two processes that check at once, neither may take the other for a server.
-        return not _flocked(lock, fcntl.LOCK_SH)
+    with _open_lock(data_dir, _SERVING) as lock:
+        # Shared, so that of two processes that check at once neither is mistaken for a server.
+        return not _try_flock(lock, fcntl.LOCK_SH)
 
 
 @asynccontextmanager
 async def serving(data_dir: Path) -> AsyncIterator[None]:
     """Hold the data folder for this process; SetupError names the process that has it."""
-    with _opened(data_dir, _SERVING) as lock:
-        if not await _taken(lock, data_dir):
+    with _open_lock(data_dir, _SERVING) as lock:
+        if not await _acquire(lock, data_dir):
             raise SetupError(
                 f"data folder in use by Podium pid {_holder(lock)}; stop that one, or choose "
                 f"another folder than {data_dir} with --data"
@@ -39,8 +42,8 @@ async def serving(data_dir: Path) -> AsyncIterator[None]:
 @asynccontextmanager
 async def judging(data_dir: Path) -> AsyncIterator[None]:
     """Hold the judge's lock for this process; SetupError names the process that has it."""
-    with _opened(data_dir, _JUDGING) as lock:
-        if not await _taken(lock, data_dir):
+    with _open_lock(data_dir, _JUDGING) as lock:
+        if not await _acquire(lock, data_dir):
             raise SetupError(
                 f"Podium pid {_holder(lock)} judges for {data_dir} on this machine already, and "
                 "two at once would disturb each other's times; stop that one first"
@@ -50,9 +53,9 @@ async def judging(data_dir: Path) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def ready(data_dir: Path) -> AsyncIterator[None]:
-    """Show others that this process works; only the one that judges here may do so."""
-    with _opened(data_dir, _READY) as lock:
-        if not await _taken(lock, data_dir):
+    """Show other processes that this one is ready; only the process that judges here may do so."""
+    with _open_lock(data_dir, _READY) as lock:
+        if not await _acquire(lock, data_dir):
             raise SetupError(
                 f"Podium pid {_holder(lock)} is at work in {data_dir} already; stop that one first"
             )
@@ -62,16 +65,16 @@ async def ready(data_dir: Path) -> AsyncIterator[None]:
 @asynccontextmanager
 async def judging_in_turn(data_dir: Path, stop: asyncio.Event) -> AsyncIterator[bool]:
     """Yield whether the judge's lock was acquired before `stop` was set; hold it meanwhile."""
-    with _opened(data_dir, _JUDGING) as lock:
+    with _open_lock(data_dir, _JUDGING) as lock:
         while not stop.is_set():
-            if await _taken(lock, data_dir):
+            if await _acquire(lock, data_dir):
                 yield True
                 return
         yield False
 
 
 @contextmanager
-def _opened(data_dir: Path, name: str) -> Iterator[int]:
+def _open_lock(data_dir: Path, name: str) -> Iterator[int]:
     """Yield the descriptor of a lock; opening it does not take the lock."""
     with writing(data_dir):
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -82,10 +85,10 @@ def _opened(data_dir: Path, name: str) -> Iterator[int]:
         os.close(lock)
 
 
-async def _taken(lock: int, data_dir: Path) -> bool:
+async def _acquire(lock: int, data_dir: Path) -> bool:
     """Return whether this process has the lock now; wait for processes that only check it."""
-    for _ in range(_TRIES):
-        if _flocked(lock, fcntl.LOCK_EX):
+    for _ in range(_ATTEMPTS):
+        if _try_flock(lock, fcntl.LOCK_EX):
             with writing(data_dir):
                 os.ftruncate(lock, 0)
                 os.pwrite(lock, str(os.getpid()).encode(), 0)
@@ -94,7 +97,7 @@ async def _taken(lock: int, data_dir: Path) -> bool:
     return False
 
 
-def _flocked(lock: int, kind: int) -> bool:
+def _try_flock(lock: int, kind: int) -> bool:
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:

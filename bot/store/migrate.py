@@ -13,7 +13,7 @@ from typing import TypeAlias
 import asyncpg
 
 from bot.domain.errors import SetupError
-from bot.store.errors import DRIVER_FAILURES, reaching, reported, where
+from bot.store.errors import DRIVER_FAILURES, first_line, reaching, where
 
 LOCK = 0x706F6469756D
 """The Postgres advisory lock of the migrating process."""
@@ -80,11 +80,11 @@ def known_migrations() -> int:
 
 
 async def migrate(dsn: str, folder: Path | None = None) -> tuple[int, ...]:
-    """Apply what the database lacks; return the numbers applied."""
+    """Apply the pending migrations; return their numbers."""
     known = read_migrations(folder or migrations_folder())
-    async with _connected(dsn) as connection, alone(connection):
+    async with _connection(dsn) as connection, migration_lock(connection):
         await connection.execute(RECORD)
-        pending = _pending(known, await _recorded(connection))
+        pending = _pending(known, await _applied(connection))
         for migration in pending:
             await apply(connection, migration)
     return tuple(migration.number for migration in pending)
@@ -93,9 +93,9 @@ async def migrate(dsn: str, folder: Path | None = None) -> tuple[int, ...]:
 async def check(dsn: str, folder: Path | None = None) -> None:
     """Raise SetupError unless the database has exactly the migrations of the code."""
     known = read_migrations(folder or migrations_folder())
-    async with _connected(dsn) as connection:
+    async with _connection(dsn) as connection:
         exists = await connection.fetchval("select to_regclass('schema_migrations') is not null")
-        pending = _pending(known, await _recorded(connection) if exists else ())
+        pending = _pending(known, await _applied(connection) if exists else ())
     if pending:
         raise SetupError(
             f"the database lacks migrations {pending[0].number} to {pending[-1].number}; "
@@ -104,19 +104,19 @@ async def check(dsn: str, folder: Path | None = None) -> None:
 
 
 @asynccontextmanager
-async def _connected(dsn: str) -> AsyncIterator[Connection]:
+async def _connection(dsn: str) -> AsyncIterator[Connection]:
     with reaching(dsn):
         connection = await asyncpg.connect(dsn, timeout=CONNECT_S, command_timeout=ANSWER_S)
     try:
         yield connection
     except DRIVER_FAILURES as error:
-        raise SetupError(f"migrating {where(dsn)} failed: {reported(error)}") from error
+        raise SetupError(f"migrating {where(dsn)} failed: {first_line(error)}") from error
     finally:
         await connection.close(timeout=5)
 
 
 @asynccontextmanager
-async def alone(connection: Connection) -> AsyncIterator[None]:
+async def migration_lock(connection: Connection) -> AsyncIterator[None]:
     """Hold the advisory lock for changing tables; SetupError when it does not become free.
 
     It is polled: a session that waits in `pg_advisory_lock` holds a snapshot, and an index that is
@@ -138,17 +138,17 @@ async def alone(connection: Connection) -> AsyncIterator[None]:
             await connection.execute("select pg_advisory_unlock($1)", LOCK)
 
 
-async def _recorded(connection: Connection) -> Sequence[asyncpg.Record]:
+async def _applied(connection: Connection) -> Sequence[asyncpg.Record]:
     return await connection.fetch(
         "select number, name, sha256 from schema_migrations order by number"
     )
 
 
 def _pending(
-    known: tuple[Migration, ...], recorded: Sequence[asyncpg.Record]
+    known: tuple[Migration, ...], applied: Sequence[asyncpg.Record]
 ) -> tuple[Migration, ...]:
     by_number = {migration.number: migration for migration in known}
-    for row in recorded:
+    for row in applied:
         migration = by_number.get(row["number"])
         if migration is None:
             raise SetupError(
@@ -160,8 +160,8 @@ def _pending(
                 f"migration {migration.name} was edited after it was applied to this database; "
                 "restore the file and put the change into a new one"
             )
-    done = {row["number"] for row in recorded}
-    return tuple(migration for migration in known if migration.number not in done)
+    numbers = {row["number"] for row in applied}
+    return tuple(migration for migration in known if migration.number not in numbers)
 
 
 async def apply(connection: Connection, migration: Migration) -> None:
@@ -176,4 +176,4 @@ async def apply(connection: Connection, migration: Migration) -> None:
                 migration.sha256,
             )
     except asyncpg.PostgresError as error:
-        raise SetupError(f"migration {migration.name} failed: {reported(error)}") from error
+        raise SetupError(f"migration {migration.name} failed: {first_line(error)}") from error

@@ -27,25 +27,25 @@ def read_folder(path: Path, root: Path | None = None) -> TaskBundle:
     """
     folder = path.resolve()
     if not folder.is_dir():
-        raise _no_task(path)
+        raise _no_such_task(path)
     task_file = folder / TASK_FILE
     if not task_file.is_file():
         raise UserError(
             "no-such-task", f"{path}: no task.yml in this folder; {_tasks_below(folder)}"
         )
     document = read_document(_read(task_file, MAX_UNPACKED), f"{folder.name}/{TASK_FILE}")
-    beside = _beside(document, folder, folder.parent if root is None else root.resolve())
-    top = Path(os.path.commonpath([folder.parent, *(file.parent for file in beside)]))
+    outside = _outside_files(document, folder, folder.parent if root is None else root.resolve())
+    top = Path(os.path.commonpath([folder.parent, *(file.parent for file in outside)]))
     files: dict[str, bytes] = {}
-    room = MAX_UNPACKED
-    for file in (*_files(folder), *sorted(beside)):
-        content = _read(file, room)
+    bytes_left = MAX_UNPACKED
+    for file in (*_files(folder), *sorted(outside)):
+        content = _read(file, bytes_left)
         files[file.relative_to(top).as_posix()] = content
-        room -= len(content)
+        bytes_left -= len(content)
     return TaskBundle(files, folder.relative_to(top).as_posix(), folder.name)
 
 
-def _beside(document: Document, folder: Path, root: Path) -> set[Path]:
+def _outside_files(document: Document, folder: Path, root: Path) -> set[Path]:
     """Return the files outside the task's folder that its task.yml names."""
     if not folder.is_relative_to(root):
         words = f"does not lie beneath {root}; --root names a folder around the task's"
@@ -79,7 +79,7 @@ def _sources(document: Document) -> Iterator[tuple[tuple[str | int, ...], str]]:
             yield ("templates", language), source
 
 
-def _no_task(path: Path) -> UserError:
+def _no_such_task(path: Path) -> UserError:
     if path.exists():
         words = "neither a task's folder nor a file that ends in .zip"
     else:
@@ -114,12 +114,12 @@ def _files(folder: Path) -> list[Path]:
     return found
 
 
-def _read(path: Path, room: int) -> bytes:
+def _read(path: Path, bytes_left: int) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(room + 1)
+            content = file.read(bytes_left + 1)
     except OSError as error:
         raise UserError("bad-task", f"{path}: cannot be read ({error.strerror})") from error
-    if len(content) > room:
+    if len(content) > bytes_left:
         raise UserError("bad-task", f"{path}: the task has more than {MAX_UNPACKED} bytes")
     return content

@@ -16,8 +16,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from bot.reports.escaping import clean
-from bot.services.apart import Apart, BusyError, TooHardError
 from bot.services.cache import SharedCache, always
+from bot.services.parser_process import BusyError, ParserProcess, TooHardError
 from runners.languages import spec_by_suffix
 
 _HEADING = re.compile(r"#{1,6} (?P<words>.*)")
@@ -84,7 +84,7 @@ MOST = 50_000
 """Characters up to which a source is highlighted; each takes ten on the page."""
 _OTHERS = {"triton": "python"} | dict.fromkeys(("cc", "c", "h", "hpp"), "cpp")
 """The lexers of files that are no submissions, by suffix."""
-HIGHLIGHTER: Final = Apart(2.0, patience_s=4.0)
+HIGHLIGHTER: Final = ParserProcess(2.0, patience_s=4.0)
 """Highlights sources: a lexer takes minutes for some, such as 49,000 empty lines of C++."""
 _HIGHLIGHTED: Final = SharedCache[Markup](64)
 
@@ -97,7 +97,7 @@ async def highlighted(text: str, file_name: str) -> Markup:
 
     async def make() -> Markup:
         try:
-            return Markup(await HIGHLIGHTER.do(highlight_with, cleaned, lexer))  # noqa: S704 - Pygments escapes
+            return Markup(await HIGHLIGHTER.call(highlight_with, cleaned, lexer))  # noqa: S704 - Pygments escapes
         except TooHardError:
             return plain(cleaned)
 

@@ -12,43 +12,43 @@ from typing_extensions import override
 
 from bot.domain.records import BUCKETS_S, Tally
 from bot.ports.outside import ServiceConnection
-from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Measures
+from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Metrics
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _EDGES = (*(str(edge) for edge in BUCKETS_S), "+Inf")
 
 
-def exposition(measures: Measures | None, lines: Sequence[ServiceConnection]) -> bytes:
-    """Return all metrics; without measures, that the database is unavailable, and the rest."""
+def exposition(metrics: Metrics | None, lines: Sequence[ServiceConnection]) -> bytes:
+    """Return all metrics; without `metrics`, that the database is unavailable, and the rest."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(_Scrape(measures, lines))
+    registry.register(_Scrape(metrics, lines))
     return generate_latest(registry)
 
 
 class _Scrape(Collector):
     """The metric families of one scrape."""
 
-    def __init__(self, measures: Measures | None, lines: Sequence[ServiceConnection]) -> None:
-        self._measures = measures
+    def __init__(self, metrics: Metrics | None, lines: Sequence[ServiceConnection]) -> None:
+        self._metrics = metrics
         self._lines = lines
 
     @override
     def collect(self) -> Iterator[core.Metric]:
-        is_up = 0 if self._measures is None else 1
+        is_up = 0 if self._metrics is None else 1
         yield core.GaugeMetricFamily(
             "podium_database_up", "Whether the database answers", value=is_up
         )
         yield from _connection_metrics(self._lines)
-        if self._measures is not None:
-            yield from _pool_metrics(self._measures.pools)
-            yield from _evaluation_metrics(self._measures.tallies)
-            yield _lost_leases(self._measures)
+        if self._metrics is not None:
+            yield from _pool_metrics(self._metrics.pools)
+            yield from _evaluation_metrics(self._metrics.tallies)
+            yield _lost_leases(self._metrics)
             help_text = "Workers that give signs of life, over all processes and machines"
-            yield core.GaugeMetricFamily("podium_workers", help_text, value=self._measures.workers)
+            yield core.GaugeMetricFamily("podium_workers", help_text, value=self._metrics.workers)
             help_text = "Whether an admin has the installation take no submissions"
             yield core.GaugeMetricFamily(
-                "podium_paused", help_text, value=int(self._measures.paused)
+                "podium_paused", help_text, value=int(self._metrics.paused)
             )
 
 
@@ -144,9 +144,9 @@ def _buckets(counts: Iterable[Sequence[int]]) -> list[tuple[str, float]]:
     return list(zip(_EDGES, map(float, accumulate(sums)), strict=True))
 
 
-def _lost_leases(measures: Measures) -> core.Metric:
+def _lost_leases(metrics: Metrics) -> core.Metric:
     """Include pools without lost leases: a rate does not show the step from nothing to one."""
-    leases = {**dict.fromkeys((each.gpu for each in measures.pools), 0), **measures.lost_leases}
+    leases = {**dict.fromkeys((each.gpu for each in metrics.pools), 0), **metrics.lost_leases}
     counts = Counter[str]()
     for index, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):
         counts[gpu if index < MOST_GPUS else OTHER] += jobs

@@ -183,7 +183,7 @@ async def _first(notices: AsyncIterator[Notice | None]) -> AsyncIterator[Notice]
 
 async def test_a_dispatcher_works_a_queue_off_and_obeys(place: Place, queue: WorkerQueue) -> None:
     runner = fake.create(slots={CPU: 2})
-    config = DispatchConfig(beat_s=0.05, poll_s=0.05, drain_s=0.2, progress_s=0.0)
+    config = DispatchConfig(heartbeat_s=0.05, poll_s=0.05, drain_s=0.2, progress_s=0.0)
     stop = asyncio.Event()
     work = asyncio.create_task(Dispatcher(queue, [runner], place.clock, config).run(stop))
     quick = [await place.submit() for _ in range(6)]

@@ -38,11 +38,11 @@ async def dispatching(
     """A dispatcher with short waits; `config` has other values of DispatchConfig."""
     values: dict[str, Any] = {
         "worker": "w",
-        "beat_s": 0.01,
+        "heartbeat_s": 0.01,
         "poll_s": 0.01,
         "retry_s": 0.01,
         "call_s": 1.0,
-        "ask_s": 1.0,
+        "offer_s": 1.0,
         "drain_s": 0.05,
         "progress_s": 0.0,
     }

@@ -13,7 +13,7 @@ from bot.app.servers import Say
 from bot.cli.app import run
 from bot.cli.client import Client
 from bot.domain.tasks.bundle import TaskBundle
-from bot.remote.client.client import entering
+from bot.remote.client.client import open_remote
 from bot.remote.http import Server
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.dispatcher import Dispatcher
@@ -76,7 +76,7 @@ class Visiting:
         async with (
             self._working(),
             checking(replace(self.door, runners=(make_judge(),))),  # of this command's own loop
-            entering(there, say, suffix, self.way) as client,
+            open_remote(there, say, suffix, self.way) as client,
         ):
             yield client
 

@@ -25,7 +25,7 @@ from bot.domain.scoring import ScoreValue
 from bot.ports import Store
 from bot.services.standings import board_standings
 from bot.store.backup import archive, dump, load, seekable
-from bot.store.backup.archive import Reading
+from bot.store.backup.archive import BackupReader
 from bot.store.migrate import migrate, migrations_folder, read_migrations
 from bot.store.postgres import open_store
 from runners.contract.files import EvaluationFile
@@ -227,17 +227,17 @@ async def test_a_restore_that_is_cut_short_leaves_what_there_was(
 ) -> None:
     file = tmp_path / "b"
     await dump(lived_in, file, "")
-    pieces = Reading.pieces
+    chunks = BackupReader.chunks
 
-    def killed(self: Reading, table: str) -> Iterator[bytes]:
+    def killed(self: BackupReader, table: str) -> Iterator[bytes]:
         if table == "submissions" and "people" in copied:
             raise asyncio.CancelledError
         copied.append(table)
-        return pieces(self, table)
+        return chunks(self, table)
 
     copied: list[str] = []
     with monkeypatch.context() as patched:
-        patched.setattr(Reading, "pieces", killed)
+        patched.setattr(BackupReader, "chunks", killed)
         patched.setattr(archive, "_check", lambda *_: None)
         with pytest.raises(asyncio.CancelledError):
             await load(empty_dsn, file)

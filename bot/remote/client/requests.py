@@ -52,7 +52,7 @@ class ApiClient:
         self, path: str, kind: type[Kind], query: Mapping[str, str | int] | None = None
     ) -> Kind:
         """Return the response at a path."""
-        return self.read(await self._asked("GET", path, http.LONG_S, params=query), kind)
+        return self.read(await self._request("GET", path, http.LONG_S, params=query), kind)
 
     async def post(
         self,
@@ -60,14 +60,14 @@ class ApiClient:
         kind: type[Kind],
         body: object = None,
         *,
-        within_s: float = http.ANSWER_S,
+        within_s: float = http.RESPONSE_S,
         headers: Mapping[str, str] | None = None,
     ) -> Kind:
         """Return the response to an action; OutcomeUnknownError if it may have been executed."""
         options: dict[str, Any] = {} if body is None else {"json": body}
         if headers is not None:
             options["headers"] = headers
-        return self.read(await self._asked("POST", path, within_s, **options), kind)
+        return self.read(await self._request("POST", path, within_s, **options), kind)
 
     async def upload(
         self,
@@ -79,35 +79,35 @@ class ApiClient:
         """Return the response to a form with a file: its field, its name and its bytes."""
         field, name, data = file
         options: dict[str, Any] = {"files": {field: (name, data)}, "data": dict(fields)}
-        return self.read(await self._asked("POST", path, http.LONG_S, **options), kind)
+        return self.read(await self._request("POST", path, http.LONG_S, **options), kind)
 
     async def do(self, path: str, body: object) -> None:
         """Perform an action without a response body."""
-        await self._asked("POST", path, http.ANSWER_S, json=body)
+        await self._request("POST", path, http.RESPONSE_S, json=body)
 
     async def fetch(self, path: str, query: Mapping[str, str | int] | None = None) -> bytes:
         """Return the bytes of a file."""
-        return await self._asked("GET", path, http.LONG_S, params=query)
+        return await self._request("GET", path, http.LONG_S, params=query)
 
     async def lines(self, path: str, *, within_s: float) -> AsyncGenerator[bytes, None]:
         """Yield a long response line by line; each piece must arrive within that time.
 
         Text after the last line break is dropped.
         """
-        rest = b""
+        partial = b""
         try:
-            async with aclosing(self.connection.listen(path, within_s=within_s)) as pieces:
-                async for piece in pieces:
-                    *whole, rest = (rest + piece).split(b"\n")
-                    _require_bounded(rest)
-                    for line in whole:
+            async with aclosing(self.connection.listen(path, within_s=within_s)) as chunks:
+                async for chunk in chunks:
+                    *complete, partial = (partial + chunk).split(b"\n")
+                    _require_bounded(partial)
+                    for line in complete:
                         yield line
         except SetupError:
             raise  # the server has said what is wrong
         except StoreError as error:
             raise SetupError(f"{error}; {_ADVICE}") from error
 
-    async def _asked(
+    async def _request(
         self,
         method: str,
         path: str,
@@ -115,7 +115,7 @@ class ApiClient:
         **options: Any,  # noqa: ANN401 - httpx's own
     ) -> bytes:
         try:
-            return await self.connection.asked(method, path, within_s, **options)
+            return await self.connection.request(method, path, within_s, **options)
         except SetupError:
             raise  # the server has said what is wrong
         except StoreError as error:
@@ -125,11 +125,11 @@ class ApiClient:
 
     def read(self, text: bytes, kind: type[Kind]) -> Kind:
         """Return a response as this type; fields of a newer server are ignored."""
-        with self.understood():
+        with self.decoding():
             return kind.model_validate_json(text, extra="ignore")
 
     @contextmanager
-    def understood(self) -> Iterator[None]:
+    def decoding(self) -> Iterator[None]:
         """Raise UserError for an invalid response."""
         try:
             yield
@@ -142,36 +142,36 @@ class ApiClient:
 
 
 def _require_bounded(line: bytes) -> None:
-    if len(line) > http.ANSWER_MAX:
-        raise StoreError(f"a line of the answer is longer than {http.ANSWER_MAX} bytes")
+    if len(line) > http.RESPONSE_MAX:
+        raise StoreError(f"a line of the answer is longer than {http.RESPONSE_MAX} bytes")
 
 
 @asynccontextmanager
-async def asking(
+async def open_client(
     server: http.Server, transport: httpx.AsyncBaseTransport | None = None
 ) -> AsyncIterator[ApiClient]:
     """Yield a person's connection to the server; without a token, an anonymous one.
 
     `transport` replaces the network.
     """
-    signed = bool(server.token)
+    has_token = bool(server.token)
     client = httpx.AsyncClient(
         base_url=f"{server.url}{PATH}/",
-        headers={"Authorization": f"Bearer {server.token}"} if signed else {},
+        headers={"Authorization": f"Bearer {server.token}"} if has_token else {},
         timeout=httpx.Timeout(http.LONG_S, connect=http.CONNECT_S),
         follow_redirects=False,  # the token is only for this server
         verify=ssl.create_default_context(),
         transport=transport,
     )
 
-    def refused(refusal: http.Refusal) -> Exception:
-        return refuses_person(refusal, signed=signed)
+    def to_error(refusal: http.Refusal) -> Exception:
+        return person_error(refusal, has_token=has_token)
 
     async with client:
-        yield ApiClient(http.ServerConnection(client, server.url, refused))
+        yield ApiClient(http.ServerConnection(client, server.url, to_error))
 
 
-def refuses_person(refusal: http.Refusal, *, signed: bool) -> Exception:
+def person_error(refusal: http.Refusal, *, has_token: bool) -> Exception:
     """Return the error of a refusal for somebody with or without a token."""
     if refusal.status == 503 and refusal.code:
         return OutcomeUnknownError(f"{refusal.url}: {refusal.words}")
@@ -179,11 +179,11 @@ def refuses_person(refusal: http.Refusal, *, signed: bool) -> Exception:
         return SetupError(f"{refusal.url}: {refusal.words}")
     if refusal.status == 429:
         return UserError(refusal.code or "too-many-requests", f"{refusal.url}: {refusal.words}")
-    return refusal.family() or _for_person(refusal, signed=signed)
+    return refusal.common_error() or _permanent_error(refusal, has_token=has_token)
 
 
-def _for_person(refusal: http.Refusal, *, signed: bool) -> UserError:
-    if refusal.status == 401 and not signed:
+def _permanent_error(refusal: http.Refusal, *, has_token: bool) -> UserError:
+    if refusal.status == 401 and not has_token:
         words = f"{refusal.url} wants to know who you are; sign in: podium login {refusal.url}"
         return UserError("no-token", words)
     if refusal.status == 401:
@@ -197,7 +197,7 @@ def _for_person(refusal: http.Refusal, *, signed: bool) -> UserError:
             "its Podium is older than this one, and whoever runs it can update it"
         )
         return UserError("old-server", words)
-    return UserError(refusal.code, refusal.words) if refusal.code else refusal.no_podium()
+    return UserError(refusal.code, refusal.words) if refusal.code else refusal.not_podium_error()
 
 
 PATIENCE_S = 120.0
@@ -205,7 +205,7 @@ PATIENCE_S = 120.0
 BUSY = "too-many-requests"
 """The code of a refusal that is only temporary."""
 _FIRST_WAIT_S = 0.25
-_LONGEST_WAIT_S = 5.0
+_MAX_WAIT_S = 5.0
 
 Say = Callable[[str], None]
 """Prints a line for the person, apart from the results."""
@@ -222,7 +222,7 @@ class Outage:
         self._wait_s = _FIRST_WAIT_S
 
     @asynccontextmanager
-    async def endured(self) -> AsyncIterator[None]:
+    async def waiting_out(self) -> AsyncIterator[None]:
         """Wait after the block if the server was unavailable or busy in it."""
         try:
             yield
@@ -233,9 +233,9 @@ class Outage:
                 raise
             await self.wait(StoreError(error.message))
         else:
-            self.over()
+            self.end()
 
-    def over(self) -> None:
+    def end(self) -> None:
         """Note that the server answers."""
         if self._since is not None:
             self._say(f"{self._url} answers again")
@@ -251,14 +251,14 @@ class Outage:
             words = f"{error}; it was asked for {self._patience_s:.0f} s"
             raise SetupError(words) from error
         await asyncio.sleep(self._wait_s)
-        self._wait_s = min(2 * self._wait_s, _LONGEST_WAIT_S)
+        self._wait_s = min(2 * self._wait_s, _MAX_WAIT_S)
 
 
-KEY = "Idempotency-Key"
-_UNSURE = "whether it was taken in is not known: `podium history` tells, before you try again"
+KEY_HEADER = "Idempotency-Key"
+_HOW_TO_CHECK = "whether it was taken in is not known: `podium history` tells, before you try again"
 
 
-async def made_once(
+async def submit_once(
     requests: ApiClient,
     path: str,
     body: object,
@@ -277,8 +277,8 @@ async def made_once(
     lost = False
     while True:
         try:
-            answer = await requests.post(
-                path, SubmissionAnswer, body, within_s=within_s, headers={KEY: key}
+            response = await requests.post(
+                path, SubmissionAnswer, body, within_s=within_s, headers={KEY_HEADER: key}
             )
         except OutcomeUnknownError as error:
             lost = True
@@ -292,12 +292,12 @@ async def made_once(
                 raise
             await _wait(outage, StoreError(error.message))
         else:
-            outage.over()
-            return answer
+            outage.end()
+            return response
 
 
 async def _wait(outage: Outage, error: StoreError) -> None:
     try:
         await outage.wait(error)
-    except SetupError as ended:
-        raise SetupError(f"{ended}; {_UNSURE}") from error
+    except SetupError as timeout:
+        raise SetupError(f"{timeout}; {_HOW_TO_CHECK}") from error

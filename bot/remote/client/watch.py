@@ -26,7 +26,7 @@ class SentEvent:
     id: str
 
 
-class _Unfinished:
+class _EventLines:
     """The lines of an incomplete event."""
 
     def __init__(self) -> None:
@@ -48,40 +48,40 @@ class _Unfinished:
             case _:
                 pass
 
-    def ended(self) -> SentEvent | None:
+    def finish(self) -> SentEvent | None:
         """Return the event if its lines are one, and start the next."""
-        found = SentEvent(self.kind or "message", "\n".join(self.data), self.id)
+        sent_event = SentEvent(self.kind or "message", "\n".join(self.data), self.id)
         whole = bool(self.data)
         self.kind, self.data = "", []
-        return found if whole else None
+        return sent_event if whole else None
 
 
-async def events(pieces: AsyncIterator[bytes]) -> AsyncGenerator[SentEvent, None]:
+async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[SentEvent, None]:
     """Yield the complete events of a response; StoreError for one that is too long.
 
     An event cut off by the end of the response is dropped.
     """
-    rest, unfinished, size = b"", _Unfinished(), 0
-    async for piece in pieces:
-        rest += piece
-        *lines, rest = rest.replace(b"\r\n", b"\n").split(b"\n")
+    partial, lines_so_far, size = b"", _EventLines(), 0
+    async for chunk in chunks:
+        partial += chunk
+        *lines, partial = partial.replace(b"\r\n", b"\n").split(b"\n")
         for line in lines:
             size += len(line)
             if line:
-                unfinished.add(line.decode("utf-8", "replace"))
+                lines_so_far.add(line.decode("utf-8", "replace"))
                 continue
             size = 0
-            if (found := unfinished.ended()) is not None:
-                yield found
-        if size + len(rest) > EVENT_MAX:
+            if (event := lines_so_far.finish()) is not None:
+                yield event
+        if size + len(partial) > EVENT_MAX:
             raise StoreError(f"the server sends an event of more than {EVENT_MAX} bytes")
 
 
-HEAR_S = 60.0
+SILENCE_LIMIT_S = 60.0
 """Seconds without data from the server, even a comment, after which the connection is broken."""
 POLL_S = 10.0
 """Seconds between two polls without an event: a proxy may hold events back."""
-BREATH_S = 0.5
+MIN_POLL_S = 0.5
 """The least seconds between two polls: a burst of events causes one, as servers limit requests."""
 _END = "end"
 """The kind of the last event."""
@@ -102,31 +102,31 @@ async def watch(
     Retry while a server is unavailable; SetupError after `patience_s`.
     """
     last: SubmissionStatus | None = None
-    line = _Line(requests, number)
+    stream = _EventStream(requests, number)
     outage = Outage(requests.url, say, patience_s)
     while last is None or not last.is_final:
-        async with outage.endured(), aclosing(_readings(line, read)) as readings:
-            async for reading in readings:
-                outage.over()
-                if reading != last:
-                    last = reading
-                    yield reading
+        async with outage.waiting_out(), aclosing(_statuses(stream, read)) as statuses:
+            async for status in statuses:
+                outage.end()
+                if status != last:
+                    last = status
+                    yield status
             if last is None or not last.is_final:
-                await asyncio.sleep(BREATH_S)
+                await asyncio.sleep(MIN_POLL_S)
 
 
-async def _readings(line: "_Line", read: Read) -> AsyncGenerator[SubmissionStatus, None]:
+async def _statuses(stream: "_EventStream", read: Read) -> AsyncGenerator[SubmissionStatus, None]:
     """Yield one status at once, one for each event, and one when the connection has ended."""
-    async with line.heard() as moved:
-        reading, holds = await read(), True
-        yield reading
-        while holds and not reading.is_final:
-            holds = await moved()
-            reading = await read()
-            yield reading
+    async with stream.connect() as next_event:
+        status, is_open = await read(), True
+        yield status
+        while is_open and not status.is_final:
+            is_open = await next_event()
+            status = await read()
+            yield status
 
 
-class _Line:
+class _EventStream:
     """The server's events about one submission; remembers the last one across connections."""
 
     def __init__(self, requests: ApiClient, number: SubmissionId) -> None:
@@ -135,38 +135,38 @@ class _Line:
         self._last = ""
 
     @asynccontextmanager
-    async def heard(self) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    async def connect(self) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
         """Yield a function that waits for an event, at most a while; it returns if more may come.
 
         A broken connection just ends: the next poll shows whether the server is available.
         """
         event, ended = asyncio.Event(), asyncio.Event()
-        hearing = asyncio.create_task(self._hear(event, ended))
+        task = asyncio.create_task(self._read_events(event, ended))
 
-        async def moved() -> bool:
-            await _set(ended, BREATH_S)
-            await _set(event, POLL_S)
+        async def next_event() -> bool:
+            await _wait(ended, MIN_POLL_S)
+            await _wait(event, POLL_S)
             event.clear()
-            if hearing.done():
+            if task.done():
                 with suppress(StoreError):
-                    hearing.result()
-            return not hearing.done()
+                    task.result()
+            return not task.done()
 
         try:
-            yield moved
+            yield next_event
         finally:
-            hearing.cancel()
-            await asyncio.gather(hearing, return_exceptions=True)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
-    async def _hear(self, event: asyncio.Event, ended: asyncio.Event) -> None:
+    async def _read_events(self, event: asyncio.Event, ended: asyncio.Event) -> None:
         """Set `event` at every event, and `ended` once there will be no more."""
         headers = {"Accept": "text/event-stream"}
         if self._last:
             headers["Last-Event-ID"] = self._last
-        pieces = self._connection.listen(self._path, headers=headers, within_s=HEAR_S)
+        chunks = self._connection.listen(self._path, headers=headers, within_s=SILENCE_LIMIT_S)
         try:
-            async with aclosing(pieces), aclosing(events(pieces)) as found:
-                async for each in found:
+            async with aclosing(chunks), aclosing(events(chunks)) as sent:
+                async for each in sent:
                     self._last = each.id or self._last
                     event.set()
                     if each.kind == _END:
@@ -176,7 +176,7 @@ class _Line:
             ended.set()
 
 
-async def _set(event: asyncio.Event, within_s: float) -> None:
+async def _wait(event: asyncio.Event, within_s: float) -> None:
     """Wait until it is set, or for this long."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within_s):

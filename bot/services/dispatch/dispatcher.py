@@ -29,7 +29,7 @@ class CancelCause(Enum):
     LOST = "lost"
     """Another worker has the job, or will get it."""
     CANCELLED = "cancelled"
-    """A person asked for it."""
+    """A person requested it."""
     DRAINED = "drained"
     """This worker is shutting down."""
 
@@ -50,13 +50,13 @@ class Attempt:
 
     @property
     def started(self) -> bool:
-        """Return whether a runner was asked to do anything for it."""
+        """Return whether a runner has been called for it."""
         return self._execution is not None and self._execution.started
 
-    def stop(self, why: CancelCause) -> None:
+    def stop(self, cause: CancelCause) -> None:
         """Stop the work. Only the first cause counts, and none after the work has ended."""
         if self._stop is None:
-            self._stop = why
+            self._stop = cause
             self._stopping.set()
 
     async def run(self) -> None:
@@ -68,7 +68,7 @@ class Attempt:
             if not work.done():
                 work.cancel()
                 await asyncio.wait({work}, timeout=self._config.call_s)
-            await self._conclude(work)
+            await self._finish(work)
         finally:
             stopping.cancel()
             work.cancel()
@@ -81,7 +81,7 @@ class Attempt:
         self._execution = Execution(order, self._pool, lambda: self.stop(CancelCause.LOST))
         return await self._execution.evaluation()
 
-    async def _conclude(self, work: asyncio.Task[Evaluation]) -> None:
+    async def _finish(self, work: asyncio.Task[Evaluation]) -> None:
         if not work.done() or work.cancelled() or work.exception() is not None:
             await self._stop_call()
         try:
@@ -95,7 +95,7 @@ class Attempt:
 
     async def _store_outcome(self, work: asyncio.Task[Evaluation]) -> None:
         if not work.done() or work.cancelled():
-            await self._end_stopped()
+            await self._store_stop()
             return
         error = work.exception()
         if error is None:
@@ -104,18 +104,18 @@ class Attempt:
             await self._store_failure(error)
 
     async def _store_failure(self, error: BaseException) -> None:
-        words = str(error) or type(error).__name__
+        message = str(error) or type(error).__name__
         match error:
             case LeaseLostError():
                 _log.warning("lease was lost", action="lease-lost")
             case CannotServeError():
-                await self._give_up(GiveUpReason.HOPELESS, words)
+                await self._give_up(GiveUpReason.HOPELESS, message)
             case TimeoutError():
                 await self._give_up(GiveUpReason.UNTOUCHED)
             case RunnerLostError() | StoreError():
-                await self._give_up(GiveUpReason.LOST, words)
+                await self._give_up(GiveUpReason.LOST, message)
             case RunnerError():
-                await self._give_up(GiveUpReason.FAILED, words)
+                await self._give_up(GiveUpReason.FAILED, message)
             case _:
                 raise error
 
@@ -123,11 +123,11 @@ class Attempt:
         order = self._execution.order if self._execution else None
         if order is None:
             raise LookupError("an evaluation without an order")
-        stored = await self._insist(lambda: self._queue.accept(self.job, order.request, evaluation))
+        stored = await self._retry(lambda: self._queue.accept(self.job, order.request, evaluation))
         action = "job-accepted" if stored else "result-dropped"
         _log.info("evaluation", action=action, verdict=evaluation.verdict)
 
-    async def _end_stopped(self) -> None:
+    async def _store_stop(self) -> None:
         match self._stop:
             case CancelCause.CANCELLED:
                 await self._give_up(GiveUpReason.CANCELLED)
@@ -138,16 +138,16 @@ class Attempt:
             case _:
                 _log.warning("lease was lost", action="lease-lost")
 
-    async def _give_up(self, why: GiveUpReason, error: str = "") -> None:
-        tell = _log.warning if error else _log.info
-        tell("attempt ended", action=f"job-{why}", error=error)
-        await self._insist(lambda: self._queue.give_up(self.job, why, error))
+    async def _give_up(self, reason: GiveUpReason, error: str = "") -> None:
+        log = _log.warning if error else _log.info
+        log("attempt ended", action=f"job-{reason}", error=error)
+        await self._retry(lambda: self._queue.give_up(self.job, reason, error))
 
     async def _stop_call(self) -> None:
         if self._execution is not None:
             await self._execution.stop()
 
-    async def _insist(self, operation: Callable[[], Awaitable[bool]]) -> bool:
+    async def _retry(self, operation: Callable[[], Awaitable[bool]]) -> bool:
         """Retry until the queue answers, since only the queue knows whether the lease holds."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._config.store_s
@@ -160,11 +160,11 @@ class Attempt:
                 if loop.time() >= deadline:
                     return False
             await asyncio.sleep(wait_s)
-            wait_s = min(2 * wait_s, self._config.retry_most_s)
+            wait_s = min(2 * wait_s, self._config.retry_max_s)
 
 
 class Dispatcher:
-    """Runs until told to stop, then drains; the caller closes the runners."""
+    """Runs until it is stopped, then drains; the caller closes the runners."""
 
     def __init__(
         self,
@@ -176,8 +176,8 @@ class Dispatcher:
         self._queue = queue
         self._clock = clock
         self._config = config or DispatchConfig()
-        self._pool = RunnerPool(runners, self._config.ask_s, self._config.worker)
-        self._held: dict[tuple[JobId, int], Attempt] = {}
+        self._pool = RunnerPool(runners, self._config.offer_s, self._config.worker)
+        self._attempts: dict[tuple[JobId, int], Attempt] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
 
@@ -191,7 +191,7 @@ class Dispatcher:
             background = [
                 group.create_task(self._listen()),
                 group.create_task(self._keep_leases()),
-                group.create_task(self._keep_asking()),
+                group.create_task(self._keep_refreshing()),
                 group.create_task(self._wake_when(stop)),
             ]
             try:
@@ -224,26 +224,26 @@ class Dispatcher:
             _log.warning("claim failed", action="claim-failed", error=str(error))
             return
         for job in jobs:
-            self._hold(job)
+            self._start(job)
 
     def _free(self) -> dict[str, int]:
-        held = Counter(attempt.job.gpu for attempt in self._held.values())
+        held = Counter(attempt.job.gpu for attempt in self._attempts.values())
         slots = self._pool.slots()
         return {gpu: count - held[gpu] for gpu, count in slots.items() if count > held[gpu]}
 
-    def _hold(self, job: LeasedJob) -> None:
-        for attempt in self._held.values():
+    def _start(self, job: LeasedJob) -> None:
+        for attempt in self._attempts.values():
             if attempt.job.id == job.id:
                 attempt.stop(CancelCause.LOST)
         waited_s = (self._clock.now() - job.created_at).total_seconds()
         attempt = Attempt(job, self._queue, self._pool, self._config)
-        self._held[job.id, job.fence] = attempt
-        serving = self._serve(attempt, waited_s)
-        task = asyncio.create_task(serving, name=f"attempt {job.id}")
+        self._attempts[job.id, job.fence] = attempt
+        running = self._run(attempt, waited_s)
+        task = asyncio.create_task(running, name=f"attempt {job.id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _serve(self, attempt: Attempt, waited_s: float) -> None:
+    async def _run(self, attempt: Attempt, waited_s: float) -> None:
         """Run in its own task, so that the bound log variables apply to this attempt only."""
         job = attempt.job
         bind_contextvars(submission=job.submission, job=job.id, fence=job.fence, gpu=job.gpu)
@@ -253,7 +253,7 @@ class Dispatcher:
         except Exception:  # noqa: BLE001  the loop survives a bug; the lease returns the job
             _log.exception("bug in an attempt", action="attempt-bug")
         finally:
-            self._held.pop((attempt.job.id, attempt.job.fence), None)
+            self._attempts.pop((attempt.job.id, attempt.job.fence), None)
             self._wake.set()
 
     async def _wake_when(self, stop: asyncio.Event) -> None:
@@ -265,50 +265,50 @@ class Dispatcher:
             try:
                 async with self._queue.notices() as notices:
                     async for notice in notices:
-                        await self._heed(notice)
+                        await self._handle(notice)
             except StoreError as error:
                 _log.warning("no notices", action="listen-failed", error=str(error))
             await asyncio.sleep(self._config.poll_s)
 
-    async def _heed(self, notice: Notice | None) -> None:
+    async def _handle(self, notice: Notice | None) -> None:
         if notice is None:
             return
         if notice.topic is Topic.READY:
             self._wake.set()
-        elif notice.payload in {str(job) for job, _ in self._held}:
-            await self._beat()
+        elif notice.payload in {str(job) for job, _ in self._attempts}:
+            await self._renew_leases()
 
     async def _keep_leases(self) -> None:
         while True:
-            await asyncio.sleep(self._config.beat_s)
-            await self._beat()
+            await asyncio.sleep(self._config.heartbeat_s)
+            await self._renew_leases()
             await self._announce()
 
     async def _announce(self) -> None:
-        """Tell waiting users that this worker is alive, and what it offers."""
+        """Store that this worker is live, and what it offers."""
         try:
             await self._queue.announce(self._pool.offers())
         except StoreError as error:
             _log.warning("not announced", action="announce-failed", error=str(error))
 
-    async def _beat(self) -> None:
+    async def _renew_leases(self) -> None:
         """Renew all leases at once, and stop what is lost or cancelled."""
-        held = dict(self._held)
-        if not held:
+        attempts = dict(self._attempts)
+        if not attempts:
             return
         try:
-            beats = await self._queue.beat([attempt.job for attempt in held.values()])
+            heartbeats = await self._queue.beat([attempt.job for attempt in attempts.values()])
         except StoreError as error:
             _log.warning("heartbeat failed", action="beat-failed", error=str(error))
             return
-        answers = {beat.job: beat for beat in beats}
-        for (job, _), attempt in held.items():
-            if job not in answers:
+        renewed = {heartbeat.job: heartbeat for heartbeat in heartbeats}
+        for (job, _), attempt in attempts.items():
+            if job not in renewed:
                 attempt.stop(CancelCause.LOST)
-            elif answers[job].cancel_requested:
+            elif renewed[job].cancel_requested:
                 attempt.stop(CancelCause.CANCELLED)
 
-    async def _keep_asking(self) -> None:
+    async def _keep_refreshing(self) -> None:
         await self._announce()
         while True:
             await self._pool.refresh()
@@ -316,19 +316,19 @@ class Dispatcher:
             await self._announce()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._config.refresh_s):
-                    await self._pool.doubtful.wait()
+                    await self._pool.offer_dropped.wait()
 
-    async def _drain(self, patience_s: float) -> None:
+    async def _drain(self, limit_s: float) -> None:
         """Let running work end for up to `patience_s`, then stop it; start nothing more.
 
         Jobs of the system itself are stopped at once: they run again elsewhere, or later.
         """
-        for attempt in self._held.values():
+        for attempt in self._attempts.values():
             if not attempt.started or attempt.job.is_system_job:
                 attempt.stop(CancelCause.DRAINED)
         if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=patience_s)
-        for attempt in self._held.values():
+            await asyncio.wait(set(self._tasks), timeout=limit_s)
+        for attempt in self._attempts.values():
             attempt.stop(CancelCause.DRAINED)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=2 * self._config.call_s)

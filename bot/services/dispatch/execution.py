@@ -20,23 +20,24 @@ from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallErro
 from runners.contract.verdict import Stage
 
 _CLOSING_S = 5.0
+_log = structlog.get_logger(__name__)
 
 
 class ProgressFeed:
     """Reports each change of stage at once, and counts within a stage every `every_s` at most."""
 
-    def __init__(self, tell: Callable[[Progress], Awaitable[None]], every_s: float) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[Progress], Awaitable[None]], every_s: float) -> None:
+        self._report = report
         self._every_s = every_s
         self._pending: list[Progress] = []
         self._arrived = asyncio.Event()
         self._stage: Stage | None = None
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._closed = False
-        self._pump: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._pump = asyncio.create_task(self._run(), name="progress feed")
+        self._task = asyncio.create_task(self._run(), name="progress feed")
         return self
 
     async def __aexit__(
@@ -47,13 +48,13 @@ class ProgressFeed:
     ) -> None:
         self._closed = True
         self._arrived.set()
-        if self._pump is None:
+        if self._task is None:
             return
-        done, _ = await asyncio.wait({self._pump}, timeout=_CLOSING_S)
+        done, _ = await asyncio.wait({self._task}, timeout=_CLOSING_S)
         if not done:
-            self._pump.cancel()
-        elif self._pump.exception() is not None:
-            _log.error("progress was lost", action="progress-lost", exc_info=self._pump.exception())
+            self._task.cancel()
+        elif self._task.exception() is not None:
+            _log.error("progress was lost", action="progress-lost", exc_info=self._task.exception())
 
     def put(self, progress: Progress) -> None:
         """Take one progress update from the runner; never blocks. New counts replace older ones."""
@@ -69,9 +70,9 @@ class ProgressFeed:
             self._arrived.clear()
             due_s = self._due_s()
             if due_s is not None and due_s <= 0:
-                step = self._pending.pop(0)
-                self._stage, self._told_at = step.stage, self._now()
-                await self._tell(step)
+                progress = self._pending.pop(0)
+                self._stage, self._reported_at = progress.stage, self._now()
+                await self._report(progress)
                 continue
             with suppress(TimeoutError):
                 async with asyncio.timeout(due_s):
@@ -83,13 +84,10 @@ class ProgressFeed:
             return None
         if self._pending[0].stage is not self._stage:
             return 0.0
-        return self._told_at + self._every_s - self._now()
+        return self._reported_at + self._every_s - self._now()
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
-
-
-_log = structlog.get_logger(__name__)
 
 
 class LeaseLostError(Exception):
@@ -114,16 +112,18 @@ class ExecutionRequest:
 class Execution:
     """One evaluation in progress on one runner; it can be stopped at any time."""
 
-    def __init__(self, order: ExecutionRequest, pool: RunnerPool, lost: Callable[[], None]) -> None:
+    def __init__(
+        self, order: ExecutionRequest, pool: RunnerPool, on_lease_lost: Callable[[], None]
+    ) -> None:
         self.order = order
         self._pool = pool
-        self._lost = lost
+        self._on_lease_lost = on_lease_lost
         self._runner: Runner | None = None
         self._call: asyncio.Future[CallId] | None = None
 
     @property
     def started(self) -> bool:
-        """Return whether a runner was asked to do anything."""
+        """Return whether a runner has been called."""
         return self._call is not None
 
     async def evaluation(self) -> Evaluation:
@@ -132,14 +132,14 @@ class Execution:
         Raises RunnerError and CannotServeError unchanged, LeaseLostError when the job is lost, and
         TimeoutError when no slot became free.
         """
-        evaluation = await self._rejoined()
+        evaluation = await self._join_earlier_call()
         if evaluation is not None and mismatch(self.order.request, evaluation) is None:
             return evaluation
         self._runner = self._call = None
-        evaluation = await self._fresh()
-        wrong = mismatch(self.order.request, evaluation)
-        if wrong is not None:
-            raise RunnerError(wrong)
+        evaluation = await self._start_new_call()
+        problem = mismatch(self.order.request, evaluation)
+        if problem is not None:
+            raise RunnerError(problem)
         return evaluation
 
     async def stop(self) -> None:
@@ -157,13 +157,13 @@ class Execution:
                 error=str(error),
             )
 
-    async def _rejoined(self) -> Evaluation | None:
+    async def _join_earlier_call(self) -> Evaluation | None:
         """Return the answer to an earlier attempt's call; None when there is no such call."""
         name, _, call = (self.order.job.call or "").partition("/")
         runner = self._pool.named(name)
-        if runner is None or not call or not self._pool.may(name, self.order.job.pool):
+        if runner is None or not call or not self._pool.in_pool(name, self.order.job.pool):
             return None
-        async with self._pool.seat_on(name, self.order.job.gpu):
+        async with self._pool.hold_slot_on(name, self.order.job.gpu):
             self._runner = runner
             self._call = asyncio.get_running_loop().create_future()
             self._call.set_result(CallId(call))
@@ -173,13 +173,13 @@ class Execution:
                 _log.info("call is gone", action="call-gone", call=call)
                 return None
 
-    async def _fresh(self) -> Evaluation:
+    async def _start_new_call(self) -> Evaluation:
         order = self.order
         async with (
-            asyncio.timeout(order.config.seat_s) as waiting,
-            self._pool.seat(order.request.task, order.job.gpu, order.job.pool) as runner,
+            asyncio.timeout(order.config.slot_s) as deadline,
+            self._pool.hold_slot(order.request.task, order.job.gpu, order.job.pool) as runner,
         ):
-            waiting.reschedule(None)
+            deadline.reschedule(None)
             call = await self._start(runner)
             _log.info("call started", action="job-started", runner=runner.name, call=call)
             if not await self._attach(runner, call):
@@ -194,10 +194,10 @@ class Execution:
                 # Shielded: a call that starts while this is being stopped must be stopped too.
                 return await asyncio.shield(self._call)
         except TimeoutError as error:
-            self._pool.doubt(runner)
+            self._pool.drop_offer(runner)
             raise RunnerError(f"runner {runner.name} did not start the call") from error
         except RunnerError:
-            self._pool.doubt(runner)
+            self._pool.drop_offer(runner)
             raise
 
     async def _attach(self, runner: Runner, call: CallId) -> bool:
@@ -215,7 +215,7 @@ class Execution:
         try:
             async with (
                 asyncio.timeout(limit_s),
-                ProgressFeed(self._tell, self.order.config.progress_s) as feed,
+                ProgressFeed(self._report, self.order.config.progress_s) as feed,
             ):
                 return await runner.wait(call, feed.put)
         except TimeoutError as error:
@@ -223,12 +223,12 @@ class Execution:
                 f"runner {runner.name} did not answer within {limit_s:.0f} s"
             ) from error
 
-    async def _tell(self, progress: Progress) -> None:
+    async def _report(self, progress: Progress) -> None:
         job = self.order.job
         try:
-            held = await self.order.queue.tell(job, progress)
+            holds_lease = await self.order.queue.tell(job, progress)
         except StoreError as error:
             _log.info("progress not told", action="tell-failed", error=str(error))
             return
-        if not held:
-            self._lost()
+        if not holds_lease:
+            self._on_lease_lost()

@@ -22,29 +22,29 @@ class CannotServeError(Exception):
 class RunnerPool:
     """Hands out slots of those runners that can serve a task."""
 
-    def __init__(self, runners: Sequence[Runner], ask_s: float, worker: str = "") -> None:
+    def __init__(self, runners: Sequence[Runner], offer_s: float, worker: str = "") -> None:
         self._runners = {runner.name: runner for runner in runners}
         if len(self._runners) != len(runners):
             raise ValueError("two runners have the same name")
-        self._ask_s = ask_s
+        self._offer_s = offer_s
         self._worker = worker
         self._offers: dict[str, Capabilities] = {}
         self._taken: Counter[tuple[str, str]] = Counter()
         self._changed = asyncio.Event()
-        self._asked = False
-        self.doubtful = asyncio.Event()
+        self._refreshed = False
+        self.offer_dropped = asyncio.Event()
         """Set when a runner failed to start a call, so that the offers are refreshed soon."""
 
     async def refresh(self) -> None:
-        """Ask every runner for its offer; one that does not answer offers nothing."""
-        self.doubtful.clear()
-        await asyncio.gather(*(self._ask(runner) for runner in self._runners.values()))
-        self._asked = True
+        """Read every runner's offer; a runner that does not answer offers nothing."""
+        self.offer_dropped.clear()
+        await asyncio.gather(*(self._refresh_one(runner) for runner in self._runners.values()))
+        self._refreshed = True
         self._changed.set()
 
-    async def _ask(self, runner: Runner) -> None:
+    async def _refresh_one(self, runner: Runner) -> None:
         try:
-            async with asyncio.timeout(self._ask_s):
+            async with asyncio.timeout(self._offer_s):
                 offer = await runner.capabilities()
         except (RunnerError, TimeoutError) as error:
             self._offers.pop(runner.name, None)
@@ -52,11 +52,11 @@ class RunnerPool:
                 "runner is away", action="runner-away", runner=runner.name, error=str(error)
             )
         else:
-            self._tell_outages(runner.name, offer)
+            self._log_outages(runner.name, offer)
             self._offers[runner.name] = offer
 
-    def _tell_outages(self, runner: str, offer: Capabilities) -> None:
-        """Log which cards failed since the last answer, and which are back."""
+    def _log_outages(self, runner: str, offer: Capabilities) -> None:
+        """Log which cards failed since the last refresh, and which work again."""
         old = self._offers.get(runner)
         before = {(each.gpu, each.card): each.why for each in old.out_of_service} if old else {}
         now = {(each.gpu, each.card): each.why for each in offer.out_of_service}
@@ -82,36 +82,38 @@ class RunnerPool:
             for name, offer in offered
         }
 
-    def may(self, name: str, pool: str) -> bool:
+    def in_pool(self, name: str, pool: str) -> bool:
         """Return whether a job pinned to this pool, or to none, may run on the named runner."""
         return pool in {"", pool_of(self._worker, name)}
 
     def offers(self) -> dict[str, Capabilities] | None:
-        """Return each reachable runner's current offer; None until every runner was asked once."""
-        return dict(self._offers) if self._asked else None
+        """Return each reachable runner's current offer; None before the first refresh."""
+        return dict(self._offers) if self._refreshed else None
 
     def named(self, name: str) -> Runner | None:
         """Return the runner of this name, reachable or not."""
         return self._runners.get(name)
 
-    def doubt(self, runner: Runner) -> None:
-        """Ignore the offer of a runner that failed to start a call until it is asked again."""
+    def drop_offer(self, runner: Runner) -> None:
+        """Drop the offer of a runner that failed to start a call, until the next refresh."""
         self._offers.pop(runner.name, None)
-        self.doubtful.set()
+        self.offer_dropped.set()
 
     @asynccontextmanager
-    async def seat(self, task: TaskDefinition, gpu: str, pool: str = "") -> AsyncIterator[Runner]:
+    async def hold_slot(
+        self, task: TaskDefinition, gpu: str, pool: str = ""
+    ) -> AsyncIterator[Runner]:
         """Wait for and hold a slot of a runner in the pool that can serve the task.
 
         CannotServeError when no runner can; RunnerError when one that might is unreachable, or when
         the pool has none.
         """
         name = await self._free_runner(task, gpu, pool)
-        async with self.seat_on(name, gpu) as runner:
+        async with self.hold_slot_on(name, gpu) as runner:
             yield runner
 
     @asynccontextmanager
-    async def seat_on(self, name: str, gpu: str) -> AsyncIterator[Runner]:
+    async def hold_slot_on(self, name: str, gpu: str) -> AsyncIterator[Runner]:
         """Hold a slot of this runner, free or not, for work that it already runs or gets now."""
         self._taken[name, gpu] += 1
         try:
@@ -121,7 +123,7 @@ class RunnerPool:
             self._changed.set()
 
     async def _free_runner(self, task: TaskDefinition, gpu: str, pool: str) -> str:
-        if not any(self.may(name, pool) for name in self._runners):
+        if not any(self.in_pool(name, pool) for name in self._runners):
             raise RunnerError(f"this worker has no runner of pool {pool}")
         while True:
             free = self._free(task, gpu, pool)
@@ -137,14 +139,14 @@ class RunnerPool:
         return {
             name: offer.gpus[gpu] - self._taken[name, gpu]
             for name, offer in self._offers.items()
-            if self.may(name, pool) and not missing(offer, task, gpu)
+            if self.in_pool(name, pool) and not missing(offer, task, gpu)
         }
 
     def _refusal(self, task: TaskDefinition, gpu: str, pool: str) -> Exception:
-        its = {name for name in self._runners if self.may(name, pool)}
-        away = sorted(its - self._offers.keys())
-        if away:
-            return RunnerError(f"away: runner {', '.join(away)}")
-        offers = [offer for name, offer in self._offers.items() if name in its]
-        lacks = least_missing(offers, task, gpu)
-        return CannotServeError(f"no runner can run this task: missing {', '.join(lacks)}")
+        in_this_pool = {name for name in self._runners if self.in_pool(name, pool)}
+        unreachable = sorted(in_this_pool - self._offers.keys())
+        if unreachable:
+            return RunnerError(f"away: runner {', '.join(unreachable)}")
+        offers = [offer for name, offer in self._offers.items() if name in in_this_pool]
+        missing_parts = least_missing(offers, task, gpu)
+        return CannotServeError(f"no runner can run this task: missing {', '.join(missing_parts)}")

@@ -1,4 +1,4 @@
-"""What a worker may do with the queue: one beside the store, or a remote one with its token."""
+"""The queue for a worker: directly on the store, or for a remote worker with its token."""
 
 import re
 import secrets
@@ -22,13 +22,7 @@ from bot.ports import NO_RUNNERS, Clock, Store
 from bot.services.audit import audited
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.tokens import NewToken
-from runners.contract.evaluation import (
-    Evaluation,
-    EvaluationRequest,
-    ProfileOptions,
-    Progress,
-    RoundPolicy,
-)
+from runners.contract.evaluation import Evaluation, EvaluationRequest, ProfileOptions, Progress
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
@@ -70,22 +64,19 @@ class StoreQueue:
         if version is None:
             raise LookupError(f"task version {submission.task_version} of a job is not there")
         task = version.definition
-        own, asked = job.is_system_job, submission.profile or ProfileOptions()
+        is_system_job, profile = job.is_system_job, submission.profile or ProfileOptions()
         return EvaluationRequest(
             request_id=f"job-{job.id}",
-            task=as_candidate(task) if own else asked.chosen(task),
+            task=as_candidate(task) if is_system_job else profile.chosen(task),
             source=await self._store.submissions.source(submission.id),
             mode=job.mode,
             gpu=job.gpu,
             nonce=secrets.token_hex(16) if job.mode is Mode.RANKED else None,
-            rounds=own_rounds(task) or (None if own else self._rounds_of(submission.person)),
+            rounds=own_rounds(task)
+            or (None if is_system_job else self._config.rounds_of(submission.person)),
             limits=self._config.limits,
-            profile=asked,
+            profile=profile,
         )
-
-    def _rounds_of(self, person: PersonId) -> RoundPolicy | None:
-        hurried = self._config.hurried
-        return self._config.rounds if hurried is None or person in hurried else None
 
     async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         pairs = tuple((job.id, job.fence) for job in held)
@@ -106,11 +97,11 @@ class StoreQueue:
         value = score(request.task, evaluation)
         return await self._store.jobs.accept(job.id, job.fence, evaluation, value)
 
-    async def give_up(self, job: LeasedJob, why: GiveUpReason, error: str = "") -> bool:
+    async def give_up(self, job: LeasedJob, reason: GiveUpReason, error: str = "") -> bool:
         jobs = self._store.jobs
-        match why:
+        match reason:
             case GiveUpReason.FAILED | GiveUpReason.HOPELESS:
-                final = why is GiveUpReason.HOPELESS
+                final = reason is GiveUpReason.HOPELESS
                 return await jobs.release(job.id, job.fence, error, final=final)
             case GiveUpReason.LOST:
                 return await jobs.lose(job.id, job.fence, error)
@@ -119,7 +110,7 @@ class StoreQueue:
             case GiveUpReason.CANCELLED:
                 return await jobs.end_cancelled(job.id, job.fence)
             case _:
-                assert_never(why)
+                assert_never(reason)
 
 
 def _by_pool(worker: str, free: Mapping[str, int]) -> dict[str, int]:
@@ -164,12 +155,12 @@ class RemoteWorker:
         """Return, for each GPU type that only one runner offers, the runner and its slots."""
         workers = await self._store.workers.alive()
         offers = next((each.offers for each in workers if each.name == self.worker), {})
-        found: dict[str, dict[str, int]] = {}
+        runners: dict[str, dict[str, int]] = {}
         for gpu, free in slots.items():
             names = [name for name, offer in offers.items() if gpu in offer.gpus]
             if len(names) == 1:
-                found[gpu] = {names[0]: free}
-        return found
+                runners[gpu] = {names[0]: free}
+        return runners
 
     async def beat(self, held: Mapping[JobId, int]) -> tuple[Heartbeat, ...]:
         """Renew the leases of these jobs, given by id and fence."""
@@ -178,39 +169,39 @@ class RemoteWorker:
 
     async def request(self, job: JobId, fence: int) -> EvaluationRequest:
         """Return the evaluation request of a job that it holds."""
-        return await self._order(job, (await self._own(job, fence)).leased)
+        return await self._evaluation_request(job, (await self._held_job(job, fence)).leased)
 
     async def attach(self, job: JobId, fence: int, call: str) -> None:
         """Record its runner's call id."""
-        own = (await self._own(job, fence)).leased
-        _must_hold(job, held=await self._queue.attach(own, call))
+        held = (await self._held_job(job, fence)).leased
+        _must_hold(job, held=await self._queue.attach(held, call))
 
     async def tell(self, job: JobId, fence: int, progress: Progress) -> None:
         """Record one progress update."""
-        own = (await self._own(job, fence)).leased
-        _must_hold(job, held=await self._queue.tell(own, progress))
+        held = (await self._held_job(job, fence)).leased
+        _must_hold(job, held=await self._queue.tell(held, progress))
 
     async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> None:
         """Store an evaluation once; a repeated one was stored before, but its reply was lost."""
-        own = await self._own(job, fence, also=JobState.SUCCEEDED)
-        if own.state is JobState.SUCCEEDED:
+        held = await self._held_job(job, fence, also=JobState.SUCCEEDED)
+        if held.state is JobState.SUCCEEDED:
             return
-        request = await self._order(job, own.leased)
-        wrong = mismatch(request, evaluation)
-        if wrong is not None:
-            raise UserError("no-answer", f"job {job}: {wrong}")
-        stored = await self._queue.accept(own.leased, request, evaluation)
+        request = await self._evaluation_request(job, held.leased)
+        problem = mismatch(request, evaluation)
+        if problem is not None:
+            raise UserError("no-answer", f"job {job}: {problem}")
+        stored = await self._queue.accept(held.leased, request, evaluation)
         action = "job-accepted" if stored else "result-dropped"
         verdict = evaluation.verdict
-        _log.info("evaluation", action=action, verdict=verdict, **self._ids(own.leased))
-        if not stored and await self._running(job, fence):
-            raise _lost(job)
+        _log.info("evaluation", action=action, verdict=verdict, **self._ids(held.leased))
+        if not stored and await self._still_running(job, fence):
+            raise _lease_lost(job)
 
-    async def give_up(self, job: JobId, fence: int, why: GiveUpReason, error: str) -> None:
+    async def give_up(self, job: JobId, fence: int, reason: GiveUpReason, error: str) -> None:
         """End an attempt without an evaluation."""
-        own = (await self._own(job, fence)).leased
-        _log.info("attempt ended", action=f"job-{why}", error=error, **self._ids(own))
-        _must_hold(job, held=await self._queue.give_up(own, why, error))
+        held = (await self._held_job(job, fence)).leased
+        _log.info("attempt ended", action=f"job-{reason}", error=error, **self._ids(held))
+        _must_hold(job, held=await self._queue.give_up(held, reason, error))
 
     def _ids(self, job: LeasedJob) -> dict[str, object]:
         """Return what each log event of a job contains, so that one submission can be followed."""
@@ -221,32 +212,32 @@ class RemoteWorker:
             "worker": self.worker,
         }
 
-    async def _running(self, job: JobId, fence: int) -> bool:
+    async def _still_running(self, job: JobId, fence: int) -> bool:
         """Return False when the same request, sent twice, has already stored the evaluation."""
-        found = await self._own(job, fence, also=JobState.SUCCEEDED)
-        return found.state is JobState.RUNNING
+        held = await self._held_job(job, fence, also=JobState.SUCCEEDED)
+        return held.state is JobState.RUNNING
 
-    async def _own(self, job: JobId, fence: int, also: JobState = JobState.RUNNING) -> Job:
-        found = await self._store.jobs.get(job)
-        if found is None or (found.worker, found.fence) != (self.worker, fence):
-            raise _lost(job)
-        if found.state not in {JobState.RUNNING, also}:
-            raise _lost(job)
-        return found
+    async def _held_job(self, job: JobId, fence: int, also: JobState = JobState.RUNNING) -> Job:
+        held = await self._store.jobs.get(job)
+        if held is None or (held.worker, held.fence) != (self.worker, fence):
+            raise _lease_lost(job)
+        if held.state not in {JobState.RUNNING, also}:
+            raise _lease_lost(job)
+        return held
 
-    async def _order(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
+    async def _evaluation_request(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
         try:
             return await self._queue.request(leased)
         except LookupError as error:  # the board and its job were deleted meanwhile
-            raise _lost(job) from error
+            raise _lease_lost(job) from error
 
 
 def _must_hold(job: JobId, *, held: bool) -> None:
     if not held:
-        raise _lost(job)
+        raise _lease_lost(job)
 
 
-def _lost(job: JobId) -> UserError:
+def _lease_lost(job: JobId) -> UserError:
     return UserError(
         "lease-lost", f"job {job} no longer belongs to this worker; stop it, and claim the next one"
     )

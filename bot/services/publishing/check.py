@@ -24,7 +24,7 @@ ROUNDS = RoundPolicy(looks=(2,), samples=3)
 """Enough rounds to run each timed benchmark on fresh inputs; the times are discarded."""
 
 _MESSAGE_MAX = 400
-_TIGHTEN = {
+_ADVICE = {
     TaskFormat.KERNEL: (
         "tighten the tolerance of check_implementation, or add a test whose correct answer is "
         "not constant"
@@ -38,7 +38,7 @@ Watch: TypeAlias = Callable[[CheckStep], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class _TestBench:
     """Where the task is run, and for which board."""
 
     runner: Runner
@@ -55,7 +55,7 @@ class _Step:
     run: Callable[[ProgressSink], Awaitable[Finding]]
 
 
-def unwatched(step: CheckStep) -> None:
+def ignore_step(step: CheckStep) -> None:
     """Ignore the step: without an observer, the findings are only in the report."""
 
 
@@ -66,9 +66,9 @@ async def check_on(
     gpus: Sequence[str],
     *,
     board: str | None = None,
-    watch: Watch = unwatched,
+    watch: Watch = ignore_step,
 ) -> tuple[TaskReport, ...]:
-    """Return a report for each GPU type, by the runner that lacks the least for the task on it.
+    """Return a report for each GPU type, by the runner that is missing the least for the task.
 
     `board` is the leaderboard's name, else the task's. `watch` is called when each run starts,
     makes progress and has its finding. UserError when there is no runner.
@@ -82,9 +82,9 @@ async def check_on(
     offers = [await runner.capabilities() for runner in runners]
     reports = []
     for gpu in gpu_types(gpus):
-        lacks = [len(missing(offer, task, gpu)) for offer in offers]
-        nearest = runners[lacks.index(min(lacks))]
-        reports.append(await check_task(nearest, bundle, task, gpu, board=board, watch=watch))
+        missing_parts = [len(missing(offer, task, gpu)) for offer in offers]
+        runner = runners[missing_parts.index(min(missing_parts))]
+        reports.append(await check_task(runner, bundle, task, gpu, board=board, watch=watch))
     return tuple(reports)
 
 
@@ -95,21 +95,23 @@ async def check_task(
     gpu: str,
     *,
     board: str | None = None,
-    watch: Watch = unwatched,
+    watch: Watch = ignore_step,
 ) -> TaskReport:
     """Lint the task and run what it ships; RunnerError when the runner fails."""
-    shipped, static = await asyncio.to_thread(_looked_at, bundle, task)
+    shipped, static = await asyncio.to_thread(_lint, bundle, task)
     capabilities = await runner.capabilities()
-    lacks = missing(capabilities, task, gpu)
-    if lacks:
-        obstacle = f"missing {', '.join(lacks)}; check it on a machine with a runner that has it"
+    missing_parts = missing(capabilities, task, gpu)
+    if missing_parts:
+        obstacle = (
+            f"missing {', '.join(missing_parts)}; check it on a machine with a runner that has it"
+        )
         return TaskReport(task.name, gpu, static, obstacle)
-    bench = _Bench(runner, task, gpu, board or task.name)
-    executed = await _together(gpu, tuple(_steps(bench, shipped, capabilities)), watch)
+    bench = _TestBench(runner, task, gpu, board or task.name)
+    executed = await _run_steps(gpu, tuple(_steps(bench, shipped, capabilities)), watch)
     return TaskReport(task.name, gpu, (*static, *executed))
 
 
-def _looked_at(
+def _lint(
     bundle: TaskBundle, task: TaskDefinition
 ) -> tuple[tuple[Solution, ...], tuple[Finding, ...]]:
     """Return its solutions and the lints; runs in a thread, because there may be megabytes."""
@@ -117,89 +119,95 @@ def _looked_at(
     return shipped, lint(task, shipped)
 
 
-def _steps(bench: _Bench, shipped: tuple[Solution, ...], has: Capabilities) -> Iterator[_Step]:
+def _steps(
+    bench: _TestBench, shipped: tuple[Solution, ...], capabilities: Capabilities
+) -> Iterator[_Step]:
     """Yield every run of the check, not started yet."""
     for solution in shipped:
-        lacks = missing_for(has, solution, bench.gpu)
-        yield _Step(solution.name, partial(_check_solution, bench, solution, lacks))
+        missing_parts = missing_for(capabilities, solution, bench.gpu)
+        yield _Step(solution.name, partial(_check_solution, bench, solution, missing_parts))
     for file, template in templates(bench.task, bench.board).items():
         yield _Step(file, partial(_check_template, bench, file, template))
-    right = (each for each in shipped if each.expect is Verdict.PASSED)
-    usable = next((each for each in right if not missing_for(has, each, bench.gpu)), None)
+    correct = (each for each in shipped if each.expect is Verdict.PASSED)
+    usable = next(
+        (each for each in correct if not missing_for(capabilities, each, bench.gpu)), None
+    )
     if usable is not None:
         yield from _steps_with(bench, usable)
 
 
-def _steps_with(bench: _Bench, right: Solution) -> Iterator[_Step]:
+def _steps_with(bench: _TestBench, correct: Solution) -> Iterator[_Step]:
     """Yield the runs that need a correct solution."""
     task = bench.task
     if task.timed(Mode.RANKED) != task.benchmarks:
-        name = f"{right.name}, every benchmark"
-        yield _Step(name, partial(_check_benchmarks, bench, right))
+        name = f"{correct.name}, every benchmark"
+        yield _Step(name, partial(_check_benchmarks, bench, correct))
     if spec_of(task.lang).constant_answers:
         for answer in degenerate_answers(task.format):
             name = f"an answer of {answer}"
-            yield _Step(name, partial(_check_degenerate, bench, right, answer))
+            yield _Step(name, partial(_check_degenerate, bench, correct, answer))
 
 
-async def _together(gpu: str, steps: tuple[_Step, ...], watch: Watch) -> tuple[Finding, ...]:
-    """Run all steps at once, since the runner limits its own slots; the first error stops all."""
+async def _run_steps(gpu: str, steps: tuple[_Step, ...], watch: Watch) -> tuple[Finding, ...]:
+    """Run all steps at once, because the runner limits its slots; the first error stops all."""
     for step in steps:
         watch(CheckStep(gpu, step.name))
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_watched(gpu, step, watch)) for step in steps]
+            tasks = [group.create_task(_run_step(gpu, step, watch)) for step in steps]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from errors
     return tuple(task.result() for task in tasks)
 
 
-async def _watched(gpu: str, step: _Step, watch: Watch) -> Finding:
-    def moved(progress: Progress) -> None:
+async def _run_step(gpu: str, step: _Step, watch: Watch) -> Finding:
+    def report(progress: Progress) -> None:
         stage = progress.stage.value
         watch(CheckStep(gpu, step.name, stage, progress.done, progress.total))
 
-    finding = await step.run(moved)
+    finding = await step.run(report)
     watch(CheckStep(gpu, step.name, finding=finding))
     return finding
 
 
 async def _check_solution(
-    bench: _Bench, solution: Solution, lacks: tuple[str, ...], tell: ProgressSink
+    bench: _TestBench, solution: Solution, missing_parts: tuple[str, ...], report: ProgressSink
 ) -> Finding:
-    if lacks:
-        words = f"skipped: it needs {', '.join(lacks)}, not available on {bench.gpu} here"
+    if missing_parts:
+        words = f"skipped: it needs {', '.join(missing_parts)}, not available on {bench.gpu} here"
         return Finding(
             Level.INFO, solution.name, f"{words}; check it on a machine with a runner that has it"
         )
-    evaluation = await _evaluate(bench, solution.source, Mode.RANKED, tell)
+    evaluation = await _evaluate(bench, solution.source, Mode.RANKED, report)
     if evaluation.verdict is solution.expect:
         return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
     return Finding(
-        Level.ERROR, solution.name, f"got {_spell(evaluation)}, expected {solution.expect.value}"
+        Level.ERROR,
+        solution.name,
+        f"got {_in_words(evaluation)}, expected {solution.expect.value}",
     )
 
 
 async def _check_template(
-    bench: _Bench, file: str, template: Template, tell: ProgressSink
+    bench: _TestBench, file: str, template: Template, report: ProgressSink
 ) -> Finding:
     """Submit the unchanged template, as a user might."""
     try:
-        source, expected = _taken_in(bench, template), template.expected
+        source, expected = _accepted_source(bench, template), template.expected
     except UserError as error:
         return Finding(Level.ERROR, file, f"the template would be rejected: {error.message}")
-    evaluation = await _evaluate(bench, source, Mode.RANKED, tell)
+    evaluation = await _evaluate(bench, source, Mode.RANKED, report)
     verdict = evaluation.verdict
     if verdict in expected:
         stub = "" if verdict is Verdict.PASSED else ", as expected of this stub"
         return Finding(Level.INFO, file, f"the template is accepted: {verdict.value}{stub}")
-    words = f"the template got {_spell(evaluation)}, expected {_either(expected)}"
+    words = f"the template got {_in_words(evaluation)}, expected {_any_of(expected)}"
     if expected == {Verdict.PASSED} and verdict in STUB_VERDICTS:
         words += f"; if it is a stub, add to its header: {template.marker} expect {verdict.value}"
     return Finding(Level.ERROR, file, words)
 
 
-def _taken_in(bench: _Bench, template: Template) -> str:
+def _accepted_source(bench: _TestBench, template: Template) -> str:
     """Return the template's source as an accepted submission; UserError if it is refused."""
     file = acceptance.read_file(template.name, template.content)
     acceptance.board_name(bench.board, file.header)
@@ -208,35 +216,35 @@ def _taken_in(bench: _Bench, template: Template) -> str:
     return file.source
 
 
-def _either(verdicts: Collection[Verdict]) -> str:
+def _any_of(verdicts: Collection[Verdict]) -> str:
     return " or ".join(sorted(verdict.value for verdict in verdicts))
 
 
-async def _check_benchmarks(bench: _Bench, solution: Solution, tell: ProgressSink) -> Finding:
+async def _check_benchmarks(bench: _TestBench, solution: Solution, report: ProgressSink) -> Finding:
     """Run also the benchmarks that are not scored, since benchmark mode runs them."""
-    evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK, tell)
+    evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK, report)
     if evaluation.verdict is Verdict.PASSED:
         return Finding(
             Level.INFO, solution.name, "passes every benchmark, including the unranked ones"
         )
-    words = f"in benchmark mode got {_spell(evaluation)}, expected passed"
+    words = f"in benchmark mode got {_in_words(evaluation)}, expected passed"
     return Finding(Level.ERROR, solution.name, words)
 
 
 async def _check_degenerate(
-    bench: _Bench, solution: Solution, answer: str, tell: ProgressSink
+    bench: _TestBench, solution: Solution, answer: str, report: ProgressSink
 ) -> Finding:
     source = degenerate_source(solution.source, answer, bench.task.format)
-    evaluation = await _evaluate(bench, source, Mode.TEST, tell)
+    evaluation = await _evaluate(bench, source, Mode.TEST, report)
     if evaluation.verdict is Verdict.WRONG_ANSWER:
         return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
     if evaluation.verdict is Verdict.PASSED:
-        message = f"an answer of {answer} passes every test; {_TIGHTEN[bench.task.format]}"
+        message = f"an answer of {answer} passes every test; {_ADVICE[bench.task.format]}"
         return Finding(Level.ERROR, TASK_FILE, message)
-    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {_spell(evaluation)}")
+    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {_in_words(evaluation)}")
 
 
-async def _evaluate(bench: _Bench, source: str, mode: Mode, tell: ProgressSink) -> Evaluation:
+async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: ProgressSink) -> Evaluation:
     request = EvaluationRequest(
         request_id=f"check-{uuid.uuid4().hex}",
         task=bench.task,
@@ -247,13 +255,13 @@ async def _evaluate(bench: _Bench, source: str, mode: Mode, tell: ProgressSink) 
     )
     call = await bench.runner.start(request)
     try:
-        return await bench.runner.wait(call, tell)
+        return await bench.runner.wait(call, report)
     except asyncio.CancelledError:
         await bench.runner.cancel(call)
         raise
 
 
-def _spell(evaluation: Evaluation) -> str:
+def _in_words(evaluation: Evaluation) -> str:
     case = next((case for case in evaluation.cases if case.message), None)
     detail = evaluation.message or (f"{case.spec}: {case.message}" if case else "")
     text = f"{evaluation.verdict.value} ({detail})" if detail else evaluation.verdict.value

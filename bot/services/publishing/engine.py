@@ -1,6 +1,6 @@
 """The only loop that checks and publishes submitted tasks: one engine for each front end.
 
-A publication is stored before its submitter is told anything, and claimed under a lease. Each step
+A publication is stored before its submitter gets a response, and claimed under a lease. Each step
 is stored as soon as it is done, so that a process that takes over neither publishes nor reports
 anything twice.
 """
@@ -39,9 +39,9 @@ SAVE_S = 0.5
 """Seconds between two stored states of one check."""
 AT_ONCE = 2
 """The most publications that one engine runs at the same time."""
-MOST_TRIES = 3
+MAX_ATTEMPTS = 3
 _FIRST_WAIT_S = 1.0
-_MOST_WAIT_S = 60.0
+_MAX_WAIT_S = 60.0
 _log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
@@ -109,18 +109,18 @@ class PublicationEngine:
             await asyncio.sleep(seconds)
 
     async def _claim(self) -> None:
-        room = AT_ONCE - len(self.held)
-        if room <= 0:
+        free = AT_ONCE - len(self.held)
+        if free <= 0:
             return
-        for release in await self.store.publications.claim(self.door, self.owner, self.lease, room):
+        for release in await self.store.publications.claim(self.door, self.owner, self.lease, free):
             task = asyncio.create_task(self._publish(release), name=f"publish-{release.id}")
             self.held[release.id] = task
 
     async def _renew(self) -> None:
         held = dict(self.held)  # a publication claimed while the store answers is not in its answer
-        kept = set(await self.store.publications.keep(self.owner, self.lease))
+        renewed = set(await self.store.publications.keep(self.owner, self.lease))
         for number, task in held.items():
-            if number not in kept:
+            if number not in renewed:
                 task.cancel()
 
     async def _publish(self, release: Publication) -> None:
@@ -150,14 +150,14 @@ class _Run:
     state: PublicationState
     """`publishing` and `outcome` are as stored."""
     steps: dict[tuple[str, str], CheckStep] = field(default_factory=dict)
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
     saving: asyncio.Lock = field(default_factory=asyncio.Lock)
     """States are stored one after another, so that an old one never replaces a newer one."""
 
     async def run(self) -> None:
         """Check, publish and report; TakenOverError when another process has taken over."""
         if self.state.outcome is None:
-            async with self._shown():
+            async with self._showing():
                 outcome = await self._outcome()
             await _while_unavailable(lambda: self._save(outcome=outcome))
         await self._report(self.observer.finished)
@@ -172,12 +172,12 @@ class _Run:
             return outcome_of_error(self.held.request.name or "", error)
 
     async def _check_and_publish(self) -> PublicationOutcome:
-        """UserError when nothing is published."""
+        """Return the outcome; UserError when nothing is published."""
         release, request, store = self.held.release, self.held.request, self.engine.store
-        if release.tries > MOST_TRIES:
+        if release.tries > MAX_ATTEMPTS:
             raise UserError(
                 "given-up",
-                f"the check was started {MOST_TRIES} times, and the bot stopped each time; "
+                f"the check was started {MAX_ATTEMPTS} times, and the bot stopped each time; "
                 "nothing was published; contact the person who runs the bot",
             )
         bundle, parsed = await read_upload(release.zip, request)
@@ -195,7 +195,12 @@ class _Run:
     def _pipeline(self) -> Pipeline:
         engine = self.engine
         return Pipeline(
-            engine.store, engine.clock, engine.runners, self._say, self._watch, self._publishing
+            engine.store,
+            engine.clock,
+            engine.runners,
+            self._add_line,
+            self._watch,
+            self._publishing,
         )
 
     async def _version_before(self) -> int:
@@ -207,30 +212,30 @@ class _Run:
     async def _publishing(self) -> None:
         await self._save(publishing=True)
 
-    def _say(self, words: str) -> None:
-        self.state = self.state.model_copy(update={"begun": (words,)})
+    def _add_line(self, line: str) -> None:
+        self.state = self.state.model_copy(update={"begun": (line,)})
 
     def _watch(self, step: CheckStep) -> None:
         self.steps[step.gpu, step.name] = step
-        self.moved.set()
+        self.changed.set()
 
-    def _now(self) -> PublicationState:
+    def _current_state(self) -> PublicationState:
         steps = tuple(self.steps.values()) or self.state.steps
         return self.state.model_copy(update={"steps": steps})
 
     async def _save(self, **changes: object) -> None:
         """Store the state; `changes` take effect in this process only after they are stored."""
         async with self.saving:
-            state = self._now().model_copy(update=changes).model_dump_json()
+            state = self._current_state().model_copy(update=changes).model_dump_json()
             release, owner = self.held.release, self.held.owner
             if not await self.engine.store.publications.note(release.id, owner, state=state):
                 raise TakenOverError
             self.state = self.state.model_copy(update=changes)
 
     @asynccontextmanager
-    async def _shown(self) -> AsyncIterator[None]:
+    async def _showing(self) -> AsyncIterator[None]:
         """Store and show each change of the check."""
-        self.moved.set()
+        self.changed.set()
         task = asyncio.create_task(self._keep_showing(), name=f"show-{self.held.release.id}")
         try:
             yield
@@ -240,8 +245,8 @@ class _Run:
 
     async def _keep_showing(self) -> None:
         while True:
-            await self.moved.wait()
-            self.moved.clear()
+            await self.changed.wait()
+            self.changed.clear()
             with suppress(StoreError):
                 await self._save()
             await self._report(self.observer.changed)
@@ -249,7 +254,7 @@ class _Run:
 
     async def _report(self, call: Callable[[PublicationState], Awaitable[None]]) -> None:
         try:
-            await call(self._now())
+            await call(self._current_state())
         except TakenOverError:
             raise
         except Exception as error:  # noqa: BLE001 - an observer's error stops no publication
@@ -276,4 +281,4 @@ async def _while_unavailable(action: Callable[[], Awaitable[T]]) -> T:
         except StoreError as error:
             _log.warning("the store is away", action="release_waits", error=str(error))
         await asyncio.sleep(wait_s)
-        wait_s = min(_MOST_WAIT_S, 2 * wait_s)
+        wait_s = min(_MAX_WAIT_S, 2 * wait_s)

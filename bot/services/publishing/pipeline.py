@@ -7,7 +7,7 @@ from bot.domain.errors import UserError
 from bot.domain.publication import Draft, Published, PublishedDraft, UnsoundTaskError
 from bot.domain.tasks.lint import TaskReport
 from bot.ports import Clock, Store
-from bot.services.publishing.check import Watch, check_on, unwatched
+from bot.services.publishing.check import Watch, check_on, ignore_step
 from bot.services.publishing.publish import is_new, named_gpus, publish, validate_publish, with_gpus
 from runners.contract.runner import Runner
 
@@ -23,7 +23,7 @@ class Pipeline:
     clock: Clock
     runners: Sequence[Runner]
     say: Callable[[str], None]
-    watch: Watch = unwatched
+    watch: Watch = ignore_step
     before_publish: Callable[[], Awaitable[None]] | None = None
     """Awaited when every check has passed, before anything is stored."""
 

@@ -20,13 +20,13 @@ from bot.domain.tasks.bundle import TaskBundle, read_zip, solutions
 from bot.domain.tasks.lint import lint
 from bot.domain.tasks.task_file import ParsedTask, digest, read_task
 from bot.ports import Clock, Store
-from bot.services.apart import Apart
+from bot.services.parser_process import ParserProcess
 from runners.contract.gpus import gpu_types
 from runners.contract.runner import Runner
 from runners.contract.task import GPU_NAME, TaskDefinition
 
 NO_BOARD = TaskVersionId(0)
-"""Stands for a version and means that no board of this name may exist."""
+"""Used in place of a task version: no board of this name may exist."""
 
 
 REQUEST = TypeAdapter(PublishRequest)
@@ -46,13 +46,13 @@ class TaskUpload:
         return replace(self, request=replace(self.request, gpus=tuple(gpus)))
 
 
-TASKS = Apart(10.0, patience_s=30.0)
+TASKS = ParserProcess(10.0, patience_s=30.0)
 """The process in which untrusted tasks are read."""
 
 
 async def read_upload(data: bytes, request: PublishRequest) -> tuple[TaskBundle, ParsedTask]:
     """Return the files of a zip and its task; UserError with file and line."""
-    parsed = await TASKS.do(task_in, data, request)
+    parsed = await TASKS.call(task_in, data, request)
     return await asyncio.to_thread(read_zip, data, name=request.zip_name), parsed
 
 
@@ -126,7 +126,7 @@ _BOARD = re.compile(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 async def publish(
     store: Store, clock: Clock, request: PublishRequest, task: TaskDefinition
 ) -> Published:
-    """Create or update a board; UserError if it belongs to somebody else or could not be used."""
+    """Create or update a board; UserError if it belongs to another person or could not be used."""
     board = await validate_publish(store, clock, request, task)
     async with store.transaction() as tx:
         published = await (
@@ -163,7 +163,7 @@ async def validate_publish(
 
 
 def _require_base(request: PublishRequest, name: str, board: Board | None) -> None:
-    """Require that what was shown to the person before they agreed is still true."""
+    """Require that the board is still as it was shown to the person who confirmed."""
     if request.onto is None:
         return
     if board is None and request.onto != NO_BOARD:
@@ -214,8 +214,8 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
         return
     if request.endless:
         raise UserError("bad-deadline", "set a deadline or remove it, not both")
-    stays = board is not None and board.deadline == request.deadline
-    if request.deadline <= now and not stays:
+    unchanged = board is not None and board.deadline == request.deadline
+    if request.deadline <= now and not unchanged:
         raise UserError("bad-deadline", "the deadline is in the past; choose a later one")
 
 
@@ -246,7 +246,7 @@ async def _update(
     change = PublishChange.UNCHANGED
     if after.task_version != board.task_version:
         change = PublishChange.NEW_VERSION
-    elif _outside(after) != _outside(board):
+    elif _settings(after) != _settings(board):
         change = PublishChange.CONFIGURED
     return Published(after, version.number, change, version.definition.version_note)
 
@@ -257,7 +257,7 @@ async def _record_pins(tx: Store, request: PublishRequest, board: Board, before:
         await tx.audit.record(request.person, "pin-pools", f"board {board.name}", words)
 
 
-def _outside(board: Board) -> tuple[object, ...]:
+def _settings(board: Board) -> tuple[object, ...]:
     """Return the board's properties apart from its task."""
     return board.gpus, board.deadline, board.access, board.pins
 

@@ -26,17 +26,17 @@ from bot.domain.records import BackupContents
 FORMAT: Literal["podium-backup"] = "podium-backup"
 VERSION = 1
 """The version of the file's layout; newer ones are refused. Migrations define the tables."""
-PIECE = 1 << 20
-"""Bytes read at once."""
+CHUNK_BYTES = 1 << 20
+"""How many bytes are read at once."""
 _MANIFEST = "manifest.json"
-_LONGEST_MANIFEST = 16 << 20
+_MAX_MANIFEST = 16 << 20
 
 
-class _Part(BaseModel):
+class _ManifestModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class TableDump(_Part):
+class TableDump(_ManifestModel):
     """One table; `sha256` is of its COPY text."""
 
     name: str
@@ -45,7 +45,7 @@ class TableDump(_Part):
     sha256: str
 
 
-class AppliedMigration(_Part):
+class AppliedMigration(_ManifestModel):
     """A migration that had been applied to the database."""
 
     number: int
@@ -53,7 +53,7 @@ class AppliedMigration(_Part):
     sha256: str
 
 
-class Manifest(_Part):
+class Manifest(_ManifestModel):
     """The contents of the file; `sequences` has the last value that each sequence returned."""
 
     format: Literal["podium-backup"] = FORMAT
@@ -72,7 +72,7 @@ class Manifest(_Part):
         )
 
 
-class Writing:
+class BackupWriter:
     """A backup being written."""
 
     def __init__(self, file: zipfile.ZipFile, path: Path) -> None:
@@ -80,17 +80,17 @@ class Writing:
         self._path = path
 
     @contextmanager
-    def table(self, name: str) -> Iterator["TableWriting"]:
+    def table(self, name: str) -> Iterator["TableWriter"]:
         """Yield a writer for the COPY text of one table."""
         with self._file.open(_member(name), "w", force_zip64=True) as member:
-            yield TableWriting(member, self._path)
+            yield TableWriter(member, self._path)
 
     def finish(self, manifest: Manifest) -> None:
         """Write the manifest, the last entry: a file without it is no backup."""
         self._file.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
 
 
-class TableWriting:
+class TableWriter:
     """A table's text being written."""
 
     def __init__(self, member: IO[bytes], path: Path) -> None:
@@ -98,11 +98,11 @@ class TableWriting:
         self._path = path
         self._hash = hashlib.sha256()
 
-    async def put(self, piece: bytes) -> None:
-        """Add a piece; SetupError when the disk refuses it, so that the database is not blamed."""
-        self._hash.update(piece)
+    async def write(self, chunk: bytes) -> None:
+        """Write a chunk; SetupError when the disk refuses it, which is no error of the database."""
+        self._hash.update(chunk)
         with _writing(self._path):
-            self._member.write(piece)
+            self._member.write(chunk)
 
     @property
     def sha256(self) -> str:
@@ -111,7 +111,7 @@ class TableWriting:
 
 
 @contextmanager
-def created(path: Path) -> Iterator[Writing]:
+def created(path: Path) -> Iterator[BackupWriter]:
     """Yield a new file, readable by its owner only; it gets the name `path` once complete.
 
     Until then it is `path` with `.partial`; after a kill, the next backup of that name starts it
@@ -120,26 +120,26 @@ def created(path: Path) -> Iterator[Writing]:
     _require_free(path)
     if not path.parent.is_dir():
         raise UserError("no-such-folder", f"{path.parent}: there is no such folder; make it first")
-    with _writing(path), _alone(path.with_name(f"{path.name}.partial")) as (partial, stream):
+    with _writing(path), _locked(path.with_name(f"{path.name}.partial")) as (partial, stream):
         _require_free(path)  # again: another backup may have finished before this one got the lock
         try:
             stream.truncate()
             with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
-                yield Writing(file, path)
+                yield BackupWriter(file, path)
             stream.flush()
             os.fsync(stream.fileno())
             partial.rename(path)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
-        _keep_name(path.parent)
+        _sync_folder(path.parent)
 
 
 @contextmanager
-def streamed(stream: IO[bytes]) -> Iterator[Writing]:
+def streamed(stream: IO[bytes]) -> Iterator[BackupWriter]:
     """Yield a backup into an open file, such as a pipe; if it is cut short, it is no backup."""
     with _writing(Path("-")), zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
-        yield Writing(file, Path("-"))
+        yield BackupWriter(file, Path("-"))
 
 
 def _require_free(path: Path) -> None:
@@ -148,7 +148,7 @@ def _require_free(path: Path) -> None:
 
 
 @contextmanager
-def _alone(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+def _locked(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     """Yield the unfinished file, locked for this process; a kill releases it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(partial, flags, 0o600)
@@ -164,7 +164,7 @@ def _alone(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
         yield partial, stream
 
 
-def _keep_name(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Sync the folder, so that the file's name survives a power failure like its bytes do."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -195,34 +195,34 @@ def seekable(source: Path | IO[bytes], folder: Path) -> Iterator[Path | IO[bytes
         file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed below
     with file:
         with _writing(folder):
-            shutil.copyfileobj(source, file, PIECE)
+            shutil.copyfileobj(source, file, CHUNK_BYTES)
         yield file
 
 
-class Reading:
+class BackupReader:
     """A backup that was verified as complete."""
 
     def __init__(self, file: zipfile.ZipFile, manifest: Manifest) -> None:
         self._file = file
         self.manifest = manifest
 
-    def pieces(self, table: str) -> Iterator[bytes]:
+    def chunks(self, table: str) -> Iterator[bytes]:
         """Yield the COPY text of one table."""
         with self._file.open(_member(table)) as member:
-            while piece := member.read(PIECE):
-                yield piece
+            while chunk := member.read(CHUNK_BYTES):
+                yield chunk
 
 
 @contextmanager
-def opened(source: Path | IO[bytes]) -> Iterator[Reading]:
+def opened(source: Path | IO[bytes]) -> Iterator[BackupReader]:
     """Yield a backup; UserError unless it is complete and of a version that this code reads."""
     path = source if isinstance(source, Path) else Path("-")
     try:
         with zipfile.ZipFile(source) as file:
-            reading = Reading(file, _manifest(file))
-            for table in reading.manifest.tables:
-                _check(reading, table)
-            yield reading
+            backup = BackupReader(file, _manifest(file))
+            for table in backup.manifest.tables:
+                _check(backup, table)
+            yield backup
     except (FileNotFoundError, IsADirectoryError) as error:
         raise UserError("no-such-file", f"{path}: there is no such file") from error
     except PermissionError as error:
@@ -233,7 +233,7 @@ def opened(source: Path | IO[bytes]) -> Iterator[Reading]:
 
 def _manifest(file: zipfile.ZipFile) -> Manifest:
     with file.open(_MANIFEST) as member:
-        text = member.read(_LONGEST_MANIFEST)
+        text = member.read(_MAX_MANIFEST)
     found = json.loads(text)
     version = found.get("version") if isinstance(found, dict) else None
     if isinstance(version, int) and version > VERSION:
@@ -248,10 +248,10 @@ def _manifest(file: zipfile.ZipFile) -> Manifest:
         raise _broken("its manifest does not say what it must") from error
 
 
-def _check(reading: Reading, table: TableDump) -> None:
+def _check(backup: BackupReader, table: TableDump) -> None:
     digest = hashlib.sha256()
-    for piece in reading.pieces(table.name):
-        digest.update(piece)
+    for chunk in backup.chunks(table.name):
+        digest.update(chunk)
     if digest.hexdigest() != table.sha256:
         raise _broken(f"table {table.name} is not as it was written")
 

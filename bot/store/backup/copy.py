@@ -13,16 +13,16 @@ import asyncpg
 from bot.domain.errors import SetupError, UserError
 from bot.domain.records import BackupContents
 from bot.store.backup import archive
-from bot.store.errors import DRIVER_FAILURES, reaching, reported, where
+from bot.store.errors import DRIVER_FAILURES, first_line, reaching, where
 from bot.store.migrate import RECORD as RECORD_TABLE
-from bot.store.migrate import Migration, alone, apply, migrations_folder, read_migrations
+from bot.store.migrate import Migration, apply, migration_lock, migrations_folder, read_migrations
 from bot.store.postgres.database import query
 
 CONNECT_S = 10.0
 STATEMENT_S = 3600.0
 """The time limit for one table, in seconds."""
-GONE_MS = 1000
-"""How soon Postgres notices that this process was killed and releases its locks."""
+CONNECTION_CHECK_MS = 1000
+"""How often Postgres checks whether this process still lives; else it releases the locks."""
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -35,12 +35,12 @@ async def connected(dsn: str, what: str) -> AsyncIterator[Connection]:
             dsn,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
-            server_settings={"client_connection_check_interval": str(GONE_MS)},
+            server_settings={"client_connection_check_interval": str(CONNECTION_CHECK_MS)},
         )
     try:
         yield connection
     except (*DRIVER_FAILURES, TimeoutError) as error:
-        raise SetupError(f"{what} {where(dsn)} failed: {reported(error)}") from error
+        raise SetupError(f"{what} {where(dsn)} failed: {first_line(error)}") from error
     finally:
         await connection.close(timeout=5)
 
@@ -62,12 +62,14 @@ async def dump(dsn: str, target: Path | IO[bytes], podium: str) -> BackupContent
             connected(dsn, "backing up") as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
-            manifest = await _written(connection, file, podium)
+            manifest = await _write(connection, file, podium)
         file.finish(manifest)
     return manifest.contents
 
 
-async def _written(connection: Connection, file: archive.Writing, podium: str) -> archive.Manifest:
+async def _write(
+    connection: Connection, file: archive.BackupWriter, podium: str
+) -> archive.Manifest:
     columns = await tables(connection)
     if RECORD not in columns:
         raise UserError("empty", "there is nothing to back up: the database has no Podium in it")
@@ -93,14 +95,14 @@ async def tables(connection: Connection) -> dict[str, tuple[str, ...]]:
 
 
 async def _table(
-    connection: Connection, file: archive.Writing, name: str, columns: tuple[str, ...]
+    connection: Connection, file: archive.BackupWriter, name: str, columns: tuple[str, ...]
 ) -> archive.TableDump:
     with file.table(name) as text:
         if name in EMPTIED:
             status = "COPY 0"
         else:
             status = await connection.copy_from_table(
-                name, columns=columns, output=text.put, format="text", timeout=STATEMENT_S
+                name, columns=columns, output=text.write, format="text", timeout=STATEMENT_S
             )
     return archive.TableDump(name=name, columns=columns, rows=rows_in(status), sha256=text.sha256)
 
@@ -111,7 +113,7 @@ def rows_in(status: str) -> int:
 
 
 _CREATED = re.compile(r"^create (table|function|sequence) (?:if not exists )?(\w+)", re.MULTILINE)
-_FLEETING = frozenset({RECORD, "workers"})
+_TEMPORARY = frozenset({RECORD, "workers"})
 """Tables whose rows do not count as data: live workers register again."""
 
 
@@ -124,72 +126,72 @@ async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> Ba
     """
     known = read_migrations(migrations_folder())
     with archive.opened(source) as backup:
-        had = _of_its_time(backup.manifest, known)
+        count = _migration_count(backup.manifest, known)
         async with (
             connected(dsn, "restoring") as connection,
-            alone(connection),
+            migration_lock(connection),
             connection.transaction(),
         ):
-            await _make_room(connection, where(dsn), force=force)
+            await _remove_existing(connection, where(dsn), force=force)
             await connection.execute(RECORD_TABLE)
-            for migration in known[:had]:
+            for migration in known[:count]:
                 await apply(connection, migration)
             await _fill(connection, backup)
-            for migration in known[had:]:
+            for migration in known[count:]:
                 await apply(connection, migration)
             await connection.execute("analyze")
         return backup.manifest.contents
 
 
-def _of_its_time(manifest: archive.Manifest, known: Sequence[Migration]) -> int:
+def _migration_count(manifest: archive.Manifest, known: Sequence[Migration]) -> int:
     """Return how many migrations the backup has; UserError unless they are the first known ones."""
-    ours = [(each.number, each.sha256) for each in known]
+    known_hashes = [(each.number, each.sha256) for each in known]
     theirs = [(each.number, each.sha256) for each in manifest.migrations]
-    if theirs != ours[: len(theirs)]:
+    if theirs != known_hashes[: len(theirs)]:
         raise UserError(
             "new-backup",
             f"the backup is of Podium {manifest.podium or 'of another version'} with "
-            f"{len(theirs)} migrations, and this one knows other {len(ours)}; install that Podium "
-            "or a newer one",
+            f"{len(theirs)} migrations, and this one knows other {len(known_hashes)}; install that "
+            "Podium or a newer one",
         )
     return len(theirs)
 
 
-async def _make_room(connection: Connection, place: str, *, force: bool) -> None:
+async def _remove_existing(connection: Connection, address: str, *, force: bool) -> None:
     """Delete what exists, if that is allowed."""
-    there = await tables(connection)
-    strangers = sorted(there.keys() - _ours()["table"] - {RECORD})
-    if strangers:
+    existing = await tables(connection)
+    foreign = sorted(existing.keys() - _created_names()["table"] - {RECORD})
+    if foreign:
         raise UserError(
             "not-empty",
-            f"{place} has tables that are none of this Podium's ({', '.join(strangers[:5])}); "
+            f"{address} has tables that are none of this Podium's ({', '.join(foreign[:5])}); "
             "restore into a database of its own",
         )
     users = await connection.fetchval(query("backup.users"))
     if users:
-        raise SetupError(f"a Podium uses {place} ({users} connections); stop it first")
-    full = [name for name in sorted(there) if await _has_rows(connection, name)]
-    if full and not force:
+        raise SetupError(f"a Podium uses {address} ({users} connections); stop it first")
+    non_empty = [name for name in sorted(existing) if await _has_rows(connection, name)]
+    if non_empty and not force:
         raise UserError(
             "not-empty",
-            f"{place} is not empty: {', '.join(full[:5])} have rows; restore into an empty one, "
-            "or let --force remove everything that is there",
+            f"{address} is not empty: {', '.join(non_empty[:5])} have rows; restore into an empty "
+            "one, or let --force remove everything that is there",
         )
-    for kind, names in _ours().items():
+    for kind, names in _created_names().items():
         for name in sorted(names):
             await connection.execute(f"drop {kind} if exists {name} cascade")
     await connection.execute(f"drop table if exists {RECORD}")
 
 
 async def _has_rows(connection: Connection, table: str) -> bool:
-    if table in _FLEETING:
+    if table in _TEMPORARY:
         return False
-    # The name is one of `_ours`, from our own files.
+    # The name is one of `_created_names`, from the migrations.
     return bool(await connection.fetchval(f"select exists (select from {table})"))  # noqa: S608
 
 
 @cache
-def _ours() -> dict[str, frozenset[str]]:
+def _created_names() -> dict[str, frozenset[str]]:
     """Return what the migrations create, by kind."""
     text = "\n".join(each.sql for each in read_migrations(migrations_folder()))
     found = _CREATED.findall(text)
@@ -199,12 +201,12 @@ def _ours() -> dict[str, frozenset[str]]:
     }
 
 
-async def _fill(connection: Connection, backup: archive.Reading) -> None:
+async def _fill(connection: Connection, backup: archive.BackupReader) -> None:
     """Copy the rows in; foreign keys are checked once all are there."""
     manifest = backup.manifest
-    there = await tables(connection)
+    existing = await tables(connection)
     theirs = {each.name: frozenset(each.columns) for each in manifest.tables}
-    if theirs != {name: frozenset(there[name]) for name in there.keys() - {RECORD}}:
+    if theirs != {name: frozenset(existing[name]) for name in existing.keys() - {RECORD}}:
         raise UserError("bad-backup", "the backup has not the tables of its own migrations")
     keys = await connection.fetch(query("backup.foreign_keys"))
     for key in keys:
@@ -219,13 +221,15 @@ async def _fill(connection: Connection, backup: archive.Reading) -> None:
         await connection.execute(key["again"])
 
 
-async def _copy(connection: Connection, backup: archive.Reading, table: archive.TableDump) -> None:
-    async def pieces() -> AsyncIterator[bytes]:
-        for piece in backup.pieces(table.name):
-            yield piece
+async def _copy(
+    connection: Connection, backup: archive.BackupReader, table: archive.TableDump
+) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for chunk in backup.chunks(table.name):
+            yield chunk
 
     status = await connection.copy_to_table(
-        table.name, columns=table.columns, source=pieces(), format="text", timeout=STATEMENT_S
+        table.name, columns=table.columns, source=chunks(), format="text", timeout=STATEMENT_S
     )
     if rows_in(status) != table.rows:
         raise UserError("bad-backup", f"table {table.name} has not the rows that it should")

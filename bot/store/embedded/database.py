@@ -1,10 +1,11 @@
 """The database of a data folder: started and watched by one process, joined by others.
 
-Its files are in the folder `postgres`, whose locks tell which process owns the server and which use
-it.
+Its files are in the folder `postgres`, whose locks show which process owns the server and which
+processes use it.
 """
 
 import asyncio
+import contextlib
 import fcntl
 import json
 import math
@@ -12,20 +13,13 @@ import os
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    contextmanager,
-    suppress,
-)
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import asyncpg
 
 from bot.domain.errors import SetupError
-from bot.store.embedded.programs import Account, server_account, usable_by
+from bot.store.embedded.programs import Account, programs_for, server_account
 from bot.store.embedded.server import Cluster, ServerSupervisor, socket_folder, stop
 from bot.store.errors import DRIVER_FAILURES, writing
 
@@ -33,7 +27,7 @@ SHARED_HOMES = Path("/var/lib/podium")
 """Where the server's files are when its account cannot enter the data folder."""
 JOIN_LIMIT_S = 30.0
 JOIN_POLL_S = 0.1
-GUESTS_POLL_S = 0.1
+LEAVE_POLL_S = 0.1
 BRIEF_WAIT_S = 2.0
 SILENT_WAIT_S = 1.0
 """A wait for other processes that is shorter than this is not reported."""
@@ -41,13 +35,13 @@ SILENT_WAIT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedDatabase:
-    """A running database; `owner` tells whether this process started it and stops it."""
+    """A running database; `owner`: this process started it and stops it."""
 
     dsn: str = field(repr=False)
     owner: bool
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def open_database(
     data_dir: Path,
     *,
@@ -66,14 +60,14 @@ async def open_database(
     for _ in range(int(JOIN_LIMIT_S / JOIN_POLL_S)):
         with folder.owned() as owned:
             if owned:
-                guests = _Guests(folder, waiting, BRIEF_WAIT_S if exclusive else math.inf)
-                async with _served_to(guests, _served(folder, prepare)) as dsn:
+                joined = _JoinedProcesses(folder, waiting, BRIEF_WAIT_S if exclusive else math.inf)
+                async with _serve_joined(joined, _running_server(folder, prepare)) as dsn:
                     yield EmbeddedDatabase(dsn, owner=True)
                 return
         if exclusive:
             raise _in_use(folder, data_dir)
-        with folder.visited() as admitted:
-            address = folder.address() if admitted else None
+        with folder.join() as may_join:
+            address = folder.address() if may_join else None
             if address is not None and await _answers(address):
                 yield EmbeddedDatabase(address, owner=False)
                 return
@@ -95,7 +89,7 @@ class Folder:
     def _address(self) -> Path:
         return self.path / "address.json"
 
-    @contextmanager
+    @contextlib.contextmanager
     def owned(self) -> Iterator[bool]:
         """Yield whether this process owns the folder; the kernel releases a dead owner's lock."""
         with writing(self.path):
@@ -113,20 +107,20 @@ class Folder:
         finally:
             os.close(lock)
 
-    @contextmanager
-    def visited(self) -> Iterator[bool]:
+    @contextlib.contextmanager
+    def join(self) -> Iterator[bool]:
         """Yield whether this process may use the owner's server, which then keeps running."""
-        with self._guests(fcntl.LOCK_SH) as admitted:
-            yield admitted
+        with self._joined_lock(fcntl.LOCK_SH) as may_join:
+            yield may_join
 
-    @contextmanager
-    def closed(self) -> Iterator[bool]:
+    @contextlib.contextmanager
+    def close_to_others(self) -> Iterator[bool]:
         """Yield whether no process uses the owner's server; meanwhile none may join."""
-        with self._guests(fcntl.LOCK_EX) as closed:
-            yield closed
+        with self._joined_lock(fcntl.LOCK_EX) as is_closed:
+            yield is_closed
 
-    @contextmanager
-    def _guests(self, kind: int) -> Iterator[bool]:
+    @contextlib.contextmanager
+    def _joined_lock(self, kind: int) -> Iterator[bool]:
         with writing(self.path):
             lock = os.open(self.path / "guests.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -150,7 +144,7 @@ class Folder:
             return None
 
     def publish_address(self, dsn: str) -> None:
-        """Tell this user's other processes where the server is."""
+        """Publish the server's URL to this user's other processes."""
         self._write(self._address, json.dumps({"dsn": dsn}))
 
     def withdraw_address(self) -> None:
@@ -159,12 +153,12 @@ class Folder:
 
     def password(self) -> str:
         """Return the server's password, created on the first call."""
-        return self._kept("password", lambda: secrets.token_urlsafe(24))
+        return self._stored("password", lambda: secrets.token_urlsafe(24))
 
     def home(self, account: Account) -> Path:
         """Return where the server's own files are: here, or in a place that its account may enter.
 
-        The first choice is kept, so that a changed permission never hides the data.
+        The first choice is stored, so that a changed permission never hides the data.
         """
         elsewhere = (self.path / "location").exists()
         if not elsewhere and account.can_enter(self.path):
@@ -174,13 +168,13 @@ class Folder:
                 f"the account of the database can no longer enter {self.path}; "
                 "let others pass its parent folders again (chmod o+x), or move it"
             )
-        home = Path(self._kept("location", lambda: str(SHARED_HOMES / secrets.token_hex(8))))
+        home = Path(self._stored("location", lambda: str(SHARED_HOMES / secrets.token_hex(8))))
         with writing(home):
             SHARED_HOMES.mkdir(mode=0o711, parents=True, exist_ok=True)
             home.mkdir(mode=0o711, exist_ok=True)
         return home
 
-    def _kept(self, name: str, make: Callable[[], str]) -> str:
+    def _stored(self, name: str, make: Callable[[], str]) -> str:
         file = self.path / name
         if not file.exists():
             self._write(file, make())
@@ -207,37 +201,37 @@ def open_folder(data_dir: Path) -> Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class _Guests:
+class _JoinedProcesses:
     """The processes that joined the server of a folder."""
 
     folder: Folder
     waiting: Callable[[], None] | None
-    patience_s: float
+    limit_s: float
 
-    @asynccontextmanager
-    async def gone(self) -> AsyncIterator[None]:
-        """Wait, with a limit, until no process uses the server, and then let none in."""
-        looks = 0
+    @contextlib.asynccontextmanager
+    async def wait_until_left(self) -> AsyncIterator[None]:
+        """Wait until no process uses the server, or `limit_s`; then no process may join."""
+        polls = 0
         while True:
-            with self.folder.closed() as closed:
-                if closed:
+            with self.folder.close_to_others() as is_closed:
+                if is_closed:
                     yield
                     return
-            if looks * GUESTS_POLL_S >= self.patience_s:
+            if polls * LEAVE_POLL_S >= self.limit_s:
                 yield
                 return
-            looks += 1
-            if self.waiting is not None and looks == int(SILENT_WAIT_S / GUESTS_POLL_S):
+            polls += 1
+            if self.waiting is not None and polls == int(SILENT_WAIT_S / LEAVE_POLL_S):
                 self.waiting()
-            await asyncio.sleep(GUESTS_POLL_S)
+            await asyncio.sleep(LEAVE_POLL_S)
 
 
-@asynccontextmanager
-async def _served_to(
-    guests: _Guests, server: AbstractAsyncContextManager[str]
+@contextlib.asynccontextmanager
+async def _serve_joined(
+    joined: _JoinedProcesses, server: contextlib.AbstractAsyncContextManager[str]
 ) -> AsyncIterator[str]:
     """Yield the server, which runs as long as its owner or a joined process needs it."""
-    async with AsyncExitStack() as shut, server as dsn:
+    async with contextlib.AsyncExitStack() as stack, server as dsn:
         interrupted = False
         try:
             yield dsn
@@ -246,7 +240,7 @@ async def _served_to(
             raise
         finally:
             if not interrupted:
-                await shut.enter_async_context(guests.gone())
+                await stack.enter_async_context(joined.wait_until_left())
 
 
 def _in_use(folder: Folder, data_dir: Path) -> SetupError:
@@ -265,8 +259,8 @@ async def _answers(dsn: str) -> bool:
     return True
 
 
-@asynccontextmanager
-async def _served(
+@contextlib.asynccontextmanager
+async def _running_server(
     folder: Folder, prepare: Callable[[str], Awaitable[object]] | None
 ) -> AsyncIterator[str]:
     """Start the folder's server, restart it when it dies, and stop it at the end."""
@@ -274,8 +268,8 @@ async def _served(
         cluster = _cluster(folder)
     try:
         await cluster.create()
-        keeper = ServerSupervisor(cluster, await cluster.start())
-        watch = asyncio.create_task(keeper.watch())
+        supervisor = ServerSupervisor(cluster, await cluster.start())
+        watch = asyncio.create_task(supervisor.watch())
         try:
             if prepare is not None:
                 await prepare(cluster.dsn)
@@ -284,9 +278,9 @@ async def _served(
         finally:
             folder.withdraw_address()
             watch.cancel()
-            with suppress(asyncio.CancelledError):
+            with contextlib.suppress(asyncio.CancelledError):
                 await watch
-            await stop(keeper.process)
+            await stop(supervisor.process)
     finally:
         if cluster.sockets.parent != cluster.home:
             shutil.rmtree(cluster.sockets, ignore_errors=True)
@@ -297,7 +291,7 @@ def _cluster(folder: Folder) -> Cluster:
     home = folder.home(account)
     return Cluster(
         home=home,
-        programs=usable_by(account, home),
+        programs=programs_for(account, home),
         account=account,
         password=folder.password(),
         sockets=socket_folder(home, account),

@@ -29,9 +29,9 @@ PROC = Path("/proc")
 HAS_PROC = (PROC / "self" / "cwd").is_symlink()
 POLL_S = 0.02
 LISTING_LIMIT_S = 10.0
-ENDINGS = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
+STOP_SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 """Fast shutdown, immediate shutdown, kill; each with the seconds to wait for it."""
-ENDINGS_OF_ORPHANS = ((signal.SIGINT, 2.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 5.0))
+STOP_SIGNALS_OF_ORPHANS = ((signal.SIGINT, 2.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 5.0))
 """The same for orphans. The kernel already asked them to stop when their owner died, and other
 processes wait: the write-ahead log makes a hard stop safe, while a fast shutdown may starve under
 connection attempts."""
@@ -55,12 +55,12 @@ class Account:
         real = folder.resolve()
         return all(self._may_pass(part.stat()) for part in (real, *real.parents))
 
-    def _may_pass(self, found: os.stat_result) -> bool:
-        if found.st_uid == self.uid:
-            return bool(found.st_mode & stat.S_IXUSR)
-        if found.st_gid == self.gid:
-            return bool(found.st_mode & stat.S_IXGRP)
-        return bool(found.st_mode & stat.S_IXOTH)
+    def _may_pass(self, status: os.stat_result) -> bool:
+        if status.st_uid == self.uid:
+            return bool(status.st_mode & stat.S_IXUSR)
+        if status.st_gid == self.gid:
+            return bool(status.st_mode & stat.S_IXGRP)
+        return bool(status.st_mode & stat.S_IXOTH)
 
 
 def server_account() -> Account:
@@ -88,7 +88,7 @@ def _own_account() -> Account:
     return Account()
 
 
-def packaged() -> Path:
+def package_folder() -> Path:
     """Return the wheel's folder with the installation; the package itself is never imported."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
@@ -99,9 +99,9 @@ def packaged() -> Path:
     return folder
 
 
-def usable_by(account: Account, home: Path) -> Path:
+def programs_for(account: Account, home: Path) -> Path:
     """Return a folder of programs that `account` can run, copied into `home` if necessary."""
-    package = packaged()
+    package = package_folder()
     if account.can_enter(package / INSTALLATION / "bin"):
         return package / INSTALLATION / "bin"
     copy = home / "programs"
@@ -137,10 +137,10 @@ async def start(account: Account, arguments: Sequence[str], log: int) -> asyncio
 
     The kernel ties that setting to a thread, so only the main thread requests it.
     """
-    tied = threading.current_thread() is threading.main_thread()
-    words = (account.uid, account.gid, os.getpid() if tied else 0)
+    on_main_thread = threading.current_thread() is threading.main_thread()
+    options = (account.uid, account.gid, os.getpid() if on_main_thread else 0)
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-S", str(LAUNCHER), *map(str, words), *arguments,
+        sys.executable, "-I", "-S", str(LAUNCHER), *map(str, options), *arguments,
         stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=asyncio.subprocess.STDOUT,
         env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"},
         cwd="/", start_new_session=True,
@@ -152,42 +152,44 @@ async def run(account: Account, arguments: Sequence[str], limit_s: float) -> tup
     process = await start(account, arguments, asyncio.subprocess.PIPE)
     try:
         async with asyncio.timeout(limit_s):
-            printed, _ = await process.communicate()
+            output, _ = await process.communicate()
     except TimeoutError as error:
         raise SetupError(f"{Path(arguments[0]).name} took more than {limit_s:.0f} s") from error
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return process.returncode or 0, printed.decode(errors="replace")
+    return process.returncode or 0, output.decode(errors="replace")
 
 
-async def residents(data: Path) -> tuple[int, ...]:
+async def server_processes(data: Path) -> tuple[int, ...]:
     """Return the processes of a server in `data`, regardless of who started it."""
     if HAS_PROC:
-        return _seen_in_proc(data)
-    _, printed = await run(Account(), ["/bin/ps", "-axo", "pid=,command="], LISTING_LIMIT_S)
-    lines = printed.splitlines()
+        return _processes_in_proc(data)
+    _, output = await run(Account(), ["/bin/ps", "-axo", "pid=,command="], LISTING_LIMIT_S)
+    lines = output.splitlines()
     return tuple(int(line.split()[0]) for line in lines if f"postgres -D {data} " in line)
 
 
-async def recovers(data: Path) -> bool:
+async def in_recovery(data: Path) -> bool:
     """Return whether a process of the server in `data` is recovering it; True if unknown."""
-    return not HAS_PROC or any(_recovers(PROC / str(pid)) for pid in _seen_in_proc(data))
+    return not HAS_PROC or any(
+        _is_startup_process(PROC / str(pid)) for pid in _processes_in_proc(data)
+    )
 
 
-def _recovers(entry: Path) -> bool:
+def _is_startup_process(entry: Path) -> bool:
     try:
         return b"postgres: startup" in (entry / "cmdline").read_bytes()
     except OSError:
         return False
 
 
-def _seen_in_proc(data: Path) -> tuple[int, ...]:
-    return tuple(int(entry.name) for entry in PROC.iterdir() if _lives_in(entry, data))
+def _processes_in_proc(data: Path) -> tuple[int, ...]:
+    return tuple(int(entry.name) for entry in PROC.iterdir() if _is_server_process(entry, data))
 
 
-def _lives_in(entry: Path, data: Path) -> bool:
+def _is_server_process(entry: Path, data: Path) -> bool:
     """Return whether a process in /proc is a live Postgres with `data` as its folder."""
     if not entry.name.isdecimal():
         return False
@@ -197,21 +199,21 @@ def _lives_in(entry: Path, data: Path) -> bool:
         return False
 
 
-async def evict(data: Path) -> None:
+async def stop_orphans(data: Path) -> None:
     """Stop every process of an earlier server in `data`; SetupError when one stays."""
-    for sign, limit_s in ENDINGS_OF_ORPHANS:
-        for pid in await residents(data):
+    for signal_number, limit_s in STOP_SIGNALS_OF_ORPHANS:
+        for pid in await server_processes(data):
             with suppress(ProcessLookupError):
-                os.kill(pid, sign)
-        if await _deserted(data, limit_s):
+                os.kill(pid, signal_number)
+        if await _all_stopped(data, limit_s):
             return
-    left = ", ".join(map(str, await residents(data)))
-    raise SetupError(f"an earlier Postgres still lives in {data} (process {left}); end it")
+    remaining = ", ".join(map(str, await server_processes(data)))
+    raise SetupError(f"an earlier Postgres still lives in {data} (process {remaining}); end it")
 
 
-async def _deserted(data: Path, limit_s: float) -> bool:
+async def _all_stopped(data: Path, limit_s: float) -> bool:
     for _ in range(int(limit_s / POLL_S)):
-        if not await residents(data):
+        if not await server_processes(data):
             return True
         await asyncio.sleep(POLL_S)
     return False

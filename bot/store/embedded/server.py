@@ -14,7 +14,7 @@ import asyncpg
 import structlog
 
 from bot.domain.errors import SetupError
-from bot.store.embedded.programs import ENDINGS, Account, evict, recovers, run, start
+from bot.store.embedded.programs import STOP_SIGNALS, Account, in_recovery, run, start, stop_orphans
 from bot.store.errors import DRIVER_FAILURES, writing
 
 USER = "podium"
@@ -36,10 +36,10 @@ SETTINGS = {
 }
 FIRST_RESTART_S = 0.1
 LAST_RESTART_S = 5.0
-LOOK_S = 2.0
+CHECK_S = 2.0
 ANSWER_LIMIT_S = 2.0
-HANGING_LOOKS = 4
-"""So many checks take longer than the five seconds that Postgres gives its processes to end."""
+HANGING_CHECKS = 4
+"""Longer in all than the five seconds that Postgres gives its processes to end."""
 
 log = structlog.get_logger(__name__)
 
@@ -78,12 +78,12 @@ class Cluster:
                 partial.mkdir(mode=0o700)
                 self.account.own(partial)
                 password_file = stack.enter_context(self._password_file())
-            status, printed = await run(
+            status, output = await run(
                 self.account, self._initdb(partial, password_file), INITDB_LIMIT_S
             )
         if status != 0:
             shutil.rmtree(partial, ignore_errors=True)
-            raise self._refused(printed)
+            raise self._start_error(output)
         partial.rename(self.data)
 
     @contextmanager
@@ -96,7 +96,7 @@ class Cluster:
 
     async def start(self) -> asyncio.subprocess.Process:
         """Start the server and wait until it accepts connections."""
-        await evict(self.data)
+        await stop_orphans(self.data)
         pid_file = self.data / "postmaster.pid"
         # No server runs in the folder: a process with this id now is another program.
         pid_file.unlink(missing_ok=True)
@@ -129,7 +129,7 @@ class Cluster:
     async def _ready(self, process: asyncio.subprocess.Process, pid_file: Path) -> None:
         for _ in range(int(START_LIMIT_S / POLL_S)):
             if process.returncode is not None:
-                raise self._refused(self.log.read_text(errors="replace"))
+                raise self._start_error(self.log.read_text(errors="replace"))
             if _status(pid_file) == "ready":
                 return
             await asyncio.sleep(POLL_S)
@@ -143,10 +143,10 @@ class Cluster:
                 f"takes {SMALLEST_FREE >> 20} MiB; free some, or choose another data folder"
             )
 
-    def _refused(self, printed: str) -> SetupError:
-        if "No space left on device" in printed:
+    def _start_error(self, output: str) -> SetupError:
+        if "No space left on device" in output:
             return SetupError(f"the disk is full at {self.home}; free some space and start again")
-        last = " / ".join(printed.strip().splitlines()[-3:])
+        last = " / ".join(output.strip().splitlines()[-3:])
         return SetupError(f"Postgres did not start in {self.home}: {last}")
 
 
@@ -159,10 +159,10 @@ def _status(pid_file: Path) -> str:
 
 async def stop(process: asyncio.subprocess.Process) -> None:
     """Stop the server: open transactions are rolled back, everything committed is kept."""
-    for sign, limit_s in ENDINGS:
+    for signal_number, limit_s in STOP_SIGNALS:
         if process.returncode is not None:
             return
-        process.send_signal(sign)
+        process.send_signal(signal_number)
         try:
             async with asyncio.timeout(limit_s):
                 await process.wait()
@@ -193,7 +193,7 @@ class ServerSupervisor:
         """Restart the server as long as this runs, with growing pauses while that fails."""
         delay_s = FIRST_RESTART_S
         while True:
-            status = await self._ended()
+            status = await self._wait_for_exit()
             log.warning("the database died", action="postgres_died", status=status)
             try:
                 self.process = await self.cluster.start()
@@ -205,21 +205,21 @@ class ServerSupervisor:
                 log.info("the database is back", action="postgres_restarted")
                 delay_s = FIRST_RESTART_S
 
-    async def _ended(self) -> int:
+    async def _wait_for_exit(self) -> int:
         """Wait until the server has ended, or kill it when it hangs; return its status."""
-        looks = 0
+        checks = 0
         while True:
             try:
-                async with asyncio.timeout(LOOK_S):
+                async with asyncio.timeout(CHECK_S):
                     return await self.process.wait()
             except TimeoutError:
-                looks = looks + 1 if await self._hangs() else 0
-            if looks == HANGING_LOOKS:
+                checks = checks + 1 if await self._hangs() else 0
+            if checks == HANGING_CHECKS:
                 log.warning("the database hangs and is ended", action="postgres_hangs")
                 self.process.kill()
 
     async def _hangs(self) -> bool:
-        """Return whether the server says that it recovers while no process does.
+        """Return whether the server reports a recovery that no process performs.
 
         Postgres 18 waits forever when its recovery process is killed.
         """
@@ -227,7 +227,7 @@ class ServerSupervisor:
             connection = await asyncpg.connect(self.cluster.dsn, timeout=ANSWER_LIMIT_S)
             await connection.close(timeout=ANSWER_LIMIT_S)
         except asyncpg.CannotConnectNowError:
-            return not await recovers(self.cluster.data)
+            return not await in_recovery(self.cluster.data)
         except DRIVER_FAILURES:
             return False
         return False

@@ -9,7 +9,7 @@ import asyncpg
 import structlog
 
 from bot.domain.job import Notice, Topic
-from bot.store.errors import DRIVER_FAILURES, reaching, reported
+from bot.store.errors import DRIVER_FAILURES, first_line, reaching
 
 TICK_S = 1.0
 """How often a subscriber is told to poll, since a notice may be lost."""
@@ -131,5 +131,5 @@ async def _reconnected(
         try:
             return await _connect(dsn, subscriptions)
         except DRIVER_FAILURES as error:
-            log.debug("still deaf", action="listen_retry", error=reported(error))
+            log.debug("still deaf", action="listen_retry", error=first_line(error))
             await asyncio.sleep(RETRY_S)

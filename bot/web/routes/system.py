@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from bot.domain.errors import StoreError
-from bot.services.operations import ComponentHealth, State, measures, readiness
+from bot.services.operations import ComponentHealth, State, read_metrics, readiness
 from bot.web import prometheus, rendering
 from bot.web.context import context_of
 
@@ -51,7 +51,9 @@ async def _parts(request: Request) -> tuple[ComponentHealth, ...]:
     context = context_of(request)
 
     async def check() -> tuple[ComponentHealth, ...]:
-        return await readiness(context.store, judges=context.has_runners, lines=context.connections)
+        return await readiness(
+            context.store, has_runners=context.has_runners, connections=context.connections
+        )
 
     try:
         return await context.cache.get_within("readiness", READINESS_FOR_S, WITHIN_S, check)
@@ -75,7 +77,7 @@ async def metrics(request: Request) -> Response:
     current = None
     try:
         current = await context.cache.get_within(
-            "measures", METRICS_FOR_S, WITHIN_S, lambda: measures(context.store, context.clock)
+            "measures", METRICS_FOR_S, WITHIN_S, lambda: read_metrics(context.store, context.clock)
         )
     except (StoreError, TimeoutError) as error:
         _log.warning("nothing measured", action="unmeasured", error=str(error))

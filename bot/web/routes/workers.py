@@ -17,7 +17,7 @@ from pydantic import Base64Bytes
 from bot.domain.api import workers as api
 from bot.domain.ids import JobId
 from bot.domain.job import Notice, Topic
-from bot.services.apart import Apart
+from bot.services.parser_process import ParserProcess
 from bot.web import auth, bodies
 from bot.web.context import STREAM_HEADERS, Closing, WebContext, context_of
 from runners.contract.evaluation import Evaluation, Progress
@@ -28,7 +28,7 @@ router = APIRouter(prefix=api.PATH + "/{session}", include_in_schema=False)
 
 _SHORT = 64 << 10
 """Up to this many bytes, an evaluation is validated quickly."""
-EVALUATIONS = Apart(10.0, patience_s=30.0)
+EVALUATIONS = ParserProcess(10.0, patience_s=30.0)
 """The process in which longer ones are validated first: 16 MB of errors take five minutes."""
 _TOPICS = frozenset({Topic.READY, Topic.CANCEL})
 _DONE = 204
@@ -151,7 +151,7 @@ async def evaluation(
     """Store the evaluation and end the job; repeating it is no error."""
     body = await bodies.read_bytes(request, api.EVALUATION_MAX)
     if len(body) > _SHORT:
-        await EVALUATIONS.do(require_evaluation, body)
+        await EVALUATIONS.call(require_evaluation, body)
     await worker.accept(JobId(job), fence, bodies.parse(Evaluation, body))
 
 

@@ -28,7 +28,7 @@ RUNNER = "Podium"
 async def runner_queue(store: Store, gpu: str) -> http.Json:
     """The jobs of a GPU type, and the number of its workers."""
     gpu = gpu_type(gpu)
-    pool = next((each for each in await operations.pools(store) if each.gpu == gpu), None)
+    pool = next((each for each in await operations.gpu_queues(store) if each.gpu == gpu), None)
     if pool is None:
         if not any(gpu in board.gpus for board in await store.boards.all()):
             return _unknown(gpu)

@@ -218,7 +218,9 @@ async def _render_progress(
         "places": [placement_line(each) for each in placements],
         "best": any(each.is_best for each in placements),
         "first": any(each.rank == 1 and each.is_best for each in placements),
-        "unserved": () if reading.is_final else await status.awaited(context.store, number),
+        "unserved": ()
+        if reading.is_final
+        else await status.unserved_in_words(context.store, number),
         "deeds": sessions.submission_buttons(browser, reading),
     }
     return rendering.render("acting/live.html", values)

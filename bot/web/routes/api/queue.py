@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Depends, Request
 
 from bot.domain.api.admin import PoolAnswer, QueueAnswer, RunnerAnswer, RunnersAnswer
-from bot.services.operations import pools, workers_for
+from bot.services.operations import gpu_queues, workers_for
 from bot.web.auth import AnyViewer, viewer_of
 from bot.web.context import context_of
 from bot.web.routes.api.openapi import uncached
@@ -43,6 +43,6 @@ async def queue(request: Request) -> QueueAnswer:
             workers=each.workers,
             paused=each.paused,
         )
-        for each in await pools(store)
+        for each in await gpu_queues(store)
     )
     return QueueAnswer(paused=await store.moderation.pause_notice(), pools=tuple(answers))

@@ -5,7 +5,7 @@ from fastapi.responses import StreamingResponse
 
 from bot.reports import admin
 from bot.reports.blocks import Block, Table
-from bot.services.operations import NAMELESS, numbered, pools
+from bot.services.operations import NAMELESS, gpu_queues, number_workers
 from bot.web import auth, rendering
 from bot.web.context import WebContext, context_of
 
@@ -41,10 +41,10 @@ async def _part(context: WebContext) -> rendering.Part:
 
     async def make() -> rendering.Part:
         workers = admin.workers_report(
-            numbered(await context.store.workers.alive(), NAMELESS), context.clock.now()
+            number_workers(await context.store.workers.alive(), NAMELESS), context.clock.now()
         )
         blocks = [_steady(each) for each in workers.blocks]
-        values = {"pools": await pools(context.store), "workers": blocks}
+        values = {"pools": await gpu_queues(context.store), "workers": blocks}
         return rendering.render("parts/queue.html", values), False
 
     return await context.cache.get("queue", rendering.TICK_S, make)

@@ -15,7 +15,7 @@ from bot.domain.publication import NewPublication, PublishRequest
 from bot.domain.tasks.lint import CheckStep
 from bot.domain.tasks.scaffold import scaffold
 from bot.services.publishing import engine
-from bot.services.publishing.engine import MOST_TRIES
+from bot.services.publishing.engine import MAX_ATTEMPTS
 from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import (
     HeldPublication,
@@ -136,10 +136,10 @@ async def test_only_what_is_not_told_yet_is_told(place: Place) -> None:
 
 
 async def test_what_ends_with_the_bot_again_and_again_is_given_up(place: Place) -> None:
-    number = await left(place, PublicationState(), kills=MOST_TRIES)
+    number = await left(place, PublicationState(), kills=MAX_ATTEMPTS)
     room = Room()
     await run(place, room, number)
-    assert f"started {MOST_TRIES} times" in room.said[0]
+    assert f"started {MAX_ATTEMPTS} times" in room.said[0]
     assert await place.store.boards.find("double") is None
 
 

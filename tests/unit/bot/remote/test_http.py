@@ -22,7 +22,7 @@ def problem(status: int, code: str, detail: str = "words") -> httpx.Response:
 
 async def greeted(answer: Answer) -> WorkerConfig:
     async with connected(SERVER, "abc", "1.0", httpx.MockTransport(answer)) as connection:
-        return await connection.ask("hello", None, WorkerConfig)
+        return await connection.post("hello", None, WorkerConfig)
 
 
 async def test_every_request_has_the_token_and_the_harness() -> None:
@@ -100,7 +100,7 @@ async def test_no_answer_is_waited_for_for_ever() -> None:
 async def test_an_answer_without_end_is_not_read_to_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "ANSWER_MAX", 1000)
+    monkeypatch.setattr(module, "RESPONSE_MAX", 1000)
     given = 0
 
     async def endless() -> AsyncIterator[bytes]:

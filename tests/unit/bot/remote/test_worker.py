@@ -19,7 +19,7 @@ from tests.doubles.dispatching import until
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 
-CONFIG = DispatchConfig(beat_s=0.05, poll_s=0.05, progress_s=0.0)
+CONFIG = DispatchConfig(heartbeat_s=0.05, poll_s=0.05, progress_s=0.0)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from bot.domain.api.workers import LogLines
 from bot.domain.errors import StoreError
 from bot.remote.http import RefusedError
-from bot.remote.worker import LONGEST, MOST_AT_ONCE, MOST_WAITING, LogUpload
+from bot.remote.worker import MAX_LINE_CHARS, MAX_LINES, MAX_LINES_PER_REQUEST, LogUpload
 
 
 class Line:
@@ -39,7 +39,7 @@ def upload(line: Line) -> LogUpload:
 
 
 async def test_lines_come_in_their_order_in_bundles(line: Line, upload: LogUpload) -> None:
-    wanted = [str(number) for number in range(2 * MOST_AT_ONCE + 1)]
+    wanted = [str(number) for number in range(2 * MAX_LINES_PER_REQUEST + 1)]
     for each in wanted:
         upload.put(each)
     await upload.flush()
@@ -61,12 +61,12 @@ async def test_what_could_not_be_sent_is_sent_later(line: Line, upload: LogUploa
 
 
 async def test_too_much_is_dropped_and_counted(line: Line, upload: LogUpload) -> None:
-    for number in range(MOST_WAITING + 5):
+    for number in range(MAX_LINES + 5):
         upload.put(str(number))
-    upload.put("x" * (2 * LONGEST))
+    upload.put("x" * (2 * MAX_LINE_CHARS))
     await upload.flush()
     assert line.lines[0] == "6"
-    assert len(line.lines[-1]) == LONGEST
+    assert len(line.lines[-1]) == MAX_LINE_CHARS
     assert sum(body.lost for body in line.sent) == 6
 
 

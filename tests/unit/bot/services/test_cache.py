@@ -14,7 +14,7 @@ class Making:
         self.made = 0
         self.let = asyncio.Event()
         self.let.set()
-        self.latest = SharedCache[tuple[int, str]](most=2)
+        self.latest = SharedCache[tuple[int, str]](max_entries=2)
 
     async def get(self, key: str, version: int, lag_s: float = 60) -> str:
         async def make() -> tuple[int, str]:

@@ -62,7 +62,7 @@ async def test_what_fails_is_not_kept_and_who_goes_away_leaves_it_to_the_next() 
 
 
 async def test_no_more_than_so_many_are_kept() -> None:
-    kept, making = ResponseCache(most=2), Making()
+    kept, making = ResponseCache(max_entries=2), Making()
     for key in "abc":
         await kept.get(key, 60, making)
     assert await kept.get("c", 60, making) == 3

@@ -6,7 +6,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.publication import PublishRequest
 from bot.services.history import person_profile
-from bot.services.maintenance import order_references
+from bot.services.maintenance import queue_references
 from bot.services.publishing.publish import publish
 from runners.contract.task import Mode
 from tests.doubles.clock import ManualClock
@@ -56,7 +56,7 @@ async def test_what_the_house_has_judged_is_for_the_boards_creator(place: Place)
     files = {"reference.py": "def ref_kernel(data): ...\n", "task.py": ""}
     task = make_task(name="sort", files=files, shared_files=("task.py",))
     await publish(place.store, place.clock, PublishRequest(place.ada), task)
-    assert await order_references(place.store) == 1
+    assert await queue_references(place.store) == 1
     house = (await place.store.people.ensure(SYSTEM_IDENTITY, "Podium")).id
     told = await person_profile(place.store, Viewer(place.ada), house)
     assert [each.board_name for each in told.past] == ["sort"]

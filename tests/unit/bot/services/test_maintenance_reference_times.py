@@ -14,11 +14,11 @@ from bot.domain.job import JobState
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import PublishRequest
 from bot.domain.reference_times import Reference
-from bot.services.apart import Apart
 from bot.services.history import submission_history
 from bot.services.lookup import visible_submission
-from bot.services.maintenance import AGAIN_AFTER, order_references, time_references
+from bot.services.maintenance import AGAIN_AFTER, queue_references, time_references
 from bot.services.moderation import Decision
+from bot.services.parser_process import ParserProcess
 from bot.services.publishing.publish import publish
 from bot.services.standings import board_standings
 from bot.services.submissions import rejudge_submission
@@ -75,7 +75,7 @@ async def run(place: Place, runner: KeepingRunner, **config: object) -> None:
     async def ended() -> bool:
         return not await place.store.jobs.backlog()
 
-    await order_references(place.store)
+    await queue_references(place.store)
     async with dispatching(place.store, place.clock, [runner], **config):
         await until(ended)
 
@@ -99,13 +99,13 @@ async def test_the_reference_is_timed_by_the_ranked_run_of_a_candidate_that_sees
 async def test_a_reference_that_takes_minutes_to_parse_goes_untimed_and_nobody_waits_for_it(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.services.maintenance.TASKS", Apart(0.6, 60))
+    monkeypatch.setattr("bot.services.maintenance.TASKS", ParserProcess(0.6, 60))
     fields = "{data}" * 300_000
     files = {"reference.py": f'{SORTED["reference.py"]}x = f"{fields}"\n'}
     task = make_task(name="sort", files=files, shared_files=(), gpus=("CPU",))
     await publish(place.store, place.clock, PublishRequest(place.ada), task)
     turns = 0
-    ordering = asyncio.create_task(order_references(place.store))
+    ordering = asyncio.create_task(queue_references(place.store))
     while not ordering.done():
         await asyncio.sleep(0.01)
         turns += 1
@@ -145,13 +145,13 @@ async def test_nobody_is_ranked_by_it_and_nobody_s_history_has_it(place: Place) 
 
 async def test_it_is_ordered_once_however_often_and_by_however_many(place: Place) -> None:
     await publish_sort(place)
-    counts = await asyncio.gather(*(order_references(place.store) for _ in range(3)))
+    counts = await asyncio.gather(*(queue_references(place.store) for _ in range(3)))
     assert sum(counts) == 1
-    assert await order_references(place.store) == 0
+    assert await queue_references(place.store) == 0
 
 
 async def test_a_task_without_a_reference_is_asked_once(place: Place) -> None:
-    assert await order_references(place.store) == 0
+    assert await queue_references(place.store) == 0
     assert await place.store.references.untimed() == ()
     (board,) = await board_standings(place.store, Viewer(place.ada), "vectoradd")
     assert (board.reference, board.reference_failure) == (None, "")
@@ -159,7 +159,7 @@ async def test_a_task_without_a_reference_is_asked_once(place: Place) -> None:
 
 async def test_an_attempt_that_fails_is_made_again(place: Place) -> None:
     await publish_sort(place)
-    await order_references(place.store)
+    await queue_references(place.store)
     runner = KeepingRunner(["away", "time_us=7"])
     async with dispatching(place.store, place.clock, [runner]):
         await until(lambda: _failed_once(place))
@@ -186,7 +186,7 @@ async def _timed(place: Place) -> bool:
 
 async def test_a_stop_hands_it_back_at_once_and_uncounted(place: Place) -> None:
     await publish_sort(place)
-    await order_references(place.store)
+    await queue_references(place.store)
     runner = KeepingRunner(["seconds=60"])
     async with dispatching(place.store, place.clock, [runner], drain_s=60.0) as running:
         await until(lambda: _started(runner))
@@ -208,7 +208,7 @@ async def test_its_failure_is_told_to_the_board_s_creator_alone(place: Place) ->
 
 async def test_its_report_is_for_the_creator_and_it_cannot_be_judged_again(place: Place) -> None:
     await publish_sort(place)
-    await order_references(place.store)
+    await queue_references(place.store)
     found = await reference(place)
     assert found is not None
     assert found.submission is not None
@@ -241,7 +241,7 @@ async def test_a_failure_is_noted_also_when_nobody_looked_before_it_is_tried_aga
     place: Place,
 ) -> None:
     await publish_sort(place)
-    await order_references(place.store)
+    await queue_references(place.store)
     job = await place.claim()
     await place.store.jobs.release(job.id, job.fence, "no runner", final=True)
     place.clock.advance(2 * AGAIN_AFTER.total_seconds())
@@ -273,7 +273,7 @@ async def test_a_task_that_cannot_be_read_keeps_no_other_from_being_timed(
     read = place.store.boards.version
     monkeypatch.setattr(place.store.boards, "version", version)
     await publish_sort(place)
-    assert await order_references(place.store) == 1
+    assert await queue_references(place.store) == 1
     assert await place.store.references.untimed() == ()
 
 
@@ -282,6 +282,6 @@ async def test_a_task_that_could_not_be_read_for_a_moment_is_timed_later(place: 
     untimed = await place.store.references.untimed()
     unsteady = replace(place, store=failing(place.store, {"version": 1}, "boards"))
     with pytest.raises(StoreError):
-        await order_references(unsteady.store)
+        await queue_references(unsteady.store)
     assert await place.store.references.untimed() == untimed
-    assert await order_references(unsteady.store) == 1
+    assert await queue_references(unsteady.store) == 1

@@ -15,14 +15,14 @@ from tests.doubles.memory_store import MemoryStore
 LEASE = timedelta(seconds=30)
 
 
-async def part(store: MemoryStore, name: str, *, judges: bool = True) -> ComponentHealth:
-    return {each.name: each for each in await readiness(store, judges=judges)}[name]
+async def part(store: MemoryStore, name: str, *, has_runners: bool = True) -> ComponentHealth:
+    return {each.name: each for each in await readiness(store, has_runners=has_runners)}[name]
 
 
 async def test_a_podium_whose_dispatcher_lives_is_ready(memory_store: MemoryStore) -> None:
     await memory_store.workers.announce("w", ["CPU"], LEASE)
     found = await readiness(
-        memory_store, judges=True, lines=[ServiceConnection("discord", lambda: 0.1)]
+        memory_store, has_runners=True, connections=[ServiceConnection("discord", lambda: 0.1)]
     )
     assert [(each.name, each.state) for each in found] == [
         ("database", State.READY), ("migrations", State.READY),
@@ -39,11 +39,11 @@ async def test_a_dispatcher_that_gives_no_sign_of_life_is_a_failure(
 async def test_a_podium_that_leaves_judging_to_others_waits_for_them(
     memory_store: MemoryStore,
 ) -> None:
-    assert (await part(memory_store, "judging", judges=False)).state is State.WAITING
+    assert (await part(memory_store, "judging", has_runners=False)).state is State.WAITING
     await memory_store.workers.announce("w", None, LEASE)
-    assert (await part(memory_store, "judging", judges=False)).state is State.WAITING
+    assert (await part(memory_store, "judging", has_runners=False)).state is State.WAITING
     await memory_store.workers.announce("w", [], LEASE)
-    assert (await part(memory_store, "judging", judges=False)).state is State.WAITING
+    assert (await part(memory_store, "judging", has_runners=False)).state is State.WAITING
 
 
 async def test_runners_of_its_own_of_which_none_can_judge_are_a_failure(
@@ -96,7 +96,7 @@ async def test_a_database_that_is_away_is_named_without_its_address(
 
     monkeypatch.setattr(memory_store.operations, "schema", schema)
     [database, discord] = await readiness(
-        memory_store, judges=True, lines=[ServiceConnection("discord")]
+        memory_store, has_runners=True, connections=[ServiceConnection("discord")]
     )
     assert (database.name, database.state) == ("database", State.FAILED)
     assert "10.0.0.5" not in database.detail

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from bot.services.operations import GpuMetrics, measures
+from bot.services.operations import GpuMetrics, read_metrics
 from runners.contract.runner import Capabilities, OutOfService
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
@@ -22,7 +22,7 @@ async def test_a_pool_is_measured_whole(memory_store: MemoryStore, clock: Manual
     for worker in ("a", "b"):
         await memory_store.workers.announce(worker, ["CPU", "H100"], LEASE, {"local": offer})
     await memory_store.moderation.pause_pool("H100", "new driver")
-    found = await measures(memory_store, clock)
+    found = await read_metrics(memory_store, clock)
     assert found.pools == (
         GpuMetrics("CPU", queued=2, running=1, waits_s=12.0, slots=4),
         GpuMetrics("H100", slots=14, out_of_service=2, paused=True),

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from bot.domain.board import Viewer
 from bot.services.dispatch.worker_queue import create_worker_token
-from bot.services.operations import NAMELESS, numbered, workers_for
+from bot.services.operations import NAMELESS, number_workers, workers_for
 from tests.doubles.place import Place
 
 LEASE = timedelta(seconds=30)
@@ -26,5 +26,5 @@ async def test_admins_and_the_owner_of_a_worker_read_its_name(place: Place) -> N
 
 async def test_a_list_for_everybody_has_numbers_alone(place: Place) -> None:
     await place.store.workers.announce("box:1", ("CPU",), LEASE)
-    (worker,) = numbered(await place.store.workers.alive(), NAMELESS)
+    (worker,) = number_workers(await place.store.workers.alive(), NAMELESS)
     assert (worker.name, worker.gpus) == ("worker 1", ("CPU",))

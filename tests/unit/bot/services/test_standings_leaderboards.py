@@ -67,7 +67,7 @@ async def test_a_reading_that_takes_long_is_waited_for(
 async def test_a_large_one_rests_but_not_for_who_wants_the_newest(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(standings, "LARGE", 1)
+    monkeypatch.setattr(standings, "LARGE_ENTRIES", 1)
     counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
     assert not (await leaderboard(place.store, *at)).entries
     await place.judged(await place.submit())
@@ -77,7 +77,7 @@ async def test_a_large_one_rests_but_not_for_who_wants_the_newest(
     assert (await leaderboard(place.store, *at)).moves == 2
     assert (await leaderboard(place.store, *at, newest=True)).moves == 3
     counting.moves = 4
-    monkeypatch.setattr(standings, "REST_S", 0.0)
+    monkeypatch.setattr(standings, "LARGE_REUSE_S", 0.0)
     assert (await leaderboard(place.store, *at)).moves == 4
 
 
@@ -130,7 +130,7 @@ async def test_who_was_refused_is_shown_under_a_new_name_without_a_new_run(
 
 
 async def test_only_so_many_are_remembered(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standings, "MOST", 2)
+    monkeypatch.setattr(standings, "MAX_CACHED", 2)
     counting, version = Counting(place.store, monkeypatch), place.board.task_version
     for gpu in ("a", "b", "c", "c", "a"):
         await leaderboard(place.store, version, gpu)

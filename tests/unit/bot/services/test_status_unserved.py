@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from bot.services.status import awaited, unserved
+from bot.services.status import unserved, unserved_in_words
 from tests.doubles.factories import make_capabilities
 from tests.doubles.place import Place
 
@@ -47,6 +47,6 @@ async def test_a_pinned_job_waits_for_a_worker_of_its_pool(place: Place) -> None
     offers = {"local_process": make_capabilities()}
     await place.store.workers.announce("worker-1", ("CPU",), LEASE, offers)
     assert await unserved(place.store, submission.id) == ("CPU",)
-    assert await awaited(place.store, submission.id) == ("CPU of pool box",)
+    assert await unserved_in_words(place.store, submission.id) == ("CPU of pool box",)
     await place.store.workers.announce("box:1", ("CPU",), LEASE, offers)
-    assert await awaited(place.store, submission.id) == ()
+    assert await unserved_in_words(place.store, submission.id) == ()

@@ -5,8 +5,8 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.services import submissions as syntax
-from bot.services.apart import Apart
-from bot.services.submissions import HERE, check_syntax, fault_of
+from bot.services.parser_process import ParserProcess
+from bot.services.submissions import PARSER_VERSION, check_syntax, fault_of
 from runners.contract.evaluation import CPU
 from tests.doubles.factories import make_capabilities, make_task
 from tests.doubles.place import Place
@@ -28,7 +28,7 @@ async def test_what_is_wrong_is_told_with_its_line() -> None:
 
 
 async def test_it_is_refused_where_the_runners_python_is_no_newer(place: Place) -> None:
-    await offer(place, local=f"{HERE[0]}.{HERE[1]}.7", old="3.9.2")
+    await offer(place, local=f"{PARSER_VERSION[0]}.{PARSER_VERSION[1]}.7", old="3.9.2")
     with pytest.raises(UserError, match="was never closed") as refusal:
         await place.submit(content=BROKEN.encode())
     assert refusal.value.code == "syntax-error"
@@ -39,7 +39,7 @@ async def test_it_is_refused_where_the_runners_python_is_no_newer(place: Place) 
 async def test_it_is_taken_with_a_warning_where_a_newer_python_may_run_it(
     place: Place, newer: str
 ) -> None:
-    await offer(place, local=f"{HERE[0]}.{HERE[1]}.7", other=newer)
+    await offer(place, local=f"{PARSER_VERSION[0]}.{PARSER_VERSION[1]}.7", other=newer)
     submission = await place.submit(content=BROKEN.encode())
     assert SAID in submission.warning
     stored = await place.store.submissions.get(submission.id)
@@ -77,7 +77,7 @@ async def test_cuda_is_not_read_as_python(place: Place) -> None:
 async def test_what_the_parser_takes_long_for_holds_up_nobody(
     source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syntax, "SOURCES", Apart(0.2, 60))
+    monkeypatch.setattr(syntax, "SOURCES", ParserProcess(0.2, 60))
     others = 0
     asked = asyncio.create_task(fault_of(source))
     while not asked.done():

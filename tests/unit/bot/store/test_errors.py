@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.errors import SetupError, StoreError
-from bot.store.errors import reaching, reported, translated, where, writing
+from bot.store.errors import first_line, reaching, translated, where, writing
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_an_unreadable_url_is_refused_without_quoting_it() -> None:
 
 
 def test_a_failure_is_reported_in_one_line() -> None:
-    assert reported(OSError("first\nsecond")) == "first"
-    assert reported(TimeoutError()) == "TimeoutError"
+    assert first_line(OSError("first\nsecond")) == "first"
+    assert first_line(TimeoutError()) == "TimeoutError"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import structlog.testing
 from bot.domain.api.workers import BODY_MAX, HARNESS_HEADER, PATH
 from bot.domain.errors import StoreError
 from bot.ports.outside import ServiceConnection
-from bot.services.apart import Apart
+from bot.services.parser_process import ParserProcess
 from bot.web.routes import system, workers
 from runners.contract.evaluation import CPU
 from runners.contract.task import Mode
@@ -276,7 +276,7 @@ async def test_a_method_that_is_not_there_is_told_all_that_are(
 async def test_an_evaluation_of_a_million_faults_holds_nobody_up(
     place: Place, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "EVALUATIONS", Apart(0.6, 60))
+    monkeypatch.setattr(workers, "EVALUATIONS", ParserProcess(0.6, 60))
     text = b'{"cases": [' + b"{}," * 1_000_000 + b"{}]}"
     headers = {"Authorization": f"Bearer {token}", HARNESS_HEADER: HARNESS}
     way, turns = way_to(make_door(place.store, place.clock)), 0

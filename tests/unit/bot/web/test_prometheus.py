@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bot.domain.records import Tally
 from bot.ports.outside import ServiceConnection
-from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Measures
+from bot.services.operations import MOST_GPUS, OTHER, GpuMetrics, Metrics
 from bot.web.prometheus import exposition
 from tests.doubles.memory_store.statistics import counted
 
@@ -20,9 +20,9 @@ def tally(gpu: str, seconds: Sequence[float], mode: str = "ranked") -> Tally:
     return Tally(gpu, mode, "passed", len(seconds), sum(seconds), 2.0, counts, counts)
 
 
-def read(measures: Measures | None, lines: Sequence[ServiceConnection] = ()) -> Samples:
+def read(metrics: Metrics | None, lines: Sequence[ServiceConnection] = ()) -> Samples:
     """Every sample by its name and its labels' values."""
-    text = exposition(measures, lines).decode()
+    text = exposition(metrics, lines).decode()
     return {
         (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
@@ -36,7 +36,7 @@ def test_pools_evaluations_and_leases_are_told() -> None:
     )
     tallies = (tally("H100", [0.05, 0.3]), tally("H100", [7.0], "test"))
     pools = (pool, GpuMetrics("L4"))
-    found = read(Measures(pools, tallies, {"H100": 4}, workers=2, paused=False))
+    found = read(Metrics(pools, tallies, {"H100": 4}, workers=2, paused=False))
     assert found["podium_jobs", "H100", "queued"] == 3
     assert found["podium_jobs", "H100", "running"] == 2
     assert found["podium_queue_wait_seconds", "H100"] == 1.5
@@ -77,7 +77,7 @@ def test_however_many_gpu_types_there_are_the_labels_are_so_many() -> None:
     pools = tuple(GpuMetrics(name, queued=1, slots=place) for place, name in enumerate(names))
     tallies = tuple(tally(name, [1.0] * (place + 1)) for place, name in enumerate(names))
     leases = {name: place for place, name in enumerate(names)}
-    found = read(Measures(pools, tallies, leases, workers=1, paused=False))
+    found = read(Metrics(pools, tallies, leases, workers=1, paused=False))
     for family in ("podium_jobs", "podium_evaluation_seconds_count", "podium_lost_leases_total"):
         labels = {key[1] for key in found if key[0] == family}
         assert len(labels) == MOST_GPUS + 1

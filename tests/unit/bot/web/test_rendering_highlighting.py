@@ -1,6 +1,6 @@
 import pytest
 
-from bot.services.apart import Apart, BusyError
+from bot.services.parser_process import BusyError, ParserProcess
 from bot.web import marks
 from bot.web.marks import MOST, highlighted
 
@@ -28,7 +28,7 @@ async def test_python_is_coloured_by_classes_and_its_lines_are_numbered() -> Non
 async def test_what_a_lexer_needs_minutes_for_is_shown_plain(
     gap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(marks, "HIGHLIGHTER", Apart(0.6, 60))
+    monkeypatch.setattr(marks, "HIGHLIGHTER", ParserProcess(0.6, 60))
     shown = await highlighted("int a;" + gap + "int b;", "kernel.cu")
     assert "int b;" in shown
     assert "<span class=" not in shown
@@ -42,6 +42,6 @@ async def test_where_too_many_look_at_sources_one_is_shown_plain_for_now(
 
     source = "int only_once;"
     with monkeypatch.context() as patched:
-        patched.setattr(Apart, "do", busy)
+        patched.setattr(ParserProcess, "call", busy)
         assert "<span class=" not in await highlighted(source, "kernel.cu")
     assert "<span class=" in await highlighted(source, "kernel.cu")

@@ -9,8 +9,8 @@ from typing_extensions import override
 from bot.domain.api.boards import ExportEnd, ExportPiece, ExportRows
 from bot.domain.errors import SetupError, UserError
 from bot.remote import http
-from bot.remote.client.client import exported
-from bot.remote.client.requests import asking
+from bot.remote.client.client import export_pieces
+from bot.remote.client.requests import open_client
 from bot.remote.http import Server
 
 HEAD = b'{"kind":"board","board":"softmax","submissions":1}\n'
@@ -38,8 +38,8 @@ async def fetched(*sent: bytes | Exception) -> list[ExportPiece]:
         return httpx.Response(200, stream=Pieces(sent))
 
     server = Server("https://podium.test", "secret")
-    async with asking(server, httpx.MockTransport(answer)) as requests:
-        return [each async for each in exported(requests, "soft/max")]
+    async with open_client(server, httpx.MockTransport(answer)) as requests:
+        return [each async for each in export_pieces(requests, "soft/max")]
 
 
 async def test_pieces_are_lines_wherever_the_bytes_are_cut() -> None:
@@ -59,7 +59,7 @@ async def test_an_export_without_its_end_has_broken_off(sent: tuple[bytes, ...])
 async def test_a_line_that_breaks_or_never_ends_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError, match="reset; check the address"):
         await fetched(HEAD, httpx.ReadError("reset"))
-    monkeypatch.setattr(http, "ANSWER_MAX", 100)
+    monkeypatch.setattr(http, "RESPONSE_MAX", 100)
     with pytest.raises(SetupError, match="longer than 100 bytes"):
         await fetched(HEAD, bytes(101))
 

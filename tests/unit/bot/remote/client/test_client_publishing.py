@@ -11,7 +11,7 @@ from bot.domain.publication import Draft, PublishChange, PublishedDraft, Publish
 from bot.domain.tasks.bundle import TaskBundle
 from bot.remote.client import client as publish
 from bot.remote.client import requests as outage
-from bot.remote.client.requests import asking
+from bot.remote.client.requests import open_client
 from bot.remote.http import Server
 from runners.contract.runner import RunnerError
 from tests.doubles.factories import make_task
@@ -33,7 +33,7 @@ BOARD = {
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(publish, "CHECK_LOOK_S", 0.001)
+    monkeypatch.setattr(publish, "CHECK_POLL_S", 0.001)
 
 
 async def published(*looks: dict[str, Any] | Exception) -> tuple[PublishedDraft, list[str]]:
@@ -55,8 +55,8 @@ async def published(*looks: dict[str, Any] | Exception) -> tuple[PublishedDraft,
 
     draft = Draft(TaskBundle({"task.yml": b""}), make_task(), PublishRequest(NOBODY))
     server = Server("https://podium.test", "secret")
-    async with asking(server, httpx.MockTransport(answer)) as requests:
-        return await publish.published(requests, draft, say=said.append), said
+    async with open_client(server, httpx.MockTransport(answer)) as requests:
+        return await publish.publish_draft(requests, draft, say=said.append), said
 
 
 async def test_a_check_is_followed_through_a_broken_line() -> None:
@@ -99,6 +99,6 @@ async def test_a_zip_whose_answer_is_lost_may_be_sent_again() -> None:
 async def test_who_waits_no_longer_is_told_that_the_check_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(publish, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(outage, "PATIENCE_S", 0.0)
     with pytest.raises(SetupError, match="it was asked for 0 s"):
         await published(httpx.ReadError("reset"))

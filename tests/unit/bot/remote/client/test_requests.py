@@ -9,7 +9,7 @@ import pytest
 from bot.domain.api.accounts import Me
 from bot.domain.errors import SetupError, UserError
 from bot.remote import http
-from bot.remote.client.requests import OutcomeUnknownError, asking
+from bot.remote.client.requests import OutcomeUnknownError, open_client
 from bot.remote.http import Server
 
 ADA = {
@@ -27,7 +27,7 @@ def problem(status: int, code: str) -> httpx.Response:
 async def asked(answer: Answering | httpx.Response, token: str = "secret", deed: str = "") -> Me:  # noqa: S107
     answering = answer if callable(answer) else lambda _: answer
     server = Server("https://podium.test", token)
-    async with asking(server, httpx.MockTransport(answering)) as requests:
+    async with open_client(server, httpx.MockTransport(answering)) as requests:
         if deed:
             return await requests.post(deed, Me, {"a": 1})
         return await requests.get("me", Me)
@@ -131,7 +131,7 @@ async def test_a_server_without_https_is_said() -> None:
 
 
 async def test_an_endless_answer_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "ANSWER_MAX", 1000)
+    monkeypatch.setattr(http, "RESPONSE_MAX", 1000)
     with pytest.raises(SetupError, match="longer than 1000 bytes"):
         await asked(httpx.Response(200, content=b"x" * 2000))
     with pytest.raises(SetupError, match="longer than 1000 bytes"):

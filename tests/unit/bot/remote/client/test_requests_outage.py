@@ -13,11 +13,11 @@ async def test_an_outage_is_told_once_at_its_beginning_and_once_at_its_end(
     monkeypatch.setattr(requests, "_FIRST_WAIT_S", 0.001)
     said: list[str] = []
     away = Outage("https://p.test", said.append, 60.0)
-    away.over()
+    away.end()
     for _ in range(3):
         await away.wait(StoreError("no answer"))
-    away.over()
-    away.over()
+    away.end()
+    away.end()
     assert said == ["no answer; asking on for 60 s", "https://p.test answers again"]
 
 

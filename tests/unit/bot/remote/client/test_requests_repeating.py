@@ -7,7 +7,7 @@ from typing_extensions import override
 from bot.domain.api.submissions import SubmissionAnswer
 from bot.domain.errors import SetupError, UserError
 from bot.remote.client import requests as outage
-from bot.remote.client.requests import asking, made_once
+from bot.remote.client.requests import open_client, submit_once
 from bot.remote.http import Server
 from tests.doubles.agents import way_to
 from tests.doubles.api import Api, make_api
@@ -45,8 +45,8 @@ async def made(
 ) -> tuple[SubmissionAnswer, list[str]]:
     said: list[str] = []
     token = (await api.headers("bob"))["Authorization"].removeprefix("Bearer ")
-    async with asking(Server("http://podium.test", token), Breaking(api, *lost)) as requests:
-        answer = await made_once(
+    async with open_client(Server("http://podium.test", token), Breaking(api, *lost)) as requests:
+        answer = await submit_once(
             requests, "submissions", ORDER, say=said.append, within_s=5.0, patience_s=patience_s
         )
     return answer, said

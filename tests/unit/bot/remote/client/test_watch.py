@@ -14,7 +14,7 @@ from bot.domain.job import JobState
 from bot.domain.status import SubmissionStatus
 from bot.remote.client import requests as outage
 from bot.remote.client import watch as watching
-from bot.remote.client.requests import asking
+from bot.remote.client.requests import open_client
 from bot.remote.client.watch import watch
 from bot.remote.http import Server
 from tests.doubles.waited import SEVEN, make_status
@@ -68,7 +68,7 @@ class Server7:
 
     async def watched(self, patience_s: float = 5.0) -> list[SubmissionStatus]:
         transport = httpx.MockTransport(self.events)
-        async with asking(Server("https://podium.test", "secret"), transport) as requests:
+        async with open_client(Server("https://podium.test", "secret"), transport) as requests:
             say: Callable[[str], None] = self.said.append
             told = watch(requests, SEVEN, self.read, say=say, patience_s=patience_s)
             async with aclosing(told) as readings:
@@ -77,7 +77,7 @@ class Server7:
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "BREATH_S", 0.001)
+    monkeypatch.setattr(watching, "MIN_POLL_S", 0.001)
     monkeypatch.setattr(outage, "_FIRST_WAIT_S", 0.001)
 
 
@@ -126,7 +126,7 @@ async def test_a_refusal_is_handed_on() -> None:
 
 
 async def test_the_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "BREATH_S", 60.0)
+    monkeypatch.setattr(watching, "MIN_POLL_S", 60.0)
     server = Server7([stream("event: end\ndata: {}\n\n")], [QUEUED, DONE])
     async with asyncio.timeout(5):
         assert await server.watched() == [QUEUED, DONE]

@@ -29,7 +29,7 @@ class ColdRunner(fake.FakeRunner):
 
 
 def test_a_harness_may_start_before_the_question_to_it_is_given_up() -> None:
-    assert DispatchConfig().ask_s > START_S
+    assert DispatchConfig().offer_s > START_S
 
 
 async def test_a_cold_runner_is_given_the_time_it_takes(place: Place) -> None:
@@ -39,7 +39,7 @@ async def test_a_cold_runner_is_given_the_time_it_takes(place: Place) -> None:
     async def judged() -> bool:
         return (await place.jobs(submission))[0].state is JobState.SUCCEEDED
 
-    async with dispatching(place.store, place.clock, [runner], call_s=0.05, ask_s=5.0):
+    async with dispatching(place.store, place.clock, [runner], call_s=0.05, offer_s=5.0):
         await until(judged)
     assert runner.asked == 1
 

@@ -155,9 +155,9 @@ async def test_a_running_job_stops_when_its_person_asks(place: Place, told_by: s
     notified = told_by == "notice"
     store = place.store if notified else silent(place.store)
     submission = await place.submit(content=source("seconds=60"))
-    beat_s = 60.0 if notified else 0.01
+    heartbeat_s = 60.0 if notified else 0.01
     runner = fake.create()
-    async with dispatching(store, place.clock, [runner], beat_s=beat_s):
+    async with dispatching(store, place.clock, [runner], heartbeat_s=heartbeat_s):
         await until_state(place, submission, JobState.RUNNING)
         await asyncio.sleep(0.02)
         await cancel(place.store, Viewer(place.ada), submission.id)
@@ -168,7 +168,7 @@ async def test_a_running_job_stops_when_its_person_asks(place: Place, told_by: s
 
 async def test_work_whose_lease_was_lost_is_stopped_and_its_result_dropped(place: Place) -> None:
     submission = await place.submit(content=source("seconds=60"))
-    async with dispatching(place.store, place.clock, [fake.create()], beat_s=0.05):
+    async with dispatching(place.store, place.clock, [fake.create()], heartbeat_s=0.05):
         await until_state(place, submission, JobState.RUNNING)
         await place.store.jobs.limit("CPU", 0)
         place.clock.advance(31)

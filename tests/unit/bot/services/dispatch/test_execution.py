@@ -106,7 +106,7 @@ class UnableRunner(fake.FakeRunner):
 async def test_a_runner_that_starts_no_call_offers_nothing_until_it_is_asked_again(
     memory_store: MemoryStore, words: str | None
 ) -> None:
-    pool = RunnerPool([UnableRunner(words)], ask_s=1)
+    pool = RunnerPool([UnableRunner(words)], offer_s=1)
     await pool.refresh()
     config = DispatchConfig(call_s=0.01)
     request = make_request()
@@ -116,7 +116,7 @@ async def test_a_runner_that_starts_no_call_offers_nothing_until_it_is_asked_aga
 
     with pytest.raises(RunnerError, match=words or "runner unable did not start the call"):
         await execution.evaluation()
-    assert pool.doubtful.is_set()
+    assert pool.offer_dropped.is_set()
     assert pool.slots() == {}
     await pool.refresh()
     assert pool.slots() == {CPU: 1}

@@ -34,7 +34,7 @@ class ChangingRunner(fake.FakeRunner):
 
 
 async def pool_of(*runners: Runner) -> RunnerPool:
-    pool = RunnerPool(runners, ask_s=1)
+    pool = RunnerPool(runners, offer_s=1)
     await pool.refresh()
     return pool
 
@@ -64,7 +64,7 @@ async def test_a_taken_slot_is_waited_for() -> None:
     order: list[str] = []
 
     async def use(name: str) -> None:
-        async with pool.seat(make_task(), "CPU"):
+        async with pool.hold_slot(make_task(), "CPU"):
             order.append(f"{name} in")
             await asyncio.sleep(0.01)
             order.append(f"{name} out")
@@ -76,42 +76,42 @@ async def test_a_taken_slot_is_waited_for() -> None:
 async def test_the_runner_that_can_serve_is_chosen() -> None:
     rich = fake.create(name="rich", capabilities=make_capabilities(libraries=("cutlass",)))
     pool = await pool_of(fake.create(slots={"CPU": 9}, name="poor"), rich)
-    async with pool.seat(make_task(libraries=("cutlass",)), "CPU") as runner:
+    async with pool.hold_slot(make_task(libraries=("cutlass",)), "CPU") as runner:
         assert runner is rich
 
 
 async def test_what_no_runner_offers_is_said() -> None:
     pool = await pool_of(fake.create())
     with pytest.raises(CannotServeError, match="missing library cutlass"):
-        async with pool.seat(make_task(libraries=("cutlass",)), "CPU"):
+        async with pool.hold_slot(make_task(libraries=("cutlass",)), "CPU"):
             pass
 
 
 async def test_nothing_is_final_while_a_runner_is_away() -> None:
     pool = await pool_of(fake.create(), AwayRunner("far", make_capabilities()))
     with pytest.raises(RunnerError, match="away: runner far"):
-        async with pool.seat(make_task(libraries=("cutlass",)), "CPU"):
+        async with pool.hold_slot(make_task(libraries=("cutlass",)), "CPU"):
             pass
 
 
 async def test_a_doubtful_runner_offers_nothing_until_it_is_asked_again() -> None:
     runner = fake.create()
     pool = await pool_of(runner)
-    pool.doubt(runner)
-    assert (pool.slots(), pool.doubtful.is_set()) == ({}, True)
+    pool.drop_offer(runner)
+    assert (pool.slots(), pool.offer_dropped.is_set()) == ({}, True)
     await pool.refresh()
-    assert (pool.slots(), pool.doubtful.is_set()) == ({"CPU": 1}, False)
+    assert (pool.slots(), pool.offer_dropped.is_set()) == ({"CPU": 1}, False)
 
 
 def test_two_runners_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="same name"):
-        RunnerPool([fake.create(), fake.create()], ask_s=1)
+        RunnerPool([fake.create(), fake.create()], offer_s=1)
 
 
 async def test_cards_that_go_out_of_service_and_come_back_are_told() -> None:
     runner = ChangingRunner("a", make_capabilities())
     out = OutOfService(gpu="H200", card="GPU-0", why="its memory failed")
-    pool = RunnerPool([runner], ask_s=1)
+    pool = RunnerPool([runner], offer_s=1)
     with capture_logs() as told:
         for changes in (
             {"out_of_service": (out,)},
@@ -128,7 +128,7 @@ async def test_a_type_whose_cards_are_all_out_is_not_offered_but_waited_for() ->
     pool = await pool_of(fake.create(name="a", capabilities=make_capabilities(gpus={"H200": 0})))
     assert in_service((pool.offers() or {}).values()) == ()
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05), pool.seat(make_task(), "H200"):
+        async with asyncio.timeout(0.05), pool.hold_slot(make_task(), "H200"):
             pytest.fail("it got a slot that is not there")
 
 
@@ -137,18 +137,18 @@ async def test_a_pinned_job_has_a_runner_of_its_pool_and_waits_for_that() -> Non
         fake.create(name="local_process"),
         fake.create(slots={"CPU": 9}, name="modal_app"),
     )
-    pool = RunnerPool((local, modal), ask_s=1, worker="box:1")
+    pool = RunnerPool((local, modal), offer_s=1, worker="box:1")
     await pool.refresh()
-    async with pool.seat(make_task(), "CPU", "box") as runner:
+    async with pool.hold_slot(make_task(), "CPU", "box") as runner:
         assert runner is local
         assert pool.free("CPU") == {"local_process": 0, "modal_app": 9}
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01), pool.seat(make_task(), "CPU", "box"):
+            async with asyncio.timeout(0.01), pool.hold_slot(make_task(), "CPU", "box"):
                 pass
     assert pool.free("H100") == {"local_process": 0, "modal_app": 0}
     with pytest.raises(RunnerError, match="no runner of pool modal"):
-        async with pool.seat(make_task(), "CPU", "modal"):
+        async with pool.hold_slot(make_task(), "CPU", "modal"):
             pass
     with pytest.raises(CannotServeError, match="missing library cutlass"):
-        async with pool.seat(make_task(libraries=("cutlass",)), "CPU", "box modal"):
+        async with pool.hold_slot(make_task(libraries=("cutlass",)), "CPU", "box modal"):
             pass

@@ -19,7 +19,7 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 
 async def test_only_who_is_in_a_hurry_is_timed_for_fewer_rounds(place: Place) -> None:
     bob = await place.person("bob")
-    config = DispatchConfig(rounds=FEW, hurried=frozenset({bob}))
+    config = DispatchConfig(rounds=FEW, rounds_for=frozenset({bob}))
     queue = StoreQueue(place.store, config)
     await place.submit(bob)
     await place.submit()

@@ -82,8 +82,8 @@ async def test_an_evaluation_that_is_sent_twice_at_once_is_stored_once(place: Pl
 
     class Paced(RemoteWorker):
         @override
-        async def _order(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
-            order = await super()._order(job, leased)
+        async def _evaluation_request(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
+            order = await super()._evaluation_request(job, leased)
             await read.wait()  # both have seen that it runs
             return order
 

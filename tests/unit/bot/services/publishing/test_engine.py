@@ -11,7 +11,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import NewPublication, Publication, PublicationSummary, PublishRequest
 from bot.services.publishing import engine as module
-from bot.services.publishing.engine import MOST_TRIES, Observe, PublicationEngine
+from bot.services.publishing.engine import MAX_ATTEMPTS, Observe, PublicationEngine
 from bot.services.publishing.publish import NO_BOARD, REQUEST
 from bot.services.publishing.state import (
     HeldPublication,
@@ -180,7 +180,7 @@ async def test_what_is_held_is_free_after_the_doors_lease(
 
 async def test_one_that_ended_with_its_process_too_often_is_given_up(place: Place) -> None:
     number = await waiting(place)
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_ATTEMPTS):
         await place.store.publications.claim(DOOR, "killed", LEASE)
         place.clock.advance(31)
     outcome = await run(place, engine_of(place, runners=(make_judge(),)), number)

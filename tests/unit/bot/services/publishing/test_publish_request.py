@@ -11,7 +11,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TaskVersionId
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.scaffold import scaffold
-from bot.services.apart import Apart
+from bot.services.parser_process import ParserProcess
 from bot.services.publishing import publish as requests
 from bot.services.publishing.publish import (
     REQUEST,
@@ -70,7 +70,7 @@ async def test_a_zip_is_read_apart_from_everything_else(monkeypatch: pytest.Monk
     request = PublishRequest(PersonId(1))
     bundle, parsed = await read_upload(packed()[2], request)
     assert (bundle.root, parsed.task.name) == ("double", "double")
-    monkeypatch.setattr(requests, "TASKS", Apart(0.6, 60))
+    monkeypatch.setattr(requests, "TASKS", ParserProcess(0.6, 60))
     reading, turns = asyncio.create_task(read_upload(packed(reference__py=BOMB)[2], request)), 0
     while not reading.done():
         await asyncio.sleep(0.01)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from bot.store.embedded.database import Folder, _Guests
+from bot.store.embedded.database import Folder, _JoinedProcesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class UsedFolder(Folder):
 
     @override
     @contextmanager
-    def closed(self) -> Iterator[bool]:
+    def close_to_others(self) -> Iterator[bool]:
         yield next(self.looks)
 
 
@@ -28,6 +28,6 @@ class UsedFolder(Folder):
 async def test_a_wait_of_more_than_a_second_is_reported_once(used: int, reports: int) -> None:
     folder = UsedFolder(Path("data"), iter([False] * used + [True]))
     reported: list[str] = []
-    guests = _Guests(folder, lambda: reported.append("waiting"), patience_s=60)
-    async with guests.gone():
+    joined = _JoinedProcesses(folder, lambda: reported.append("waiting"), limit_s=60)
+    async with joined.wait_until_left():
         assert len(reported) == reports

@@ -23,7 +23,7 @@ def test_only_a_process_called_postgres_in_the_folder_is_its_server(
         subprocess.Popen([program, "60"], cwd=elsewhere) as other,
     ):
         try:
-            assert asyncio.run(programs.residents(data)) == ((one.pid,) if is_server else ())
+            assert asyncio.run(programs.server_processes(data)) == ((one.pid,) if is_server else ())
         finally:
             one.kill()
             other.kill()

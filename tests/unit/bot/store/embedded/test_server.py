@@ -28,7 +28,7 @@ async def test_a_server_that_does_not_get_ready_is_ended(
         started.append(await start(account, arguments, log))
         return started[-1]
 
-    monkeypatch.setattr(programs, "start", recorded)
+    monkeypatch.setattr(server, "start", recorded)
     monkeypatch.setattr(server, "START_LIMIT_S", 0.3)
     cluster = Cluster(tmp_path, tmp_path, Account(), "secret", tmp_path, tmp_path / "log")
     with pytest.raises(SetupError, match="was not ready"):

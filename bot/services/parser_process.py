@@ -29,12 +29,15 @@ from bot.domain.errors import StoreError, UserError
 
 MEMORY = 1 << 30
 """Bytes that a process may use, with the interpreter and its imports."""
-_STARTS_S = 30.0
+_IMPORT_LIMIT_S = 30.0
 """Seconds for the interpreter and the function's imports, before any untrusted input."""
 _ROOT = Path(__file__).resolve().parents[2]
-_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import bot.services.apart as r; r.main()"
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from bot.services.parser_process import main; main()"
+)
 
-Read = TypeVar("Read")
+Result = TypeVar("Result")
 
 _log = structlog.get_logger(__name__)
 
@@ -76,8 +79,8 @@ class CallResult(BaseModel):
 
 
 @dataclass(slots=True)
-class Apart:
-    """Runs one kind of call in a separate process; each kind has its own process and queue."""
+class ParserProcess:
+    """Runs calls one after another in a separate process, which is started when first needed."""
 
     limit_s: float
     patience_s: float
@@ -86,56 +89,56 @@ class Apart:
     _imported: set[str] = field(default_factory=set)
     """The functions that the process has imported."""
     _thread: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="apart")
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="parser")
     )
 
     def __post_init__(self) -> None:
         """Kill the process when this object is deleted or the interpreter exits."""
         atexit.register(self._end)
 
-    async def do(self, function: Callable[..., Read], *arguments: object) -> Read:
+    async def call(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Return what a module's function returns; its annotations say how to serialize the call.
 
         Raises the function's own UserError, TooHardError when it takes too long or needs too much
-        memory, and BusyError when no turn came.
+        memory, and BusyError when it did not end within `patience_s`.
         """
-        waiting = self._thread.submit(self._done, function, arguments)
+        future = self._thread.submit(self._run, function, arguments)
         try:
             async with asyncio.timeout(self.patience_s):
-                return await asyncio.wrap_future(waiting)
+                return await asyncio.wrap_future(future)
         except TimeoutError as error:
             raise BusyError(
                 "too many files are being read at the same time; try again in a moment"
             ) from error
 
-    def _done(self, function: Callable[..., Read], arguments: tuple[object, ...]) -> Read:
-        """Run the call; in the thread that has the process to itself."""
-        call = packed(function, arguments, self.limit_s, MEMORY)
-        answer = self._answer(call)
-        if answer is None:
+    def _run(self, function: Callable[..., Result], arguments: tuple[object, ...]) -> Result:
+        """Run the call; only called in `_thread`, so that calls never overlap."""
+        call = function_call(function, arguments, self.limit_s, MEMORY)
+        result = self._exchange(call)
+        if result is None:
             raise TooHardError(self.limit_s)
-        if answer.code:
-            raise UserError(answer.code, answer.words)
-        if answer.bug:
-            raise RuntimeError(f"{call.function} failed apart:\n{answer.bug}")
-        read: Read = answer_type(function).validate_json(answer.value)
-        return read
+        if result.code:
+            raise UserError(result.code, result.words)
+        if result.bug:
+            raise RuntimeError(f"{call.function} failed in its parser process:\n{result.bug}")
+        value: Result = result_adapter(function).validate_json(result.value)
+        return value
 
-    def _answer(self, call: FunctionCall) -> CallResult | None:
-        """Return the answer; None when the process was killed or died."""
+    def _exchange(self, call: FunctionCall) -> CallResult | None:
+        """Return the result; None when the process was killed or died."""
         process = self._process
         if process is None or process.poll() is not None:
             self._end()
-            process = self._process = _started()
+            process = self._process = _start_process()
         if call.function not in self._imported:
             self._imported.add(call.function)
-            _exchange(process, call.model_copy(update={"arguments": None}), _STARTS_S)
-        answer = _exchange(process, call, self.limit_s)
-        if answer is None:
+            _exchange_within(process, call.model_copy(update={"arguments": None}), _IMPORT_LIMIT_S)
+        result = _exchange_within(process, call, self.limit_s)
+        if result is None:
             self._end()
             status = process.returncode
             _log.warning("too hard", action="too-hard", function=call.function, status=status)
-        return answer
+        return result
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -146,7 +149,7 @@ class Apart:
                 pass
 
 
-def _started() -> "subprocess.Popen[bytes]":
+def _start_process() -> "subprocess.Popen[bytes]":
     return subprocess.Popen(  # noqa: S603  of our own interpreter
         [sys.executable, "-I", "-c", _PROGRAM, str(_ROOT)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -154,12 +157,12 @@ def _started() -> "subprocess.Popen[bytes]":
     )  # fmt: skip
 
 
-def _exchange(
+def _exchange_within(
     process: "subprocess.Popen[bytes]", call: FunctionCall, limit_s: float
 ) -> CallResult | None:
-    """Return the answer; None when the process ends first, killed after `limit_s` at the latest."""
+    """Return the result; None when the process ends first, which is killed after `limit_s`."""
     if process.stdin is None or process.stdout is None:
-        raise AssertionError("it was started with pipes")
+        raise AssertionError("the process was started with pipes")
     timer = Timer(limit_s, process.kill)
     timer.start()
     try:
@@ -171,9 +174,9 @@ def _exchange(
         timer.cancel()
 
 
-_HEAD = 8
-MOST = 256 << 20
-"""The largest message, in bytes: a length, then JSON with strict types."""
+_LENGTH_BYTES = 8
+MAX_MESSAGE_BYTES = 256 << 20
+"""The largest message: a length of `_LENGTH_BYTES` bytes, then JSON."""
 
 Message = TypeVar("Message", bound=BaseModel)
 
@@ -181,49 +184,51 @@ Message = TypeVar("Message", bound=BaseModel)
 def send(stream: IO[bytes], message: BaseModel) -> None:
     """Write one message."""
     text = message.model_dump_json().encode()
-    stream.write(len(text).to_bytes(_HEAD, "big"))
+    stream.write(len(text).to_bytes(_LENGTH_BYTES, "big"))
     stream.write(text)
     stream.flush()
 
 
 def receive(stream: IO[bytes], kind: type[Message]) -> Message | None:
     """Read one message; None when the other side has ended or sends something invalid."""
-    head = stream.read(_HEAD)
+    head = stream.read(_LENGTH_BYTES)
     length = int.from_bytes(head, "big")
-    if len(head) < _HEAD or length > MOST:
+    if len(head) < _LENGTH_BYTES or length > MAX_MESSAGE_BYTES:
         return None
     text = stream.read(length)
     return kind.model_validate_json(text) if len(text) == length else None
 
 
-def packed(
+def function_call(
     function: Callable[..., object], arguments: tuple[object, ...], limit_s: float, memory: int
 ) -> FunctionCall:
     """Return the call of a module's function."""
-    kinds = argument_types(function)
-    texts = [kind.dump_json(value).decode() for kind, value in zip(kinds, arguments, strict=True)]
+    adapters = argument_adapters(function)
+    texts = [
+        adapter.dump_json(value).decode()
+        for adapter, value in zip(adapters, arguments, strict=True)
+    ]
     name = f"{function.__module__}:{function.__qualname__}"
     return FunctionCall(function=name, arguments=texts, limit_s=limit_s, memory=memory)
 
 
 @cache
-def argument_types(function: Callable[..., object]) -> tuple[TypeAdapter[Any], ...]:
+def argument_adapters(function: Callable[..., object]) -> tuple[TypeAdapter[Any], ...]:
     """Return how each argument is serialized."""
     hints = get_type_hints(function, include_extras=True)
     return tuple(TypeAdapter(hints[name]) for name in inspect.signature(function).parameters)
 
 
 @cache
-def answer_type(function: Callable[..., object]) -> TypeAdapter[Any]:
+def result_adapter(function: Callable[..., object]) -> TypeAdapter[Any]:
     """Return how the result is serialized."""
     return TypeAdapter(get_type_hints(function, include_extras=True)["return"])
 
 
 def main() -> None:
-    """Read calls and answer them until the parent closes the pipe: the parsing process.
+    """Execute calls in the parsing process until its parent closes the pipe.
 
-    Only its parent tells it what to call, and the parent has imported the same function; only the
-    arguments are untrusted.
+    The function to call comes from the parent and is trusted; only the arguments are untrusted.
     """
     while (call := receive(sys.stdin.buffer, FunctionCall)) is not None:
         _limit(call)
@@ -234,22 +239,23 @@ def _limit(call: FunctionCall) -> None:
     """Let the kernel enforce the limits too, so that the process ends even without its parent."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = math.ceil(used.ru_utime + used.ru_stime + call.limit_s) + 1
-    for kind, limit in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, call.memory)):
-        _, hard = resource.getrlimit(kind)
+    for resource_kind, limit in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, call.memory)):
+        _, hard = resource.getrlimit(resource_kind)
         lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(kind, (lower, hard))
+        resource.setrlimit(resource_kind, (lower, hard))
 
 
 def _answer(call: FunctionCall) -> CallResult:
     try:
         function = pkgutil.resolve_name(call.function)
-        kinds = argument_types(function)
+        adapters = argument_adapters(function)
         if call.arguments is None:
             return CallResult()
         arguments = [
-            kind.validate_json(text) for kind, text in zip(kinds, call.arguments, strict=True)
+            adapter.validate_json(text)
+            for adapter, text in zip(adapters, call.arguments, strict=True)
         ]
-        value = answer_type(function).dump_json(function(*arguments)).decode()
+        value = result_adapter(function).dump_json(function(*arguments)).decode()
         return CallResult(value=value)
     except UserError as error:
         return CallResult(code=error.code, words=error.message)
