@@ -182,10 +182,7 @@ async def _find(store: Store, name: str) -> Person:
 LIFETIME = timedelta(days=14)
 MOST_SESSIONS = 20
 """The most sessions of one person; another sign-in ends the oldest."""
-_TOKEN_SCOPES = {
-    TokenScope.SESSION: TokenScope.PERSON,
-    TokenScope.ADMIN_SESSION: TokenScope.ADMIN,
-}
+_TOKEN_SCOPES = {TokenScope.SESSION: TokenScope.PERSON, TokenScope.ADMIN_SESSION: TokenScope.ADMIN}
 """The kind of token that each kind of session is equivalent to."""
 _SESSION_SCOPES = {token_scope: scope for scope, token_scope in _TOKEN_SCOPES.items()}
 

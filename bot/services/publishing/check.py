@@ -182,9 +182,7 @@ async def _check_solution(
     if evaluation.verdict is solution.expect:
         return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
     return Finding(
-        Level.ERROR,
-        solution.name,
-        f"got {_in_words(evaluation)}, expected {solution.expect.value}",
+        Level.ERROR, solution.name, f"got {_in_words(evaluation)}, expected {solution.expect.value}"
     )
 
 
