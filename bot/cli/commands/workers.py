@@ -118,7 +118,7 @@ class _RunningPodium:
             f"  data      {self.data_dir.resolve()}",
             f"  database  {self.database}",
             *(f"  runner    {name}: {_slots(offer)}" for name, offer in self.offers),
-            *(f"  door      {_door_line(door)}" for door in self.doors),
+            *(f"  serves    {_door_line(door)}" for door in self.doors),
             *(f"  {mark:<9} {words}" for mark, words in zip(marks, sign_in_hint, strict=False)),
             f"  boards    {boards}",
             f"  submit    {podium} submit FILE --leaderboard NAME",
