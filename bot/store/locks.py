@@ -1,4 +1,4 @@
-"""File locks of a data folder, for the processes that serve it, judge in it and are ready.
+"""File locks that show which processes serve a data folder, judge in it, and are ready.
 
 The kernel releases them when their process ends.
 """
@@ -22,15 +22,15 @@ _POLL_S = 0.02
 
 def is_served(data_dir: Path) -> bool:
     """Return whether a process serves this data folder now."""
-    with _open_lock(data_dir, _SERVING) as lock:
+    with open_lock(data_dir, _SERVING) as lock:
         # Shared, so that of two processes that check at once neither is mistaken for a server.
-        return not _try_flock(lock, fcntl.LOCK_SH)
+        return not try_flock(lock, fcntl.LOCK_SH)
 
 
 @asynccontextmanager
 async def serving(data_dir: Path) -> AsyncIterator[None]:
     """Hold the data folder for this process; SetupError names the process that has it."""
-    with _open_lock(data_dir, _SERVING) as lock:
+    with open_lock(data_dir, _SERVING) as lock:
         if not await _acquire(lock, data_dir):
             raise SetupError(
                 f"data folder in use by Podium pid {_holder(lock)}; stop that one, or choose "
@@ -42,7 +42,7 @@ async def serving(data_dir: Path) -> AsyncIterator[None]:
 @asynccontextmanager
 async def judging(data_dir: Path) -> AsyncIterator[None]:
     """Hold the judge's lock for this process; SetupError names the process that has it."""
-    with _open_lock(data_dir, _JUDGING) as lock:
+    with open_lock(data_dir, _JUDGING) as lock:
         if not await _acquire(lock, data_dir):
             raise SetupError(
                 f"Podium pid {_holder(lock)} judges for {data_dir} on this machine already, and "
@@ -54,7 +54,7 @@ async def judging(data_dir: Path) -> AsyncIterator[None]:
 @asynccontextmanager
 async def ready(data_dir: Path) -> AsyncIterator[None]:
     """Show other processes that this one is ready; only the process that judges here may do so."""
-    with _open_lock(data_dir, _READY) as lock:
+    with open_lock(data_dir, _READY) as lock:
         if not await _acquire(lock, data_dir):
             raise SetupError(
                 f"Podium pid {_holder(lock)} is at work in {data_dir} already; stop that one first"
@@ -65,7 +65,7 @@ async def ready(data_dir: Path) -> AsyncIterator[None]:
 @asynccontextmanager
 async def judging_in_turn(data_dir: Path, stop: asyncio.Event) -> AsyncIterator[bool]:
     """Yield whether the judge's lock was acquired before `stop` was set; hold it meanwhile."""
-    with _open_lock(data_dir, _JUDGING) as lock:
+    with open_lock(data_dir, _JUDGING) as lock:
         while not stop.is_set():
             if await _acquire(lock, data_dir):
                 yield True
@@ -74,11 +74,11 @@ async def judging_in_turn(data_dir: Path, stop: asyncio.Event) -> AsyncIterator[
 
 
 @contextmanager
-def _open_lock(data_dir: Path, name: str) -> Iterator[int]:
+def open_lock(folder: Path, name: str) -> Iterator[int]:
     """Yield the descriptor of a lock; opening it does not take the lock."""
-    with writing(data_dir):
-        data_dir.mkdir(parents=True, exist_ok=True)
-        lock = os.open(data_dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield lock
     finally:
@@ -88,16 +88,24 @@ def _open_lock(data_dir: Path, name: str) -> Iterator[int]:
 async def _acquire(lock: int, data_dir: Path) -> bool:
     """Return whether this process has the lock now; wait for processes that only check it."""
     for _ in range(_ATTEMPTS):
-        if _try_flock(lock, fcntl.LOCK_EX):
-            with writing(data_dir):
-                os.ftruncate(lock, 0)
-                os.pwrite(lock, str(os.getpid()).encode(), 0)
+        if acquire_now(lock, data_dir):
             return True
         await asyncio.sleep(_POLL_S)
     return False
 
 
-def _try_flock(lock: int, kind: int) -> bool:
+def acquire_now(lock: int, folder: Path) -> bool:
+    """Return whether this process has the lock now; its id is then in the lock's file."""
+    if not try_flock(lock, fcntl.LOCK_EX):
+        return False
+    with writing(folder):
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, str(os.getpid()).encode(), 0)
+    return True
+
+
+def try_flock(lock: int, kind: int) -> bool:
+    """Return whether the lock could be taken without waiting, shared or exclusively."""
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -107,4 +115,4 @@ def _try_flock(lock: int, kind: int) -> bool:
 
 def _holder(lock: int) -> str:
     """Return the id of the process that has the lock, as text."""
-    return os.pread(lock, 20, 0).decode("ascii", "replace").strip() or "of an unknown number"
+    return os.pread(lock, 20, 0).decode("ascii", "replace").strip() or "(unknown)"

@@ -82,7 +82,7 @@ def known_migrations() -> int:
 async def migrate(dsn: str, folder: Path | None = None) -> tuple[int, ...]:
     """Apply the pending migrations; return their numbers."""
     known = read_migrations(folder or migrations_folder())
-    async with _connection(dsn) as connection, migration_lock(connection):
+    async with connected(dsn, "migrating") as connection, migration_lock(connection):
         await connection.execute(RECORD)
         pending = _pending(known, await _applied(connection))
         for migration in pending:
@@ -93,24 +93,29 @@ async def migrate(dsn: str, folder: Path | None = None) -> tuple[int, ...]:
 async def check(dsn: str, folder: Path | None = None) -> None:
     """Raise SetupError unless the database has exactly the migrations of the code."""
     known = read_migrations(folder or migrations_folder())
-    async with _connection(dsn) as connection:
+    async with connected(dsn, "migrating") as connection:
         exists = await connection.fetchval("select to_regclass('schema_migrations') is not null")
         pending = _pending(known, await _applied(connection) if exists else ())
     if pending:
         raise SetupError(
-            f"the database lacks migrations {pending[0].number} to {pending[-1].number}; "
+            f"the database is missing migrations {pending[0].number} to {pending[-1].number}; "
             "run `podium migrate`"
         )
 
 
 @asynccontextmanager
-async def _connection(dsn: str) -> AsyncIterator[Connection]:
+async def connected(
+    dsn: str, what: str, answer_s: float = ANSWER_S, settings: dict[str, str] | None = None
+) -> AsyncIterator[Connection]:
+    """Yield a connection; SetupError that names `what` when the database refuses something."""
     with reaching(dsn):
-        connection = await asyncpg.connect(dsn, timeout=CONNECT_S, command_timeout=ANSWER_S)
+        connection = await asyncpg.connect(
+            dsn, timeout=CONNECT_S, command_timeout=answer_s, server_settings=settings
+        )
     try:
         yield connection
     except DRIVER_FAILURES as error:
-        raise SetupError(f"migrating {where(dsn)} failed: {first_line(error)}") from error
+        raise SetupError(f"{what} {where(dsn)} failed: {first_line(error)}") from error
     finally:
         await connection.close(timeout=5)
 

@@ -48,7 +48,7 @@ def read_folder(path: Path, root: Path | None = None) -> TaskBundle:
 def _outside_files(document: Document, folder: Path, root: Path) -> set[Path]:
     """Return the files outside the task's folder that its task.yml names."""
     if not folder.is_relative_to(root):
-        words = f"does not lie beneath {root}; --root names a folder around the task's"
+        words = f"is not below {root}; --root must name a folder that contains the task"
         raise UserError("bad-task", f"{folder}: {words}")
     found: set[Path] = set()
     for path, source in _sources(document):
@@ -88,7 +88,7 @@ def _no_such_task(path: Path) -> UserError:
 
 
 def _tasks_below(folder: Path) -> str:
-    """Return the nearest tasks, so that a typo can be corrected."""
+    """Return the nearest tasks, so that the person can correct a typo."""
     found = [str(task.relative_to(folder)) for task in task_folders(folder)]
     return f"in {folder} lie the tasks {', '.join(found[:20])}" if found else "name a task's folder"
 

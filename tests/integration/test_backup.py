@@ -392,7 +392,7 @@ def _other_tables(members: dict[str, bytes]) -> None:
 
 HARMS: tuple[tuple[str, Callable[[Path], object]], ...] = (
     ("damaged", lambda file: file.write_bytes(file.read_bytes()[:-200])),
-    ("people is not as it was", lambda file: _rewritten(file, _flip)),
+    ("people does not match its checksum", lambda file: _rewritten(file, _flip)),
     ("install the Podium", lambda file: _rewritten(file, _newer)),
     ("tables of its own", lambda file: _rewritten(file, _other_tables)),
     ("no backup", lambda file: file.write_text("hello")),

@@ -119,7 +119,7 @@ def created(path: Path) -> Iterator[BackupWriter]:
     """
     _require_free(path)
     if not path.parent.is_dir():
-        raise UserError("no-such-folder", f"{path.parent}: there is no such folder; make it first")
+        raise UserError("no-such-folder", f"{path.parent}: there is no such folder; create it")
     with _writing(path), _locked(path.with_name(f"{path.name}.partial")) as (partial, stream):
         _require_free(path)  # again: another backup may have finished before this one got the lock
         try:
@@ -144,7 +144,7 @@ def streamed(stream: IO[bytes]) -> Iterator[BackupWriter]:
 
 def _require_free(path: Path) -> None:
     if path.exists():
-        raise UserError("file-exists", f"{path}: there is such a file; name another one")
+        raise UserError("file-exists", f"{path}: the file exists already; choose another name")
 
 
 @contextmanager
@@ -154,12 +154,12 @@ def _locked(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     descriptor = os.open(partial, flags, 0o600)
     with os.fdopen(descriptor, "r+b") as stream:
         if os.fstat(descriptor).st_uid != os.geteuid():
-            words = f"{partial}: somebody else's, who could read the backup; name another file"
+            words = f"{partial}: another user owns it and could read the backup; name another"
             raise UserError("file-exists", words)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            words = f"{partial}: another backup is writing it; wait for it, or name another file"
+            words = f"{partial}: another backup is writing it; wait for it, or choose another name"
             raise UserError("file-exists", words) from None
         yield partial, stream
 
@@ -245,7 +245,7 @@ def _manifest(file: zipfile.ZipFile) -> Manifest:
     try:
         return Manifest.model_validate_json(text)
     except ValidationError as error:
-        raise _broken("its manifest does not say what it must") from error
+        raise _broken("its manifest is invalid") from error
 
 
 def _check(backup: BackupReader, table: TableDump) -> None:
@@ -253,7 +253,7 @@ def _check(backup: BackupReader, table: TableDump) -> None:
     for chunk in backup.chunks(table.name):
         digest.update(chunk)
     if digest.hexdigest() != table.sha256:
-        raise _broken(f"table {table.name} is not as it was written")
+        raise _broken(f"table {table.name} does not match its checksum")
 
 
 def _broken(words: str) -> UserError:

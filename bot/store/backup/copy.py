@@ -2,49 +2,31 @@
 
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import IO, TypeAlias
-
-import asyncpg
+from typing import IO
 
 from bot.domain.errors import SetupError, UserError
 from bot.domain.records import BackupContents
 from bot.store.backup import archive
-from bot.store.errors import DRIVER_FAILURES, first_line, reaching, where
+from bot.store.errors import where
 from bot.store.migrate import RECORD as RECORD_TABLE
-from bot.store.migrate import Migration, apply, migration_lock, migrations_folder, read_migrations
+from bot.store.migrate import (
+    Connection,
+    Migration,
+    apply,
+    connected,
+    migration_lock,
+    migrations_folder,
+    read_migrations,
+)
 from bot.store.postgres.database import query
 
-CONNECT_S = 10.0
 STATEMENT_S = 3600.0
 """The time limit for one table, in seconds."""
-CONNECTION_CHECK_MS = 1000
+SETTINGS = {"client_connection_check_interval": "1s"}
 """How often Postgres checks whether this process still lives; else it releases the locks."""
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
-
-@asynccontextmanager
-async def connected(dsn: str, what: str) -> AsyncIterator[Connection]:
-    """Yield a connection; SetupError that names `what` when the database refuses something."""
-    with reaching(dsn):
-        connection = await asyncpg.connect(
-            dsn,
-            timeout=CONNECT_S,
-            command_timeout=STATEMENT_S,
-            server_settings={"client_connection_check_interval": str(CONNECTION_CHECK_MS)},
-        )
-    try:
-        yield connection
-    except (*DRIVER_FAILURES, TimeoutError) as error:
-        raise SetupError(f"{what} {where(dsn)} failed: {first_line(error)}") from error
-    finally:
-        await connection.close(timeout=5)
-
-
 RECORD = "schema_migrations"
 """Its rows are in the manifest: they determine which tables there are."""
 EMPTIED = frozenset({"interactions"})
@@ -59,7 +41,7 @@ async def dump(dsn: str, target: Path | IO[bytes], podium: str) -> BackupContent
     """
     with archive.created(target) if isinstance(target, Path) else archive.streamed(target) as file:
         async with (
-            connected(dsn, "backing up") as connection,
+            connected(dsn, "backing up", STATEMENT_S, SETTINGS) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
             manifest = await _write(connection, file, podium)
@@ -128,7 +110,7 @@ async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> Ba
     with archive.opened(source) as backup:
         count = _migration_count(backup.manifest, known)
         async with (
-            connected(dsn, "restoring") as connection,
+            connected(dsn, "restoring", STATEMENT_S, SETTINGS) as connection,
             migration_lock(connection),
             connection.transaction(),
         ):
@@ -150,9 +132,9 @@ def _migration_count(manifest: archive.Manifest, known: Sequence[Migration]) -> 
     if theirs != known_hashes[: len(theirs)]:
         raise UserError(
             "new-backup",
-            f"the backup is of Podium {manifest.podium or 'of another version'} with "
-            f"{len(theirs)} migrations, and this one knows other {len(known_hashes)}; install that "
-            "Podium or a newer one",
+            f"the backup was made by Podium {manifest.podium or 'of another version'}, whose "
+            f"{len(theirs)} migrations are not the first of this version's {len(known_hashes)}; "
+            "install that Podium or a newer one",
         )
     return len(theirs)
 
@@ -164,7 +146,7 @@ async def _remove_existing(connection: Connection, address: str, *, force: bool)
     if foreign:
         raise UserError(
             "not-empty",
-            f"{address} has tables that are none of this Podium's ({', '.join(foreign[:5])}); "
+            f"{address} has tables that are not Podium's ({', '.join(foreign[:5])}); "
             "restore into a database of its own",
         )
     users = await connection.fetchval(query("backup.users"))
@@ -175,7 +157,7 @@ async def _remove_existing(connection: Connection, address: str, *, force: bool)
         raise UserError(
             "not-empty",
             f"{address} is not empty: {', '.join(non_empty[:5])} have rows; restore into an empty "
-            "one, or let --force remove everything that is there",
+            "one, or remove everything in it with --force",
         )
     for kind, names in _created_names().items():
         for name in sorted(names):
@@ -207,7 +189,7 @@ async def _fill(connection: Connection, backup: archive.BackupReader) -> None:
     existing = await tables(connection)
     theirs = {each.name: frozenset(each.columns) for each in manifest.tables}
     if theirs != {name: frozenset(existing[name]) for name in existing.keys() - {RECORD}}:
-        raise UserError("bad-backup", "the backup has not the tables of its own migrations")
+        raise UserError("bad-backup", "the backup does not have the tables of its own migrations")
     keys = await connection.fetch(query("backup.foreign_keys"))
     for key in keys:
         await connection.execute(key["without"])
@@ -231,5 +213,6 @@ async def _copy(
     status = await connection.copy_to_table(
         table.name, columns=table.columns, source=chunks(), format="text", timeout=STATEMENT_S
     )
-    if rows_in(status) != table.rows:
-        raise UserError("bad-backup", f"table {table.name} has not the rows that it should")
+    rows = rows_in(status)
+    if rows != table.rows:
+        raise UserError("bad-backup", f"table {table.name} has {rows} rows, not {table.rows}")

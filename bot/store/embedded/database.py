@@ -22,9 +22,12 @@ from bot.domain.errors import SetupError
 from bot.store.embedded.programs import Account, programs_for, server_account
 from bot.store.embedded.server import Cluster, ServerSupervisor, socket_folder, stop
 from bot.store.errors import DRIVER_FAILURES, writing
+from bot.store.locks import acquire_now, open_lock, try_flock
 
 SHARED_HOMES = Path("/var/lib/podium")
 """Where the server's files are when its account cannot enter the data folder."""
+JOINED_LOCK = "guests.lock"
+"""Held, shared, by each process that joined the server."""
 JOIN_LIMIT_S = 30.0
 JOIN_POLL_S = 0.1
 LEAVE_POLL_S = 0.1
@@ -72,7 +75,7 @@ async def open_database(
                 yield EmbeddedDatabase(address, owner=False)
                 return
         await asyncio.sleep(JOIN_POLL_S)
-    raise SetupError(f"Podium {folder.owner()} owns {data_dir} but its database does not answer")
+    raise SetupError(f"Podium pid {folder.owner()} has {data_dir}, but its database is silent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,49 +95,24 @@ class Folder:
     @contextlib.contextmanager
     def owned(self) -> Iterator[bool]:
         """Yield whether this process owns the folder; the kernel releases a dead owner's lock."""
-        with writing(self.path):
-            lock = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            with writing(self.path):
-                os.ftruncate(lock, 0)
-                os.pwrite(lock, str(os.getpid()).encode(), 0)
-            yield True
-        finally:
-            os.close(lock)
+        with open_lock(self.path, self._lock.name) as lock:
+            yield acquire_now(lock, self.path)
 
     @contextlib.contextmanager
     def join(self) -> Iterator[bool]:
         """Yield whether this process may use the owner's server, which then keeps running."""
-        with self._joined_lock(fcntl.LOCK_SH) as may_join:
-            yield may_join
+        with open_lock(self.path, JOINED_LOCK) as lock:
+            yield try_flock(lock, fcntl.LOCK_SH)
 
     @contextlib.contextmanager
     def close_to_others(self) -> Iterator[bool]:
         """Yield whether no process uses the owner's server; meanwhile none may join."""
-        with self._joined_lock(fcntl.LOCK_EX) as is_closed:
-            yield is_closed
-
-    @contextlib.contextmanager
-    def _joined_lock(self, kind: int) -> Iterator[bool]:
-        with writing(self.path):
-            lock = os.open(self.path / "guests.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-        finally:
-            os.close(lock)
+        with open_lock(self.path, JOINED_LOCK) as lock:
+            yield try_flock(lock, fcntl.LOCK_EX)
 
     def owner(self) -> str:
         """Return the owner's process id, as text."""
-        return self._lock.read_text().strip() or "of an unknown number"
+        return self._lock.read_text().strip() or "(unknown)"
 
     def address(self) -> str | None:
         """Return the running server's URL, as written by its owner."""

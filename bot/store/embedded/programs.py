@@ -208,7 +208,7 @@ async def stop_orphans(data: Path) -> None:
         if await _all_stopped(data, limit_s):
             return
     remaining = ", ".join(map(str, await server_processes(data)))
-    raise SetupError(f"an earlier Postgres still lives in {data} (process {remaining}); end it")
+    raise SetupError(f"an earlier Postgres still runs in {data} (process {remaining}); stop it")
 
 
 async def _all_stopped(data: Path, limit_s: float) -> bool:

@@ -100,9 +100,8 @@ class Cluster:
         pid_file = self.data / "postmaster.pid"
         # No server runs in the folder: a process with this id now is another program.
         pid_file.unlink(missing_ok=True)
-        options = [
-            word for name, value in self._settings().items() for word in ("-c", f"{name}={value}")
-        ]
+        settings = SETTINGS | {"unix_socket_directories": str(self.sockets)}
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         command = [str(self.programs / "postgres"), "-D", str(self.data), *options]
         with writing(self.log):
             log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -116,9 +115,6 @@ class Cluster:
             await stop(process)
             raise
         return process
-
-    def _settings(self) -> dict[str, str]:
-        return SETTINGS | {"unix_socket_directories": str(self.sockets)}
 
     def _initdb(self, data: Path, password_file: str) -> list[str]:
         return [
@@ -168,7 +164,7 @@ async def stop(process: asyncio.subprocess.Process) -> None:
                 await process.wait()
         except TimeoutError:
             continue
-    raise SetupError(f"Postgres (process {process.pid}) cannot be ended")
+    raise SetupError(f"Postgres (process {process.pid}) cannot be stopped")
 
 
 def socket_folder(home: Path, account: Account) -> Path:

@@ -9,7 +9,6 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import PersonId, TokenId
 from bot.domain.records import RightsGrant
 from bot.ports import Clock
-from bot.store.postgres import rows
 from bot.store.postgres.database import Database
 
 
@@ -119,12 +118,17 @@ class PostgresPeople:
         row = await self._database.row("people.ensure", identity, name, self._clock.now())
         if row is None:
             raise StoreError(f"the account {identity!r} could not be stored")
-        return rows.person(row)
+        return _person(row)
 
     async def get(self, person: PersonId) -> Person | None:
         row = await self._database.row("people.get", person)
-        return None if row is None else rows.person(row)
+        return None if row is None else _person(row)
 
     async def find(self, identity: str) -> Person | None:
         row = await self._database.row("people.find", identity)
-        return None if row is None else rows.person(row)
+        return None if row is None else _person(row)
+
+
+def _person(row: Record) -> Person:
+    """Convert a row of `people`."""
+    return Person(PersonId(row["id"]), row["identity"], row["name"], row["created_at"])

@@ -5,13 +5,20 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from bot.domain.board import Access, Board, NewBoard, Pins, TaskVersion
+from bot.domain.board import (
+    Access,
+    Board,
+    NewBoard,
+    Pins,
+    SourceVisibility,
+    TaskVersion,
+    Visibility,
+)
 from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, PersonId, PublicationId, TaskVersionId
 from bot.domain.publication import NewPublication, Publication, PublicationSummary
 from bot.ports import Clock
 from bot.store.errors import board_exists, require_number
-from bot.store.postgres import rows
 from bot.store.postgres.database import Connection, Database, query, storable
 from runners.contract.task import TaskDefinition
 
@@ -62,7 +69,7 @@ class PostgresBoards:
             except asyncpg.UniqueViolationError as error:
                 raise board_exists(board.name) from error
             _, stored = await self._use(connection, BoardId(added), task, digest)
-        return rows.board(stored)
+        return _board(stored)
 
     async def add_version(
         self, board: BoardId, task: TaskDefinition, digest: str, onto: TaskVersionId | None = None
@@ -74,7 +81,7 @@ class PostgresBoards:
             if onto is not None and locked["task_version"] != onto:
                 raise board_moved(locked["name"])
             version, _ = await self._use(connection, board, task, digest)
-        return rows.task_version(version)
+        return _task_version(version)
 
     async def configure(
         self, board: BoardId, gpus: tuple[str, ...], deadline: datetime | None
@@ -87,10 +94,10 @@ class PostgresBoards:
             row = await connection.fetchrow(query("boards.pin"), board, _pools(pins))
             if before is None or row is None:
                 raise _unknown(board)
-            changed = [gpu for gpu, _ in set(rows.board(before).pins) ^ set(pins)]
+            changed = [gpu for gpu, _ in set(_board(before).pins) ^ set(pins)]
             await connection.execute(query("boards.pin_jobs"), board)
             await connection.execute(query("boards.time_again"), board, changed)
-        return rows.board(row)
+        return _board(row)
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         return await self._changed("boards.restrict", board, *_rule(access))
@@ -105,7 +112,7 @@ class PostgresBoards:
         row = await self._database.row(name, board, *values)
         if row is None:
             raise _unknown(board)
-        return rows.board(row)
+        return _board(row)
 
     async def delete(self, board: BoardId, submissions: int | None = None) -> bool:
         async with self._database.transaction() as connection:
@@ -124,22 +131,22 @@ class PostgresBoards:
 
     async def find(self, name: str) -> Board | None:
         row = await self._database.row("boards.find", name)
-        return None if row is None else rows.board(row)
+        return None if row is None else _board(row)
 
     async def get(self, board: BoardId) -> Board | None:
         row = await self._database.row("boards.get", board)
-        return None if row is None else rows.board(row)
+        return None if row is None else _board(row)
 
     async def all(self) -> tuple[Board, ...]:
-        return tuple(rows.board(row) for row in await self._database.rows("boards.all"))
+        return tuple(_board(row) for row in await self._database.rows("boards.all"))
 
     async def version(self, version: TaskVersionId) -> TaskVersion | None:
         row = await self._database.row("boards.version", version)
-        return None if row is None else rows.task_version(row)
+        return None if row is None else _task_version(row)
 
     async def versions(self, board: BoardId) -> tuple[TaskVersion, ...]:
         found = await self._database.rows("boards.versions", board)
-        return tuple(rows.task_version(row) for row in found)
+        return tuple(_task_version(row) for row in found)
 
     async def _use(
         self, connection: Connection, board: BoardId, task: TaskDefinition, digest: str
@@ -169,6 +176,38 @@ def _pools(pins: Pins) -> str:
 
 def _unknown(board: BoardId) -> StoreError:
     return StoreError(f"there is no board with id {board}")
+
+
+def _board(row: asyncpg.Record) -> Board:
+    """Convert a row of `boards`."""
+    return Board(
+        id=BoardId(row["id"]),
+        name=row["name"],
+        gpus=tuple(row["gpus"]),
+        deadline=row["deadline"],
+        creator=PersonId(row["creator"]),
+        task_version=TaskVersionId(row["task_version"]),
+        created_at=row["created_at"],
+        access=Access(
+            visibility=Visibility(row["visibility"]),
+            house=row["house"],
+            source=SourceVisibility(row["source_visibility"]),
+            guests=frozenset(row["guests"]),
+        ),
+        pins=tuple(sorted(json.loads(row["pools"]).items())),
+    )
+
+
+def _task_version(row: asyncpg.Record) -> TaskVersion:
+    """Convert a row of `task_versions`."""
+    return TaskVersion(
+        id=TaskVersionId(row["id"]),
+        board=BoardId(row["board"]),
+        number=row["number"],
+        digest=row["digest"],
+        definition=TaskDefinition.model_validate_json(row["definition"]),
+        created_at=row["created_at"],
+    )
 
 
 class PostgresPublications:

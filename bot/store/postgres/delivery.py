@@ -10,7 +10,6 @@ from bot.domain.ids import BoardId, JobId, NotificationId, PersonId, SubmissionI
 from bot.domain.notifications import Delivery, Notification, NotificationKind
 from bot.domain.submission import Display
 from bot.ports import Clock
-from bot.store.postgres import rows
 from bot.store.postgres.database import Connection, Database, query, storable
 
 
@@ -125,7 +124,7 @@ class PostgresDisplays:
     ) -> tuple[Display, ...]:
         now = self._clock.now()
         found = await self._database.rows("displays.claim", door, owner, now, now + lease, limit)
-        return tuple(sorted(map(rows.display, found), key=lambda one: one.submission))
+        return tuple(sorted(map(_display, found), key=lambda one: one.submission))
 
     async def keep(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
         now = self._clock.now()
@@ -145,7 +144,13 @@ class PostgresDisplays:
 
     async def find(self, submission: SubmissionId) -> Display | None:
         row = await self._database.row("displays.find", submission)
-        return None if row is None else rows.display(row)
+        return None if row is None else _display(row)
+
+
+def _display(row: Record) -> Display:
+    """Convert a row of `displays` with its submission's person."""
+    submission, person = SubmissionId(row["submission"]), PersonId(row["person"])
+    return Display(submission, person, row["door"], row["place"], row["claims"])
 
 
 class PostgresInteractions:

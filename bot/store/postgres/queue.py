@@ -1,6 +1,7 @@
 """Jobs and workers in Postgres."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -27,10 +28,10 @@ from bot.domain.reference_times import machine_of
 from bot.domain.scoring import ScoreValue
 from bot.ports import Clock
 from bot.ports.queue import EMPTY
-from bot.store.postgres import rows
 from bot.store.postgres.database import Connection, Database, query, storable
 from runners.contract.evaluation import Evaluation
 from runners.contract.runner import Capabilities
+from runners.contract.task import Mode
 
 REAPED_AT_ONCE = 500
 FORGOTTEN_AT_ONCE = 10_000
@@ -74,7 +75,7 @@ class PostgresJobs:
                 list(rooms),
                 [min(room, each) for each in rooms.values()],
             )
-        return [rows.job(row) for row in found]
+        return [_job(row) for row in found]
 
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
         return await self._database.row("jobs.attach", job, fence, call) is not None
@@ -111,34 +112,34 @@ class PostgresJobs:
         return row is not None
 
     async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
-        now = self._clock.now()
         return await self._leave(
-            job, fence, lambda held: after_failure(held, storable(error), now, final=final)
+            job, fence, lambda held, now: after_failure(held, storable(error), now, final=final)
         )
 
     async def lose(self, job: JobId, fence: int, error: str) -> bool:
-        now = self._clock.now()
-        return await self._leave(job, fence, lambda held: after_loss(held, storable(error), now))
+        return await self._leave(
+            job, fence, lambda held, now: after_loss(held, storable(error), now)
+        )
 
     async def give_back(self, job: JobId, fence: int) -> bool:
-        now = self._clock.now()
-        return await self._leave(job, fence, lambda held: after_return(held, now))
+        return await self._leave(job, fence, after_return)
 
     async def end_cancelled(self, job: JobId, fence: int) -> bool:
-        now = self._clock.now()
-        return await self._leave(job, fence, lambda held: after_cancel(held, now))
+        return await self._leave(job, fence, after_cancel)
 
-    async def _leave(self, job: JobId, fence: int, change: Callable[[Job], Job]) -> bool:
+    async def _leave(self, job: JobId, fence: int, change: Callable[[Job, datetime], Job]) -> bool:
+        """End a worker's lease with this change of the job; return whether it had the lease."""
         async with self._database.transaction() as connection:
             row = await connection.fetchrow(query("jobs.lock_held"), job, fence)
             if row is not None:
-                await _move(connection, [change(rows.job(row))], self._clock.now())
+                now = self._clock.now()
+                await _move(connection, [change(_job(row), now)], now)
         return row is not None
 
     async def request_cancel(self, submission: SubmissionId) -> int:
         async with self._database.transaction() as connection:
             found = await connection.fetch(query("jobs.lock_unfinished"), submission)
-            jobs = [job for job in map(rows.job, found) if not job.cancel_requested]
+            jobs = [job for job in map(_job, found) if not job.cancel_requested]
             now = self._clock.now()
             queued = [after_cancel(job, now) for job in jobs if job.state is JobState.QUEUED]
             running = [job.id for job in jobs if job.state is JobState.RUNNING]
@@ -160,7 +161,7 @@ class PostgresJobs:
         now = self._clock.now()
         async with self._database.transaction() as connection:
             found = await connection.fetch(query("jobs.lock_expired"), now, REAPED_AT_ONCE)
-            lost = [rows.job(row) for row in found]
+            lost = [_job(row) for row in found]
             await _move(connection, [after_lost_lease(job, now) for job in lost], now)
             await connection.execute(query("operations.lose"), [job.gpu for job in lost])
         for job in lost:
@@ -176,10 +177,10 @@ class PostgresJobs:
 
     async def get(self, job: JobId) -> Job | None:
         row = await self._database.row("jobs.get", job)
-        return None if row is None else rows.job(row)
+        return None if row is None else _job(row)
 
     async def of(self, submission: SubmissionId) -> tuple[Job, ...]:
-        return tuple(rows.job(row) for row in await self._database.rows("jobs.of", submission))
+        return tuple(_job(row) for row in await self._database.rows("jobs.of", submission))
 
     async def ahead(self, job: JobId) -> int:
         async with self._database.connection() as connection:
@@ -194,11 +195,11 @@ class PostgresJobs:
 
     async def events(self, submission: SubmissionId, after: EventId) -> tuple[JobEvent, ...]:
         found = await self._database.rows("jobs.events", submission, after)
-        return tuple(rows.event(row) for row in found)
+        return tuple(_event(row) for row in found)
 
     async def latest(self, submission: SubmissionId) -> tuple[JobEvent, ...]:
         found = await self._database.rows("jobs.latest", submission)
-        return tuple(rows.event(row) for row in found)
+        return tuple(_event(row) for row in found)
 
     async def forget_events(self, age: timedelta) -> int:
         before, forgotten = self._clock.now() - age, 0
@@ -243,6 +244,52 @@ async def _move(connection: Connection, jobs: Sequence[Job], now: datetime) -> N
         [job.finished_at for job in jobs],
         now,
     )
+
+
+def _job(row: Record) -> Job:
+    """Convert a row of `jobs`."""
+    return Job(
+        id=JobId(row["id"]),
+        submission=SubmissionId(row["submission"]),
+        person=PersonId(row["person"]),
+        gpu=row["gpu"],
+        mode=Mode(row["mode"]),
+        priority=row["priority"],
+        turn=row["turn"],
+        state=JobState(row["state"]),
+        attempt=row["attempt"],
+        max_attempts=row["max_attempts"],
+        fence=row["fence"],
+        worker=row["worker"],
+        call=row["call"],
+        cancel_requested=row["cancel_requested"],
+        error=without_worker(row["error"]),
+        run_at=row["run_at"],
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        pool=row["pool"],
+    )
+
+
+def _event(row: Record) -> JobEvent:
+    """Convert a row of `job_events`."""
+    return JobEvent(
+        id=EventId(row["id"]),
+        job=JobId(row["job"]),
+        submission=SubmissionId(row["submission"]),
+        kind=row["kind"],
+        body=json.loads(row["body"]),
+        at=row["at"],
+    )
+
+
+_NAMED_WORKER = re.compile(r"\Aworker \S+ vanished")
+
+
+def without_worker(error: str | None) -> str | None:
+    """Return a job's stored error without the worker's name that older versions included."""
+    return None if error is None else _NAMED_WORKER.sub("the worker vanished", error)
 
 
 _OFFERS = TypeAdapter(dict[str, Capabilities])

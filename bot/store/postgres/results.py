@@ -14,7 +14,7 @@ from bot.domain.scoring import Entrant, Score, ScoreValue, by_speed, pool_of
 from bot.domain.submission import NewSubmission
 from bot.ports import Clock
 from bot.store.postgres.database import Database, query
-from bot.store.postgres.rows import without_worker
+from bot.store.postgres.queue import without_worker
 from bot.store.postgres.submissions import source_bytes, source_hash
 from runners.contract.evaluation import Evaluation
 from runners.contract.files import EvaluationFile

@@ -10,15 +10,15 @@ from asyncpg import Record
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.job import JobState
+from bot.domain.job import JobState, submission_state
 from bot.domain.records import RequestCount, RequestRun
 from bot.domain.submission import KEY_TTL, IdempotencyKey, NewSubmission, Submission, key_reused
 from bot.ports import Clock
-from bot.store.postgres import rows
 from bot.store.postgres.admin import admit
 from bot.store.postgres.boards import OF_SUBMISSIONS
 from bot.store.postgres.database import Connection, Database, query, storable
-from runners.contract.task import TaskDefinition
+from runners.contract.evaluation import ProfileOptions
+from runners.contract.task import Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 
 
@@ -65,7 +65,7 @@ class PostgresSubmissions:
         if once is not None:
             kept = submission.person, once.key, once.digest, row["id"], now
             await connection.execute(query("submissions.keep_key"), *kept)
-        return rows.submission(row)
+        return _submission(row)
 
     async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
         since = self._clock.now() - KEY_TTL
@@ -78,15 +78,15 @@ class PostgresSubmissions:
 
     async def get(self, submission: SubmissionId) -> Submission | None:
         row = await self._database.row("submissions.get", submission)
-        return None if row is None else rows.submission(row)
+        return None if row is None else _submission(row)
 
     async def several(self, submissions: Sequence[SubmissionId]) -> tuple[Submission, ...]:
         found = await self._database.rows("submissions.several", list(submissions))
-        return tuple(rows.submission(row) for row in found)
+        return tuple(_submission(row) for row in found)
 
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
         found = await self._database.rows("submissions.to", board)
-        return tuple(rows.submission(row) for row in found)
+        return tuple(_submission(row) for row in found)
 
     async def source(self, submission: SubmissionId) -> str:
         row = await self._database.row("submissions.source", submission)
@@ -102,14 +102,14 @@ class PostgresSubmissions:
         limit: int = 50,
     ) -> tuple[Submission, ...]:
         found = await self._database.rows("submissions.history", person, board, before, limit)
-        return tuple(rows.submission(row) for row in found)
+        return tuple(_submission(row) for row in found)
 
 
 def _first(row: "Record", once: IdempotencyKey) -> Submission:
     """Return the key's earlier submission; UserError when its digest differs."""
     if row["digest"] != once.digest:
         raise key_reused(once.key)
-    return rows.submission(row)
+    return _submission(row)
 
 
 def _values(new: NewSubmission, now: datetime) -> tuple[object, ...]:
@@ -131,6 +131,28 @@ def _values(new: NewSubmission, now: datetime) -> tuple[object, ...]:
         None if new.profile is None else new.profile.model_dump_json(exclude_none=True),
         storable(new.warning),
     )
+
+
+def _submission(row: Record) -> Submission:
+    """Convert a row of `submissions` with the states of its jobs."""
+    return Submission(
+        id=SubmissionId(row["id"]),
+        person=PersonId(row["person"]),
+        board=BoardId(row["board"]),
+        task_version=TaskVersionId(row["task_version"]),
+        file_name=row["file_name"],
+        source_hash=row["source"],
+        mode=Mode(row["mode"]),
+        gpus=tuple(row["gpus"]),
+        state=submission_state(tuple(JobState(state) for state in row["states"])),
+        created_at=row["created_at"],
+        profile=_profile(row["profile"]),
+        warning=row["warning"],
+    )
+
+
+def _profile(text: str | None) -> ProfileOptions | None:
+    return None if text is None else ProfileOptions.model_validate_json(text)
 
 
 _FORGOTTEN_AT_ONCE = 500

@@ -78,7 +78,7 @@ def test_a_migration_is_newer_than_the_code(hall: Podium, podium: Podium) -> Non
     newer = urlsplit(url)._replace(path="/newer").geturl()
     asyncio.run(_execute(url, "create database newer"))
     message = refusal(podium("show", DATABASE_URL=newer), 3)
-    assert message.startswith("the database lacks migrations 1 to ")
+    assert message.startswith("the database is missing migrations 1 to ")
     assert message.endswith("run `podium migrate`")
     assert podium("migrate", DATABASE_URL=newer).stdout.startswith("applied: 1, 2")
     record = "insert into schema_migrations (number, name, sha256) values (99, '0099_new.sql', '')"

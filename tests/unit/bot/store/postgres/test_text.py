@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.store.postgres.database import storable
-from bot.store.postgres.rows import without_worker
+from bot.store.postgres.queue import without_worker
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=50)
 
