@@ -53,12 +53,12 @@ def address(url: str, *, insecure: bool = False) -> str:
     if parts.scheme not in {"http", "https"} or not host or parts.query or parts.fragment:
         raise _bad(url)
     if parts.username or parts.password:
-        raise UserError("bad-server", "write no user and password into the server's address")
+        raise UserError("bad-server", "leave user and password out of the server's address")
     if parts.scheme == "http" and not insecure and not _is_loopback(host):
         raise UserError(
             "plain-http",
-            f"the token would travel to {host} for everybody to read; use https://, or "
-            "--plain-http where the network is yours alone",
+            f"the token would go to {host} unencrypted; use https://, or --plain-http on a network "
+            "that only you use",
         )
     return url.strip().rstrip("/")
 
@@ -83,7 +83,7 @@ def checked_token(token: str) -> str:
     """Return a token without white space; UserError for an invalid one."""
     words = token.strip()
     if not words.isascii() or not words.isprintable() or " " in words:
-        raise UserError("bad-token", "this is no token: it has characters that none has")
+        raise UserError("bad-token", "this is no token: a token is printable ASCII without spaces")
     return words
 
 
@@ -129,18 +129,17 @@ class Refusal:
     def common_error(self) -> Exception | None:
         """Return the error if it is the same for all callers; else None."""
         if self.status >= 500 or self.status in _TEMPORARY:
-            return StoreError(f"{self.url} is away: {self.status} {self.words}")
+            return StoreError(f"{self.url} is unavailable: {self.status} {self.words}")
         if self.redirected_to is not None:
             words = (
-                f"{self.url} sends us on to {self.redirected_to}; give that address, if you "
-                "trust it"
+                f"{self.url} redirects to {self.redirected_to}; use that address, if you trust it"
             )
             return UserError("redirected", words)
         return None
 
     def not_podium_error(self) -> UserError:
         """Return the error for a response that no Podium sends."""
-        words = f"{self.url} answers, but as no Podium does: {self.status} {self.words}"
+        words = f"{self.url} is not a Podium server: it answers {self.status} {self.words}"
         return UserError("no-podium", words)
 
 
@@ -257,17 +256,24 @@ async def connected(
 
     `transport` replaces the network.
     """
-    client = httpx.AsyncClient(
-        base_url=f"{server.url}{PATH}/{session}/",
-        headers={"Authorization": f"Bearer {server.token}", HARNESS_HEADER: harness},
+    headers = {"Authorization": f"Bearer {server.token}", HARNESS_HEADER: harness}
+    async with new_client(f"{server.url}{PATH}/{session}/", headers, transport) as client:
+        yield ServerConnection(client, server.url)
+
+
+def new_client(
+    base_url: str, headers: Mapping[str, str], transport: httpx.AsyncBaseTransport | None
+) -> httpx.AsyncClient:
+    """Return a client that uses this machine's trusted certificates and proxies."""
+    return httpx.AsyncClient(
+        base_url=base_url,
+        headers=headers,
         timeout=httpx.Timeout(LONG_S, connect=CONNECT_S),
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=8),
         follow_redirects=False,  # the token is only for this server
         verify=ssl.create_default_context(),
         transport=transport,
     )
-    async with client:
-        yield ServerConnection(client, server.url)
 
 
 async def _body(response: httpx.Response) -> bytes:
@@ -301,7 +307,7 @@ def _problem(response: httpx.Response, text: bytes) -> tuple[str, str]:
         problem = json.loads(text)
         return str(problem["code"])[:MAX_MESSAGE_CHARS], str(problem["detail"])[:MAX_MESSAGE_CHARS]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return "", response.reason_phrase[:MAX_MESSAGE_CHARS] or "it says nothing"
+        return "", response.reason_phrase[:MAX_MESSAGE_CHARS] or "no message"
 
 
 def _reason(error: BaseException) -> str:
@@ -310,11 +316,11 @@ def _reason(error: BaseException) -> str:
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return (
-                f"its certificate cannot be trusted ({cause.verify_message}); where you know it, "
-                "name a file with it, or with who signed it, by SSL_CERT_FILE"
+                f"its certificate cannot be trusted ({cause.verify_message}); if you trust it, set "
+                "SSL_CERT_FILE to a file with it or with its issuer's certificate"
             )
         if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
-            return "it does not speak HTTPS there; see whether its address begins with http://"
+            return "it does not speak HTTPS there; check whether its address begins with http://"
         cause = cause.__cause__ or cause.__context__
     words = str(error).strip()
     return words or type(error).__name__

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import timedelta
 
 from bot.domain.api import workers as api
@@ -18,8 +18,6 @@ from runners.contract.runner import Capabilities
 
 _PAUSE_S = 0.2
 """Seconds between two requests for notices, so that a busy queue does not occupy the connection."""
-
-
 _MAX_ERROR_CHARS = 16_000
 """The most characters of a failed attempt's error; the server accepts no more."""
 
@@ -45,11 +43,8 @@ class RemoteQueue:
     async def leave(self) -> None:
         await self._connection.send("leave")
 
-    def notices(self) -> AbstractAsyncContextManager[AsyncIterator[Notice | None]]:
-        return self._subscribed()
-
     @asynccontextmanager
-    async def _subscribed(self) -> AsyncIterator[AsyncIterator[Notice | None]]:
+    async def notices(self) -> AsyncIterator[AsyncIterator[Notice | None]]:
         async with aclosing(self._poll_notices()) as notices:
             yield notices
 

@@ -67,7 +67,7 @@ def test_a_participant_follows_through_the_death_of_the_server(
         _read_until(following, "#1: CPU: ")
         started[0].send_signal(signal.SIGKILL)
         started[0].wait()
-        _read_until(following, "asking on for")
+        _read_until(following, "retrying for")
         assert _up(podium, started) == url
         said = _read_until(following, None)
         assert following.wait(60) == 0, said

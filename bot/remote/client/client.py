@@ -185,7 +185,7 @@ class RemoteClient:
 
     async def worker_hint(self) -> str | None:
         workers, _ = await self.workers()
-        return None if workers else f"{self.client.url} has no runner at work"
+        return None if workers else f"{self.client.url} has no connected worker"
 
     def after_exit(self) -> str:
         return f"stays at {self.client.url}"
@@ -215,7 +215,7 @@ async def export_pieces(
             yield piece
             if isinstance(piece, api.ExportEnd):
                 return
-    raise SetupError(f"{client.url}: the export broke off; give the command again")
+    raise SetupError(f"{client.url}: the export is incomplete; run the command again")
 
 
 async def publish_draft(
@@ -241,8 +241,8 @@ async def _submit_task(client: requests.ApiClient, draft: Draft) -> publishing.C
     try:
         return await _upload(client, draft)
     except requests.OutcomeUnknownError as error:
-        again = "give the same command again, which publishes nothing twice"
-        words = f"{error.lost}; whether the task was taken in is not known: {again}"
+        again = "run the same command again; nothing is published twice"
+        words = f"{error.lost}; the task may have been accepted: {again}"
         raise SetupError(words) from error
 
 
@@ -300,8 +300,8 @@ async def _advice_on_interrupt(
     try:
         yield
     except (asyncio.CancelledError, StoreError):
-        again = "the same command again tells what became of it"
-        say(f"the check of {check.name} goes on at {client.url}; {again}")
+        again = "run the same command again to see its result"
+        say(f"the check of {check.name} continues at {client.url}; {again}")
         raise
 
 

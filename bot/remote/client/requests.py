@@ -1,10 +1,10 @@
 """A person's requests, retried after broken connections and while a server is unavailable."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -154,20 +154,9 @@ async def open_client(
 
     `transport` replaces the network.
     """
-    has_token = bool(server.token)
-    client = httpx.AsyncClient(
-        base_url=f"{server.url}{PATH}/",
-        headers={"Authorization": f"Bearer {server.token}"} if has_token else {},
-        timeout=httpx.Timeout(http.LONG_S, connect=http.CONNECT_S),
-        follow_redirects=False,  # the token is only for this server
-        verify=ssl.create_default_context(),
-        transport=transport,
-    )
-
-    def to_error(refusal: http.Refusal) -> Exception:
-        return person_error(refusal, has_token=has_token)
-
-    async with client:
+    headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
+    to_error = partial(person_error, has_token=bool(server.token))
+    async with http.new_client(f"{server.url}{PATH}/", headers, transport) as client:
         yield ApiClient(http.ServerConnection(client, server.url, to_error))
 
 
@@ -184,7 +173,7 @@ def person_error(refusal: http.Refusal, *, has_token: bool) -> Exception:
 
 def _permanent_error(refusal: http.Refusal, *, has_token: bool) -> UserError:
     if refusal.status == 401 and not has_token:
-        words = f"{refusal.url} wants to know who you are; sign in: podium login {refusal.url}"
+        words = f"{refusal.url} requires a login; sign in: podium login {refusal.url}"
         return UserError("no-token", words)
     if refusal.status == 401:
         words = (
@@ -194,7 +183,7 @@ def _permanent_error(refusal: http.Refusal, *, has_token: bool) -> UserError:
     if refusal.code in _UNKNOWN_PATHS:
         words = (
             f"{refusal.url} does not know this request: the address lacks a part of its path, or "
-            "its Podium is older than this one, and whoever runs it can update it"
+            "its Podium is older than this one and its operator has to update it"
         )
         return UserError("old-server", words)
     return UserError(refusal.code, refusal.words) if refusal.code else refusal.not_podium_error()
@@ -246,16 +235,16 @@ class Outage:
         now = asyncio.get_running_loop().time()
         if self._since is None:
             self._since = now
-            self._say(f"{error}; asking on for {self._patience_s:.0f} s")
+            self._say(f"{error}; retrying for {self._patience_s:.0f} s")
         if now - self._since >= self._patience_s:
-            words = f"{error}; it was asked for {self._patience_s:.0f} s"
+            words = f"{error}; retried for {self._patience_s:.0f} s"
             raise SetupError(words) from error
         await asyncio.sleep(self._wait_s)
         self._wait_s = min(2 * self._wait_s, _MAX_WAIT_S)
 
 
 KEY_HEADER = "Idempotency-Key"
-_HOW_TO_CHECK = "whether it was taken in is not known: `podium history` tells, before you try again"
+_HOW_TO_CHECK = "it may have been accepted: check `podium history` before you try again"
 
 
 async def submit_once(

@@ -51,8 +51,8 @@ async def test_every_request_has_the_token_and_the_harness() -> None:
         (problem(429, "slow-down"), StoreError, "429 words"),
         (problem(422, "no-answer"), RefusedError, "no-answer: words"),
         (httpx.Response(502, text="<html>"), StoreError, "502"),
-        (httpx.Response(404, text="<html>"), UserError, "as no Podium does"),
-        (httpx.Response(404, json=[1]), UserError, "as no Podium does"),
+        (httpx.Response(404, text="<html>"), UserError, "is not a Podium server"),
+        (httpx.Response(404, json=[1]), UserError, "is not a Podium server"),
         (httpx.Response(200, text="<html>"), StoreError, "no WorkerConfig"),
         (httpx.Response(200, json={"worker": "x"}), StoreError, "no WorkerConfig"),
     ],
@@ -71,7 +71,7 @@ async def test_the_token_is_not_carried_elsewhere() -> None:
         hosts.append(request.url.host)
         return httpx.Response(307, headers={"Location": "https://evil.test/"})
 
-    with pytest.raises(UserError, match=r"sends us on to https://evil\.test/"):
+    with pytest.raises(UserError, match=r"redirects to https://evil\.test/"):
         await greeted(answer)
     assert hosts == ["podium.test"]
 

@@ -52,7 +52,7 @@ async def test_pieces_are_lines_wherever_the_bytes_are_cut() -> None:
 
 @pytest.mark.parametrize("sent", [(), (HEAD, ROWS), (HEAD, END[:-1])])
 async def test_an_export_without_its_end_has_broken_off(sent: tuple[bytes, ...]) -> None:
-    with pytest.raises(SetupError, match="the export broke off"):
+    with pytest.raises(SetupError, match="the export is incomplete"):
         await fetched(*sent)
 
 

@@ -57,8 +57,8 @@ async def test_a_request_has_the_token_and_a_later_servers_keys_do_no_harm() -> 
         (problem(405, "method-not-allowed"), "old-server", "older than this one"),
         (problem(429, "too-many-requests"), "too-many-requests", "words"),
         (httpx.Response(429, text="slow down"), "too-many-requests", "Too Many"),
-        (httpx.Response(404, text="<html>"), "no-podium", "as no Podium does"),
-        (httpx.Response(307, headers={"Location": "https://x.test"}), "redirected", "sends us on"),
+        (httpx.Response(404, text="<html>"), "no-podium", "is not a Podium server"),
+        (httpx.Response(307, headers={"Location": "https://x.test"}), "redirected", "redirects to"),
         (httpx.Response(200, text="<html>"), "other-version", "another way"),
         (httpx.Response(200, json={"id": 1}), "other-version", "another way"),
     ],
@@ -82,7 +82,7 @@ async def test_who_has_no_token_is_asked_to_sign_in() -> None:
     [
         (problem(500, "incident"), r"^https://podium\.test: words$"),
         (problem(503, "away"), r"^https://podium\.test: words$"),
-        (httpx.Response(502, text="<html>"), "is away: 502 Bad Gateway; check the address"),
+        (httpx.Response(502, text="<html>"), "is unavailable: 502 Bad Gateway; check the address"),
     ],
 )
 async def test_a_server_that_is_away_is_nobodys_doing_here(

@@ -18,10 +18,10 @@ async def test_an_outage_is_told_once_at_its_beginning_and_once_at_its_end(
         await away.wait(StoreError("no answer"))
     away.end()
     away.end()
-    assert said == ["no answer; asking on for 60 s", "https://p.test answers again"]
+    assert said == ["no answer; retrying for 60 s", "https://p.test answers again"]
 
 
 async def test_a_server_is_not_waited_for_for_ever() -> None:
     away = Outage("https://p.test", lambda _: None, 0.0)
-    with pytest.raises(SetupError, match="no answer; it was asked for 0 s"):
+    with pytest.raises(SetupError, match="no answer; retried for 0 s"):
         await away.wait(StoreError("no answer"))

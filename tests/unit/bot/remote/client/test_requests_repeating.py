@@ -63,7 +63,7 @@ async def test_a_submission_whose_answers_are_lost_is_made_once() -> None:
     (stored,) = await api.place.store.submissions.to(api.place.board.id)
     assert answer.id == stored.id
     assert said == [
-        "no answer from http://podium.test: reset; asking on for 60 s",
+        "no answer from http://podium.test: reset; retrying for 60 s",
         "http://podium.test answers again",
     ]
 
@@ -88,6 +88,6 @@ async def test_a_server_that_cannot_be_reached_is_not_asked_on() -> None:
 
 async def test_who_has_waited_enough_is_told_that_it_may_have_been_taken_in() -> None:
     api = await make_api()
-    with pytest.raises(SetupError, match="asked for 0 s; whether it was taken in is not known"):
+    with pytest.raises(SetupError, match="retried for 0 s; it may have been accepted"):
         await made(api, httpx.ReadError("reset"), patience_s=0.0)
     assert await count(api) == 1

@@ -96,13 +96,13 @@ async def test_a_broken_line_is_taken_up_where_it_broke() -> None:
     assert await server.watched() == [QUEUED, RUNNING, HALF, DONE]
     assert server.resumed[0] is None
     assert set(server.resumed[1:]) == {"41"}
-    assert server.said[0].endswith("asking on for 5 s")
+    assert server.said[0].endswith("retrying for 5 s")
     assert server.said[1] == "https://podium.test answers again"
 
 
 async def test_a_server_that_stays_away_is_not_waited_for_for_ever() -> None:
     server = Server7([], [QUEUED, *[StoreError("no answer")] * 500])
-    with pytest.raises(SetupError, match=r"no answer.*it was asked for 0 s"):
+    with pytest.raises(SetupError, match=r"no answer.*retried for 0 s"):
         await server.watched(patience_s=0.05)
     assert len(server.said) == 1
 
