@@ -81,10 +81,10 @@ def _is_loopback(host: str) -> bool:
 
 def checked_token(token: str) -> str:
     """Return a token without white space; UserError for an invalid one."""
-    words = token.strip()
-    if not words.isascii() or not words.isprintable() or " " in words:
+    stripped = token.strip()
+    if not stripped.isascii() or not stripped.isprintable() or " " in stripped:
         raise UserError("bad-token", "this is no token: a token is printable ASCII without spaces")
-    return words
+    return stripped
 
 
 CONNECT_S = 10.0
@@ -123,13 +123,13 @@ class Refusal:
     url: str
     status: int
     code: str
-    words: str
+    message: str
     redirected_to: str | None = None
 
     def common_error(self) -> Exception | None:
         """Return the error if it is the same for all callers; else None."""
         if self.status >= 500 or self.status in _TEMPORARY:
-            return StoreError(f"{self.url} is unavailable: {self.status} {self.words}")
+            return StoreError(f"{self.url} is unavailable: {self.status} {self.message}")
         if self.redirected_to is not None:
             words = (
                 f"{self.url} redirects to {self.redirected_to}; use that address, if you trust it"
@@ -139,24 +139,24 @@ class Refusal:
 
     def not_podium_error(self) -> UserError:
         """Return the error for a response that no Podium sends."""
-        words = f"{self.url} is not a Podium server: it answers {self.status} {self.words}"
+        words = f"{self.url} is not a Podium server: it answers {self.status} {self.message}"
         return UserError("no-podium", words)
 
 
 def worker_error(refusal: Refusal) -> Exception:
     """Return the error of a refusal for a remote worker."""
     if refusal.code == "lease-lost":
-        return LeaseGoneError(refusal.words)
-    words = f"{refusal.url} refuses: {refusal.status} {refusal.code}: {refusal.words}"
+        return LeaseGoneError(refusal.message)
+    words = f"{refusal.url} refuses: {refusal.status} {refusal.code}: {refusal.message}"
     return refusal.common_error() or _final_worker_error(refusal) or RefusedError(words)
 
 
 def _final_worker_error(refusal: Refusal) -> UserError | None:
     """Return the error after which a remote worker cannot continue until a person acts."""
     if refusal.code == "harness-version":
-        return UserError(refusal.code, refusal.words)
+        return UserError(refusal.code, refusal.message)
     if refusal.status in {401, 403}:
-        return UserError("bad-token", f"{refusal.url} refuses the token: {refusal.words}")
+        return UserError("bad-token", f"{refusal.url} refuses the token: {refusal.message}")
     return None if refusal.code else refusal.not_podium_error()
 
 

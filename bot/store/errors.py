@@ -42,7 +42,7 @@ def where(dsn: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return one line for a person or a log."""
+    """Return the first line of an error's message, or its type if there is none."""
     text = str(error).strip().splitlines()
     return text[0] if text else type(error).__name__
 
@@ -59,7 +59,7 @@ def translated() -> Iterator[None]:
     except TimeoutError as error:
         raise StoreError("the database did not answer in time") from error
     except DRIVER_FAILURES as error:
-        raise StoreError(f"the database is away or refuses: {first_line(error)}") from error
+        raise StoreError(f"the database is unavailable or refuses: {first_line(error)}") from error
 
 
 @contextmanager

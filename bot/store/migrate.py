@@ -16,7 +16,7 @@ from bot.domain.errors import SetupError
 from bot.store.errors import DRIVER_FAILURES, first_line, reaching, where
 
 LOCK = 0x706F6469756D
-"""The Postgres advisory lock of the migrating process."""
+"""The key of the advisory lock that the migrating process holds."""
 LOCK_DEADLINE_S = 60.0
 LOCK_POLL_S = 0.1
 CONNECT_S = 10.0

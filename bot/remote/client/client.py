@@ -36,7 +36,7 @@ from runners.contract.task import Mode
 SUBMIT_S = 60.0
 """Seconds that sending a submission may take."""
 WORKER_POLL_S = 5.0
-"""Seconds between two checks for a worker there that could judge a submission."""
+"""Seconds between two checks whether the server has a worker for a submission."""
 CHUNK_S = 60.0
 """Seconds that the server may take for the next piece."""
 CHECK_POLL_S = 0.5
@@ -151,16 +151,16 @@ class RemoteClient:
         if unchecked:
             words = f"--unchecked is for this machine: {self.client.url} runs the solutions"
             raise UserError("usage", f"{words}; leave it out")
-        released: list[PublishedDraft] = []
+        published: list[PublishedDraft] = []
         try:
             for each in drafts:
-                released.append(await publish_draft(self.client, each, say=say))  # noqa: PERF401
+                published.append(await publish_draft(self.client, each, say=say))  # noqa: PERF401
         except BaseException:
-            if released:
-                names = ", ".join(each.published.board.name for each in released)
+            if published:
+                names = ", ".join(each.published.board.name for each in published)
                 say(f"published already: {names}")
             raise
-        return released
+        return published
 
     def export(self, board: str) -> AsyncGenerator[api.ExportPiece, None]:
         return export_pieces(self.client, board)
@@ -234,7 +234,7 @@ async def publish_draft(
     if check.published is None or check.published.board is None:
         raise UserError("board-gone", f"leaderboard {check.name!r} was deleted meanwhile")
     with client.decoding():
-        return _released(check, check.published)
+        return _published_draft(check, check.published)
 
 
 async def _submit_task(client: requests.ApiClient, draft: Draft) -> publishing.CheckAnswer:
@@ -316,9 +316,11 @@ def _error(client: requests.ApiClient, problem: publishing.CheckProblem) -> Exce
             return UserError(problem.code, problem.detail)
 
 
-def _released(check: publishing.CheckAnswer, answer: publishing.PublishedAnswer) -> PublishedDraft:
+def _published_draft(
+    check: publishing.CheckAnswer, answer: publishing.PublishedAnswer
+) -> PublishedDraft:
     if answer.board is None:
-        raise ValueError("a published board that is none")
+        raise ValueError("the published board is missing")
     reports = tuple(TaskReport(check.name, each.gpu, (), each.obstacle) for each in answer.checked)
     board, change = decode.board_of(answer.board), PublishChange(answer.change)
     return PublishedDraft(

@@ -163,11 +163,11 @@ async def open_client(
 def person_error(refusal: http.Refusal, *, has_token: bool) -> Exception:
     """Return the error of a refusal for somebody with or without a token."""
     if refusal.status == 503 and refusal.code:
-        return OutcomeUnknownError(f"{refusal.url}: {refusal.words}")
+        return OutcomeUnknownError(f"{refusal.url}: {refusal.message}")
     if refusal.status >= 500 and refusal.code:
-        return SetupError(f"{refusal.url}: {refusal.words}")
+        return SetupError(f"{refusal.url}: {refusal.message}")
     if refusal.status == 429:
-        return UserError(refusal.code or "too-many-requests", f"{refusal.url}: {refusal.words}")
+        return UserError(refusal.code or "too-many-requests", f"{refusal.url}: {refusal.message}")
     return refusal.common_error() or _permanent_error(refusal, has_token=has_token)
 
 
@@ -177,7 +177,7 @@ def _permanent_error(refusal: http.Refusal, *, has_token: bool) -> UserError:
         return UserError("no-token", words)
     if refusal.status == 401:
         words = (
-            f"{refusal.url} refuses the token: {refusal.words}; then: podium login {refusal.url}"
+            f"{refusal.url} refuses the token: {refusal.message}; then: podium login {refusal.url}"
         )
         return UserError("bad-token", words)
     if refusal.code in _UNKNOWN_PATHS:
@@ -186,11 +186,11 @@ def _permanent_error(refusal: http.Refusal, *, has_token: bool) -> UserError:
             "its Podium is older than this one and its operator has to update it"
         )
         return UserError("old-server", words)
-    return UserError(refusal.code, refusal.words) if refusal.code else refusal.not_podium_error()
+    return UserError(refusal.code, refusal.message) if refusal.code else refusal.not_podium_error()
 
 
 PATIENCE_S = 120.0
-"""How long a server may be unavailable before a waiting person is told."""
+"""Seconds that a server may be unavailable before a command gives up."""
 BUSY = "too-many-requests"
 """The code of a refusal that is only temporary."""
 _FIRST_WAIT_S = 0.25

@@ -49,11 +49,11 @@ class _EventLines:
                 pass
 
     def finish(self) -> SentEvent | None:
-        """Return the event if its lines are one, and start the next."""
+        """Return the event, or None if it has no data; start the next one."""
         sent_event = SentEvent(self.kind or "message", "\n".join(self.data), self.id)
-        whole = bool(self.data)
+        has_data = bool(self.data)
         self.kind, self.data = "", []
-        return sent_event if whole else None
+        return sent_event if has_data else None
 
 
 async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[SentEvent, None]:
@@ -136,9 +136,9 @@ class _EventStream:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-        """Yield a function that waits for an event, at most a while; it returns if more may come.
+        """Yield a function that waits briefly for an event and returns whether more may come.
 
-        A broken connection just ends: the next poll shows whether the server is available.
+        A broken connection only ends the events: the next poll shows whether the server answers.
         """
         event, ended = asyncio.Event(), asyncio.Event()
         task = asyncio.create_task(self._read_events(event, ended))

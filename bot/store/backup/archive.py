@@ -99,7 +99,7 @@ class TableWriter:
         self._hash = hashlib.sha256()
 
     async def write(self, chunk: bytes) -> None:
-        """Write a chunk; SetupError when the disk refuses it, which is no error of the database."""
+        """Write a chunk; SetupError for the disk's errors, which are not the database's."""
         self._hash.update(chunk)
         with _writing(self._path):
             self._member.write(chunk)
@@ -114,8 +114,8 @@ class TableWriter:
 def created(path: Path) -> Iterator[BackupWriter]:
     """Yield a new file, readable by its owner only; it gets the name `path` once complete.
 
-    Until then it is `path` with `.partial`; after a kill, the next backup of that name starts it
-    again. UserError when `path` exists; it is never overwritten.
+    Until then it is `path` with `.partial`; after a kill, the next backup of that name overwrites
+    it. UserError when `path` exists; it is never overwritten.
     """
     _require_free(path)
     if not path.parent.is_dir():

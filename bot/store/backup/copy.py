@@ -128,15 +128,15 @@ async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> Ba
 def _migration_count(manifest: archive.Manifest, known: Sequence[Migration]) -> int:
     """Return how many migrations the backup has; UserError unless they are the first known ones."""
     known_hashes = [(each.number, each.sha256) for each in known]
-    theirs = [(each.number, each.sha256) for each in manifest.migrations]
-    if theirs != known_hashes[: len(theirs)]:
+    applied = [(each.number, each.sha256) for each in manifest.migrations]
+    if applied != known_hashes[: len(applied)]:
         raise UserError(
             "new-backup",
             f"the backup was made by Podium {manifest.podium or 'of another version'}, whose "
-            f"{len(theirs)} migrations are not the first of this version's {len(known_hashes)}; "
+            f"{len(applied)} migrations are not the first of this version's {len(known_hashes)}; "
             "install that Podium or a newer one",
         )
-    return len(theirs)
+    return len(applied)
 
 
 async def _remove_existing(connection: Connection, address: str, *, force: bool) -> None:
@@ -178,7 +178,7 @@ def _created_names() -> dict[str, frozenset[str]]:
     text = "\n".join(each.sql for each in read_migrations(migrations_folder()))
     found = _CREATED.findall(text)
     return {
-        kind: frozenset(name for its, name in found if its == kind)
+        kind: frozenset(name for created, name in found if created == kind)
         for kind in ("table", "function", "sequence")
     }
 
@@ -187,8 +187,8 @@ async def _fill(connection: Connection, backup: archive.BackupReader) -> None:
     """Copy the rows in; foreign keys are checked once all are there."""
     manifest = backup.manifest
     existing = await tables(connection)
-    theirs = {each.name: frozenset(each.columns) for each in manifest.tables}
-    if theirs != {name: frozenset(existing[name]) for name in existing.keys() - {RECORD}}:
+    backed_up = {each.name: frozenset(each.columns) for each in manifest.tables}
+    if backed_up != {name: frozenset(existing[name]) for name in existing.keys() - {RECORD}}:
         raise UserError("bad-backup", "the backup does not have the tables of its own migrations")
     keys = await connection.fetch(query("backup.foreign_keys"))
     for key in keys:

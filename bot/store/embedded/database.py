@@ -32,6 +32,7 @@ JOIN_LIMIT_S = 30.0
 JOIN_POLL_S = 0.1
 LEAVE_POLL_S = 0.1
 BRIEF_WAIT_S = 2.0
+"""How long an exclusive owner lets others read a last result before it stops the server."""
 SILENT_WAIT_S = 1.0
 """A wait for other processes that is shorter than this is not reported."""
 

@@ -32,9 +32,11 @@ LISTING_LIMIT_S = 10.0
 STOP_SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 """Fast shutdown, immediate shutdown, kill; each with the seconds to wait for it."""
 STOP_SIGNALS_OF_ORPHANS = ((signal.SIGINT, 2.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 5.0))
-"""The same for orphans. The kernel already asked them to stop when their owner died, and other
-processes wait: the write-ahead log makes a hard stop safe, while a fast shutdown may starve under
-connection attempts."""
+"""The same for orphans, which the kernel asked to stop when their owner died; other processes wait.
+
+A hard stop is safe because of the write-ahead log. A fast shutdown may never end while clients keep
+trying to connect.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,10 +131,10 @@ async def admit(connection: Connection, new: NewSubmission, now: datetime) -> No
 
 
 async def _limited_by(
-    connection: Connection, wish: tuple[PersonId, BoardId, Mode, datetime]
+    connection: Connection, request: tuple[PersonId, BoardId, Mode, datetime]
 ) -> tuple[RateLimit, datetime] | None:
     """Return the reached limit that lifts last, and the oldest submission it counts."""
-    person, board, mode, now = wish
+    person, board, mode, now = request
     row = await connection.fetchrow(query("moderation.limited_by"), person, board, mode.value, now)
     return None if row is None else (_limit(row), row["counted_at"])
 

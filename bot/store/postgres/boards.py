@@ -222,7 +222,7 @@ class PostgresPublications:
             "releases.add", release.door, release.person, release.zip, release.wish, release.place
         )
         if row is None:
-            raise StoreError("the release could not be stored")
+            raise StoreError("the publication could not be stored")
         return PublicationId(row["id"])
 
     async def claim(
@@ -230,7 +230,7 @@ class PostgresPublications:
     ) -> tuple[Publication, ...]:
         now = self._clock.now()
         found = await self._database.rows("releases.claim", door, owner, now, now + lease, limit)
-        return tuple(sorted(map(_release, found), key=lambda one: one.id))
+        return tuple(sorted(map(_publication, found), key=lambda one: one.id))
 
     async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         now = self._clock.now()
@@ -257,10 +257,10 @@ class PostgresPublications:
 
     async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
         row = await self._database.row("releases.told", release, door)
-        return None if row is None else _note(row)
+        return None if row is None else _summary(row)
 
     async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
-        return tuple(map(_note, await self._database.rows("releases.told_to", person, door)))
+        return tuple(map(_summary, await self._database.rows("releases.told_to", person, door)))
 
     async def forget(self, ended_before: datetime) -> int:
         return len(await self._database.rows("releases.forget", ended_before))
@@ -269,7 +269,7 @@ class PostgresPublications:
         return len(await self._database.rows("releases.let_go", owner))
 
 
-def _release(row: asyncpg.Record) -> Publication:
+def _publication(row: asyncpg.Record) -> Publication:
     return Publication(
         id=PublicationId(row["id"]),
         person=PersonId(row["person"]),
@@ -281,7 +281,7 @@ def _release(row: asyncpg.Record) -> Publication:
     )
 
 
-def _note(row: asyncpg.Record) -> PublicationSummary:
+def _summary(row: asyncpg.Record) -> PublicationSummary:
     return PublicationSummary(
         id=PublicationId(row["id"]),
         person=PersonId(row["person"]),

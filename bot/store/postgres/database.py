@@ -132,8 +132,8 @@ def query(name: str) -> str:
 @cache
 def _read(file: str) -> dict[str, str]:
     """Return a file's queries by name; text before the first heading is a comment."""
-    words = HEADING.split((FOLDER / f"{file}.sql").read_text("utf-8"))[1:]
-    return {name: text.strip() for name, text in zip(words[::2], words[1::2], strict=True)}
+    parts = HEADING.split((FOLDER / f"{file}.sql").read_text("utf-8"))[1:]
+    return {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def storable(text: str) -> str:

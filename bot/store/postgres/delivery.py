@@ -83,7 +83,7 @@ class PostgresOutbox:
     ) -> tuple[Delivery, ...]:
         now = self._clock.now()
         found = await self._database.rows("news.claim", door, owner, now, now + lease, limit)
-        return tuple(sorted(map(_letter, found), key=lambda each: each.id))
+        return tuple(sorted(map(_delivery, found), key=lambda each: each.id))
 
     async def mark_sent(self, news: NotificationId, owner: str) -> bool:
         now = self._clock.now()
@@ -101,7 +101,7 @@ class PostgresOutbox:
         return len(await self._database.rows("news.forget", self._clock.now() - age))
 
 
-def _letter(row: Record) -> Delivery:
+def _delivery(row: Record) -> Delivery:
     news = Notification(
         key=row["key"],
         kind=NotificationKind(row["kind"]),
@@ -162,8 +162,8 @@ class PostgresInteractions:
 
     async def claim(self, asked: records.InteractionRequest, owner: str, lease: timedelta) -> bool:
         now = self._clock.now()
-        told = asked.id, asked.door, asked.request, asked.token, asked.at
-        row = await self._database.row("interactions.claim", *told, owner, now, now + lease)
+        values = asked.id, asked.door, asked.request, asked.token, asked.at
+        row = await self._database.row("interactions.claim", *values, owner, now, now + lease)
         return row is not None
 
     async def unfinished(
@@ -174,13 +174,13 @@ class PostgresInteractions:
         found = await self._database.rows(
             "interactions.unfinished", door, owner, now - silent, now + lease, since
         )
-        taken = [
+        requests = [
             records.OpenRequest(
                 row["id"], row["request"], row["token"], row["asked_at"], row["tries"]
             )
             for row in found
         ]
-        return tuple(sorted(taken, key=lambda each: each.at))
+        return tuple(sorted(requests, key=lambda each: each.at))
 
     async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:
         return await self._changed("interactions.keep", interaction, owner, lease)

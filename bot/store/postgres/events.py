@@ -12,7 +12,7 @@ from bot.domain.job import Notice, Topic
 from bot.store.errors import DRIVER_FAILURES, first_line, reaching
 
 TICK_S = 1.0
-"""How often a subscriber is told to poll, since a notice may be lost."""
+"""How often a subscriber gets None and polls, because a notice may be lost."""
 BACKLOG = 1000
 """Notices kept for a slow subscriber; more are dropped, because they are only hints."""
 
@@ -85,12 +85,12 @@ async def listening(dsn: str) -> AsyncIterator[Subscriptions]:
 async def _connect(dsn: str, subscriptions: Subscriptions) -> "asyncpg.Connection[asyncpg.Record]":
     connection = await asyncpg.connect(dsn, timeout=CONNECT_S, command_timeout=CONNECT_S)
 
-    def hear(_: object, __: int, channel: str, payload: object) -> None:
+    def publish(_: object, __: int, channel: str, payload: object) -> None:
         subscriptions.publish(Notice(CHANNELS[channel], str(payload)))
 
     try:
         for channel in CHANNELS:
-            await connection.add_listener(channel, hear)
+            await connection.add_listener(channel, publish)
     except BaseException:
         connection.terminate()
         raise
@@ -109,13 +109,13 @@ async def _keep_listening(
 
 async def _until_dead(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Return when the connection is lost; always close it."""
-    gone = asyncio.Event()
-    connection.add_termination_listener(lambda _: gone.set())
+    lost = asyncio.Event()
+    connection.add_termination_listener(lambda _: lost.set())
     try:
-        while not (gone.is_set() or connection.is_closed()):
+        while not (lost.is_set() or connection.is_closed()):
             with suppress(TimeoutError):
                 async with asyncio.timeout(PROBE_S):
-                    await gone.wait()
+                    await lost.wait()
                     return
             await connection.execute("select 1")
     except DRIVER_FAILURES:

@@ -60,20 +60,20 @@ class PostgresJobs:
 
     async def _claim_of(self, gpu: str, claim: Claim) -> list[Job]:
         async with self._database.transaction() as connection:
-            room = min(claim.slots[gpu], await _room(connection, gpu, claim.slots[gpu]))
-            if room <= 0:
+            free = min(claim.slots[gpu], await _capacity(connection, gpu, claim.slots[gpu]))
+            if free <= 0:
                 return []
             now = self._clock.now()
-            rooms = {"": room, **claim.pools.get(gpu, {})}
+            free_by_pool = {"": free, **claim.pools.get(gpu, {})}
             found = await connection.fetch(
                 query("jobs.claim"),
                 gpu,
-                room,
+                free,
                 now,
                 claim.worker,
                 now + claim.lease,
-                list(rooms),
-                [min(room, each) for each in rooms.values()],
+                list(free_by_pool),
+                [min(free, each) for each in free_by_pool.values()],
             )
         return [_job(row) for row in found]
 
@@ -86,8 +86,8 @@ class PostgresJobs:
         jobs, fences = [job for job, _ in held], [fence for _, fence in held]
         until = self._clock.now() + lease
         found = await self._database.rows("jobs.beat", worker, jobs, fences, until)
-        beats = [Heartbeat(JobId(row["id"]), row["cancel_requested"]) for row in found]
-        return tuple(sorted(beats, key=lambda beat: beat.job))
+        heartbeats = [Heartbeat(JobId(row["id"]), row["cancel_requested"]) for row in found]
+        return tuple(sorted(heartbeats, key=lambda each: each.job))
 
     async def accept(
         self, job: JobId, fence: int, evaluation: Evaluation, score: ScoreValue | None
@@ -203,8 +203,8 @@ class PostgresJobs:
 
     async def forget_events(self, age: timedelta) -> int:
         before, forgotten = self._clock.now() - age, 0
-        while gone := await self._database.rows("jobs.forget_events", before, FORGOTTEN_AT_ONCE):
-            forgotten += len(gone)
+        while deleted := await self._database.rows("jobs.forget_events", before, FORGOTTEN_AT_ONCE):
+            forgotten += len(deleted)
         return forgotten
 
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
@@ -217,7 +217,7 @@ class PostgresJobs:
         return counts
 
 
-async def _room(connection: Connection, gpu: str, wanted: int) -> int:
+async def _capacity(connection: Connection, gpu: str, wanted: int) -> int:
     """Return how many more jobs the GPU type may run; its row is locked until the claim ends."""
     pool = await connection.fetchrow(query("jobs.lock_pool"), gpu)
     if pool is None or pool["paused"]:

@@ -24,30 +24,30 @@ MOST = 100_000
 """How many jobs are cached, a few hundred bytes each; the least recently used are dropped."""
 
 
-Kept = TypeVar("Kept", bound=Score | FailedRun)
-Read = Callable[[Sequence[JobId]], Awaitable[Mapping[JobId, Kept]]]
-"""Reads data of some jobs."""
+Cached = TypeVar("Cached", bound=Score | FailedRun)
+Read = Callable[[Sequence[JobId]], Awaitable[Mapping[JobId, Cached]]]
+"""Reads the scores or failed runs of these jobs."""
 
 
-class Remembered(Generic[Kept]):
-    """A cache of data by job."""
+class JobCache(Generic[Cached]):
+    """A cache of scores or failed runs by job."""
 
-    def __init__(self, read: "Read[Kept]", most: int = MOST) -> None:
+    def __init__(self, read: "Read[Cached]", most: int = MOST) -> None:
         self._read, self._most = read, most
-        self._known: dict[JobId, Kept] = {}
+        self._known: dict[JobId, Cached] = {}
 
-    async def of(self, wanted: Mapping[JobId, str]) -> dict[JobId, Kept]:
-        """Return data of these jobs with the person's current name; deleted jobs are left out."""
+    async def of(self, wanted: Mapping[JobId, str]) -> dict[JobId, Cached]:
+        """Return the data of jobs, given each person's current name; deleted jobs are left out."""
         known = self._known
         unknown = [
             job
             for job, name in wanted.items()
-            if (kept := known.get(job)) is None or kept.person_name != name
+            if (cached := known.get(job)) is None or cached.person_name != name
         ]
         if unknown:
             found = await self._read(unknown)
-            for gone in unknown:
-                known.pop(gone, None)
+            for job in unknown:
+                known.pop(job, None)
             if len(known) + len(found) > self._most:
                 self._known = known = {job: known[job] for job in wanted if job in known}
             known.update(found)
@@ -64,8 +64,8 @@ class PostgresResults:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._scores = Remembered(self._read_scores)
-        self._refusals = Remembered(self._read_refusals)
+        self._scores = JobCache(self._read_scores)
+        self._refusals = JobCache(self._read_refusals)
 
     async def evaluations(self, submission: SubmissionId) -> tuple[StoredEvaluation, ...]:
         found = await self._database.rows("results.evaluations", submission)

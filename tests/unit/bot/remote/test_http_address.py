@@ -37,7 +37,7 @@ def test_a_token_travels_unencrypted_only_where_somebody_says_so(host: str) -> N
 
 
 def test_a_password_in_the_address_is_refused() -> None:
-    with pytest.raises(UserError, match="no user and password"):
+    with pytest.raises(UserError, match="leave user and password out"):
         server("https://ada:hunter2@podium.example.org", "token")
 
 

@@ -91,7 +91,7 @@ def test_nothing_above_the_root_is_read(crossing: Path, tmp_path: Path, above: s
 
 
 def test_a_root_that_is_not_around_the_task_is_refused(crossing: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="--root names a folder around"):
+    with pytest.raises(UserError, match="--root must name a folder that contains"):
         read_folder(crossing, tmp_path / "other")
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from bot.domain.ids import JobId, PersonId, SubmissionId
 from bot.domain.records import FailedRun
-from bot.store.postgres.results import Remembered
+from bot.store.postgres.results import JobCache
 
 
 def kept(name: str) -> FailedRun:
@@ -35,7 +35,7 @@ def rows() -> Rows:
 
 
 async def test_what_is_known_is_not_read_again(rows: Rows) -> None:
-    remembered = Remembered(rows.read)
+    remembered = JobCache(rows.read)
     assert await remembered.of(rows.wanted(1, 2)) == {1: kept("Ada"), 2: kept("Bob")}
     assert await remembered.of(rows.wanted(2, 3)) == {2: kept("Bob"), 3: kept("Cid")}
     assert await remembered.of(rows.wanted(1)) == {1: kept("Ada")}
@@ -43,7 +43,7 @@ async def test_what_is_known_is_not_read_again(rows: Rows) -> None:
 
 
 async def test_another_name_is_seen_and_what_was_deleted_is_left_out(rows: Rows) -> None:
-    remembered = Remembered(rows.read)
+    remembered = JobCache(rows.read)
     await remembered.of(rows.wanted(1, 2))
     rows.names[JobId(1)] = "Ada L."
     assert await remembered.of(rows.wanted(1, 2)) == {1: kept("Ada L."), 2: kept("Bob")}
@@ -53,7 +53,7 @@ async def test_another_name_is_seen_and_what_was_deleted_is_left_out(rows: Rows)
 
 
 async def test_beyond_the_most_those_wanted_last_are_known(rows: Rows) -> None:
-    remembered = Remembered(rows.read, most=2)
+    remembered = JobCache(rows.read, most=2)
     await remembered.of(rows.wanted(1, 2))
     assert await remembered.of(rows.wanted(2, 3)) == {2: kept("Bob"), 3: kept("Cid")}
     await remembered.of(rows.wanted(1))
