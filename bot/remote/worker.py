@@ -58,7 +58,7 @@ class RemoteQueue:
             await asyncio.sleep(_PAUSE_S)
 
     async def _request_notices(self, gpus: list[str]) -> AsyncGenerator[Notice, None]:
-        """Yield one that makes the caller poll, as earlier ones may be lost; then those received."""
+        """Yield one so that the caller polls, as earlier ones may be lost; then those received."""
         query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": api.NOTICES_S}
         text = b""
         within_s = api.NOTICES_S + http.RESPONSE_S

@@ -144,7 +144,7 @@ def streamed(stream: IO[bytes]) -> Iterator[BackupWriter]:
 
 def _require_free(path: Path) -> None:
     if path.exists():
-        raise UserError("file-exists", f"{path}: the file exists already; choose another name")
+        raise UserError("file-exists", f"{path}: the file exists already; name another one")
 
 
 @contextmanager
@@ -154,12 +154,12 @@ def _locked(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     descriptor = os.open(partial, flags, 0o600)
     with os.fdopen(descriptor, "r+b") as stream:
         if os.fstat(descriptor).st_uid != os.geteuid():
-            words = f"{partial}: another user owns it and could read the backup; name another"
+            words = f"{partial}: another user owns it and could read the backup; name another file"
             raise UserError("file-exists", words)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            words = f"{partial}: another backup is writing it; wait for it, or choose another name"
+            words = f"{partial}: another backup is writing it; wait for it, or name another file"
             raise UserError("file-exists", words) from None
         yield partial, stream
 
