@@ -55,7 +55,7 @@ async def _overviews(store: Store, boards: Sequence[Board]) -> tuple[BoardOvervi
 
 
 _ENTRY_OVERHEAD = 1024
-"""An upper bound for an entry's bytes in a zip besides its content; its name is in it twice."""
+"""The most bytes that an entry adds to a zip in addition to its content; it has its name twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class BoardArchive:
-    """A board's task versions and all sources as zips, and how many submissions they hold."""
+    """Zips with a board's task versions and all sources; `submissions` is how many they contain."""
 
     board: Board
     zips: tuple[bytes, ...]
@@ -154,22 +154,22 @@ class Invitation:
 
 
 async def invite(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
-    """Add guests; on a public board they matter only once it becomes private."""
-    board = await _board(store, viewer, invitation)
+    """Invite people and roles; on a public board, this matters only once it becomes private."""
+    board = await _invitation_board(store, viewer, invitation)
     async with _audited(store, viewer, "invite", invitation) as tx:
         return await tx.boards.invite(board.id, invitation.guests)
 
 
 async def uninvite(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
-    """Remove guests; they lose the board at once but keep their own submissions."""
-    board = await _board(store, viewer, invitation)
+    """End invitations; the board is hidden from them at once, but not their own submissions."""
+    board = await _invitation_board(store, viewer, invitation)
     if invitation.guests.isdisjoint(board.access.guests):
         raise UserError("not-invited", "none of these accounts and roles was invited")
     async with _audited(store, viewer, "uninvite", invitation) as tx:
         return await tx.boards.uninvite(board.id, invitation.guests)
 
 
-async def _board(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
+async def _invitation_board(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
     board = await own_board(store, viewer, invitation.board)
     if not invitation.guests:
         raise UserError("nobody", "give at least one person or role")
@@ -268,7 +268,7 @@ _ANY_AGE = timedelta(seconds=-1)
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class DemoRemoval:
     """The boards that were deleted, and those kept because other people have submitted to them."""
 
     boards: tuple[str, ...] = ()
@@ -280,23 +280,24 @@ async def demo_owner(store: Store) -> Person:
     return await store.people.ensure(_OWNER, "podium demo")
 
 
-async def remove_demo(store: Store) -> Removed:
-    """Delete the demo's boards and kernels; of a board that others use, only the demo's kernels.
+async def remove_demo(store: Store) -> DemoRemoval:
+    """Delete the demo's boards; of a board that other people use, delete only the demo's kernels.
 
     UserError `moved` when a person submits to one of them meanwhile; that board is not deleted.
     """
     owner = await store.people.find(_OWNER)
     if owner is None:
-        return Removed()
+        return DemoRemoval()
     boards = [each for each in await store.boards.all() if each.creator == owner.id]
     deleted = {board.name: await _remove_demo_board(store, board, owner) for board in boards}
-    return Removed(
+    return DemoRemoval(
         tuple(name for name, whole in deleted.items() if whole),
         tuple(name for name, whole in deleted.items() if not whole),
     )
 
 
 async def _remove_demo_board(store: Store, board: Board, owner: Person) -> bool:
+    """Return True when the board was deleted, False when only the demo's kernels were."""
     submitted = await store.submissions.to(board.id)
     demo_people = await _demo_people(store, {each.person for each in submitted})
     if all(each.person in demo_people for each in submitted):

@@ -31,7 +31,7 @@ class _Entry(Generic[Value]):
         return True
 
     def may_lag(self, seconds: float) -> bool:
-        """Return whether a new value is being made and the old one was current so recently."""
+        """Return whether the old value may be returned while a new one is being made."""
         return self.lock.locked() and bool(self.values) and _now() - self.current_at < seconds
 
 

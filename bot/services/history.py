@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.domain.accounts import Person
-from bot.domain.board import Board, TaskVersion, Viewer
+from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId, is_system_submission
+from bot.domain.ids import BoardId, PersonId, SubmissionId, is_system_submission
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.submission import Submission
 from bot.ports import Store
-from bot.services.lookup import find_board, visible_boards
-from bot.services.standings import leaderboard
+from bot.services.lookup import board_of, find_board, visible_boards
+from bot.services.standings import leaderboard, task_version
 from runners.contract.task import Mode
 
 
@@ -41,53 +41,35 @@ async def history_of(
     limit: int = 50,
 ) -> tuple[HistoryEntry, ...]:
     """Return a person's submissions without checks: the caller decides what may be shown."""
-    reader = _EntryReader(store)
-    found = await store.submissions.history(person, board, before, limit)
-    results: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in found}
-    for outcome in await store.results.outcomes([each.id for each in found]):
+    submissions = await store.submissions.history(person, board, before, limit)
+    results: dict[SubmissionId, list[JobResult]] = {each.id: [] for each in submissions}
+    for outcome in await store.results.outcomes([each.id for each in submissions]):
         results[outcome.submission].append(outcome)
-    return tuple([await reader.entry(each, tuple(results[each.id])) for each in found])
-
-
-class _EntryReader:
-    """Reads each board and task version in a list of submissions once."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._boards: dict[BoardId, Board] = {}
-        self._versions: dict[TaskVersionId, TaskVersion] = {}
-
-    async def entry(self, submission: Submission, results: tuple[JobResult, ...]) -> HistoryEntry:
-        version = await self._version(submission.task_version)
-        board = await self._board(submission.board)
-        return HistoryEntry(submission, board.name, version.number, results)
-
-    async def _board(self, board: BoardId) -> Board:
-        if board not in self._boards:
-            found = await self._store.boards.get(board)
-            if found is None:
-                raise LookupError(f"board {board} of a submission is missing")
-            self._boards[board] = found
-        return self._boards[board]
-
-    async def _version(self, version: TaskVersionId) -> TaskVersion:
-        if version not in self._versions:
-            found = await self._store.boards.version(version)
-            if found is None:
-                raise LookupError(f"task version {version} of a submission is missing")
-            self._versions[version] = found
-        return self._versions[version]
+    boards = {each.board: each for each in submissions}
+    names = {board_id: (await board_of(store, each)).name for board_id, each in boards.items()}
+    return tuple(
+        [
+            HistoryEntry(
+                submission,
+                names[submission.board],
+                (await task_version(store, submission.task_version)).number,
+                tuple(results[submission.id]),
+            )
+            for submission in submissions
+        ]
+    )
 
 
 _PERSONAL_NEWEST = 200
+"""The most submissions listed on a person's page of one board."""
 
 
 async def personal_board(store: Store, viewer: Viewer, board_name: str) -> PersonalBoard:
     """Return the viewer's own standings and newest submissions on a board."""
     board = await find_board(store, viewer, board_name)
-    found = [await own_standing(store, viewer.person, board, gpu) for gpu in board.gpus]
+    standings = [await own_standing(store, viewer.person, board, gpu) for gpu in board.gpus]
     past = await submission_history(store, viewer, board_name, limit=_PERSONAL_NEWEST)
-    return PersonalBoard(board, tuple(each for each in found if each is not None), past)
+    return PersonalBoard(board, tuple(each for each in standings if each is not None), past)
 
 
 async def own_standing(
@@ -105,7 +87,9 @@ async def own_standing(
 
 
 _MOST_SHOWN = 100
+"""The most submissions of a profile."""
 _MOST_READ = 300
+"""The most submissions of another person that are read to find those to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +118,8 @@ async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> P
     person = await store.people.get(person_id)
     own = person_id == viewer.person
     boards = {each.id: each for each in await visible_boards(store, viewer)}
-    found = [] if person is None else await _ranked(store, person_id, own=own)
-    past = [each for each in found if own or _is_shown(each.submission, boards, viewer)]
+    newest = await history_of(store, person_id, limit=_MOST_SHOWN if own else _MOST_READ)
+    past = [each for each in newest if own or _is_shown(each.submission, boards, viewer)]
     if person is None or not (own or past):
         raise UserError(
             "unknown-person", f"person {person_id} has no submissions on these leaderboards"
@@ -152,13 +136,11 @@ async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> P
 
 
 def _is_shown(submission: Submission, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:
-    """Apply the rule of `lookup.visible_submission` for submissions of the system itself."""
+    """Return whether a profile shows this submission to other people.
+
+    The rule for submissions of the system itself is that of `lookup.visible_submission`.
+    """
     board = boards.get(submission.board)
-    if board is None:
+    if board is None or submission.mode is not Mode.RANKED:
         return False
     return board.belongs_to(viewer) or not is_system_submission(submission.id)
-
-
-async def _ranked(store: Store, person: PersonId, *, own: bool) -> list[HistoryEntry]:
-    found = await history_of(store, person, limit=_MOST_SHOWN if own else _MOST_READ)
-    return [each for each in found if own or each.submission.mode is Mode.RANKED]

@@ -33,6 +33,14 @@ async def visible_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
     return found
 
 
+async def board_of(store: Store, submission: Submission) -> Board:
+    """Return a stored submission's board, whoever may see it."""
+    board = await store.boards.get(submission.board)
+    if board is None:
+        raise LookupError(f"board {submission.board} of submission {submission.id} is missing")
+    return board
+
+
 async def own_board(store: Store, viewer: Viewer, name: str) -> Board:
     """Return a board that the viewer may change, as its creator or as an admin."""
     board = await find_board(store, viewer, name)

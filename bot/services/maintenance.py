@@ -75,7 +75,8 @@ async def _delete_old(store: Store) -> None:
 
 AGAIN_AFTER = timedelta(days=1)
 """How long after a job failed with an internal error a new one is queued for its reference."""
-_NAME = "Podium"
+_SYSTEM_NAME = "Podium"
+"""The name of the account to which the system's own jobs belong."""
 
 
 async def time_references(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
@@ -107,7 +108,7 @@ async def queue_references(store: Store) -> int:
 
 
 async def _source(store: Store, untimed: Untimed) -> str | None:
-    """Return the source to time; None for a task without one or one that is unreadable (logged)."""
+    """Return the reference's source; None if the task has none or if it cannot be read."""
     try:
         version = await store.boards.version(untimed.task_version)
         return None if version is None else await TASKS.call(reference_source, version.definition)
@@ -122,7 +123,7 @@ async def _source(store: Store, untimed: Untimed) -> str | None:
 
 
 async def _queue_reference(store: Store, untimed: Untimed, source: str) -> bool:
-    system = await store.people.ensure(SYSTEM_IDENTITY, _NAME)
+    system = await store.people.ensure(SYSTEM_IDENTITY, _SYSTEM_NAME)
     return await store.references.order(
         NewSubmission(
             person=system.id,

@@ -1,5 +1,6 @@
 """Decisions of admins and owners about people and submissions; the current limits."""
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from bot.domain.board import Board, Viewer
@@ -16,7 +17,7 @@ from runners.contract.task import Mode
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Who decides, and why; the person concerned sees the reason."""
+    """The person who decides, and the reason, which the person concerned sees."""
 
     actor: PersonId
     reason: str
@@ -27,10 +28,8 @@ async def ban(store: Store, decision: Decision, identity: str) -> int:
 
     UserError when no person has this identity.
     """
-    person = await _person(store, identity)
-    async with audited(
-        store, decision.actor, "ban", f"person {identity}", reason=decision.reason
-    ) as tx:
+    person = await _person_id(store, identity)
+    async with _audited(store, decision, "ban", f"person {identity}") as tx:
         await tx.moderation.ban(person, decision.reason)
         unfinished = await tx.jobs.unfinished_of(person)
     for submission in unfinished:  # one by one: thousands of locks would make workers wait
@@ -40,10 +39,8 @@ async def ban(store: Store, decision: Decision, identity: str) -> int:
 
 async def unban(store: Store, decision: Decision, identity: str) -> None:
     """Let a person submit again."""
-    person = await _person(store, identity)
-    async with audited(
-        store, decision.actor, "unban", f"person {identity}", reason=decision.reason
-    ) as tx:
+    person = await _person_id(store, identity)
+    async with _audited(store, decision, "unban", f"person {identity}") as tx:
         if not await tx.moderation.unban(person):
             raise UserError("not-banned", "this person is not banned")
 
@@ -66,8 +63,7 @@ async def withdraw(store: Store, viewer: Viewer, reason: str, submission: Submis
 
 async def requalify(store: Store, decision: Decision, submission: SubmissionId) -> None:
     """Rank a submission again after it was taken off its board."""
-    subject = f"submission {submission}"
-    async with audited(store, decision.actor, "requalify", subject, reason=decision.reason) as tx:
+    async with _audited(store, decision, "requalify", f"submission {submission}") as tx:
         if not await tx.moderation.include(submission):
             raise UserError(
                 "on-board", f"submission {submission} was not removed from its leaderboard"
@@ -76,32 +72,26 @@ async def requalify(store: Store, decision: Decision, submission: SubmissionId) 
 
 async def pause(store: Store, decision: Decision) -> None:
     """Accept no more submissions; stored ones are still judged."""
-    async with audited(store, decision.actor, "pause", "submissions", reason=decision.reason) as tx:
+    async with _audited(store, decision, "pause", "submissions") as tx:
         await tx.moderation.pause(decision.reason)
 
 
 async def resume(store: Store, decision: Decision) -> None:
     """Accept submissions again."""
-    async with audited(
-        store, decision.actor, "resume", "submissions", reason=decision.reason
-    ) as tx:
+    async with _audited(store, decision, "resume", "submissions") as tx:
         if not await tx.moderation.resume():
             raise UserError("not-paused", "submissions are not paused")
 
 
 async def pause_board(store: Store, decision: Decision, board: Board) -> None:
     """Accept no more submissions to one board; stored ones are still judged."""
-    async with audited(
-        store, decision.actor, "pause", f"board {board.name}", reason=decision.reason
-    ) as tx:
+    async with _audited(store, decision, "pause", f"board {board.name}") as tx:
         await tx.moderation.pause_board(board.id, decision.reason)
 
 
 async def resume_board(store: Store, decision: Decision, board: Board) -> None:
     """Accept submissions to this board again."""
-    async with audited(
-        store, decision.actor, "resume", f"board {board.name}", reason=decision.reason
-    ) as tx:
+    async with _audited(store, decision, "resume", f"board {board.name}") as tx:
         if not await tx.moderation.resume_board(board.id):
             raise UserError("not-paused", f"leaderboard {board.name!r} is not paused")
 
@@ -115,18 +105,15 @@ async def pause_gpu(store: Store, decision: Decision, gpu: str) -> str:
     name = spelled(gpu, sorted(known))
     if name is None:
         raise unknown_name("gpu", gpu, known)
-    async with audited(store, decision.actor, "pause", f"gpu {name}", reason=decision.reason) as tx:
+    async with _audited(store, decision, "pause", f"gpu {name}") as tx:
         await tx.moderation.pause_pool(name, decision.reason)
     return name
 
 
 async def resume_gpu(store: Store, decision: Decision, gpu: str) -> str:
     """Start jobs on this GPU type again; return its canonical name."""
-    paused = await store.moderation.pool_pauses()
-    name = spelled(gpu, paused)
-    async with audited(
-        store, decision.actor, "resume", f"gpu {name}", reason=decision.reason
-    ) as tx:
+    name = spelled(gpu, await store.moderation.pool_pauses())
+    async with _audited(store, decision, "resume", f"gpu {name}") as tx:
         if name is None or not await tx.moderation.resume_pool(name):
             raise UserError("not-paused", f"GPU type {gpu!r} is not paused")
     return name
@@ -136,7 +123,7 @@ async def set_limit(store: Store, decision: Decision, limit: RateLimit) -> None:
     """Limit everyone's submissions to one board and mode, or to all."""
     covered = await _covered(store, limit.board, limit.mode)
     subject = f"{limit.most} in {span(limit.window)}, {covered}"
-    async with audited(store, decision.actor, "limit", subject, reason=decision.reason) as tx:
+    async with _audited(store, decision, "limit", subject) as tx:
         await tx.moderation.set_limit(limit)
 
 
@@ -145,12 +132,13 @@ async def drop_limit(
 ) -> None:
     """Remove the limit of exactly this board and mode."""
     covered = await _covered(store, board, mode)
-    async with audited(store, decision.actor, "unlimit", covered, reason=decision.reason) as tx:
+    async with _audited(store, decision, "unlimit", covered) as tx:
         if not await tx.moderation.drop_limit(board, mode):
             raise UserError("no-limit", "this limit does not exist; list the limits first")
 
 
 async def _covered(store: Store, board: BoardId | None, mode: Mode | None) -> str:
+    """Return which boards and modes a limit is for, in words."""
     limited_board = None if board is None else await store.boards.get(board)
     where = "every board" if limited_board is None else f"board {limited_board.name}"
     return f"{where}, {mode or 'every mode'}"
@@ -160,12 +148,17 @@ async def _exclude(
     store: Store, decision: Decision, submission: SubmissionId, kind: ExclusionKind
 ) -> None:
     target = await find_submission(store, submission)
-    subject = f"submission {submission}"
-    async with audited(store, decision.actor, kind.value, subject, reason=decision.reason) as tx:
+    async with _audited(store, decision, kind.value, f"submission {submission}") as tx:
         await tx.moderation.exclude(Exclusion(target.id, kind, decision.reason))
 
 
-async def _person(store: Store, identity: str) -> PersonId:
+def _audited(
+    store: Store, decision: Decision, action: str, subject: str
+) -> AbstractAsyncContextManager[Store]:
+    return audited(store, decision.actor, action, subject, reason=decision.reason)
+
+
+async def _person_id(store: Store, identity: str) -> PersonId:
     person = await store.people.find(identity)
     if person is None:
         raise UserError("unknown-person", "this person has no account here yet")

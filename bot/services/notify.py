@@ -1,4 +1,4 @@
-"""Determines what to announce, and to whom: records, lost ranks, deadlines."""
+"""Determines which notifications to send, and to whom: of records, lost ranks and deadlines."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -32,17 +32,17 @@ async def run_notifications(
 
 
 async def announce_scores(store: Store) -> None:
-    """Process every score that is not announced yet; several processes may do so at once."""
+    """Put the notifications of every new score into the outbox; processes may share this work."""
     while scores := await store.outbox.unannounced():
         for index, score in enumerate(scores):
-            news = await _score_news(store, score, later=scores[index + 1 :])
-            await store.outbox.settle(score.job, news)
+            found = await _notifications_for(store, score, later=scores[index + 1 :])
+            await store.outbox.settle(score.job, found)
 
 
-async def _score_news(
+async def _notifications_for(
     store: Store, score: UnannouncedScore, later: Sequence[UnannouncedScore]
 ) -> list[Notification]:
-    """Return the notifications for one score, as if later accepted scores did not exist."""
+    """Return the notifications for one score, from the standings without the later scores."""
     board = await store.boards.get(score.board)
     records, losses = [await store.listeners.to(kind) for kind in _SCORE_KINDS]
     if board is None or board.task_version != score.task_version or not (records or losses):
@@ -59,13 +59,14 @@ async def _score_news(
 async def _change_by(
     store: Store, score: UnannouncedScore, later: Sequence[UnannouncedScore]
 ) -> StandingsChange | None:
-    """Compute the change, reading all scores only of people with this or a later score."""
+    """Compute how this score changed the standings.
+
+    All scores are read only for people with this or a later score; for the others, the best one.
+    """
     leaderboard = score.task_version, score.gpu
     later_here = [each for each in later if (each.task_version, each.gpu) == leaderboard]
-    later_submissions, people = (
-        {each.submission for each in later_here},
-        {each.person for each in (score, *later_here)},
-    )
+    later_submissions = {each.submission for each in later_here}
+    people = {each.person for each in (score, *later_here)}
     everyone = await store.results.entrants(*leaderboard)
     own = [
         own_score
@@ -98,12 +99,13 @@ async def _records(
 async def _losses(
     store: Store, change: StandingsChange, board: Board, listeners: Sequence[str]
 ) -> list[Notification]:
-    news = []
+    """Notify each subscriber who lost a rank."""
+    found = []
     for loss in change.losses:
         person = await store.people.get(loss.standing.score.person)
         if person is not None and person.identity in listeners:
-            news.append(notifications.loss_notification(loss, change, board, person.identity))
-    return news
+            found.append(notifications.loss_notification(loss, change, board, person.identity))
+    return found
 
 
 async def announce_deadlines(store: Store, clock: Clock) -> None:
@@ -113,8 +115,8 @@ async def announce_deadlines(store: Store, clock: Clock) -> None:
         return
     now = clock.now()
     for board in await store.boards.all():
-        if board.deadline is not None and notifications.closes_soon(board, now):
-            deadline = board.deadline
+        deadline = board.deadline
+        if deadline is not None and notifications.closes_soon(board, now):
             await store.outbox.put(
                 [notifications.deadline_notification(board, deadline, each) for each in listeners]
             )

@@ -74,7 +74,7 @@ def _migrations(schema: Schema) -> ComponentHealth:
 
 
 async def _judging(store: Store, *, has_runners: bool) -> ComponentHealth:
-    """Return whether any worker processes the queue and is allowed to."""
+    """Return whether a live worker may judge queued jobs, and if not, why."""
     pause = await store.moderation.pause_notice()
     if pause is not None:
         return ComponentHealth("judging", State.PAUSED, f"submissions are paused: {pause}")
@@ -96,7 +96,7 @@ async def _judging(store: Store, *, has_runners: bool) -> ComponentHealth:
 
 
 def _no_worker(*, has_runners: bool) -> ComponentHealth:
-    """Return that no worker is live; a process without runners stays ready for a remote one."""
+    """Return that no worker is live: a failure only in a process that has its own runners."""
     if has_runners:
         detail = "its dispatcher does not respond; see podium.log, and restart it"
         return ComponentHealth("judging", State.FAILED, detail)
@@ -203,6 +203,7 @@ def _cards(workers: Iterable[Worker]) -> tuple[Counter[str], Counter[str]]:
 
 
 DAYS = 14
+"""How many days the statistics cover."""
 
 
 async def stats(store: Store, clock: Clock, prices: Prices = NO_PRICES) -> InstallationStats:
@@ -250,7 +251,7 @@ async def gpu_queues(store: Store) -> tuple[GpuQueue, ...]:
 
 
 NAMELESS: frozenset[str] = frozenset()
-"""The labels whose workers are named in a list that everyone sees: none."""
+"""The token labels whose workers are shown by name in a public list: none."""
 
 
 async def workers_for(store: Store, viewer: Viewer) -> tuple[Worker, ...]:

@@ -1,4 +1,4 @@
-"""Standings of a board and their course over time, cached until they change.
+"""Standings of a board and their history, cached until they change.
 
 Each request reads one change counter, and everything else only when the counter has grown. While
 one caller reads it again, the others get the previous leaderboard. A large one is also reused for a
@@ -42,8 +42,8 @@ LAG_S = 2.0
 LARGE_ENTRIES = 500
 """From this many people on, a leaderboard takes long to read."""
 LARGE_REUSE_S = 1.0
-"""How long a large one is reused even if it changes; otherwise a burst of results would occupy the
-whole process."""
+"""How long a large one is reused even if it changes, because a burst of results would otherwise
+occupy the whole process."""
 
 
 @dataclass(slots=True)
@@ -148,9 +148,9 @@ async def board_standings(
     """Return a board's leaderboards, by default of its current task version."""
     board = await find_board(store, viewer, board_name)
     gpus = board.gpus if gpu is None else (_gpu_name(gpu, board),)
-    wanted = await _version(store, board, version)
+    shown = await _version(store, board, version)
     own = board.belongs_to(viewer)
-    standings = [await _standings(store, board, wanted, each, own=own) for each in gpus]
+    standings = [await _standings(store, board, shown, each, own=own) for each in gpus]
     if viewer.sees_all or board.access.shows_sources(is_open=True):
         return tuple(standings)
     return tuple(map(_without_quotes, standings))
@@ -189,27 +189,27 @@ async def _version(store: Store, board: Board, number: int | None) -> TaskVersio
 async def _standings(
     store: Store, board: Board, version: TaskVersion, gpu: str, *, own: bool
 ) -> BoardStandings:
-    found = await leaderboard(store, version.id, gpu)
-    task, reference = version.definition, found.reference
-    # A reference that cannot be timed does not advance the counter, so its creator gets it fresh.
+    current = await leaderboard(store, version.id, gpu)
+    task, reference = version.definition, current.reference
+    # The failure of a reference does not advance the change counter, so it is read for the creator.
     latest = await store.references.of(version.id, gpu) if own else None
     return BoardStandings(
         board=board,
         version=version.number,
         gpu=gpu,
-        entries=found.entries,
-        refused=found.refused,
+        entries=current.entries,
+        refused=current.refused,
         note=task.version_note,
         speed_of_light_ns=speed_of_light(task, gpu),
         reference=None if reference is None else reference.value,
         reference_failure="" if latest is None else latest.failure,
         in_process=task.grader is Grader.POPCORN,
-        moves=found.moves,
+        moves=current.moves,
     )
 
 
 async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placement, ...]:
-    """Return the places by GPU type, where the submission has a score that counts."""
+    """Return a placement for each GPU type on which the submission has a score that counts."""
     submission = await find_submission(store, submission_id)
     if await store.moderation.exclusion_of(submission_id) is not None:
         return ()
@@ -224,7 +224,7 @@ async def placements(store: Store, submission_id: SubmissionId) -> tuple[Placeme
 def _placement(
     submission: Submission, gpu: str, value: ScoreValue, board: Leaderboard
 ) -> Placement | None:
-    """Return the place; None when the score was removed from the board meanwhile."""
+    """Return the placement; None when the score was removed from the board meanwhile."""
     of_person = (each for each in board.entries if each.score.person == submission.person)
     standing = next(of_person, None)
     if standing is None:
@@ -282,8 +282,8 @@ async def season(
     """Return the season of the current task version, by default on the board's first GPU type."""
     board = await find_board(store, viewer, board_name)
     (leaderboard,) = await board_standings(store, viewer, board_name, gpu or board.gpus[0])
-    course = await store.results.score_history(board.task_version, leaderboard.gpu, MAX_COURSE)
+    history = await store.results.score_history(board.task_version, leaderboard.gpu, MAX_COURSE)
     now = clock.now()
     end = now if board.deadline is None else min(now, board.deadline)
-    last = course.scores[-1].submitted_at if course.scores else end
-    return Season(leaderboard, course.scores, max(end, last), course.total)
+    last = history.scores[-1].submitted_at if history.scores else end
+    return Season(leaderboard, history.scores, max(end, last), history.total)

@@ -16,7 +16,7 @@ from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus, disclo
 from bot.domain.submission import Submission
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
-from bot.services.lookup import find_submission, visible_submission
+from bot.services.lookup import board_of, find_submission, visible_submission
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage
 
@@ -34,9 +34,7 @@ _STAGES = frozenset(str(stage) for stage in Stage)
 async def submission_status(store: Store, submission_id: SubmissionId) -> SubmissionStatus:
     """Return a submission's current status; UserError when this number does not exist."""
     submission = await find_submission(store, submission_id)
-    board = await store.boards.get(submission.board)
-    if board is None:
-        raise LookupError(f"board {submission.board} of submission {submission_id} is missing")
+    board = await board_of(store, submission)
     # Read jobs before evaluations, so that a job seen as ended has its evaluation. A job that ends
     # in between is shown as first read, so that the parts of the status are consistent.
     jobs = await store.jobs.of(submission_id)
@@ -92,11 +90,13 @@ async def _queue_position(store: Store, version: TaskVersionId, job: Job) -> Que
 def waiting_time(
     own_s: Sequence[float], pool_s: Sequence[float], position: int, slots: int
 ) -> float | None:
-    """Return the seconds until the job at this position, from 1, ends; None when nothing is known.
+    """Return the seconds until the job at this queue position ends; None when they are unknown.
 
-    All `slots` are busy while jobs wait, so it starts after `position` jobs have ended; the first
-    of them is assumed to be halfway through. Short jobs end first, so the first durations are too
-    short: with few of the GPU type nothing is known, with few of the task the longest is used.
+    Position 1 is next. While jobs wait, all `slots` are busy, so the job starts after `position`
+    jobs have ended. The first of them is assumed to be halfway through.
+
+    The first known durations are too short, because short jobs end first. With few durations on
+    the GPU type, the result is None. With few durations of the task, its longest is used.
     """
     if len(pool_s) < _MIN_SAMPLE or slots < 1:
         return None
@@ -111,7 +111,7 @@ async def watch(
 ) -> AsyncIterator[SubmissionStatus]:
     """Yield the status now and after each change, up to the final one.
 
-    Waits for an unavailable database; StoreError only after `patience_s`.
+    Waits up to `patience_s` for an unavailable database, then raises StoreError.
     """
     last: SubmissionStatus | None = None
     loop = asyncio.get_running_loop()
@@ -196,9 +196,7 @@ async def source(store: Store, clock: Clock, viewer: Viewer, submission_id: Subm
     """Return the viewer's own source at any time, another person's if its board shows it."""
     submission = await visible_submission(store, viewer, submission_id)
     if submission.person != viewer.person:
-        board = await store.boards.get(submission.board)
-        if board is None:
-            raise LookupError(f"board {submission.board} of submission {submission_id} is missing")
+        board = await board_of(store, submission)
         if not shows_sources(board, clock):
             raise _hidden(submission_id, board)
     text = await store.submissions.source(submission_id)
@@ -213,8 +211,7 @@ def shows_sources(board: Board, clock: Clock) -> bool:
 def _hidden(submission: SubmissionId, board: Board) -> UserError:
     owned = f"submission {submission} belongs to another person"
     if board.access.source is SourceVisibility.NEVER:
-        message = f"{owned}, and its board never shows sources to others"
-        return UserError("hidden-source", message)
+        return UserError("hidden-source", f"{owned}, and its board never shows sources to others")
     if board.deadline is None:
         message = f"{owned}; its board shows sources to others after its deadline, and has none yet"
         return UserError("hidden-source", message)
@@ -262,7 +259,7 @@ def _may_see_source(status: SubmissionStatus, clock: Clock, viewer: Viewer) -> b
     own = viewer.sees_all or submission.person == viewer.person
     if is_system_submission(submission.id):
         return own or board.belongs_to(viewer)
-    return own or board.access.shows_sources(is_open=board.is_open(clock.now()))
+    return own or shows_sources(board, clock)
 
 
 def _without_log(job: JobStatus) -> JobStatus:

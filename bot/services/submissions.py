@@ -23,7 +23,7 @@ from bot.domain.submission import (
 )
 from bot.domain.tasks.lint import python_fault
 from bot.ports import Clock, Store
-from bot.services.lookup import find_submission, own_board, own_submission, task_of
+from bot.services.lookup import board_of, find_submission, own_board, own_submission, task_of
 from bot.services.moderation import Decision
 from bot.services.parser_process import BusyError, ParserProcess, TooHardError
 from runners.contract.evaluation import ProfileOptions
@@ -139,9 +139,7 @@ class RerunRequest:
 async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission:
     """Submit the same source again; UserError when it is another person's or after the deadline."""
     earlier = await own_submission(store, request.viewer, request.submission)
-    board = await store.boards.get(earlier.board)
-    if board is None:
-        raise LookupError(f"board {earlier.board} of submission {earlier.id} is missing")
+    board = await board_of(store, earlier)
     if board.is_hidden:
         words = "this was a request to the evaluation server; send it there again"
         raise UserError("on-no-board", words)
@@ -164,7 +162,7 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
 
 
 async def cancel(store: Store, viewer: Viewer, submission_id: SubmissionId) -> int:
-    """Request the end of every unfinished job; record who asked and return how many there were.
+    """Request the end of every unfinished job, on the record; return how many there were.
 
     UserError for another person's submission and for one that does not exist.
     """
@@ -232,9 +230,7 @@ async def rejudge_submission(
     if is_system_submission(submission_id):
         words = f"submission {submission_id} times a task's reference and is never ranked"
         raise UserError("not-a-persons", words)
-    board = await store.boards.get(earlier.board)
-    if board is None:
-        raise LookupError(f"board {earlier.board} of submission {submission_id} is missing")
+    board = await board_of(store, earlier)
     gpus = tuple(gpu for gpu in earlier.gpus if gpu in board.gpus)
     if not gpus:
         raise UserError(
@@ -268,7 +264,7 @@ async def rejudge_standings(
     judged = {
         key
         for each in await store.submissions.to(board.id)
-        if each.task_version == board.task_version and _counts(each)
+        if each.task_version == board.task_version and _may_be_ranked(each)
         for key in _runs(each)
     }
     best = await best_of(store, board, version)
@@ -311,10 +307,10 @@ async def best_of(store: Store, board: Board, version: TaskVersionId) -> tuple[S
     return tuple(best.values())
 
 
-def _counts(submission: Submission) -> bool:
-    """Return whether it was or still may be ranked; failed and cancelled ones do not count."""
-    ended_badly = submission.state in {SubmissionState.FAILED, SubmissionState.CANCELLED}
-    return submission.mode is Mode.RANKED and not ended_badly
+def _may_be_ranked(submission: Submission) -> bool:
+    """Return whether it was or still may be ranked; failed and cancelled ones cannot be."""
+    ended_unranked = submission.state in {SubmissionState.FAILED, SubmissionState.CANCELLED}
+    return submission.mode is Mode.RANKED and not ended_unranked
 
 
 def _runs(

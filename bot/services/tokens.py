@@ -1,4 +1,4 @@
-"""Personal tokens and browser sessions: how a person is known, from creation to revocation."""
+"""Creates, checks and revokes personal tokens, browser sessions and sign-in links."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -69,20 +69,30 @@ async def create_token_for_caller(
 
 
 async def caller_for_token(store: Store, clock: Clock, secret: str) -> Caller:
-    """Return who calls with a token, with the current rights of person and token.
+    """Return the caller who uses a token, with the current rights of person and token.
 
     UserError `bad-token` when it is unknown, a worker's, a browser's, revoked or expired.
     """
-    token = await store.tokens.find(accounts.digest_of(secret))
-    is_valid = token is not None and token.is_personal and token.is_live(clock.now())
-    person = await store.people.get(token.person) if token is not None and is_valid else None
-    if token is None or person is None:
-        raise UserError(
-            "bad-token",
-            "this token is unknown, expired or revoked; create one with `/profile link` on "
-            "Discord, or with `podium token create --person NAME` on the machine that runs Podium",
-        )
+    token = await _personal_token(store, clock, secret)
+    person = await store.people.get(token.person)
+    if person is None:
+        raise _bad_token()
     return await caller_for(store, person, token.scope, until=token.expires_at)
+
+
+async def _personal_token(store: Store, clock: Clock, secret: str) -> Token:
+    token = await store.tokens.find(accounts.digest_of(secret))
+    if token is None or not token.is_personal or not token.is_live(clock.now()):
+        raise _bad_token()
+    return token
+
+
+def _bad_token() -> UserError:
+    return UserError(
+        "bad-token",
+        "this personal token is unknown, expired or revoked; create one with `/profile link` on "
+        "Discord, or with `podium token create --person NAME` on the machine that runs Podium",
+    )
 
 
 async def caller_for(
@@ -170,13 +180,13 @@ async def _find_or_create(store: Store, name: str) -> Person:
 
 async def _find(store: Store, name: str) -> Person:
     identity = name if ":" in name else f"{LOCAL}:{name.strip()}"
-    found = await store.people.find(identity)
-    if found is None:
+    person = await store.people.find(identity)
+    if person is None:
         raise UserError(
             "unknown-person",
             f"no account named {name!r}; check the name, such as ada or discord:17",
         )
-    return found
+    return person
 
 
 LIFETIME = timedelta(days=14)
@@ -201,14 +211,7 @@ async def sign_in_by_token(store: Store, clock: Clock, secret: str, label: str) 
 
     UserError for a token that is unknown or read-only.
     """
-    token = await store.tokens.find(accounts.digest_of(secret))
-    if token is None or not token.is_live(clock.now()) or not token.is_personal:
-        raise UserError(
-            "bad-token",
-            "this personal token is unknown, expired or revoked; create one with `/profile link` "
-            "on Discord, or with `podium token create --person NAME` on the machine that runs "
-            "Podium",
-        )
+    token = await _personal_token(store, clock, secret)
     scope = _SESSION_SCOPES.get(token.scope)
     if scope is None:
         raise UserError("narrow-token", "this token is read-only; sign in with one that may submit")
@@ -279,8 +282,8 @@ async def sessions_of(store: Store, clock: Clock, person: PersonId) -> tuple[Tok
 
 async def sign_out(store: Store, person: PersonId, token: TokenId) -> None:
     """End one of a person's sessions, so that its cookie no longer works."""
-    found = {each.id for each in await store.tokens.sessions_of(person)}
-    if token not in found or not await store.tokens.revoke(person, token):
+    sessions = {each.id for each in await store.tokens.sessions_of(person)}
+    if token not in sessions or not await store.tokens.revoke(person, token):
         raise UserError("unknown-session", "this session has already ended")
 
 

@@ -1,4 +1,4 @@
-"""`podium demo`: the whole main workflow on this machine, with real kernels, checked at the end."""
+"""`podium demo`: the main workflow on this machine, with real kernels and checked results."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.bundle import Solution, solutions
 from bot.domain.tasks.task_file import parse_task
 from bot.reports.standings import standings_report
-from bot.services.boards import Removed, demo_owner, remove_demo
+from bot.services.boards import DemoRemoval, demo_owner, remove_demo
 from bot.services.publishing.publish import publish, validate_publish
 from bot.services.standings import board_standings
 from bot.services.submissions import fault_of, submit
@@ -93,12 +93,12 @@ def demo(
         line.write_json(body)
     else:
         _draw(line, result)
-        for words in _next(data, result.example):
+        for words in _next_steps(data, result.example):
             line.write(words)
     return ExitCode.VERDICT if result.faults else ExitCode.PASSED
 
 
-async def _remove(installation: Installation) -> Removed:
+async def _remove(installation: Installation) -> DemoRemoval:
     async with installation.open() as podium:
         return await remove_demo(podium.store)
 
@@ -263,7 +263,7 @@ def _draw(line: CommandLine, result: _DemoResult) -> None:
     line.write(f"{result.judged} kernels judged in {result.seconds:.0f} s, {verdict}")
 
 
-def _next(data: Path | None, example: Path) -> list[str]:
+def _next_steps(data: Path | None, example: Path) -> list[str]:
     """Return the next commands to type in this folder."""
     podium = program()
     option = "" if data is None else f" --data {data}"
@@ -280,7 +280,7 @@ def _next(data: Path | None, example: Path) -> list[str]:
     return ["", "Next:", *(f"  {step}\n      {words}" for step, words in steps.items())]
 
 
-def _print_removed(line: CommandLine, installation: Installation, removed: Removed) -> None:
+def _print_removed(line: CommandLine, installation: Installation, removed: DemoRemoval) -> None:
     if not removed.boards and not removed.kept:
         line.write(f"no demo found in {installation.data_dir}")
     if removed.boards:

@@ -82,8 +82,9 @@ class Attempt:
         return await self._execution.evaluation()
 
     async def _finish(self, work: asyncio.Task[Evaluation]) -> None:
-        if not work.done() or work.cancelled() or work.exception() is not None:
-            await self._stop_call()
+        is_unfinished = not work.done() or work.cancelled() or work.exception() is not None
+        if is_unfinished and self._execution is not None:
+            await self._execution.stop()
         try:
             await self._store_outcome(work)
         except UserError as error:  # from a remote queue that no longer accepts this worker
@@ -120,10 +121,10 @@ class Attempt:
                 raise error
 
     async def _accept(self, evaluation: Evaluation) -> None:
-        order = self._execution.order if self._execution else None
-        if order is None:
-            raise LookupError("an evaluation without an order")
-        stored = await self._retry(lambda: self._queue.accept(self.job, order.request, evaluation))
+        if self._execution is None:
+            raise LookupError("an evaluation without an execution")
+        request = self._execution.order.request
+        stored = await self._retry(lambda: self._queue.accept(self.job, request, evaluation))
         action = "job-accepted" if stored else "result-dropped"
         _log.info("evaluation", action=action, verdict=evaluation.verdict)
 
@@ -143,10 +144,6 @@ class Attempt:
         log("attempt ended", action=f"job-{reason}", error=error)
         await self._retry(lambda: self._queue.give_up(self.job, reason, error))
 
-    async def _stop_call(self) -> None:
-        if self._execution is not None:
-            await self._execution.stop()
-
     async def _retry(self, operation: Callable[[], Awaitable[bool]]) -> bool:
         """Retry until the queue answers, since only the queue knows whether the lease holds."""
         loop = asyncio.get_running_loop()
@@ -164,7 +161,7 @@ class Attempt:
 
 
 class Dispatcher:
-    """Runs until it is stopped, then drains; the caller closes the runners."""
+    """A worker's main loop, until it is stopped and has drained; the caller closes the runners."""
 
     def __init__(
         self,
@@ -319,9 +316,9 @@ class Dispatcher:
                     await self._pool.offer_dropped.wait()
 
     async def _drain(self, limit_s: float) -> None:
-        """Let running work end for up to `patience_s`, then stop it; start nothing more.
+        """Let running work end for up to `limit_s`, then stop it; start nothing more.
 
-        Jobs of the system itself are stopped at once: they run again elsewhere, or later.
+        Jobs of the system itself are stopped at once. Another worker runs them, or this one later.
         """
         for attempt in self._attempts.values():
             if not attempt.started or attempt.job.is_system_job:

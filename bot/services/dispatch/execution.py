@@ -96,7 +96,7 @@ class LeaseLostError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRequest:
-    """Which job to run, and where to record its progress."""
+    """A claimed job with its evaluation request, and the queue that records its progress."""
 
     job: LeasedJob
     request: EvaluationRequest

@@ -126,16 +126,17 @@ class RunnerPool:
         if not any(self.in_pool(name, pool) for name in self._runners):
             raise RunnerError(f"this worker has no runner of pool {pool}")
         while True:
-            free = self._free(task, gpu, pool)
-            if not free:
+            able = self._free_of_able(task, gpu, pool)
+            if not able:
                 raise self._refusal(task, gpu, pool)
-            name = max(free, key=lambda each: free[each])
-            if free[name] > 0:
+            name = max(able, key=lambda each: able[each])
+            if able[name] > 0:
                 return name
             self._changed.clear()
             await self._changed.wait()
 
-    def _free(self, task: TaskDefinition, gpu: str, pool: str) -> dict[str, int]:
+    def _free_of_able(self, task: TaskDefinition, gpu: str, pool: str) -> dict[str, int]:
+        """Return the free slots, perhaps none, of each runner that can serve the task."""
         return {
             name: offer.gpus[gpu] - self._taken[name, gpu]
             for name, offer in self._offers.items()
@@ -143,6 +144,7 @@ class RunnerPool:
         }
 
     def _refusal(self, task: TaskDefinition, gpu: str, pool: str) -> Exception:
+        """Return the error when no reachable runner can serve the task."""
         in_this_pool = {name for name in self._runners if self.in_pool(name, pool)}
         unreachable = sorted(in_this_pool - self._offers.keys())
         if unreachable:

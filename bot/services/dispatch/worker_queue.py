@@ -59,10 +59,10 @@ class StoreQueue:
     async def request(self, job: LeasedJob) -> EvaluationRequest:
         submission = await self._store.submissions.get(job.submission)
         if submission is None:
-            raise LookupError(f"submission {job.submission} of a job is not there")
+            raise LookupError(f"submission {job.submission} of job {job.id} is missing")
         version = await self._store.boards.version(submission.task_version)
         if version is None:
-            raise LookupError(f"task version {submission.task_version} of a job is not there")
+            raise LookupError(f"task version {submission.task_version} of job {job.id} is missing")
         task = version.definition
         is_system_job, profile = job.is_system_job, submission.profile or ProfileOptions()
         return EvaluationRequest(
@@ -168,21 +168,21 @@ class RemoteWorker:
         return await self._store.jobs.beat(self.worker, pairs, self.lease)
 
     async def request(self, job: JobId, fence: int) -> EvaluationRequest:
-        """Return the evaluation request of a job that it holds."""
+        """Return the evaluation request of a job that this worker holds."""
         return await self._evaluation_request(job, (await self._held_job(job, fence)).leased)
 
     async def attach(self, job: JobId, fence: int, call: str) -> None:
-        """Record its runner's call id."""
+        """Record the runner's call id of a job."""
         held = (await self._held_job(job, fence)).leased
         _must_hold(job, held=await self._queue.attach(held, call))
 
     async def tell(self, job: JobId, fence: int, progress: Progress) -> None:
-        """Record one progress update."""
+        """Record one progress update of a job."""
         held = (await self._held_job(job, fence)).leased
         _must_hold(job, held=await self._queue.tell(held, progress))
 
     async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> None:
-        """Store an evaluation once; a repeated one was stored before, but its reply was lost."""
+        """Store an evaluation; a repeated request, whose first reply was lost, changes nothing."""
         held = await self._held_job(job, fence, also=JobState.SUCCEEDED)
         if held.state is JobState.SUCCEEDED:
             return
@@ -218,6 +218,7 @@ class RemoteWorker:
         return held.state is JobState.RUNNING
 
     async def _held_job(self, job: JobId, fence: int, also: JobState = JobState.RUNNING) -> Job:
+        """Return a job of this worker that is running, or in the state `also`."""
         held = await self._store.jobs.get(job)
         if held is None or (held.worker, held.fence) != (self.worker, fence):
             raise _lease_lost(job)

@@ -1,4 +1,4 @@
-"""Checks a task before publication: lints, its own solutions, and answers without computing."""
+"""Checks a task before publication: lints it; runs its solutions, templates and fake answers."""
 
 import asyncio
 import uuid
@@ -68,7 +68,7 @@ async def check_on(
     board: str | None = None,
     watch: Watch = ignore_step,
 ) -> tuple[TaskReport, ...]:
-    """Return a report for each GPU type, by the runner that is missing the least for the task.
+    """Return a report for each GPU type, from the runner that meets most of its requirements.
 
     `board` is the leaderboard's name, else the task's. `watch` is called when each run starts,
     makes progress and has its finding. UserError when there is no runner.
@@ -114,7 +114,7 @@ async def check_task(
 def _lint(
     bundle: TaskBundle, task: TaskDefinition
 ) -> tuple[tuple[Solution, ...], tuple[Finding, ...]]:
-    """Return its solutions and the lints; runs in a thread, because there may be megabytes."""
+    """Return the solutions and the findings; called in a thread, because there may be megabytes."""
     shipped = solutions(bundle)
     return shipped, lint(task, shipped)
 
@@ -149,7 +149,7 @@ def _steps_with(bench: _TestBench, correct: Solution) -> Iterator[_Step]:
 
 
 async def _run_steps(gpu: str, steps: tuple[_Step, ...], watch: Watch) -> tuple[Finding, ...]:
-    """Run all steps at once, because the runner limits its slots; the first error stops all."""
+    """Run all steps at once, limited by the runner's slots; the first error stops all."""
     for step in steps:
         watch(CheckStep(gpu, step.name))
     try:
@@ -269,7 +269,7 @@ def _in_words(evaluation: Evaluation) -> str:
 DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
 """The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
 REPLAY = "its first input"
-"""The answer of a model that caches its first one."""
+"""The answer of a model that computes once and then returns a copy of its first result."""
 
 _WRAPPER = """
 
@@ -330,8 +330,9 @@ ModelNew.forward = _forward
 def degenerate_answers(task_format: TaskFormat) -> tuple[str, ...]:
     """Return the answers that no task of the format may accept.
 
-    The inputs of a KernelBench problem differ only in their values: a mean over millions of them,
-    such as a loss, may hardly change. Other tasks may have a single test.
+    `REPLAY` is only for KernelBench problems. Their inputs differ only in values, so a result such
+    as the mean of millions of them may hardly change. Other tasks may have a single test, which a
+    replayed result passes.
     """
     replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
     return (*DEGENERATE, *replay)

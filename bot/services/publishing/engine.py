@@ -53,7 +53,7 @@ Observe: TypeAlias = Callable[[HeldPublication], PublicationObserver]
 
 @dataclass(slots=True)
 class PublicationEngine:
-    """What this process checks and publishes for one front end."""
+    """Checks and publishes, in this process, what was submitted through one front end."""
 
     store: Store
     clock: Clock
@@ -200,7 +200,7 @@ class _Run:
             engine.runners,
             self._add_line,
             self._watch,
-            self._publishing,
+            lambda: self._save(publishing=True),
         )
 
     async def _version_before(self) -> int:
@@ -208,9 +208,6 @@ class _Run:
         onto = self.held.request.onto
         version = None if onto is None else await self.engine.store.boards.version(onto)
         return 0 if version is None else version.number
-
-    async def _publishing(self) -> None:
-        await self._save(publishing=True)
 
     def _add_line(self, line: str) -> None:
         self.state = self.state.model_copy(update={"begun": (line,)})

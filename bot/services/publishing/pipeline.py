@@ -34,13 +34,13 @@ class Pipeline:
 
         `unchecked` publishes without a check, which is recorded under the board's creator.
         """
-        whole = [await self._with_gpus(draft) for draft in drafts]
-        for draft in whole:
+        complete = [await self._with_gpus(draft) for draft in drafts]
+        for draft in complete:
             await validate_publish(self.store, self.clock, draft.request, draft.task)
-        reports = [() if unchecked else await self._check(draft) for draft in whole]
+        reports = [() if unchecked else await self._check(draft) for draft in complete]
         if self.before_publish is not None:
             await self.before_publish()
-        checked = tuple(zip(whole, reports, strict=True))
+        checked = tuple(zip(complete, reports, strict=True))
         async with self.store.transaction() as tx:
             return await publish_all(tx, self.clock, checked, unchecked=unchecked)
 
@@ -72,13 +72,13 @@ async def publish_all(
     unchecked: bool = False,
 ) -> tuple[PublishedDraft, ...]:
     """Store every draft on its board, in the caller's transaction; return the reports too."""
-    released = []
+    published_drafts = []
     for draft, reports in checked:
         published = await publish(tx, clock, draft.request, draft.task)
-        released.append(PublishedDraft(published, reports))
+        published_drafts.append(PublishedDraft(published, reports))
         if unchecked:
             await _record_unchecked(tx, published)
-    return tuple(released)
+    return tuple(published_drafts)
 
 
 async def _record_unchecked(tx: Store, published: Published) -> None:
@@ -98,7 +98,7 @@ def _require_sound(report: TaskReport, name: str) -> None:
 
 
 def _require_run(reports: Sequence[TaskReport], name: str) -> None:
-    """Require a run on at least one GPU type; reports of the others say why there was none."""
+    """Require that the solutions were run on at least one GPU type, and say why they were not."""
     if not any(report.dry_run for report in reports):
         raise UserError(
             "not-dry-run",

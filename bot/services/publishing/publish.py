@@ -1,6 +1,6 @@
 """Publishes an uploaded task on the board of its name: a new board, a new version, or no change.
 
-A request says what board it is for; the rule for its GPU types is here.
+The rule for a board's GPU types is here too.
 """
 
 import asyncio
@@ -145,7 +145,7 @@ async def publish(
 async def validate_publish(
     store: Store, clock: Clock, request: PublishRequest, task: TaskDefinition
 ) -> Board | None:
-    """Return the board that exists already; UserError when the request cannot be published."""
+    """Return the existing board, None for a new one; UserError when it cannot be published."""
     name = request.board_name(task)
     board = await store.boards.find(name)
     _require_name(name)
@@ -267,7 +267,8 @@ async def find_interrupted_publish(
 ) -> Published | None:
     """Return what an interrupted publish stored; None unless the board now has exactly this task.
 
-    Only for a request with `onto` whose publishing had begun; the caller refuses every other one.
+    Only for a request with `onto` whose publishing had begun. For any other, the board may have had
+    this task already.
     """
     board = await store.boards.find(request.board_name(task))
     version = None if board is None else await store.boards.version(board.task_version)
