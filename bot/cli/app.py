@@ -91,7 +91,7 @@ def _load(wanted: CommandHelp, application: TyperGroup) -> None:
 
 
 def _name(function: str) -> str:
-    """Return a function's command: `import_` is `import`, which is no name in Python."""
+    """Return the name of a function's command: Python reserves `import`, so it is `import_`."""
     return function.removesuffix("_")
 
 

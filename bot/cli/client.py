@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from bot.app.installation import Installation
     from bot.app.servers import Say
 
-_LOOKS = 15
-"""How often per lease a command checks for a judge (`look_s`)."""
+_CHECKS_PER_LEASE = 15
+"""How often a command checks, in the time of a worker's lease, whether a worker is live."""
 
 
 class Client(Protocol):
-    """A person's client of Podium, in whose name every request is made.
+    """What commands request of Podium, here or at a server, always for the same person.
 
     UserError for the person's errors, StoreError while Podium is unavailable.
     """
@@ -119,11 +119,11 @@ class Client(Protocol):
         ...
 
     def judging(self, say: "Say") -> AbstractAsyncContextManager[None]:
-        """Judge here until the block ends, unless judging this queue is up to other processes."""
+        """Judge in this process until the block ends, unless other processes judge this queue."""
         ...
 
     async def obstacle(self, number: SubmissionId) -> str | None:
-        """Return why no worker could judge it and what to do; None when one could."""
+        """Return why no worker could judge a submission and what to do; None when one could."""
         ...
 
     async def worker_hint(self) -> str | None:
@@ -147,7 +147,7 @@ class LocalClient:
 
     @property
     def look_s(self) -> float:
-        return max(0.2, self.podium.lease_s / _LOOKS)
+        return max(0.2, self.podium.lease_s / _CHECKS_PER_LEASE)
 
     async def whoami(self) -> str:
         return self.name
@@ -172,12 +172,12 @@ class LocalClient:
         return with_costs(await submission_status(self.podium.store, number), self.podium.prices)
 
     async def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
-        async for found in watch(self.podium.store, number):
-            yield with_costs(found, self.podium.prices)
+        async for status in watch(self.podium.store, number):
+            yield with_costs(status, self.podium.prices)
 
     async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
-        found = await submission_status(self.podium.store, number)
-        return await profile_files(self.podium.store, found.submission)
+        status = await submission_status(self.podium.store, number)
+        return await profile_files(self.podium.store, status.submission)
 
     async def boards(self) -> Sequence[Board]:
         return await lookup.visible_boards(self.podium.store, self.viewer)
@@ -240,18 +240,18 @@ class LocalClient:
         if not gpus:
             return None
         return (
-            f"no connected worker offers {', '.join(gpus)}; run {self._judge} on a machine "
-            "that has it"
+            f"no connected worker offers {', '.join(gpus)}; run {self._worker_command} on a "
+            "machine that has it"
         )
 
     async def worker_hint(self) -> str | None:
         if self.podium.served or await self.podium.store.workers.alive():
             return None
-        return f"start {self._judge}"
+        return f"start {self._worker_command}"
 
     def after_exit(self) -> str:
-        return f"{'stays with' if self.podium.served else 'waits for'} {self._judge}"
+        return f"{'stays with' if self.podium.served else 'waits for'} {self._worker_command}"
 
     @property
-    def _judge(self) -> str:
+    def _worker_command(self) -> str:
         return "`podium worker`" if self.podium.shared and not self.podium.served else "`podium up`"

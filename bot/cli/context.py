@@ -55,10 +55,18 @@ ServerUrl = Annotated[
     ),
 ]
 
+PlainHttp = Annotated[
+    bool,
+    typer.Option(
+        "--plain-http",
+        help="Allow unencrypted http:// to another machine; the token can be intercepted",
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which Podium a command uses, by its options, and as whom."""
+    """The options by which a command chooses its Podium and the person it acts for."""
 
     data: Path | None = None
     server: str | None = None
@@ -125,32 +133,28 @@ class CommandLine:
                 )
             yield podium, await people.ensure(identity, name)
 
-    @asynccontextmanager
-    async def client_for_person(
+    def client_for_person(
         self, where: Where, *, enters: bool = True
-    ) -> AsyncIterator["Client"]:
-        """Yield the client of the Podium that a command uses, for the person who acts there."""
+    ) -> AbstractAsyncContextManager["Client"]:
+        """Open the client of the Podium that a command uses, for the person who acts there."""
+        return self._client_of_server(where) or self._local_client(where, enters=enters)
+
+    def client_for_viewer(self, where: Where) -> AbstractAsyncContextManager["Client"]:
+        """Open the client of the Podium that a command uses, for a reader without an account."""
+        return self._client_of_server(where) or self._local_client_for_viewer(where)
+
+    @asynccontextmanager
+    async def _local_client(self, where: Where, *, enters: bool) -> AsyncIterator["Client"]:
         from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
 
-        remote = self._client_of_server(where)
-        if remote is not None:
-            async with remote as client:
-                yield client
-            return
         async with self.open_as_person(where.data, where.actor, enters=enters) as (podium, person):
             local = self.installation.at(where.data)
             yield LocalClient(local, podium, viewer_here(person.id), person.name)
 
     @asynccontextmanager
-    async def client_for_viewer(self, where: Where) -> AsyncIterator["Client"]:
-        """Yield the client of the Podium that a command uses, for a reader without an account."""
+    async def _local_client_for_viewer(self, where: Where) -> AsyncIterator["Client"]:
         from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
 
-        remote = self._client_of_server(where)
-        if remote is not None:
-            async with remote as client:
-                yield client
-            return
         local = self.installation.at(where.data)
         async with local.open() as podium:
             yield LocalClient(local, podium, viewer_here())

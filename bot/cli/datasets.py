@@ -3,7 +3,7 @@
 import csv
 import importlib.util
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _AT_ONCE = 2000
-"""Rows of Parquet that are buffered and written together."""
+"""How many rows of Parquet are buffered and written together."""
 
 
 class DataFormat(StrEnum):
@@ -63,15 +63,12 @@ def complete_folder(folder: Path) -> Iterator[Path]:
     partial.rename(folder)
 
 
-@contextmanager
-def table_writer(folder: Path, table: DataTable, form: DataFormat) -> Iterator[Writer]:
-    """Yield the writer of a table's file."""
+def table_writer(
+    folder: Path, table: DataTable, form: DataFormat
+) -> AbstractContextManager[Writer]:
+    """Open the writer of a table's file."""
     path = folder / f"{table.name}.{form}"
-    with ExitStack() as stack:
-        if form is DataFormat.CSV:
-            yield stack.enter_context(_csv(path, table))
-        else:
-            yield stack.enter_context(_parquet(path, table))
+    return _csv(path, table) if form is DataFormat.CSV else _parquet(path, table)
 
 
 class _CsvFile:

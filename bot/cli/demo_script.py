@@ -16,7 +16,7 @@ PEOPLE = (
 )  # fmt: skip
 WRONG_PER_BOARD = 3
 DOZEN = 12
-_HEADING = re.compile(r"^(\s*(?:#|//)!(?:PODIUM|POPCORN)\s+leaderboard\s+)\S+", re.MULTILINE)
+_HEADER_BOARD = re.compile(r"^(\s*(?:#|//)!(?:PODIUM|POPCORN)\s+leaderboard\s+)\S+", re.MULTILINE)
 PREFIX = "demo-"
 """The prefix of its boards' names, so that a task's own name stays free for its board."""
 
@@ -37,7 +37,7 @@ class DemoSubmission:
     @property
     def source(self) -> str:
         """Return the shipped file, with the demo's board in its header instead of the task's."""
-        return _HEADING.sub(rf"\g<1>{self.board}", self.solution.source, count=1)
+        return _HEADER_BOARD.sub(rf"\g<1>{self.board}", self.solution.source, count=1)
 
 
 def choose(boards: Sequence[tuple[str, Sequence[Solution]]]) -> tuple[DemoSubmission, ...]:

@@ -1,4 +1,4 @@
-"""The command line's only error handler: converts each family of errors to text and exit code."""
+"""The command line's only error handler: converts each kind of error to a text and an exit code."""
 
 import json
 import secrets
@@ -69,7 +69,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def _interruption(error: BaseException) -> Failure:
-    """Return the failure when the person interrupts: Ctrl-C, or `| head`, an exit in rich."""
+    """Return the failure for Ctrl-C, or for output whose reader has stopped: rich exits then."""
     if isinstance(error, SystemExit):
         return Failure(ExitCode.UNREAD, "unread", "")
     return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")

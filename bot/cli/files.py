@@ -30,20 +30,24 @@ Root = Annotated[
 STREAM = Path("-")
 """Stands for stdin or stdout."""
 _READ_AT_MOST = 32 << 20
-"""Enough to report how much too large a file is, without filling the memory."""
+"""The most bytes that are read; a submission may have less, so a larger file is still refused."""
 _COMPETITION_SUFFIXES = frozenset({".yaml", ".yml"})
 
 _DEPTHS = ("", "*/", "*/*/")
-"""The folder of a level, the folder of all levels, and the checkout that contains it."""
+"""From a level's folder, from the folder of all levels, and from the checkout that contains it."""
 
 
 def read_submission(path: Path) -> bytes:
     """Return a submission's bytes, up to a generous limit; UserError when it is unreadable."""
     if path == STREAM:
         return sys.stdin.buffer.read(_READ_AT_MOST)
+    return _read(path, _READ_AT_MOST)
+
+
+def _read(path: Path, max_bytes: int) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_READ_AT_MOST)
+            return file.read(max_bytes)
     except FileNotFoundError:
         raise UserError("no-such-file", f"{path}: there is no such file; check its path") from None
     except OSError as error:
@@ -91,7 +95,7 @@ def _load(line: CommandLine, path: Path, root: Path | None) -> Iterator[LoadedTa
 
 def _load_competition(line: CommandLine, file: Path, root: Path) -> Iterator[LoadedTask]:
     """Yield the tasks of a competition; unknown keys are ignored with a warning."""
-    competition = parse_competition(_content(file), str(file))
+    competition = parse_competition(_read(file, MAX_BYTES + 1), str(file))
     _warn(line, competition.warnings)
     for problem in competition.problems:
         folder = file.parent / problem.directory
@@ -104,14 +108,6 @@ def _load_competition(line: CommandLine, file: Path, root: Path) -> Iterator[Loa
 def _warn(line: CommandLine, warnings: Sequence[str]) -> None:
     for warning in warnings:
         line.say(f"warning: {warning}")
-
-
-def _content(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            return opened.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise UserError("no-such-file", f"{file}: cannot be read ({error.strerror})") from error
 
 
 def read_problems(path: Path, levels: Collection[int]) -> dict[str, str]:

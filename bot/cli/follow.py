@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bot.cli.client import Client
 
 _MOST_ABSENCES = 5
-"""How many checks in a row without a judge are tolerated: time to restart a killed one."""
+"""How many checks in a row may find no worker, because a killed one may be restarting."""
 
 
 class ProgressLines:
@@ -116,7 +116,7 @@ async def follow_all(
 ) -> dict[SubmissionId, SubmissionStatus]:
     """Report each change of many submissions until all have ended; return the final status of each.
 
-    It uses one subscription: a reader per submission would compete with the judge for the machine.
+    All share one subscription, because a reader for each would compete with the judge for the CPU.
     """
     ended: dict[SubmissionId, SubmissionStatus] = {}
     waiting = dict(names)
@@ -244,7 +244,7 @@ def print_result(
 
 
 def exit_code(status: SubmissionStatus) -> ExitCode:
-    """Return PASSED when every job passed; OURS when a job failed."""
+    """Return PASSED when every job passed, INTERNAL when a job failed, else VERDICT."""
     if any(each.job.state is JobState.FAILED for each in status.jobs):
         return ExitCode.INTERNAL
     verdicts = [each.evaluation.verdict for each in status.jobs if each.evaluation is not None]

@@ -1,4 +1,4 @@
-"""`podium show`, `template` and `export`: what people read of the boards.
+"""`podium show`, `template` and `export`: read boards and submissions.
 
 `show` prints a board's standings, a submission's report, or the list of boards. `export` writes a
 board with its sources and every measurement, for researchers.
@@ -95,11 +95,11 @@ async def _show(
 async def _submission(
     line: CommandLine, client: "Client", number: SubmissionId, save: Path | None
 ) -> tuple[list[Report], Json]:
-    found = await client.status(number)
+    status = await client.status(number)
     if save is not None:
         files = await client.files(number)
         line.say(saved_line(save_files(_named(number, files), save)))
-    return [status_report(found)], status_json(found)
+    return [status_report(status)], status_json(status)
 
 
 def _named(
@@ -114,10 +114,13 @@ async def _boards(client: "Client") -> tuple[list[Report], list[Json]]:
     if not boards:
         words = "none yet: publish one with `podium task publish DIR`"
         return [Report("leaderboards", (Text(words, Tone.QUIET),))], []
-    until = [None if each.deadline is None else show_deadline(each.deadline) for each in boards]
     rows = tuple(
-        (board.name, ", ".join(board.gpus), deadline or "none")
-        for board, deadline in zip(boards, until, strict=True)
+        (
+            board.name,
+            ", ".join(board.gpus),
+            "none" if board.deadline is None else show_deadline(board.deadline),
+        )
+        for board in boards
     )
     bodies: list[Json] = [
         {
@@ -162,10 +165,10 @@ async def _template(line: CommandLine, where: Where, options: _TemplateOptions) 
 
 
 def _create(file: Path, content: bytes) -> None:
-    """Create the file; UserError when it exists, as it may be somebody's work."""
+    """Create the file; UserError when it exists, because it may be the user's own work."""
     try:
-        with file.open("xb") as made:
-            made.write(content)
+        with file.open("xb") as opened:
+            opened.write(content)
     except FileExistsError:
         raise UserError("file-exists", f"{file} already exists; choose another name") from None
     except OSError as error:

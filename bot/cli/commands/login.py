@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bot.app.servers import LOCAL
-from bot.cli.context import AsJson, command_line
+from bot.cli.context import AsJson, PlainHttp, command_line
 from bot.reports.escaping import one_line
 
 _LONGEST_LINE = 4096
@@ -27,13 +27,7 @@ def login(
             metavar="T",
         ),
     ] = None,
-    plain_http: Annotated[
-        bool,
-        typer.Option(
-            "--plain-http",
-            help="Allow unencrypted http:// to another machine; the token can be intercepted",
-        ),
-    ] = False,
+    plain_http: PlainHttp = False,
     as_json: AsJson = False,
 ) -> None:
     """Sign in to a server and use it for later commands."""

@@ -1,4 +1,4 @@
-"""`podium submit`, `rerun`, `history`, `cancel` and `withdraw`: one's own submissions."""
+"""`podium submit`, `rerun`, `history`, `cancel` and `withdraw`: the user's own submissions."""
 
 import asyncio
 from collections.abc import Sequence

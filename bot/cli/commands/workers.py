@@ -1,7 +1,7 @@
 """`podium up`, `worker` and `runners`: the processes that judge.
 
-`up` runs everything in one process, `worker` only judges the queue of a database or of a remote
-server, both until Ctrl-C. `runners` lists the live workers, what they offer, and how busy they are.
+Until Ctrl-C, `up` runs everything in one process, and `worker` only judges the queue of a database
+or of a remote server. `runners` lists the live workers, what they offer, and how busy they are.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ async def _serve(
             line.answer(
                 "\n".join(running.start_message(sign_in_hint)), running.to_json(), as_json=as_json
             )
-            await _until(stop, line)
+            await _wait_for(stop, line)
     line.say("stopped")
 
 
@@ -82,7 +82,7 @@ def _sign_in_hint(line: context.CommandLine, doors: Sequence["OpenDoor"]) -> lis
     pages = next((door for door in doors if door.name.startswith("web ")), None)
     if pages is None:
         return []
-    with suppress(UserError):  # a user who has no name here
+    with suppress(UserError):  # raised when this machine's user has no name
         if pages.link_for is not None and line.out.file.isatty():
             return [pages.link_for(context.actor_name(None)), "as admin, once, within ten minutes"]
     return [f"with a token: {context.program()} token create --person NAME --admin"]
@@ -91,7 +91,7 @@ def _sign_in_hint(line: context.CommandLine, doors: Sequence["OpenDoor"]) -> lis
 def _freeze_loaded_objects() -> None:
     """Exclude all objects loaded so far from garbage collection.
 
-    Each collection of them delayed all waiting requests by a tenth of a second.
+    Otherwise each full collection delays all waiting requests by a tenth of a second.
     """
     gc.collect()
     gc.freeze()
@@ -165,13 +165,7 @@ def worker(
             metavar="T",
         ),
     ] = None,
-    plain_http: Annotated[
-        bool,
-        typer.Option(
-            "--plain-http",
-            help="Allow unencrypted http:// to another machine; the token can be intercepted",
-        ),
-    ] = False,
+    plain_http: context.PlainHttp = False,
     log_to_stderr: context.LogToStderr = False,
     data: context.DataFolder = None,
     as_json: context.AsJson = False,
@@ -181,7 +175,7 @@ def worker(
     installation = line.installation.at(data)
     if installation.judges_elsewhere(server):
         remote = RemoteServer(server, token, plain_http)
-        work = _work_for(line, installation, remote, log=log_to_stderr, as_json=as_json)
+        work = _work_for_server(line, installation, remote, log=log_to_stderr, as_json=as_json)
     elif token is not None:
         raise UserError("no-server", "a token needs a server; set --server URL or PODIUM_SERVER")
     else:
@@ -201,11 +195,11 @@ async def _work(
         ):
             words = f"working on {podium.database}; Ctrl-C stops"
             line.answer(words, {"database": podium.database}, as_json=as_json)
-            await _until(stop, line)
+            await _wait_for(stop, line)
     line.say("stopped")
 
 
-async def _work_for(
+async def _work_for_server(
     line: context.CommandLine,
     installation: "Installation",
     remote: RemoteServer,
@@ -221,11 +215,11 @@ async def _work_for(
         ):
             words = f"working as {name}; Ctrl-C stops"
             line.answer(words, {"worker": name}, as_json=as_json)
-            await _until(stop, line)
+            await _wait_for(stop, line)
     line.say("stopped")
 
 
-async def _until(stop: asyncio.Event, line: context.CommandLine) -> None:
+async def _wait_for(stop: asyncio.Event, line: context.CommandLine) -> None:
     await stop.wait()
     line.say("stopping: running jobs finish, queued jobs stay queued")
 
