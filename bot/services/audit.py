@@ -1,4 +1,4 @@
-"""Stores a change together with its audit entry; returns entries in pages, with names."""
+"""Stores a change together with its audit entry; reads the audit log, with names."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,22 +24,22 @@ async def audited(
 async def audit_page(store: Store, number: int, size: int) -> AuditPage:
     """Return one page of `size` rows; a page after the last one is empty."""
     rows = await store.audit.rows(size + 1, number * size)
-    return AuditPage(number, await _named(store, rows[:size]), more=len(rows) > size)
+    return AuditPage(number, await _with_names(store, rows[:size]), more=len(rows) > size)
 
 
 async def audit_rows(
     store: Store, limit: int, before: AuditId | None
 ) -> tuple[NamedAuditEntry, ...]:
-    """Return the newest decisions before the given one, newest first."""
-    return await _named(store, await store.audit.rows(limit, before=before))
+    """Return the newest audit entries, newest first; with `before`, only older ones than that."""
+    return await _with_names(store, await store.audit.rows(limit, before=before))
 
 
 async def whole_audit(store: Store) -> tuple[NamedAuditEntry, ...]:
-    """Return every decision, newest first."""
-    return await _named(store, await store.audit.rows(MOST_ROWS))
+    """Return every audit entry, newest first, up to `MOST_ROWS`."""
+    return await _with_names(store, await store.audit.rows(MOST_ROWS))
 
 
-async def _named(store: Store, rows: tuple[AuditEntry, ...]) -> tuple[NamedAuditEntry, ...]:
+async def _with_names(store: Store, rows: tuple[AuditEntry, ...]) -> tuple[NamedAuditEntry, ...]:
     names: dict[PersonId, str] = {}
     for actor in {row.actor for row in rows if row.actor is not None}:
         person = await store.people.get(actor)

@@ -147,7 +147,7 @@ class _ZipParts:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """The people and roles concerned, such as `discord:17` and `discord-role:5`."""
+    """A board, and people and roles to invite or uninvite, as `discord:17` and `discord-role:5`."""
 
     board: str
     guests: frozenset[str]

@@ -88,7 +88,7 @@ Cached = TypeVar("Cached")
 
 
 class ResponseCache:
-    """A cache of values by key; keys contain everything that a value depends on."""
+    """A `SharedCache` of values of any type, each current for a time that the caller gives."""
 
     def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
         self._values = SharedCache[Any](max_entries)

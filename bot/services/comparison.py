@@ -12,7 +12,6 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, SubmissionId, is_system_submission
 from bot.domain.records import ComparedSubmission, HistoryEntry, SubmissionComparison
 from bot.domain.scoring import Standing
-from bot.domain.submission import Submission
 from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, side_by_side, unified
 from bot.ports import Clock, Store
 from bot.services.history import history_of
@@ -121,7 +120,8 @@ async def comparable(
     versions = tuple(each for each in earlier if is_own or each.submission.mode is Mode.RANKED)
     no_own_list = is_own or viewer.person == NOBODY
     own = () if no_own_list else await _earlier(store, viewer.person, board, number)
-    others = await _fastest(store, viewer, submission, board) if shown else ()
+    listed = {submission.person, viewer.person}
+    others = await _fastest(store, board, submission.gpus[0], without=listed) if shown else ()
     return Comparable(versions, own, others)
 
 
@@ -138,12 +138,9 @@ async def _earlier(
 
 
 async def _fastest(
-    store: Store, viewer: Viewer, submission: Submission, board: Board
+    store: Store, board: Board, gpu: str, *, without: set[PersonId]
 ) -> tuple[Standing, ...]:
-    """Return other people's best scores on the submission's first GPU type."""
-    entries = (await leaderboard(store, board.task_version, submission.gpus[0])).entries
-    listed = {submission.person, viewer.person}
-    fastest = [
-        each for each in entries[: _FASTEST + len(listed)] if each.score.person not in listed
-    ]
-    return tuple(fastest[:_FASTEST])
+    """Return the best scores of other people than these on a GPU type, fastest first."""
+    entries = (await leaderboard(store, board.task_version, gpu)).entries
+    others = [each for each in entries if each.score.person not in without]
+    return tuple(others[:_FASTEST])

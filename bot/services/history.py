@@ -9,7 +9,6 @@ from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, SubmissionId, is_system_submission
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
-from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.services.lookup import board_of, find_board, visible_boards
 from bot.services.standings import leaderboard, task_version
@@ -119,7 +118,7 @@ async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> P
     own = person_id == viewer.person
     boards = {each.id: each for each in await visible_boards(store, viewer)}
     newest = await history_of(store, person_id, limit=_MOST_SHOWN if own else _MOST_READ)
-    past = [each for each in newest if own or _is_shown(each.submission, boards, viewer)]
+    past = [each for each in newest if own or _is_shown(each, boards, viewer)]
     if person is None or not (own or past):
         raise UserError(
             "unknown-person", f"person {person_id} has no submissions on these leaderboards"
@@ -135,11 +134,12 @@ async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> P
     return PersonProfile(person, tuple(places), tuple(past[:_MOST_SHOWN]), own)
 
 
-def _is_shown(submission: Submission, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:
+def _is_shown(entry: HistoryEntry, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:
     """Return whether a profile shows this submission to other people.
 
     The rule for submissions of the system itself is that of `lookup.visible_submission`.
     """
+    submission = entry.submission
     board = boards.get(submission.board)
     if board is None or submission.mode is not Mode.RANKED:
         return False

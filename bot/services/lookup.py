@@ -34,7 +34,7 @@ async def visible_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
 
 
 async def board_of(store: Store, submission: Submission) -> Board:
-    """Return a stored submission's board, whoever may see it."""
+    """Return a stored submission's board, without checking who may see it."""
     board = await store.boards.get(submission.board)
     if board is None:
         raise LookupError(f"board {submission.board} of submission {submission.id} is missing")

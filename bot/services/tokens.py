@@ -190,6 +190,7 @@ async def _find(store: Store, name: str) -> Person:
 
 
 LIFETIME = timedelta(days=14)
+"""The longest that a browser session lasts."""
 MOST_SESSIONS = 20
 """The most sessions of one person; another sign-in ends the oldest."""
 _TOKEN_SCOPES = {TokenScope.SESSION: TokenScope.PERSON, TokenScope.ADMIN_SESSION: TokenScope.ADMIN}
@@ -298,6 +299,7 @@ async def sign_out_elsewhere(store: Store, session: BrowserSession) -> int:
 
 LINK_LIFETIME = timedelta(minutes=10)
 _LONGEST_KEY = 200
+"""The most characters of a key that are hashed; longer ones are refused."""
 
 
 @dataclass(frozen=True, slots=True)

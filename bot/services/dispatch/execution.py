@@ -20,6 +20,8 @@ from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallErro
 from runners.contract.verdict import Stage
 
 _CLOSING_S = 5.0
+"""How long the last report may take when a progress feed is closed."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -127,7 +129,7 @@ class Execution:
         return self._call is not None
 
     async def evaluation(self) -> Evaluation:
-        """Return the runner's answer.
+        """Return the runner's evaluation.
 
         Raises RunnerError and CannotServeError unchanged, LeaseLostError when the job is lost, and
         TimeoutError when no slot became free.
@@ -158,7 +160,7 @@ class Execution:
             )
 
     async def _join_earlier_call(self) -> Evaluation | None:
-        """Return the answer to an earlier attempt's call; None when there is no such call."""
+        """Return the evaluation of an earlier attempt's call; None when there is no such call."""
         name, _, call = (self.order.job.call or "").partition("/")
         runner = self._pool.named(name)
         if runner is None or not call or not self._pool.in_pool(name, self.order.job.pool):
