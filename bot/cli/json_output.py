@@ -183,5 +183,5 @@ def history_json(entry: HistoryEntry) -> Json:
 
 
 def backup_json(made: BackupContents) -> Json:
-    """Return a backup that was written or read."""
+    """Return what a backup has, after it was written or restored."""
     return {"made_at": made.made_at.isoformat(), "podium": made.podium, "rows": dict(made.rows)}

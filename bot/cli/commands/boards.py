@@ -5,7 +5,7 @@ board with its sources and every measurement, for researchers.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,11 @@ from bot.cli.json_output import Json, standings_json, status_json
 from bot.domain.api.boards import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
-from bot.domain.records import StoredFile
 from bot.domain.times import show_deadline
 from bot.reports import export as dataset
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.standings import standings_report
 from bot.reports.submission import status_report
-from runners.contract.files import EvaluationFile
 
 if TYPE_CHECKING:
     from bot.cli.client import Client
@@ -98,15 +96,9 @@ async def _submission(
     status = await client.status(number)
     if save is not None:
         files = await client.files(number)
-        line.say(saved_line(save_files(_named(number, files), save)))
+        named = [(f"{number}-{each.gpu}-{each.file.name}", each.file) for each in files]
+        line.say(saved_line(save_files(named, save)))
     return [status_report(status)], status_json(status)
-
-
-def _named(
-    submission: SubmissionId, files: Sequence[StoredFile]
-) -> Iterator[tuple[str, EvaluationFile]]:
-    for each in files:
-        yield f"{submission}-{each.gpu}-{each.file.name}", each.file
 
 
 async def _boards(client: "Client") -> tuple[list[Report], list[Json]]:

@@ -57,7 +57,8 @@ class _DemoResult:
 class _Task:
     folder: Path
     definition: TaskDefinition
-    fit: tuple[Solution, ...]
+    solutions: tuple[Solution, ...]
+    """Those that can be submitted and judged here."""
 
     @property
     def board(self) -> str:
@@ -124,7 +125,7 @@ class _DemoRun:
             async with self.installation.working(podium, runners, limit):
                 offers = [await runner.capabilities() for runner in runners]
                 tasks = await self._tasks(offers)
-                entries = demo_script.choose([(each.board, each.fit) for each in tasks])
+                entries = demo_script.choose([(each.board, each.solutions) for each in tasks])
                 if not self.whole:
                     limits = {each.board: each.definition.ranked_timeout for each in tasks}
                     entries = demo_script.short_selection(entries, limits)
@@ -144,13 +145,13 @@ class _DemoRun:
         found = []
         for folder in self.installation.task_folders(self.tasks):
             bundle = self.installation.read_task(folder)
-            fit = [
+            usable = [
                 each
                 for each in solutions(bundle)
                 if not any(missing_for(offer, each, gpu) for offer in offers for gpu in offer.gpus)
                 and await fault_of(each.source) is None  # refused when submitted, and never judged
             ]
-            found.append(_Task(folder, parse_task(bundle), tuple(fit)))
+            found.append(_Task(folder, parse_task(bundle), tuple(usable)))
         return found
 
     async def _publish(
