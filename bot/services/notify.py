@@ -35,8 +35,8 @@ async def announce_scores(store: Store) -> None:
     """Put the notifications of every new score into the outbox; processes may share this work."""
     while scores := await store.outbox.unannounced():
         for index, score in enumerate(scores):
-            found = await _notifications_for(store, score, later=scores[index + 1 :])
-            await store.outbox.settle(score.job, found)
+            to_send = await _notifications_for(store, score, later=scores[index + 1 :])
+            await store.outbox.settle(score.job, to_send)
 
 
 async def _notifications_for(
@@ -100,12 +100,12 @@ async def _losses(
     store: Store, change: StandingsChange, board: Board, listeners: Sequence[str]
 ) -> list[Notification]:
     """Notify each subscriber who lost a rank."""
-    found = []
+    to_send = []
     for loss in change.losses:
         person = await store.people.get(loss.standing.score.person)
         if person is not None and person.identity in listeners:
-            found.append(notifications.loss_notification(loss, change, board, person.identity))
-    return found
+            to_send.append(notifications.loss_notification(loss, change, board, person.identity))
+    return to_send
 
 
 async def announce_deadlines(store: Store, clock: Clock) -> None:

@@ -162,7 +162,7 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
 
 
 async def cancel(store: Store, viewer: Viewer, submission_id: SubmissionId) -> int:
-    """Request the end of every unfinished job, on the record; return how many there were.
+    """Request the end of every unfinished job and audit it; return how many there were.
 
     UserError for another person's submission and for one that does not exist.
     """

@@ -82,8 +82,8 @@ class Attempt:
         return await self._execution.evaluation()
 
     async def _finish(self, work: asyncio.Task[Evaluation]) -> None:
-        is_unfinished = not work.done() or work.cancelled() or work.exception() is not None
-        if is_unfinished and self._execution is not None:
+        is_evaluated = work.done() and not work.cancelled() and work.exception() is None
+        if not is_evaluated and self._execution is not None:
             await self._execution.stop()
         try:
             await self._store_outcome(work)

@@ -126,7 +126,7 @@ class RunnerPool:
         if not any(self.in_pool(name, pool) for name in self._runners):
             raise RunnerError(f"this worker has no runner of pool {pool}")
         while True:
-            able = self._free_of_able(task, gpu, pool)
+            able = self._able_runners(task, gpu, pool)
             if not able:
                 raise self._refusal(task, gpu, pool)
             name = max(able, key=lambda each: able[each])
@@ -135,8 +135,8 @@ class RunnerPool:
             self._changed.clear()
             await self._changed.wait()
 
-    def _free_of_able(self, task: TaskDefinition, gpu: str, pool: str) -> dict[str, int]:
-        """Return the free slots, perhaps none, of each runner that can serve the task."""
+    def _able_runners(self, task: TaskDefinition, gpu: str, pool: str) -> dict[str, int]:
+        """Return each runner that can serve the task, with its free slots, perhaps none."""
         return {
             name: offer.gpus[gpu] - self._taken[name, gpu]
             for name, offer in self._offers.items()

@@ -185,12 +185,12 @@ class _Run:
         if self.state.publishing:
             interrupted = await find_interrupted_publish(store, request, parsed.task)
         if interrupted is not None:
-            released = PublishedDraft(interrupted, ())
+            draft = PublishedDraft(interrupted, ())
         else:
-            (released,) = await self._pipeline().check_and_publish(
+            (draft,) = await self._pipeline().check_and_publish(
                 [Draft(bundle, parsed.task, request)]
             )
-        return outcome_of(released, await self._version_before())
+        return outcome_of(draft, await self._version_before())
 
     def _pipeline(self) -> Pipeline:
         engine = self.engine

@@ -85,9 +85,9 @@ class PublicationObserver(Protocol):
         """Show the stored outcome. May be called again after the process was killed."""
 
 
-def outcome_of(released: publication.PublishedDraft, before: int) -> PublicationOutcome:
+def outcome_of(draft: publication.PublishedDraft, before: int) -> PublicationOutcome:
     """Return the outcome of a publication that was stored over task version `before`."""
-    published = released.published
+    published = draft.published
     board = published.board
     return PublicationOutcome(
         title=f"Leaderboard {board.name}",
@@ -97,7 +97,7 @@ def outcome_of(released: publication.PublishedDraft, before: int) -> Publication
         change=published.change,
         version=published.version,
         note=published.note,
-        checked=tuple((report.gpu, report.obstacle) for report in released.reports),
+        checked=tuple((report.gpu, report.obstacle) for report in draft.reports),
     )
 
 
