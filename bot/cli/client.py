@@ -42,64 +42,50 @@ class Client(Protocol):
     @property
     def look_s(self) -> float:
         """Return the seconds between two checks for a worker that could judge."""
-        ...
 
     @property
     def suffix(self) -> str:
         """Return what a further command needs to use the same Podium, such as ` --server URL`."""
-        ...
 
     async def whoami(self) -> str:
         """Return the person's name."""
-        ...
 
     async def submit(
         self, file_name: str, content: bytes, mode: Mode, *, board: str | None, gpus: Sequence[str]
     ) -> SubmissionId:
         """Submit a file; without a board or GPU types its header names them."""
-        ...
 
     async def rerun(self, number: SubmissionId, mode: Mode | None) -> SubmissionId:
         """Submit the source of an earlier submission again, perhaps in another mode."""
-        ...
 
     async def cancel(self, number: SubmissionId) -> int:
         """Stop a submission; return how many unfinished jobs it had."""
-        ...
 
     async def withdraw(self, number: SubmissionId, reason: str) -> None:
         """Take a submission off its board permanently; its result stays."""
-        ...
 
     async def status(self, number: SubmissionId) -> SubmissionStatus:
         """Return the current status of a submission."""
-        ...
 
     def watch(self, number: SubmissionId) -> AsyncIterator[SubmissionStatus]:
         """Yield the status now and after each change, up to the final one."""
-        ...
 
     async def files(self, number: SubmissionId) -> Sequence[StoredFile]:
         """Return the profiler's reports of a submission."""
-        ...
 
     async def boards(self) -> Sequence[Board]:
         """Return the boards that this person may see, by name."""
-        ...
 
     async def standings(
         self, board: str, gpu: str | None, version: int | None
     ) -> Sequence[BoardStandings]:
         """Return the leaderboards of a board, by default of its current task version."""
-        ...
 
     async def template(self, board: str, language: str | None) -> bytes:
         """Return a board's template of a language, by default the first; UserError without one."""
-        ...
 
     async def history(self, board: str | None, limit: int) -> Sequence[HistoryEntry]:
         """Return the person's own submissions, newest first."""
-        ...
 
     async def publish(
         self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
@@ -108,31 +94,24 @@ class Client(Protocol):
 
         UserError when one must not be published; with `unchecked` no task is checked.
         """
-        ...
 
     def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
         """Yield everything of a board, from the head of the export to its end."""
-        ...
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
         """Return the live workers, and the current time of the Podium that they work for."""
-        ...
 
     def judging(self, say: "Say") -> AbstractAsyncContextManager[None]:
         """Judge in this process until the block ends, unless other processes judge this queue."""
-        ...
 
     async def obstacle(self, number: SubmissionId) -> str | None:
         """Return why no worker could judge a submission and what to do; None when one could."""
-        ...
 
     async def worker_hint(self) -> str | None:
         """Return what to start so that anything is judged; None when there is a worker."""
-        ...
 
     def after_exit(self) -> str:
         """Return what happens to a submission after its command exits, such as `stays with URL`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

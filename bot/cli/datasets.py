@@ -43,7 +43,6 @@ class Writer(Protocol):
 
     def put(self, rows: Iterable[Row]) -> None:
         """Write these rows."""
-        ...
 
 
 @contextmanager

@@ -30,7 +30,7 @@ Root = Annotated[
 STREAM = Path("-")
 """Stands for stdin or stdout."""
 _READ_AT_MOST = 32 << 20
-"""The most bytes that are read; a submission may have less, so a larger file is still refused."""
+"""The most bytes that are read. A submission may have fewer, so a larger file is refused."""
 _COMPETITION_SUFFIXES = frozenset({".yaml", ".yml"})
 
 _DEPTHS = ("", "*/", "*/*/")

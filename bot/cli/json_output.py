@@ -112,9 +112,9 @@ def task_report_json(report: TaskReport) -> Json:
     }
 
 
-def released_json(released: PublishedDraft) -> Json:
+def published_json(draft: PublishedDraft) -> Json:
     """Return one published task; `dry_run` has the GPU types on which it was just run."""
-    published = released.published
+    published = draft.published
     deadline = published.board.deadline
     return {
         "board": published.board.name,
@@ -124,7 +124,7 @@ def released_json(released: PublishedDraft) -> Json:
         "change": published.change.value,
         "deadline": None if deadline is None else deadline.isoformat(),
         "pools": dict(published.board.pins),
-        "dry_run": [report.gpu for report in released.reports if report.dry_run],
+        "dry_run": [report.gpu for report in draft.reports if report.dry_run],
     }
 
 

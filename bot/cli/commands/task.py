@@ -13,7 +13,7 @@ import typer
 from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
 from bot.cli.errors import ExitCode
 from bot.cli.files import LoadedTask, Root, load_tasks, read_problems
-from bot.cli.json_output import released_json, task_report_json
+from bot.cli.json_output import published_json, task_report_json
 from bot.domain.board import NOBODY, Pins, parse_pins, show_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, PublishedDraft, PublishRequest
@@ -140,11 +140,11 @@ def publish(
     options = _PublishOptions(
         name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ())
     )
-    released = asyncio.run(_publish(line, Where(data, server, actor), loaded, options))
+    drafts = asyncio.run(_publish(line, Where(data, server, actor), loaded, options))
     if as_json:
-        line.write_json([released_json(each) for each in released])
+        line.write_json([published_json(each) for each in drafts])
         return
-    for each in released:
+    for each in drafts:
         _print_published(line, each)
 
 
@@ -156,8 +156,8 @@ async def _publish(
         return await client.publish(drafts, line.say, unchecked=options.unchecked)
 
 
-def _print_published(line: CommandLine, released: PublishedDraft) -> None:
-    board, published = released.published.board, released.published
+def _print_published(line: CommandLine, draft: PublishedDraft) -> None:
+    board, published = draft.published.board, draft.published
     until = "no deadline" if board.deadline is None else f"until {show_deadline(board.deadline)}"
     version = f"task version {published.version}"
     if published.note:
@@ -166,7 +166,7 @@ def _print_published(line: CommandLine, released: PublishedDraft) -> None:
     if board.pins:
         words += f", timed only by {show_pins(board.pins)}"
     line.write(words)
-    for report in released.reports:
+    for report in draft.reports:
         if not report.dry_run:
             line.say(f"{board.name}: not run on {report.gpu}: {report.obstacle}")
 
