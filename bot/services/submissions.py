@@ -285,7 +285,8 @@ async def rejudge_from(store: Store, viewer: Viewer, board: Board, number: int) 
     earlier = next((each for each in versions if each.number == number), None)
     if earlier is None or earlier.id == board.task_version:
         raise UserError(
-            "no-version", f"the leaderboard now uses task version {number}; run the command again"
+            "no-version",
+            f"task version {number} is the current one or does not exist; choose an earlier one",
         )
     present = next(each.number for each in versions if each.id == board.task_version)
     decision = Decision(viewer.person, f"task version {present}")

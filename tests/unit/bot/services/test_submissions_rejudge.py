@@ -82,7 +82,7 @@ async def test_only_who_may_change_a_board_has_its_standings_judged_again(place:
     with pytest.raises(UserError, match="belongs to another person"):
         await rejudge_from(place.store, Viewer(await place.person("bob")), board, 1)
     for number in (2, 3):
-        with pytest.raises(UserError, match=f"now uses task version {number}"):
+        with pytest.raises(UserError, match=f"task version {number} is the current one"):
             await rejudge_from(place.store, Viewer(place.ada), board, number)
     assert await rejudge_from(place.store, Viewer(place.ada), board, 1) == (1, 2)
     with pytest.raises(UserError, match="nothing to rejudge"):
