@@ -36,7 +36,7 @@ _log = structlog.get_logger(__name__)
 
 
 class _Application(FastAPI):
-    """An application whose responses all have a request id, even the one to a bug."""
+    """An application whose responses all have a request id, also after an unexpected error."""
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
@@ -72,7 +72,7 @@ UPKEEP_EVERY_S = 3600.0
 
 
 def slices() -> tuple[ModuleType, ...]:
-    """Return the `routes` of every slice, by the slice's name."""
+    """Return the module `routes` of every slice, sorted by name."""
     return tuple(
         plugins.load(plugins.load(compat, name), "routes") for name in plugins.names(compat)
     )
@@ -80,7 +80,7 @@ def slices() -> tuple[ModuleType, ...]:
 
 @asynccontextmanager
 async def maintaining(store: Store, *, every_s: float = UPKEEP_EVERY_S) -> AsyncIterator[None]:
-    """Run the upkeep of every slice now and every `every_s` seconds, until left."""
+    """Run the upkeep of every slice now and every `every_s` seconds, until the block ends."""
     async with asyncio.TaskGroup() as group:
         task = group.create_task(_run_upkeep(store, every_s), name="slices")
         try:
@@ -104,7 +104,7 @@ START_TIMEOUT_S = 10.0
 CLOSES_S = 5
 """Seconds that running requests may still take when the server closes."""
 MOST_AT_ONCE = 4000
-"""The most connections and requests; further ones are asked to retry. A page watcher uses one."""
+"""The most connections and requests; further ones are told to retry. An open live page uses one."""
 SPARE = 100
 """How many connections are kept free by closing the longest idle ones."""
 OTHER_FILES = 512
@@ -154,11 +154,11 @@ class _Server(uvicorn.Server):
         for number in itertools.count(1):
             try:
                 accepted, peer = await loop.sock_accept(listener)
-                if self._connections.make_room(peer[0]):
+                if self._connections.admit(peer[0]):
                     self._start_connection(accepted, peer[0])
                 else:
                     accepted.close()
-            except OSError as error:  # of a connection that has already ended, or ours
+            except OSError as error:  # the client has disconnected, or no file is left
                 if error.errno in _EXHAUSTED:
                     _log.warning("nobody can connect", action="no-room", error=str(error))
                     await asyncio.sleep(_RETRY_S)
@@ -242,29 +242,25 @@ def _config(context: WebContext, settings: HttpSettings, most: int) -> uvicorn.C
 
 
 def is_local(context: WebContext, settings: HttpSettings) -> bool:
-    """Return whether all clients are on this machine."""
-    return settings.is_loopback and not _is_fronted(context, settings)
-
-
-def _is_fronted(context: WebContext, settings: HttpSettings) -> bool:
-    """Return whether outside clients come through a proxy next to this server."""
+    """Return whether all clients are on this machine: none come through a proxy next to it."""
     public = urlsplit(context.public_url or "").hostname
-    return bool(settings.proxies) or (public is not None and not is_loopback(public))
+    is_public = public is not None and not is_loopback(public)
+    return settings.is_loopback and not settings.proxies and not is_public
 
 
 @contextmanager
 def _listening_socket(settings: HttpSettings) -> Iterator[socket.socket]:
-    """Yield a bound socket: if uvicorn bound it, a used port would end the process."""
+    """Yield a bound socket; uvicorn would exit the process if the port were in use."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # With the TCP protocol given, asyncio sends each response at once; otherwise they wait 40 ms
-    # for each other.
+    # asyncio sets TCP_NODELAY only if the socket names its protocol; otherwise a response may be
+    # delayed by 40 ms.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((settings.host, settings.port))
         except OSError as error:
             raise SetupError(
-                f"the HTTP door cannot listen at {settings.host}:{settings.port}: "
+                f"the web server cannot listen at {settings.host}:{settings.port}: "
                 f"{error.strerror}; choose another PODIUM_HTTP_HOST or PODIUM_HTTP_PORT"
             ) from error
         yield listener

@@ -1,8 +1,8 @@
 """Who calls: the viewer of a request, and the remote worker.
 
-A route declares the least right that it needs: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate`
-or `MayAdminister`. For a token that is not in `Authorization`, `caller_with_token` returns the
-caller, and `bot.domain.accounts` has the rules.
+A route declares the right that it requires: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate` or
+`MayAdminister`. For a token from elsewhere than `Authorization`, call `caller_with_token`, then
+check the right with `bot.domain.accounts`.
 """
 
 from typing import Annotated
@@ -102,17 +102,17 @@ async def has_same_viewer(request: Request, viewer: accounts.Caller) -> bool:
         return False
 
 
-async def described(_: Annotated[object, _TOKEN_SCHEME], request: Request) -> accounts.Caller:
-    """Return `viewer_of`, and describe in the API where the token goes."""
+async def documented_viewer(_: Annotated[object, _TOKEN_SCHEME], request: Request) -> accounts.Caller:
+    """Return the viewer; the API description then says that the route takes a token."""
     return await viewer_of(request)
 
 
-AnyViewer = Annotated[accounts.Caller, Depends(described)]
+AnyViewer = Annotated[accounts.Caller, Depends(documented_viewer)]
 """The caller."""
 
 
 async def person_of(viewer: AnyViewer, _: RequiresToken = None) -> accounts.Caller:
-    """Return the person who calls; UserError `bad-token` without an account."""
+    """Return a caller with an account; UserError `bad-token` without one."""
     accounts.require_person(viewer)
     return viewer
 

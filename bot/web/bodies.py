@@ -57,9 +57,8 @@ async def form_of(
 ) -> AsyncIterator[FormData]:
     """Yield a form with its files; UserError when longer than `most` bytes or not a form.
 
-    It is parsed only when complete, so that one too long or incomplete leaves no file behind.
-
-    A part needs no content type.
+    The body is parsed only when complete, so that an incomplete or too long one leaves no files
+    behind. A part needs no content type.
     """
     body = await read_bytes(request, most)
     counts = {"max_files": files, "max_fields": fields, "max_part_size": most}
@@ -119,7 +118,7 @@ async def _parse_form(request: Request, body: bytes, counts: Mapping[str, int]) 
     async def chunks() -> AsyncGenerator[bytes, None]:
         yield body
         if not parser.ended:
-            # Raised here, the parser closes its files; at its own end it would not.
+            # The parser closes its files if its input raises, but not if its input just ends.
             raise MultiPartException("it ends before its last boundary; send it again")
 
     async with aclosing(chunks()) as body_stream:
@@ -161,15 +160,15 @@ def parse(
 
 
 def require_simple(body: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST_OUTSIDE) -> None:
-    """Raise UserError for JSON with too many strings, each of which could be an error of its own.
+    """Raise UserError for JSON with too many values: each could be invalid and become an error.
 
-    It may have `texts` strings, and `around` bytes outside of them. Finding a million errors takes
-    16 s, in which no other request is served.
+    At most `texts` strings are allowed, and `around` bytes outside of strings. Describing a million
+    errors takes 16 s, in which no other request is served.
     """
     # A quote inside a string is escaped, so about two quotes per string remain.
     quotes = body.count(b'"') - body.count(b'\\"')
     if quotes > 2 * texts or len(_TEXT.sub(b"", body)) > around:
-        raise UserError("bad-body", "the body holds thousands of values; only texts may be long")
+        raise UserError("bad-body", "the body has too many values; only its strings may be long")
 
 
 async def _read_stream(request: Request, most: int) -> bytes:

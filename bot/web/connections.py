@@ -1,8 +1,8 @@
 """Limits how long connections may be silent and how many there are; applies proxy headers.
 
 uvicorn never closes a connection that sends nothing, or half a request. Here every wait for a
-client has a deadline, also in the TLS handshake, and when connections run out, the longest waiting
-ones are closed first.
+client has a deadline, also in the TLS handshake. When connections run out, those that have waited
+longest are closed first.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from ipaddress import ip_address, ip_network
 from typing import Any
 
 import h11
@@ -28,7 +27,7 @@ IDLE_S = 75
 HEAD_S = 10.0
 """Seconds for a request's header, from the connection's start or from the header's first byte."""
 RECEIVE_S = 75.0
-"""Seconds until a client reads any part of the response being sent."""
+"""Seconds in which a client must read some part of the response being sent."""
 PER_ADDRESS = 64
 """The most connections from one address, or from one IPv6 network."""
 LOG_EVERY_S = 60.0
@@ -54,11 +53,11 @@ class _Wait(Enum):
     NEXT = auto()
     """The next request."""
     RECEIVE = auto()
-    """That the client reads its response."""
+    """The client to read its response."""
 
 
 _LIMITS_S = {_Wait.HEAD: HEAD_S, _Wait.RECEIVE: RECEIVE_S}
-"""uvicorn's own limit applies between two requests."""
+"""By wait; between two requests, uvicorn's own limit applies."""
 
 
 @dataclass(slots=True)
@@ -66,7 +65,7 @@ class ClientConnections:
     """All accepted connections that have not ended."""
 
     most: int
-    """Once there are this many, each new one closes the longest waiting."""
+    """Once there are this many, each new one closes the one that has waited longest."""
     trusted: Sequence[Network] = ()
     """Proxies, which have no limit per address."""
     _by_address: "dict[str, set[ClientConnection]]" = field(default_factory=dict)
@@ -75,12 +74,12 @@ class ClientConnections:
     _count: int = 0
     _logged_at: float | None = None
 
-    def make_room(self, address: str) -> bool:
-        """Return whether to accept another one from this address; may close one for it."""
+    def admit(self, address: str) -> bool:
+        """Return whether to accept a connection from this address; may close another one for it."""
         if self._count >= self.most and self._waiting:
             next(iter(self._waiting)).close()
-        same = self._by_address.get(_address_group(address), set())
-        if len(same) < PER_ADDRESS or self._is_trusted(address):
+        same = self._by_address.get(address_group(address), set())
+        if len(same) < PER_ADDRESS or _is_in(address, self.trusted):
             return True
         idle = [each for each in same if each.waiting_since is not None]
         if not idle:
@@ -92,11 +91,11 @@ class ClientConnections:
     def add(self, connection: "ClientConnection") -> None:
         """Count an accepted connection."""
         self._count += 1
-        self._by_address.setdefault(_address_group(connection.address), set()).add(connection)
+        self._by_address.setdefault(address_group(connection.address), set()).add(connection)
 
     def remove(self, connection: "ClientConnection") -> None:
         """Remove an ended connection; calling it again does nothing."""
-        group = _address_group(connection.address)
+        group = address_group(connection.address)
         same = self._by_address.get(group, set())
         if connection not in same:
             return
@@ -118,10 +117,6 @@ class ClientConnections:
             self._waiting.pop(connection, None)
         else:
             self._waiting.setdefault(connection)
-
-    def _is_trusted(self, address: str) -> bool:
-        parsed = _address(address)
-        return parsed is not None and any(parsed in network for network in self.trusted)
 
     def _log_refusal(self, address: str) -> None:
         now = asyncio.get_running_loop().time()
@@ -205,7 +200,7 @@ class ClientConnection(SecurityHeadersProtocol):
         self._end()
 
     def _update_wait(self) -> None:
-        """Start the current wait if it changed; sending slowly gains no time."""
+        """Start the deadline of the current wait if the wait changed; sending slowly gains no time."""
         wait = self._current_wait()
         if wait is self._wait or self._ended:
             return
@@ -232,7 +227,7 @@ class ClientConnection(SecurityHeadersProtocol):
         return _Wait.HEAD if begun or cycle is None else _Wait.NEXT
 
     def _on_timeout(self) -> None:
-        """Close it; a client that sent half a header is told why."""
+        """Close the connection; a client that sent half a header gets the reason."""
         if self._wait is not _Wait.HEAD or not self._has_half_a_head():
             self.close()
             return
@@ -250,8 +245,8 @@ class ClientConnection(SecurityHeadersProtocol):
         self._connections.remove(self)
 
 
-def _address_group(host: str) -> str:
-    """Return the group whose connections are counted together: for IPv6, a household's network."""
+def address_group(host: str) -> str:
+    """Return the addresses that count as one client: for IPv6, a household's whole network."""
     address = _address(host)
     if address is None or address.version == 4:
         return str(address or host)
@@ -259,7 +254,7 @@ def _address_group(host: str) -> str:
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return an address; IPv4 mapped into IPv6 becomes plain IPv4."""
+    """Return an address; a dual-stack socket sees IPv4 mapped into IPv6, which is undone."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -267,36 +262,33 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
+def _is_in(host: str, networks: Sequence[Network]) -> bool:
+    address = _address(host)
+    return address is not None and any(address in network for network in networks)
+
+
 class Proxies:
     """The application, which trusts proxy headers only from these addresses and networks."""
 
     def __init__(self, app: ASGIApp, proxies: Sequence[str]) -> None:
         self._app = app
-        self._proxies = [ip_network(each) for each in proxies]
+        self._proxies = [ipaddress.ip_network(each) for each in proxies]
         trusted = [form for each in proxies for form in _socket_forms(each)]
         self._with_headers = ProxyHeadersMiddleware(app, trusted)  # type: ignore[arg-type]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if self._is_from_proxy(scope):
+        if _is_in((scope.get("client") or ("", 0))[0], self._proxies):
             await self._with_headers(scope, receive, send)  # type: ignore[arg-type]
             return
         name = REQUEST_ID.lower().encode()
         headers = [each for each in scope.get("headers", ()) if each[0].lower() != name]
         await self._app({**scope, "headers": headers}, receive, send)
 
-    def _is_from_proxy(self, scope: Scope) -> bool:
-        try:
-            address = ip_address((scope.get("client") or ("", 0))[0])
-        except ValueError:
-            return False
-        address = getattr(address, "ipv4_mapped", None) or address
-        return any(address in network for network in self._proxies)
-
 
 def _socket_forms(proxy: str) -> tuple[str, str]:
     """Return an address or network as it is, and as a dual-stack socket sees it."""
-    network = ip_network(proxy)
+    network = ipaddress.ip_network(proxy)
     if network.version == 6:
         return proxy, proxy
     return proxy, f"::ffff:{network.network_address}/{96 + network.prefixlen}"

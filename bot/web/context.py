@@ -22,6 +22,8 @@ STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Headers of a response that is sent in parts; nginx must not buffer it."""
 EXPORTS = 2
 """The most boards that are exported at the same time."""
+ARCHIVE_ZIP_BYTES = 64 << 20
+"""The largest zip of a board archive."""
 _MOST_LONG_RESPONSES = 32
 """The most long responses in the cache; each may be some hundred kilobytes."""
 
@@ -35,10 +37,7 @@ class HttpSettings:
     certificate: Path | None = None
     key: Path | None = None
     proxies: tuple[str, ...] = ()
-    """Addresses and networks whose headers for client and protocol are trusted
-
-    (`X-Forwarded-For`, `X-Forwarded-Proto`).
-    """
+    """Addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted."""
 
     @property
     def url(self) -> str:
@@ -121,5 +120,5 @@ def context_of(request: Request) -> WebContext:
     """Return the context of a request's application."""
     context = request.app.state.context
     if not isinstance(context, WebContext):
-        raise TypeError("the application was made without its context")
+        raise TypeError("the application has no WebContext")
     return context

@@ -62,7 +62,7 @@ _STATUSES = {
     "too-many-exports": HTTPStatus.CONFLICT,
     "too-many-tokens": HTTPStatus.CONFLICT,
 }
-"""HTTP statuses of UserErrors by code; unknown names are 404, all else 400."""
+"""HTTP statuses of UserErrors by code; other `unknown-...` codes are 404, all others 400."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _UNKNOWN_PREFIX = "unknown-"
 _INTERNAL_ERRORS = (StoreError, RunnerError)
@@ -92,7 +92,7 @@ async def _handle(request: Request, error: Exception) -> Response:
 
 
 def _address_error(error: RequestValidationError) -> Exception:
-    """Return the error in words for people who followed a link or edited an address."""
+    """Return the error of an invalid address, worded for people who followed a link or edited it."""
     parts = {str(part) for each in error.errors() for part in each["loc"][:1]}
     if parts == {"path"}:
         return HTTPException(HTTPStatus.NOT_FOUND)
@@ -125,7 +125,8 @@ async def error_response(request: Request, error: Exception) -> Response:
             is_allow_set = isinstance(error, MethodError) or "app" not in request.scope
             if status is HTTPStatus.METHOD_NOT_ALLOWED and not is_allow_set:
                 headers["Allow"] = ", ".join(_allowed_methods(request))
-            return problem(status, _slug(status), _http_detail(status), headers)
+            code = status.phrase.lower().replace(" ", "-")
+            return problem(status, code, _http_detail(status), headers)
         case RequestValidationError():
             faults = "; ".join(
                 f"{'.'.join(map(str, each['loc']))}: {fault_words(each)}" for each in error.errors()
@@ -144,7 +145,7 @@ def _allowed_methods(request: Request) -> Iterator[str]:
 
 
 def _retry_after(error: UserError, now: datetime) -> dict[str, str]:
-    """Return a Retry-After header, if the error knows the time."""
+    """Return a Retry-After header, if the error says when to retry."""
     if status_of(error.code) is not HTTPStatus.TOO_MANY_REQUESTS:
         return {}
     wait = max(error.moments.values()) - now
@@ -173,7 +174,7 @@ def problem(
 
 def _unavailable(error: Exception) -> Response:
     _log.warning("a request failed", action="request-failed", error=str(error))
-    detail = "our fault, not yours: the service is away; try again soon"
+    detail = "the service is unavailable, through no fault of yours; try again soon"
     headers = {"Retry-After": str(RETRY_S)}
     return problem(HTTPStatus.SERVICE_UNAVAILABLE, "away", detail, headers)
 
@@ -183,10 +184,6 @@ def _incident(error: Exception) -> Response:
     _log.error("a request failed", action="incident", incident=incident, exc_info=error)
     detail = f"this is a bug in Podium; please report incident {incident}"
     return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "incident", detail)
-
-
-def _slug(status: HTTPStatus) -> str:
-    return status.phrase.lower().replace(" ", "-")
 
 
 def _http_detail(status: HTTPStatus) -> str:

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import ipaddress
 import math
 import time
 from collections import Counter, OrderedDict
@@ -19,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bot.domain.accounts import Token, digest_of
 from bot.domain.errors import StoreError
 from bot.web import errors, rendering, sessions
+from bot.web.connections import address_group
 
 POPCORN = "/popcorn"
 """The prefix of KernelBot's routes."""
@@ -33,7 +33,7 @@ A page that updates itself counts as one.
 WORKER_FACTOR = 10
 """A worker gets this many times the limit: it reports each step of each job."""
 _UNLIMITED = ("/static/", "/healthz")
-"""Requests that do not count: files in memory, and health checks."""
+"""Paths whose requests do not count: files in memory, and health checks."""
 _CACHED_S = 60.0
 """Seconds for which a valid token is not looked up again."""
 _MOST_KEYS = 20_000
@@ -42,7 +42,7 @@ _MOST_KEYS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class RateLimitStatus:
-    """How many requests are left, and the seconds until one more, and until all."""
+    """How many requests are left, and the seconds until one more is, and until all are."""
 
     left: int
     next_s: float
@@ -66,7 +66,7 @@ class Limiter:
         return RateLimitStatus(max(0, left), next_s, busy_s)
 
     def count(self, key: str) -> RateLimitStatus:
-        """Take one away; return what is left."""
+        """Count one request; return what is left."""
         now = self.now()
         if len(self._spent_until) >= _MOST_KEYS and key not in self._spent_until:
             self._drop_keys(now)
@@ -100,7 +100,7 @@ class _Quota(NamedTuple):
 
 @dataclass(slots=True)
 class RateLimits:
-    """The application behind the limits, except for free requests.
+    """The application, with limits on the rate of requests; some paths have none.
 
     A request counts for its token, or for its browser session. Only valid tokens have their own
     count. Requests without a token, and with an invalid one, count for their address, separately,
@@ -125,16 +125,16 @@ class RateLimits:
             await self.app(scope, receive, send)
             return
         key, limiter, at_once = await self._quota_of(scope)
-        status_of = limiter.status_of(key)
-        if status_of.left < 1 or self._active[key] >= at_once:
-            refusal = rendering.as_page(Request(scope), _refusal(limiter.most, status_of, at_once))
+        status = limiter.status_of(key)
+        if status.left < 1 or self._active[key] >= at_once:
+            refusal = rendering.as_page(Request(scope), _refusal(limiter.most, status, at_once))
             await refusal(scope, receive, send)
             return
-        status_of = limiter.count(key)
+        status = limiter.count(key)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_headers(limiter.most, status_of))
+                MutableHeaders(scope=message).update(_headers(limiter.most, status))
             await send(message)
 
         self._active[key] += 1
@@ -146,7 +146,7 @@ class RateLimits:
                 del self._active[key]
 
     async def _quota_of(self, scope: Scope) -> _Quota:
-        secret, address = _secret(scope), _address(scope)
+        secret, address = _secret(scope), address_group((scope.get("client") or ("", 0))[0])
         if not secret:
             return _Quota(address, self.limiter, AT_ONCE)
         digest = digest_of(secret)
@@ -175,20 +175,20 @@ class RateLimits:
         return cached
 
 
-def _refusal(most: int, status_of: RateLimitStatus, at_once: int) -> Response:
-    wait_s = max(1, math.ceil(status_of.next_s))
-    headers = {**_headers(most, status_of), "Retry-After": str(wait_s)}
-    message = f"too many requests: {most} are taken in {WINDOW_S:.0f} s; come again in {wait_s} s"
-    if status_of.left:
-        message = f"too many at the same time: {at_once} are answered; let some of yours end first"
+def _refusal(most: int, status: RateLimitStatus, at_once: int) -> Response:
+    wait_s = max(1, math.ceil(status.next_s))
+    headers = {**_headers(most, status), "Retry-After": str(wait_s)}
+    message = f"too many requests: at most {most} in {WINDOW_S:.0f} s; try again in {wait_s} s"
+    if status.left:
+        message = f"at most {at_once} of your requests are answered at once; wait until some have ended"
     return errors.problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", message, headers)
 
 
-def _headers(most: int, status_of: RateLimitStatus) -> dict[str, str]:
+def _headers(most: int, status: RateLimitStatus) -> dict[str, str]:
     return {
         "RateLimit-Limit": str(most),
-        "RateLimit-Remaining": str(status_of.left),
-        "RateLimit-Reset": str(math.ceil(status_of.reset_s)),
+        "RateLimit-Remaining": str(status.left),
+        "RateLimit-Reset": str(math.ceil(status.reset_s)),
     }
 
 
@@ -210,17 +210,3 @@ def _token_in(authorization: str) -> str:
         return base64.b64decode(value.strip(), validate=True).decode().partition(":")[2]
     except (binascii.Error, UnicodeDecodeError):
         return value
-
-
-def _address(scope: Scope) -> str:
-    """Return the client's address; for IPv6 its network, since a household has billions."""
-    host = (scope.get("client") or ("", 0))[0]
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    # A dual-stack socket sees IPv4 addresses mapped into IPv6, all in one network.
-    address = getattr(address, "ipv4_mapped", None) or address
-    if address.version == 4:
-        return str(address)
-    return str(ipaddress.ip_network((address, 64), strict=False))

@@ -1,8 +1,8 @@
 """Turns untrusted text into HTML: descriptions of tasks, and highlighted sources.
 
-A description may have a small part of Markdown; the rest is escaped. Every line is parsed once, in
-linear time. The lines of a paragraph flow; tables, lists and indented formulas stay plain text,
-line by line.
+A description may use headings, code and strong words of Markdown; everything else is escaped. Each
+line is parsed once, in linear time. Paragraphs are wrapped by the browser; tables, lists and
+indented formulas keep their line breaks.
 """
 
 import re
@@ -83,7 +83,7 @@ def _span(match: re.Match[str]) -> str:
 MOST = 50_000
 """Characters up to which a source is highlighted; each takes ten on the page."""
 _OTHERS = {"triton": "python"} | dict.fromkeys(("cc", "c", "h", "hpp"), "cpp")
-"""The lexers of files that are no submissions, by suffix."""
+"""The lexers of files that are not submissions, by suffix."""
 HIGHLIGHTER: Final = ParserProcess(2.0, patience_s=4.0)
 """Highlights sources: a lexer takes minutes for some, such as 49,000 empty lines of C++."""
 _HIGHLIGHTED: Final = SharedCache[Markup](64)

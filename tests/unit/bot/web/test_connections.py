@@ -348,4 +348,4 @@ async def test_a_connection_that_cannot_be_accepted_keeps_no_later_one_out(
     ],
 )
 def test_a_household_is_counted_as_one(one: str, other: str) -> None:
-    assert connections._address_group(one) == connections._address_group(other)
+    assert connections.address_group(one) == connections.address_group(other)

@@ -22,7 +22,7 @@ def test_an_address_is_written_as_somebody_types_it(settings: HttpSettings, url:
 def test_an_application_without_its_door_is_a_bug() -> None:
     app = FastAPI()
     app.state.context = None
-    with pytest.raises(TypeError, match="without its context"):
+    with pytest.raises(TypeError, match="has no WebContext"):
         context_of(Request({"type": "http", "app": app}))
 
 

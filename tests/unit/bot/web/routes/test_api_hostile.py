@@ -18,7 +18,7 @@ async def test_a_body_of_thousands_of_fields_is_refused_before_each_is_looked_at
         for many in bodies:
             refused = await ada.post("/submissions", json=many)
             assert (refused.status_code, refused.json()["code"]) == (400, "bad-body")
-            assert "thousands of values" in refused.json()["detail"]
+            assert "too many values" in refused.json()["detail"]
         quoted = "print(" + '"a", ' * 5_000 + ")  # " + '\\"' * 5_000 + "\\"
         order = {"file_name": "a.py", "source": quoted, "mode": "test", "board": "vectoradd"}
         taken = await ada.post("/submissions", json=order)
