@@ -75,6 +75,11 @@ class BoardArchive:
     zips: tuple[bytes, ...]
     submissions: int
 
+    @property
+    def state(self) -> str:
+        """Return a text that is different once the board has changed."""
+        return f"{self.board.id}-{self.board.task_version}-{self.submissions}"
+
 
 async def board_archive(
     store: Store, viewer: Viewer, deletion: Deletion, *, zip_bytes: int

@@ -102,12 +102,12 @@ async def has_same_viewer(request: Request, viewer: accounts.Caller) -> bool:
         return False
 
 
-async def documented_viewer(_: Annotated[object, _TOKEN_SCHEME], request: Request) -> accounts.Caller:
+async def declared_viewer(_: Annotated[object, _TOKEN_SCHEME], request: Request) -> accounts.Caller:
     """Return the viewer; the API description then says that the route takes a token."""
     return await viewer_of(request)
 
 
-AnyViewer = Annotated[accounts.Caller, Depends(documented_viewer)]
+AnyViewer = Annotated[accounts.Caller, Depends(declared_viewer)]
 """The caller."""
 
 

@@ -200,7 +200,7 @@ class ClientConnection(SecurityHeadersProtocol):
         self._end()
 
     def _update_wait(self) -> None:
-        """Start the deadline of the current wait if the wait changed; sending slowly gains no time."""
+        """Set the deadline of the current wait if that changed; sending slowly gains no time."""
         wait = self._current_wait()
         if wait is self._wait or self._ended:
             return

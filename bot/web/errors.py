@@ -92,7 +92,7 @@ async def _handle(request: Request, error: Exception) -> Response:
 
 
 def _address_error(error: RequestValidationError) -> Exception:
-    """Return the error of an invalid address, worded for people who followed a link or edited it."""
+    """Return the error of an invalid address, worded for people who followed or edited it."""
     parts = {str(part) for each in error.errors() for part in each["loc"][:1]}
     if parts == {"path"}:
         return HTTPException(HTTPStatus.NOT_FOUND)

@@ -1,4 +1,4 @@
-"""Computes intervals, histograms and the data of plots."""
+"""Computes what pages draw: interval marks, histograms and the data of plots."""
 
 import math
 import statistics
@@ -48,7 +48,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How samples are distributed between two values; marks are `(name, place)`."""
+    """How samples are distributed between two values; marks are `(name, position)`."""
 
     bars: tuple[Bar, ...]
     low: float
@@ -56,7 +56,7 @@ class Histogram:
     median: float
     count: int
     beyond: int
-    """Samples above the last bar, where the slowest hundredth begins."""
+    """How many samples are slower than the last bar: about the slowest hundredth."""
     marks: tuple[tuple[str, float], ...]
 
 

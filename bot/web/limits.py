@@ -180,7 +180,7 @@ def _refusal(most: int, status: RateLimitStatus, at_once: int) -> Response:
     headers = {**_headers(most, status), "Retry-After": str(wait_s)}
     message = f"too many requests: at most {most} in {WINDOW_S:.0f} s; try again in {wait_s} s"
     if status.left:
-        message = f"at most {at_once} of your requests are answered at once; wait until some have ended"
+        message = f"at most {at_once} of your requests are answered at once; wait for some to end"
     return errors.problem(HTTPStatus.TOO_MANY_REQUESTS, "too-many-requests", message, headers)
 
 

@@ -1,7 +1,8 @@
-"""The layers around every request, and the headers that every response has.
+"""The ASGI layers around the routes, and the headers that every response has.
 
-They drop foreign cookies, make redirects relative, answer HEAD, and give each request an id, which
-is in its response and in its log events. Browsers must not sniff content types or leave HTTPS.
+The layers drop other applications' cookies, make redirects relative, answer HEAD, and give each
+request an id, which is in its response and in its log events. The headers tell browsers not to
+sniff content types and not to leave HTTPS.
 """
 
 import re
@@ -25,7 +26,7 @@ _UNESCAPED = ":/%#?=@[]!$&'()*+,;"
 
 
 class RelativeRedirects:
-    """Removes our own host from redirects, such as from `/queue/` to `/queue`."""
+    """Removes this server's own host from redirects, such as that from `/queue/` to `/queue`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -49,24 +50,24 @@ class RelativeRedirects:
 
 
 def _address(scope: Scope) -> str:
-    """Return how Starlette begins a redirect: with the host that the client gave, if valid."""
+    """Return how Starlette begins a redirect's address: with the host that the client sent."""
     address = URL(scope={**scope, "path": "", "root_path": "", "query_string": b""})
     return quote(str(address), safe=_UNESCAPED)
 
 
 def _path_of(address: str, own_address: str) -> str:
-    """Return the address without our own host; an external one stays as it is."""
+    """Return the address without the server's own host; an external address stays as it is."""
     if not address.startswith(own_address):
         return address
     path = address[len(own_address) :]
     if path and not path.startswith(("/", "?")):
-        return address  # a longer host that starts like ours
+        return address  # a longer host with the same beginning
     # A path that starts with two slashes would be another host.
     return f"/{path.lstrip('/')}"
 
 
 class HeadRequests:
-    """The application, for which each HEAD is a GET that disconnects after the headers."""
+    """The application, which gets each HEAD as a GET whose client disconnects after the headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -96,10 +97,10 @@ _OWN_COOKIE = re.compile(rb'(?:__Host-podium|podium|podium-sign-in)="?[A-Za-z0-9
 
 
 class OwnCookies:
-    """The application with only our own cookies.
+    """The application, which gets only its own cookies.
 
-    FastAPI parses the header for every route. Before Python 3.11.10 that takes quadratic time for
-    backslashes; our cookies have nothing to unescape.
+    FastAPI parses the cookie header for every route. Before Python 3.11.10 that takes quadratic
+    time for backslashes, which the own cookies never have.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -131,7 +132,7 @@ _log = structlog.get_logger(__name__)
 
 
 class RequestIds:
-    """The outermost layer, so that a response to a bug has its id as well."""
+    """The outermost layer, so that the response to an unexpected error has an id as well."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -198,7 +199,7 @@ _BUSY = PlainTextResponse(
 
 
 class SecurityHeaders:
-    """The application with these headers; the HTTPS one only if its public address has HTTPS.
+    """The application, whose responses have the security headers; HSTS only if its URL is HTTPS.
 
     Requests beyond `most` concurrent ones are asked to retry: uvicorn's own response
     (`limit_concurrency`) would lack the headers.

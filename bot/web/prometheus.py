@@ -18,20 +18,20 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 _EDGES = (*(str(edge) for edge in BUCKETS_S), "+Inf")
 
 
-def exposition(metrics: Metrics | None, lines: Sequence[ServiceConnection]) -> bytes:
-    """Return all metrics; without `metrics`, that the database is unavailable, and the rest."""
+def exposition(metrics: Metrics | None, connections: Sequence[ServiceConnection]) -> bytes:
+    """Return all metrics; if `metrics` is None, the database is reported as unavailable."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(_Scrape(metrics, lines))
+    registry.register(_Scrape(metrics, connections))
     return generate_latest(registry)
 
 
 class _Scrape(Collector):
     """The metric families of one scrape."""
 
-    def __init__(self, metrics: Metrics | None, lines: Sequence[ServiceConnection]) -> None:
+    def __init__(self, metrics: Metrics | None, connections: Sequence[ServiceConnection]) -> None:
         self._metrics = metrics
-        self._lines = lines
+        self._connections = connections
 
     @override
     def collect(self) -> Iterator[core.Metric]:
@@ -39,29 +39,29 @@ class _Scrape(Collector):
         yield core.GaugeMetricFamily(
             "podium_database_up", "Whether the database answers", value=is_up
         )
-        yield from _connection_metrics(self._lines)
+        yield from _connection_metrics(self._connections)
         if self._metrics is not None:
             yield from _pool_metrics(self._metrics.pools)
             yield from _evaluation_metrics(self._metrics.tallies)
             yield _lost_leases(self._metrics)
-            help_text = "Workers that give signs of life, over all processes and machines"
+            help_text = "Workers that send heartbeats, over all processes and machines"
             yield core.GaugeMetricFamily("podium_workers", help_text, value=self._metrics.workers)
-            help_text = "Whether an admin has the installation take no submissions"
+            help_text = "Whether an admin has paused all submissions"
             yield core.GaugeMetricFamily(
                 "podium_paused", help_text, value=int(self._metrics.paused)
             )
 
 
-def _connection_metrics(lines: Sequence[ServiceConnection]) -> Iterator[core.Metric]:
+def _connection_metrics(connections: Sequence[ServiceConnection]) -> Iterator[core.Metric]:
     """Yield this process's connections; other processes report their own."""
-    for line in lines:
-        latency_s, name = line.latency_s, f"podium_{line.name}"
-        help_text = f"Whether this process is connected to {line.name.capitalize()}"
+    for each in connections:
+        latency_s, name = each.latency_s, f"podium_{each.name}"
+        help_text = f"Whether this process is connected to {each.name.capitalize()}"
         yield core.GaugeMetricFamily(
             f"{name}_connected", help_text, value=int(latency_s is not None)
         )
         if latency_s is not None and math.isfinite(latency_s):
-            help_text = f"How long {line.name.capitalize()} takes to answer a heartbeat"
+            help_text = f"How long {each.name.capitalize()} takes to answer a heartbeat"
             yield core.GaugeMetricFamily(f"{name}_latency_seconds", help_text, value=latency_s)
 
 
@@ -71,8 +71,8 @@ def _pool_metrics(pools: Iterable[GpuMetrics]) -> Iterator[core.Metric]:
     )
     waits = _by_gpu("podium_queue_wait_seconds", "For how long the oldest due job has been queued")
     slots = _by_gpu("podium_slots", "Evaluations that may run at once")
-    lost = _by_gpu("podium_cards_out_of_service", "Cards that nothing is run on until they are fit")
-    paused = _by_gpu("podium_pool_paused", "Whether an admin has the GPU type wait")
+    lost = _by_gpu("podium_cards_out_of_service", "Cards that get no jobs until they work again")
+    paused = _by_gpu("podium_pool_paused", "Whether an admin has paused the GPU type")
     for gpu, same in _bounded(pools):
         jobs.add_metric((gpu, "queued"), sum(each.queued for each in same))
         jobs.add_metric((gpu, "running"), sum(each.running for each in same))
@@ -88,7 +88,7 @@ def _by_gpu(name: str, help_text: str) -> core.GaugeMetricFamily:
 
 
 def _bounded(pools: Iterable[GpuMetrics]) -> Iterator[tuple[str, list[GpuMetrics]]]:
-    """Yield pools by label: beyond a number of types, the rest share one label."""
+    """Yield the label and its pools: the types beyond `MOST_GPUS` share the label `OTHER`."""
     groups: dict[str, list[GpuMetrics]] = defaultdict(list)
     for pool in sorted(pools, key=lambda each: (-each.slots, each.gpu)):
         known = pool.gpu in groups or len(groups) < MOST_GPUS
@@ -145,12 +145,12 @@ def _buckets(counts: Iterable[Sequence[int]]) -> list[tuple[str, float]]:
 
 
 def _lost_leases(metrics: Metrics) -> core.Metric:
-    """Include pools without lost leases: a rate does not show the step from nothing to one."""
+    """Return the counter, with 0 for pools without any: a rate misses a series that begins at 1."""
     leases = {**dict.fromkeys((each.gpu for each in metrics.pools), 0), **metrics.lost_leases}
     counts = Counter[str]()
     for index, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):
         counts[gpu if index < MOST_GPUS else OTHER] += jobs
-    help_text = "Leases that ran out since their worker gave no sign of life"
+    help_text = "Leases that expired because their worker sent no heartbeat"
     lost = core.CounterMetricFamily("podium_lost_leases", help_text, labels=("gpu",))
     for gpu, jobs in sorted(counts.items()):
         lost.add_metric((gpu,), jobs)

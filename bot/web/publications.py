@@ -1,7 +1,7 @@
-"""Checks of tasks that were submitted here, as their pages show them.
+"""Checks of the tasks that were submitted to the web front end, as its pages show them.
 
-A check is a publication: stored before it is confirmed, and run by the engine. Its state stays
-readable for a month.
+A check is a publication. It is stored before its submitter gets an answer, run by the engine, and
+kept for a month.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -45,7 +45,7 @@ class Check:
 
     @classmethod
     def of(cls, summary: PublicationSummary) -> "Check":
-        """Return the check that is stored."""
+        """Return the check of a stored publication."""
         state = PublicationState.model_validate_json(summary.state)
         return cls(summary.id, REQUEST.validate_json(summary.wish).name or "", summary.tries, state)
 
@@ -63,7 +63,7 @@ class Check:
 
     @property
     def remarks(self) -> tuple[tuple[str, Tone], ...]:
-        """Return the lines of its outcome; passed runs are among the steps."""
+        """Return the lines of its outcome; the passed runs are in `steps`."""
         return () if self.outcome is None else tuple(_outcome_lines(self.outcome))
 
 
@@ -90,7 +90,7 @@ async def submit_task(context: WebContext, request: PublishRequest, data: bytes)
     """Store a task to be checked; UserError when the person has too many unfinished checks."""
     checks = await context.store.publications.summaries_of(FRONT_END, request.person)
     if sum(each.ended_at is None for each in checks) >= MOST_OPEN:
-        message = f"{MOST_OPEN} of your tasks are being checked already; wait until one has ended"
+        message = f"{MOST_OPEN} of your tasks are being checked already; wait until one check ends"
         raise UserError("too-many-checks", message)
     new = NewPublication(FRONT_END, request.person, data, REQUEST.dump_json(request).decode())
     return await context.store.publications.add(new)

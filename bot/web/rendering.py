@@ -1,4 +1,4 @@
-"""Draws pages from templates: their assets, errors as pages, and parts that update themselves."""
+"""Renders pages from templates; static files, errors as pages, and parts that update themselves."""
 
 import asyncio
 import gzip
@@ -82,7 +82,7 @@ FILTERS = {
     "many": many,
     "marked": marked,
 }
-"""By the names used in templates."""
+"""The filters of the templates, by name."""
 
 
 PREFIX = "/static"
@@ -207,12 +207,12 @@ async def page(
 async def render_page(
     request: Request, viewer: Viewer, template: str, values: Mapping[str, Any]
 ) -> RenderedPage:
-    """Return the same without sending it; it is only for this viewer."""
+    """Return the rendered page, which is only for this viewer."""
     me = None
     if viewer.person != NOBODY:
         me = await context_of(request).store.people.get(viewer.person)
-    # Not in a thread: each time the loop sends or waits, it would have to reacquire the interpreter
-    # lock.
+    # Not rendered in a thread: the event loop would then wait for the interpreter lock each time it
+    # has sent something.
     return RenderedPage.of(render(template, {"me": me, "here": request.url.path, **values}))
 
 
@@ -261,7 +261,7 @@ def wants_page(request: Request) -> bool:
 def as_page(request: Request, problem: Response, me: Person | None = None) -> Response:
     """Return a problem document as a page if a browser asked for one, else unchanged.
 
-    `me` is who is signed in, if known.
+    `me` is the signed-in person, if known.
     """
     if not wants_page(request):
         return problem
@@ -284,18 +284,18 @@ Part = tuple[str, bool]
 """The text, and whether it is the last."""
 PartSource = Callable[[], Awaitable[Part]]
 Still = Callable[[], Awaitable[bool]]
-"""Whether the watcher may still watch: see `auth.has_same_viewer`."""
+"""Returns whether the client may still see the part, such as `auth.has_same_viewer`."""
 
 
 async def always() -> bool:
-    """Return True, for parts that everyone may see."""
+    """Return True: everyone may see the part."""
     return True
 
 
 def live(context: WebContext, part: PartSource, still: Still = always) -> StreamingResponse:
     """Send the part now and after each change, until the last one or until the server closes.
 
-    `still` is checked before each event: nothing is sent to a client that may no longer watch.
+    `still` is called before each event, so that a client who may no longer see it gets nothing.
     """
     events = _part_events(context, part, still)
     return StreamingResponse(events, media_type="text/event-stream", headers=STREAM_HEADERS)
@@ -333,7 +333,7 @@ async def _read_part(part: PartSource, previous: str) -> Part:
 
 
 async def _is_allowed(still: Still) -> bool:
-    """Return whether the client may watch; if that is unknown, it is cut off and reconnects."""
+    """Return whether the client may still see it; if that is unknown, it must reconnect."""
     try:
         return await still()
     except StoreError:

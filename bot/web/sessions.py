@@ -1,8 +1,8 @@
 """Who is signed in at a browser, and the forms by which they act.
 
-Browsers send a cookie with requests from any site, so it permits only reading. To act, a request
-must come from our own pages (`Sec-Fetch-Site`, else `Origin`), and its form must contain the stamp,
-a CSRF token known only to the session's pages. Forms have limits on size and time.
+Browsers send a cookie with requests from any site, so a cookie only permits reading. To act, a
+request must come from a page of this server (`Sec-Fetch-Site`, else `Origin`), and its form must
+contain the session's stamp, which is a CSRF token. Forms have limits on size and time.
 """
 
 import hashlib
@@ -21,6 +21,7 @@ from starlette.datastructures import FormData, UploadFile
 from bot.domain.accounts import Caller
 from bot.domain.errors import UserError
 from bot.domain.status import SubmissionStatus
+from bot.domain.tasks.bundle import MAX_PACKED
 from bot.services.tokens import LIFETIME, BrowserSession, NewToken, session_of
 from bot.web.bodies import form_of
 from bot.web.context import context_of
@@ -43,13 +44,13 @@ class Browser:
 
 
 def is_https(request: Request) -> bool:
-    """Return whether the browser uses HTTPS, to us or to the proxy in front of us."""
+    """Return whether the browser uses HTTPS, to this server or to the proxy before it."""
     public = context_of(request).public_url
     return request.url.scheme == "https" or (public or "").startswith("https:")
 
 
 def cookie_name(request: Request) -> str:
-    """Return, for HTTPS, a name that no other host and no plain HTTP can set."""
+    """Return the cookie's name; the one for HTTPS cannot be set by other hosts or over HTTP."""
     return COOKIES[0] if is_https(request) else COOKIES[1]
 
 
@@ -74,11 +75,11 @@ def _stamp(secret: str) -> str:
 
 
 def require_same_origin(request: Request) -> None:
-    """Raise UserError unless one of our own pages made the request, by the browser's headers."""
+    """Raise UserError unless the request's headers say that it comes from a page of this server."""
     site = request.headers.get("Sec-Fetch-Site")
     if site == "same-origin" or (site is None and _is_own_origin(request)):
         return
-    raise UserError("foreign-request", "this did not come from a page here; open the page again")
+    raise UserError("foreign-request", "this is not from a page of Podium; open the page again")
 
 
 def _is_own_origin(request: Request) -> bool:
@@ -90,7 +91,7 @@ def _is_own_origin(request: Request) -> bool:
 def require_stamp(browser: Browser, stamp: str) -> None:
     """Raise UserError unless the form belongs to this session."""
     if not hmac.compare_digest(browser.stamp.encode(), stamp.encode()):
-        message = "this form is of an earlier sign-in; open the page again and repeat it"
+        message = "this form is from an earlier sign-in; open its page and send it again"
         raise UserError("old-form", message)
 
 
@@ -126,10 +127,10 @@ def new_state() -> str:
     return secrets.token_urlsafe(32)
 
 
-SMALL = 64 << 10
-"""The most bytes of a form without a file."""
-ROOM = 64 << 10
-"""The most bytes of the other fields in a form with a file."""
+MOST = 64 << 10
+"""The most bytes of a form, not counting its file."""
+MOST_WITH_ZIP = MAX_PACKED + MOST
+"""The most bytes of a form with a task zip."""
 _MOST_FIELDS = 200
 
 
@@ -181,33 +182,32 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedForm:
-    """A form sent from one of our pages."""
+    """A form that a page of this server sent."""
 
     browser: Browser
     fields: Fields
 
     @property
     def caller(self) -> Caller:
-        """Return who acts, with their current rights."""
+        """Return the person who acts, with their current rights."""
         return self.browser.session.caller
 
 
 @asynccontextmanager
-async def read_form(request: Request, most: int = SMALL) -> AsyncIterator[Fields]:
+async def read_form(request: Request, most: int = MOST) -> AsyncIterator[Fields]:
     """Yield a request's form; UserError when it is longer than `most` bytes or incomplete."""
     async with form_of(request, most, files=1, fields=_MOST_FIELDS) as form:
         yield Fields(form)
 
 
-def submitted_form(most: int = SMALL) -> Callable[[Request], AsyncGenerator[SubmittedForm, None]]:
-    """Return the dependency of routes with forms; UserError for a form not from our own pages."""
+def submitted_form(most: int = MOST) -> Callable[[Request], AsyncGenerator[SubmittedForm, None]]:
+    """Return a dependency that reads a route's form; UserError unless a page here sent it."""
 
     async def read_submitted_form(request: Request) -> AsyncGenerator[SubmittedForm, None]:
         require_same_origin(request)
         browser = await browser_of(request)
         if browser is None:
-            message = "you are not signed in; sign in and try again"
-            raise UserError("signed-out", message)
+            raise UserError("signed-out", "you are not signed in; sign in and try again")
         async with read_form(request, most) as fields:
             require_stamp(browser, fields.raw(STAMP))
             yield SubmittedForm(browser, fields)
@@ -221,7 +221,7 @@ SmallForm = Annotated[SubmittedForm, Depends(submitted_form())]
 
 @dataclass(frozen=True, slots=True)
 class SubmissionButtons:
-    """The buttons for a submission in its state, for the signed-in person (`acting/deeds.html`)."""
+    """The buttons that the signed-in person gets for a submission (`acting/deeds.html`)."""
 
     number: int
     stamp: str
@@ -241,7 +241,7 @@ def submission_buttons(
         return None
     final = status.is_final
     ranked = submission.mode is Mode.RANKED
-    if status.board.is_hidden:  # a request to the evaluation server, which its caller repeats there
+    if status.board.is_hidden:  # a request to the evaluation server can only be repeated there
         return SubmissionButtons(number=submission.id, stamp=browser.stamp, cancel=not final)
     return SubmissionButtons(
         number=submission.id,

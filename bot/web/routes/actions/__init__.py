@@ -1,13 +1,8 @@
 """The pages with forms: signing in, submitting, own boards, account, admin.
 
-Each module of this folder with a `router` is one; none is listed here.
+Each module of this folder with a `router` is one page or several; none is listed here.
 """
 
-from fastapi import APIRouter
+from bot.web.routes import folder_router
 
-from runners import plugins
-
-router = APIRouter(include_in_schema=False)
-for _page in plugins.load_all(__name__):
-    if hasattr(_page, "router"):
-        router.include_router(_page.router)
+router = folder_router(__name__, in_schema=False)

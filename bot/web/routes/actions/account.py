@@ -1,9 +1,9 @@
-"""`/me`: the user's account: tokens, browsers, notifications, submissions, current limits."""
+"""`/me`: the user's tokens, browsers, notifications, newest submissions and current limits."""
 
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from bot.domain.accounts import TokenScope, require_acting
 from bot.domain.errors import UserError
@@ -14,12 +14,11 @@ from bot.domain.submission import span
 from bot.reports.history import history_table
 from bot.services import history, lookup, moderation, notify, tokens
 from bot.web.context import context_of
-from bot.web.routes.actions.page import SignedIn, redirect, show
+from bot.web.routes.actions.page import Number, SignedIn, redirect, show
 from bot.web.sessions import Browser, SmallForm, parse_number
 
 router = APIRouter(prefix="/me")
 
-_TokenNumber = Annotated[int, Path(ge=1, le=2**53)]
 _DISCORD = "discord:"
 """The prefix of the identities that get notifications by direct message."""
 _NEWEST = 10
@@ -65,8 +64,8 @@ def _days(text: str) -> int:
 
 
 @router.post("/tokens/{number}/revoke")
-async def revoke(request: Request, submitted: SmallForm, number: _TokenNumber) -> Response:
-    """Revoke a token: its programs, and the browsers it signed in, are refused from now on."""
+async def revoke(request: Request, submitted: SmallForm, number: Number) -> Response:
+    """Revoke a token; programs that use it, and browsers that it signed in, are refused at once."""
     require_acting(submitted.caller)
     own = {each.id for each in await context_of(request).store.tokens.of(submitted.caller.person)}
     if TokenId(number) not in own:
@@ -83,7 +82,7 @@ async def end_others(request: Request, submitted: SmallForm) -> Response:
 
 
 @router.post("/sessions/{number}/end")
-async def end(request: Request, submitted: SmallForm, number: _TokenNumber) -> Response:
+async def end(request: Request, submitted: SmallForm, number: Number) -> Response:
     """Sign out one browser."""
     await tokens.sign_out(context_of(request).store, submitted.caller.person, TokenId(number))
     return redirect("/me", "ended")

@@ -1,4 +1,4 @@
-"""`/admin`: who may submit, what is ranked, paused and limited; current activity."""
+"""`/admin`: bans, disqualifications, rejudging, pauses and limits; the audit log."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -16,7 +16,7 @@ from bot.reports.admin import stats_report, submission_rules_report, workers_rep
 from bot.services import lookup, moderation, operations, submissions
 from bot.services.audit import audit_page
 from bot.web.context import context_of
-from bot.web.routes.actions.page import SignedIn, redirect, show
+from bot.web.routes.actions.page import SignedIn, reason_of, redirect, show
 from bot.web.sessions import Browser, Fields, SmallForm, parse_number
 from runners.contract.task import Mode
 
@@ -24,13 +24,13 @@ router = APIRouter(prefix="/admin")
 
 ROWS = 50
 """Rows on one page of the audit log."""
-_LONGEST_REASON = 300
 _MOST, _MOST_MINUTES = 100_000, 525_600
+"""The limits of a rate limit: its submissions, and the minutes of its window."""
 
 
 @router.get("")
 async def overview(request: Request, browser: SignedIn) -> Response:
-    """Show the current state, with a form for each action."""
+    """Show limits, pauses, bans, workers and statistics, with a form for each action."""
     return await _page(request, browser)
 
 
@@ -127,13 +127,10 @@ async def decide(request: Request, submitted: SmallForm, action: str) -> Respons
     require_admin(submitted.caller)
     if action not in ACTIONS:
         raise UserError("unknown-deed", f"there are: {', '.join(ACTIONS)}")
-    reason = submitted.fields.text("reason")[:_LONGEST_REASON]
+    fields = submitted.fields
+    decision = moderation.Decision(submitted.caller.person, reason_of(fields))
     try:
-        done = await ACTIONS[action](
-            context_of(request).store,
-            moderation.Decision(submitted.caller.person, reason),
-            submitted.fields,
-        )
+        done = await ACTIONS[action](context_of(request).store, decision, fields)
     except UserError as error:
         return await _page(request, submitted.browser, fault=error)
     return redirect("/admin", done)

@@ -1,8 +1,8 @@
-"""`/create`: a board from a task zip, whose own solutions are run before it opens."""
+"""`/create`: creates a board from a task zip; the task's solutions are run before it opens."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from bot.domain.accounts import require_creator
 from bot.domain.board import Access, Board, SourceVisibility, Visibility
@@ -17,7 +17,6 @@ from runners.contract.gpus import gpu_types
 
 router = APIRouter(prefix="/create")
 
-_Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
 @router.get("")
@@ -126,7 +125,7 @@ async def _form(
 
 
 @router.get("/checks/{number}")
-async def check(request: Request, browser: page.SignedIn, number: _Number) -> Response:
+async def check(request: Request, browser: page.SignedIn, number: page.Number) -> Response:
     """Show a check's progress and outcome; updates itself."""
     context = context_of(request)
     found = await publications.own_check(context, browser.session.caller, number)
@@ -136,7 +135,7 @@ async def check(request: Request, browser: page.SignedIn, number: _Number) -> Re
 
 
 @router.get("/checks/{number}/events")
-async def events(request: Request, browser: page.SignedIn, number: _Number) -> Response:
+async def events(request: Request, browser: page.SignedIn, number: page.Number) -> Response:
     """Stream the changing part of that page."""
     context, caller = context_of(request), browser.session.caller
     await publications.own_check(context, caller, number)
@@ -153,21 +152,20 @@ async def _render_check(
 ) -> str:
     outcome = check.outcome
     board: Board | None = None
-    standing = 0
+    count = 0
     if outcome is not None and outcome.board is not None:
         board = await context.store.boards.get(outcome.board)
         if board is not None and outcome.change is PublishChange.NEW_VERSION:
             versions = await context.store.boards.versions(board.id)
             earlier = [each.id for each in versions if each.number == outcome.before]
-            standing = (
-                len(await submissions.best_of(context.store, board, earlier[0])) if earlier else 0
-            )
-    values = {"check": check, "board": board, "standing": standing, "stamp": browser.stamp}
+            if earlier:
+                count = len(await submissions.best_of(context.store, board, earlier[0]))
+    values = {"check": check, "board": board, "rejudgeable": count, "stamp": browser.stamp}
     return rendering.render("acting/check_live.html", values)
 
 
 @router.post("/checks/{number}/rejudge")
-async def rejudge(request: Request, submitted: sessions.SmallForm, number: _Number) -> Response:
+async def rejudge(request: Request, submitted: sessions.SmallForm, number: page.Number) -> Response:
     """Judge everyone's best submission to the previous version by the new one."""
     require_creator(submitted.caller)
     context = context_of(request)

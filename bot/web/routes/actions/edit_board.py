@@ -1,6 +1,6 @@
 """`/edit/BOARD`: the settings, guests, next task version and deletion of one's own board.
 
-A board is deleted after its archive was downloaded and its name typed.
+To delete a board, its creator must type its name, and confirm that they have saved its sources.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from bot.reports import blocks, tasks
 from bot.services import boards, lookup
 from bot.services.publishing.publish import named_gpus, possible_gpus, publish, validate_publish
 from bot.web import publications, sessions
-from bot.web.context import WebContext, context_of
+from bot.web.context import ARCHIVE_ZIP_BYTES, WebContext, context_of
 from bot.web.routes.actions import page
 
 router = APIRouter(prefix="/edit/{name}")
@@ -30,15 +30,14 @@ _GUEST = re.compile(r"[a-z][a-z-]{0,30}:[^\s:\x00-\x1f\x7f-\x9f]{1,100}")
 
 @router.get("")
 async def form(request: Request, browser: page.SignedIn, name: str) -> Response:
-    """Show everything about the board that can be changed."""
-    require_creator(browser.session.caller)
-    board = await lookup.own_board(context_of(request).store, browser.session.caller, name)
+    """Show the forms for everything about the board that can be changed."""
+    board = await _own_board(request, browser.session.caller, name)
     return await _form(request, browser, board)
 
 
 @router.post("/settings")
 async def configure(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
-    """Change only its deadline, its GPU types, or who may see it."""
+    """Change its deadline, its GPU types, its pools, or who may see it and its sources."""
     board = await _own_board(request, submitted.caller, name)
     context, fields = context_of(request), submitted.fields
     try:
@@ -123,7 +122,7 @@ async def preview(request: Request, submitted: page.CreatorForm, name: str) -> R
 
 @router.post("/task")
 async def update(request: Request, submitted: page.CreatorForm, name: str) -> Response:
-    """Submit the next version; its changes must have been shown first."""
+    """Submit the next version; show its changes first if they have not been shown."""
     board = await _own_board(request, submitted.caller, name)
     context = context_of(request)
     try:
@@ -156,12 +155,11 @@ async def _preview_values(
     context: WebContext, caller: Caller, board: Board, upload: page.ShownUpload
 ) -> dict[str, Any]:
     change = await _change(context, caller, board, upload)
-    same = _is_unchanged(change)
     return {
         "remark": "",
         "upload": upload,
         "change": change,
-        "same": same,
+        "same": _is_unchanged(change),
         "onto": board.task_version,
     }
 
@@ -171,11 +169,9 @@ async def _change(
 ) -> blocks.Report:
     _, before = await lookup.task_of(context.store, caller, board.name)
     gpus = named_gpus(upload.request, upload.task, board)
-
-    def compare() -> blocks.Report:
-        return tasks.change_report(board, before, upload.task, gpus=gpus, deadline=board.deadline)
-
-    return await asyncio.to_thread(compare)
+    return await asyncio.to_thread(
+        tasks.change_report, board, before, upload.task, gpus=gpus, deadline=board.deadline
+    )
 
 
 def _is_unchanged(change: blocks.Report) -> bool:
@@ -227,16 +223,10 @@ async def _form(
     return await page.show(request, browser, "acting/edit.html", values, fault=fault)
 
 
-PART_BYTES = 64 << 20
-"""The largest zip of a board archive."""
-_LONGEST_REASON = 300
-
-
 @router.get("/delete")
 async def confirm(request: Request, browser: page.SignedIn, name: str) -> Response:
-    """Show what will be deleted, what can be saved, and the form for the exact name."""
-    require_creator(browser.session.caller)
-    board = await lookup.own_board(context_of(request).store, browser.session.caller, name)
+    """Show what will be deleted, a link to the board archive, and the form."""
+    board = await _own_board(request, browser.session.caller, name)
     return await _deletion_form(request, browser, board)
 
 
@@ -251,7 +241,7 @@ async def download_archive(
     caller = browser.session.caller
     require_creator(caller)
     archive = await boards.board_archive(
-        context_of(request).store, caller, boards.Deletion(name, name), zip_bytes=PART_BYTES
+        context_of(request).store, caller, boards.Deletion(name, name), zip_bytes=ARCHIVE_ZIP_BYTES
     )
     if part > len(archive.zips):
         raise UserError("unknown-part", f"there are {len(archive.zips)} parts")
@@ -265,17 +255,14 @@ async def download_archive(
 
 @router.post("/delete")
 async def delete(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
-    """Delete the board; refused when it has more submissions than the person was shown."""
-    require_creator(submitted.caller)
+    """Delete the board, unless it has changed since its page was opened."""
+    board = await _own_board(request, submitted.caller, name)
     store, fields = context_of(request).store, submitted.fields
-    board = await lookup.own_board(store, submitted.caller, name)
-    deletion = boards.Deletion(
-        board.name, fields.text("typed"), fields.text("reason")[:_LONGEST_REASON]
-    )
+    deletion = boards.Deletion(board.name, fields.text("typed"), page.reason_of(fields))
     try:
         _require_saved(fields)
         archive = await boards.board_archive(
-            store, submitted.caller, deletion, zip_bytes=PART_BYTES
+            store, submitted.caller, deletion, zip_bytes=ARCHIVE_ZIP_BYTES
         )
         _require_same_state(fields, archive)
         await boards.delete_board(store, submitted.caller, deletion, archive)
@@ -286,18 +273,13 @@ async def delete(request: Request, submitted: sessions.SmallForm, name: str) -> 
 
 def _require_saved(fields: sessions.Fields) -> None:
     if fields.text("saved") != "yes":
-        raise UserError("not-saved", "say that you have saved the sources, or need none")
+        raise UserError("not-saved", "confirm that you have saved the sources or do not need them")
 
 
 def _require_same_state(fields: sessions.Fields, archive: boards.BoardArchive) -> None:
-    if fields.text("told") != _state(archive.board, archive.submissions):
+    if fields.text("told") != archive.state:
         message = "the board has changed since this page was opened; download its archive again"
         raise UserError("board-moved", message)
-
-
-def _state(board: Board, submissions: int) -> str:
-    """Return a digest that changes when the board changes."""
-    return f"{board.id} {board.task_version} {submissions}"
 
 
 async def _deletion_form(
@@ -308,6 +290,6 @@ async def _deletion_form(
         "title": f"Delete {board.name}",
         "board": board,
         "count": count,
-        "told_state": _state(board, count),
+        "state": boards.BoardArchive(board, (), count).state,
     }
     return await page.show(request, browser, "acting/delete.html", values, fault=fault)

@@ -1,4 +1,4 @@
-"""What every page with a form has: who is signed in, the form's stamp, and what was done."""
+"""What the pages with forms share: who is signed in, what was done, and common form fields."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Depends, Request, Response
+from fastapi import Depends, Path, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
@@ -18,7 +18,6 @@ from bot.domain import board
 from bot.domain.accounts import require_creator
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
-from bot.domain.tasks.bundle import MAX_PACKED
 from bot.domain.times import parse_deadline
 from bot.reports import blocks, tasks
 from bot.services.publishing.publish import TaskUpload, read_upload
@@ -44,11 +43,11 @@ _DONE_MESSAGES = {
     "limited": "The limit holds from now on.",
     "unlimited": "The limit is removed.",
 }
-"""What was done, by the word for it in the address, so that an address cannot inject text."""
+"""Messages by the value of `done` in the address, so that an address cannot inject text."""
 
 
 async def signed_in(request: Request) -> sessions.Browser:
-    """Return who reads a page that needs an account; others must sign in first."""
+    """Return the signed-in browser; others are sent to the sign-in page."""
     browser = await sessions.browser_of(request)
     if browser is None:
         query = f"?{request.url.query}" if request.url.query else ""
@@ -58,6 +57,8 @@ async def signed_in(request: Request) -> sessions.Browser:
 
 
 SignedIn = Annotated[sessions.Browser, Depends(signed_in)]
+Number = Annotated[int, Path(ge=1, le=2**53)]
+_LONGEST_REASON = 300
 
 
 async def show(
@@ -88,7 +89,7 @@ def part(template: str, values: Mapping[str, Any]) -> Response:
 
 
 def _plain(body: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """Return it uncached and uncompressed: a compressed length would help to guess the stamp."""
+    """Return it uncached and uncompressed: the length of a compressed page reveals the stamp."""
     headers = {**rendering.SECURITY, "Cache-Control": "no-store", "Vary": "Cookie"}
     return Response(body, status, headers, media_type="text/html; charset=utf-8")
 
@@ -99,13 +100,9 @@ def redirect(path: str, done: str = "") -> RedirectResponse:
     return RedirectResponse(location, HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
 
 
-MOST = MAX_PACKED + sessions.ROOM
-"""The most bytes of a form with a zip."""
-
-
 async def creator_form(request: Request) -> AsyncIterator[sessions.SubmittedForm]:
     """Yield a form with a zip from a board creator; other people's zips are not read."""
-    async with aclosing(sessions.submitted_form(MOST)(request)) as forms:
+    async with aclosing(sessions.submitted_form(sessions.MOST_WITH_ZIP)(request)) as forms:
         async for submitted in forms:
             require_creator(submitted.caller)
             yield submitted
@@ -133,6 +130,11 @@ async def upload_of(fields: sessions.Fields, request: PublishRequest) -> ShownUp
     return ShownUpload(request, file.content, parsed.task, found)
 
 
+def reason_of(fields: sessions.Fields) -> str:
+    """Return the reason that was typed, cut to the longest that is stored."""
+    return fields.text("reason")[:_LONGEST_REASON]
+
+
 def gpus_of_form(fields: sessions.Fields) -> tuple[str, ...]:
     """Return the GPU types that were ticked or typed."""
     typed = fields.text("other_gpus").replace(",", " ").split()
@@ -140,7 +142,7 @@ def gpus_of_form(fields: sessions.Fields) -> tuple[str, ...]:
 
 
 def pins_of(fields: sessions.Fields) -> board.Pins:
-    """Return the pools that were typed; every pool may time the others."""
+    """Return the pools that were typed; any pool may time the GPU types that are not named."""
     return ((board.ALL, board.ANY), *board.parse_pins((fields.text("pools"),)))
 
 
@@ -151,7 +153,7 @@ def deadline_of(fields: sessions.Fields) -> datetime | None:
 
 
 def access_of(fields: sessions.Fields, present: board.Access) -> board.Access:
-    """Return who may see the board and its sources; guild and guests stay."""
+    """Return who may see the board and its sources; the rest of `present` is kept."""
     visibility, source = fields.text("visibility"), fields.text("sources")
     return replace(
         present,

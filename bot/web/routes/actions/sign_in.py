@@ -1,4 +1,4 @@
-"""`/sign-in`, `/sign-out`: by Discord if configured, and by a personal token."""
+"""`/sign-in` and `/sign-out`: by a personal token, a link, or Discord if configured."""
 
 import base64
 import hmac
@@ -38,7 +38,7 @@ async def sign_in_page(request: Request, target: Next = None) -> Response:
 async def link_page(
     request: Request, key: Annotated[str, Query(max_length=_LONGEST)] = ""
 ) -> Response:
-    """Show where `podium up`'s link leads; only the button uses it up, as programs fetch links."""
+    """Show the page of `podium up`'s link; only its button uses the link: programs open links."""
     _require_local(request)
     values = {"title": "Sign in", "key": key}
     return await show(request, None, "acting/sign_in_by_link.html", values)
@@ -78,7 +78,7 @@ async def sign_in_with_token(request: Request) -> Response:
 
 @router.get("/sign-in/discord")
 async def redirect_to_discord(request: Request, target: Next = None) -> Response:
-    """Redirect to Discord's page; a cookie stores what must come back."""
+    """Redirect to Discord's page; a cookie stores the state that Discord must return."""
     identities, callback = _discord(context_of(request))
     state = sessions.new_state()
     response = RedirectResponse(identities.page(state, callback), HTTPStatus.SEE_OTHER)
@@ -102,7 +102,7 @@ async def discord_callback(
     state: Annotated[str, Query(max_length=_LONGEST)] = "",
     code: Annotated[str, Query(max_length=2000)] = "",
 ) -> Response:
-    """Sign in as the person that Discord names, if this browser asked."""
+    """Sign in as the person that Discord names, if this browser started the sign-in."""
     context = context_of(request)
     identities, callback = _discord(context)
     expected, target = _pending_sign_in(request)
@@ -110,7 +110,7 @@ async def discord_callback(
         message = "this sign-in was started in another browser or too long ago; start again"
         raise UserError("sign-in-refused", message)
     if not code:
-        refused = UserError("sign-in-refused", "Discord was not allowed to share who you are")
+        refused = UserError("sign-in-refused", "you did not allow Discord to share your account")
         return await _form(request, target, refused)
     identity = await identities.confirmed(code, callback)
     token = await sign_in_as(context.store, context.clock, identity, _label(request))
@@ -133,7 +133,7 @@ async def sign_out_browser(request: Request, submitted: sessions.SmallForm) -> R
 
 def _require_local(request: Request) -> None:
     if not is_here(request):
-        raise UserError("unknown-page", "links to sign in are for the machine that runs Podium")
+        raise UserError("unknown-page", "sign-in links work only on the machine that runs Podium")
 
 
 def _require_token(secret: str) -> None:
@@ -152,7 +152,7 @@ async def _form(request: Request, target: str, fault: UserError | None = None) -
 
 
 async def _signed_in(request: Request, token: NewToken, target: str) -> Response:
-    """Set the new session; the browser's previous one ends."""
+    """Redirect with the new session's cookie, and end the browser's previous session."""
     earlier = await sessions.browser_of(request)
     if earlier is not None:
         session = earlier.session
@@ -182,7 +182,7 @@ def _discord(context: WebContext) -> tuple[IdentityProvider, str]:
 
 
 def _label(request: Request) -> str:
-    """Return the browser's own name, to tell sessions apart."""
+    """Return the browser and its system, such as `Firefox on Linux`, to tell sessions apart."""
     agent = request.headers.get("User-Agent", "")
     known = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
     browser = next((name for name in known if name in agent), "browser")

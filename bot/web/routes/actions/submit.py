@@ -1,11 +1,11 @@
-"""`/submit`: submits a file, and performs actions on a submission."""
+"""`/submit`: submits a file, shows its progress, and acts on one's own submission."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from bot.domain import acceptance
 from bot.domain.acceptance import Header, parse_header
@@ -20,7 +20,7 @@ from bot.reports.submission import job_line
 from bot.services import lookup, moderation, standings, status, submissions
 from bot.web import rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.routes.actions.page import SignedIn, part, redirect, show
+from bot.web.routes.actions.page import Number, SignedIn, part, reason_of, redirect, show
 from runners.contract.gpus import spelled
 from runners.contract.task import Mode
 from runners.languages import spec_of
@@ -28,12 +28,12 @@ from runners.languages import spec_of
 router = APIRouter(prefix="/submit")
 
 MODES = (
-    (Mode.RANKED, "tests, then times that count, on inputs from secret seeds"),
+    (Mode.RANKED, "tests, then times for the ranking, on inputs from secret seeds"),
     (Mode.TEST, "is the answer right?"),
     (Mode.BENCHMARK, "every benchmark timed, nothing ranked"),
     (Mode.PROFILE, "where the time goes"),
 )
-_MOST = acceptance.MAX_SOURCE_BYTES + sessions.ROOM
+_MOST = acceptance.MAX_SOURCE_BYTES + sessions.MOST
 _Upload = Annotated[sessions.SubmittedForm, Depends(sessions.submitted_form(3 * _MOST))]
 """A pasted source is three times as long when encoded in a form."""
 
@@ -48,7 +48,7 @@ class _Draft:
     board: str | None = None
     gpus: tuple[str, ...] = ()
     earlier_board: str | None = None
-    """The board chosen before; used when this file's header names none."""
+    """The board chosen for the previous file; used when this file's header names none."""
     earlier_gpus: tuple[str, ...] = ()
     mode: Mode = Mode.RANKED
 
@@ -117,20 +117,20 @@ async def _with_file_name(context: WebContext, viewer: Viewer, draft: _Draft) ->
     """Give a pasted source the file name of its board's language."""
     if draft.file_name or not draft.content.strip():
         return draft
-    heading = parse_header(acceptance.source_text(draft.content))
-    name = acceptance.board_name(draft.board, heading)
+    header = parse_header(acceptance.source_text(draft.content))
+    name = acceptance.board_name(draft.board, header)
     _, task = await lookup.task_of(context.store, viewer, name)
     return replace(draft, file_name=f"kernel{spec_of(task.lang).suffixes[0]}")
 
 
 async def _values(context: WebContext, viewer: Viewer, draft: _Draft) -> dict[str, Any]:
     """Return the form's values: the current choices and the options."""
-    heading, remark = _heading(draft)
+    header, remark = _header(draft)
     now = context.clock.now()
     boards = [
         each for each in await lookup.visible_boards(context.store, viewer) if each.is_open(now)
     ]
-    name = draft.board or heading.leaderboard or draft.earlier_board
+    name = draft.board or header.leaderboard or draft.earlier_board
     board: Board | None = None
     if name is not None:
         try:
@@ -144,9 +144,9 @@ async def _values(context: WebContext, viewer: Viewer, draft: _Draft) -> dict[st
         "title": "Submit",
         "boards": boards,
         "board": board,
-        "heading": heading,
+        "header": header,
         "remark": remark,
-        "chosen": _chosen(board, draft.gpus or heading.gpus or draft.earlier_gpus),
+        "chosen": _chosen(board, draft.gpus or header.gpus or draft.earlier_gpus),
         "modes": MODES,
         "mode": draft.mode,
         "source": draft.content.decode(errors="replace") if draft.is_pasted else "",
@@ -155,8 +155,8 @@ async def _values(context: WebContext, viewer: Viewer, draft: _Draft) -> dict[st
     }
 
 
-def _heading(draft: _Draft) -> tuple[Header, str]:
-    """Return the file's header, and what is wrong with it."""
+def _header(draft: _Draft) -> tuple[Header, str]:
+    """Return the file's header, and the error in it, if any."""
     if not draft.content.strip():
         return Header(), ""
     try:
@@ -172,10 +172,6 @@ def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:
         return frozenset(board.gpus)
     found = (spelled(each, board.gpus) for each in wanted)
     return frozenset(each for each in found if each is not None)
-
-
-Number = Annotated[int, Path(ge=1, le=2**53)]
-_MOST_REASON = 300
 
 
 @router.get("/{number}")
@@ -263,7 +259,7 @@ async def cancel(request: Request, submitted: sessions.SmallForm, number: Number
 async def withdraw(request: Request, submitted: sessions.SmallForm, number: Number) -> Response:
     """Take it off its board permanently; its result stays."""
     require_acting(submitted.caller)
-    reason = submitted.fields.text("reason")[:_MOST_REASON]
+    reason = reason_of(submitted.fields)
     await moderation.withdraw(
         context_of(request).store, submitted.caller, reason, SubmissionId(number)
     )

@@ -1,14 +1,9 @@
-"""`/api/v1`: our own API, for programs and for our command line.
+"""`/api/v1`: Podium's own API, for programs and for its command line.
 
 Each module of this folder with a `router` is a part of it; none is listed here.
 """
 
-from fastapi import APIRouter
-
 from bot.domain.api.base import PATH
-from runners import plugins
+from bot.web.routes import folder_router
 
-router = APIRouter(prefix=PATH)
-for _part in plugins.load_all(__name__):
-    if hasattr(_part, "router"):
-        router.include_router(_part.router)
+router = folder_router(__name__, PATH)

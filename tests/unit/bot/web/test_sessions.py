@@ -82,7 +82,7 @@ def test_a_page_of_ours_may_act(door: WebContext, headers: dict[str, str]) -> No
     ],
 )
 def test_no_other_page_may(door: WebContext, headers: dict[str, str]) -> None:
-    with pytest.raises(UserError, match="did not come from a page here"):
+    with pytest.raises(UserError, match="not from a page of Podium"):
         require_same_origin(asked(door, Host="podium.test", **headers))
 
 
