@@ -18,11 +18,12 @@ _log = structlog.get_logger(__name__)
 READINESS_FOR_S = 1.0
 """Seconds for which the result is cached for everyone, so that frequent requests cost little."""
 WITHIN_S = 5.0
+"""Seconds that a request waits for readiness or metrics."""
 
 
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """For supervisors that restart a process without a response."""
+    """For supervisors that restart a process that does not respond."""
     return {"status": "ok"}
 
 
@@ -36,8 +37,8 @@ async def readyz(
     unavailable.
     """
     parts = await _parts(request)
-    failed = [each.name for each in parts if each.state is State.FAILED]
-    failed = [name for name in failed if name not in (exclude or ())]
+    excluded = exclude or ()
+    failed = [p.name for p in parts if p.state is State.FAILED and p.name not in excluded]
     body = {
         "status": "not ready" if failed else "ready",
         "not_ready": failed,
@@ -72,7 +73,7 @@ METRICS_FOR_S = 5.0
 
 @router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
-    """Return metrics, computed at most every few seconds for all callers."""
+    """Return the metrics, which are computed at most every few seconds for all callers."""
     context = context_of(request)
     current = None
     try:

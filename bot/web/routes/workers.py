@@ -1,7 +1,7 @@
-"""`/api/v1/agents/...`: the requests of remote workers (agents), all untrusted.
+"""`/api/v1/agents/...`: the requests of remote workers; all bodies are untrusted.
 
-Every request is short, except the one that waits for notices; that one claims nothing, so it may be
-cut off. A claim whose response is lost expires with its lease, as after a crash.
+Every request is short, except the one that waits for notices. That one claims nothing, so it may be
+interrupted. A claim whose response is lost expires with its lease, as after a crash.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ router = APIRouter(prefix=api.PATH + "/{session}", include_in_schema=False)
 _SHORT = 64 << 10
 """Up to this many bytes, an evaluation is validated quickly."""
 EVALUATIONS = ParserProcess(10.0, patience_s=30.0)
-"""The process in which longer ones are validated first: 16 MB of errors take five minutes."""
+"""Validates longer evaluations in another process: 16 MB of invalid values take five minutes."""
 _TOPICS = frozenset({Topic.READY, Topic.CANCEL})
 _DONE = 204
 
@@ -148,7 +148,7 @@ async def progress(
 async def evaluation(
     request: Request, worker: auth.CallingWorker, job: api.BigInt, fence: api.BigInt
 ) -> None:
-    """Store the evaluation and end the job; repeating it is no error."""
+    """Store the evaluation and end the job; repeating it is not an error."""
     body = await bodies.read_bytes(request, api.EVALUATION_MAX)
     if len(body) > _SHORT:
         await EVALUATIONS.call(require_evaluation, body)
@@ -156,7 +156,7 @@ async def evaluation(
 
 
 def require_evaluation(body: Base64Bytes) -> None:
-    """Raise UserError when it is invalid; called in its own process, as errors may be many."""
+    """Raise UserError when it is invalid; runs in another process, because errors may be many."""
     bodies.parse(Evaluation, body)
 
 

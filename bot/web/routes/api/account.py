@@ -22,7 +22,7 @@ async def me(request: Request, viewer: auth.FromPerson) -> Me:
     """The person of the token, and its scope."""
     person = await context_of(request).store.people.get(viewer.person)
     if person is None:
-        raise LookupError(f"person {viewer.person} of a token is not there")
+        raise LookupError(f"person {viewer.person} of a token does not exist")
     return Me(
         id=person.id,
         identity=person.identity,

@@ -1,4 +1,4 @@
-"""`/api/v1/admin`: decisions, limits, statistics, the audit."""
+"""`/api/v1/admin`: bans, pauses, limits, moderated submissions, statistics, the audit log."""
 
 from datetime import timedelta
 
@@ -61,7 +61,7 @@ async def stats(request: Request) -> api.StatsAnswer:
 async def audit(
     request: Request, *, limit: openapi.PageLimit = 50, cursor: openapi.Cursor = None
 ) -> api.AuditAnswer:
-    """Who decided what, when and why, newest first."""
+    """The audit log: who decided what, when and why, newest first."""
     before = openapi.number_of(cursor)
     store = context_of(request).store
     entries = await audit_rows(store, limit + 1, None if before is None else AuditId(before))
@@ -159,10 +159,9 @@ async def rejudge(
 ) -> Numbered:
     """Judge a submission again with its board's current task; return the new one."""
     body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
+    decision = _decision(viewer, body)
     return Numbered(
-        id=(
-            await submissions.rejudge_submission(_store(request), _decision(viewer, body), number)
-        ).id
+        id=(await submissions.rejudge_submission(_store(request), decision, number)).id
     )
 
 
@@ -182,7 +181,7 @@ async def pause(request: Request, viewer: auth.MayAdminister) -> None:
 
 @router.post("/pauses/end", status_code=_DONE, openapi_extra=openapi.takes(api.PauseDecision))
 async def resume(request: Request, viewer: auth.MayAdminister) -> None:
-    """End just this pause; others stay."""
+    """End this pause; other pauses stay."""
     body = await bodies.read(request, api.PauseDecision, BODY_MAX)
     store, decision = _store(request), _decision(viewer, body)
     match await _pause_target(store, viewer, body):
@@ -200,14 +199,13 @@ async def limit(request: Request, viewer: auth.MayAdminister) -> None:
     body = await bodies.read(request, api.LimitOrder, BODY_MAX)
     store = _store(request)
     board = await _board(store, viewer, body.board)
-    window = timedelta(seconds=body.window_s)
-    rate_limit = RateLimit(body.most, window, board, body.mode)
+    rate_limit = RateLimit(body.most, timedelta(seconds=body.window_s), board, body.mode)
     await moderation.set_limit(store, _decision(viewer, body), rate_limit)
 
 
 @router.post("/limits/end", status_code=_DONE, openapi_extra=openapi.takes(api.LimitKey))
 async def unlimit(request: Request, viewer: auth.MayAdminister) -> None:
-    """End the limit of just this board and mode."""
+    """End the limit of exactly this board and mode; other limits stay."""
     body = await bodies.read(request, api.LimitKey, BODY_MAX)
     store = _store(request)
     board = await _board(store, viewer, body.board)

@@ -112,7 +112,7 @@ _standings = APIRouter(prefix="/leaderboards/{name}", tags=["leaderboards"])
 
 _CSV = "text/csv"
 _LAG_S = 2.0
-"""How long an old response may be used while the next one is written."""
+"""How long, in seconds, an old response may be used while the next one is written."""
 _STANDINGS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {_CSV: {"schema": {"type": "string"}}}},
     304: {"description": "Nothing has changed since the answer with the ETag of `If-None-Match`"},
@@ -155,7 +155,7 @@ async def standings(
     tags = {each.strip().removeprefix("W/") for each in headers.get("if-none-match", "").split(",")}
     if tags & {answer.tag, "*"}:
         return Response(status_code=304, headers=_standings_headers(answer.tag))
-    return Response(answer.body, headers=_standings_headers(answer.tag) | answer.about)
+    return Response(answer.body, headers=_standings_headers(answer.tag) | answer.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class _Answer:
 
     body: bytes
     tag: str
-    about: dict[str, str]
+    headers: dict[str, str]
     moves: tuple[int, ...]
     """The change counters of its leaderboards."""
 
@@ -172,15 +172,14 @@ class _Answer:
 async def _answer_of(
     context: WebContext, ranked: Sequence[BoardStandings], *, as_csv: bool
 ) -> _Answer:
-    """Return a response written once for all who may see the same, until it changes."""
+    """Return the response, which is written once for all who may see it, until it changes."""
     board, now = ranked[0].board, context.clock.now()
-
     moves = tuple(each.moves for each in ranked)
 
     async def make() -> _Answer:
-        # Not in a thread: next to a busy thread, the loop waits 5 ms for each turn.
-        body, about = await _written(ranked, now, as_csv=as_csv)
-        return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', about, moves)
+        # Not in a thread: while a thread is busy, the event loop gets the interpreter every 5 ms.
+        body, headers = await _written(ranked, now, as_csv=as_csv)
+        return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', headers, moves)
 
     contents = tuple(
         (each.gpu, each.version, each.reference_failure, each.quotes) for each in ranked
@@ -198,11 +197,11 @@ async def _written(
     if as_csv:
         text = standings_csv(ranked)
         saved_as = f'attachment; filename="{ranked[0].board.name}.csv"'
-        about = {"Content-Type": f"{_CSV}; charset=utf-8", "Content-Disposition": saved_as}
+        headers = {"Content-Type": f"{_CSV}; charset=utf-8", "Content-Disposition": saved_as}
     else:
         text = (await leaderboards_answer(ranked, now)).model_dump_json()
-        about = {"Content-Type": "application/json"}
-    return text.encode(), about
+        headers = {"Content-Type": "application/json"}
+    return text.encode(), headers
 
 
 def _standings_headers(tag: str) -> dict[str, str]:
@@ -311,16 +310,16 @@ def _absence(refusal: FailedRun) -> api.Absent:
 
 
 STEP_S = 0.001
-"""A request needs about ten turns of the event loop; each may wait for one such step."""
+"""Seconds; another request needs about ten turns of the event loop, each after such a step."""
 
-Thing = TypeVar("Thing")
+Item = TypeVar("Item")
 
 
-async def yielding(things: Iterable[Thing], step_s: float = STEP_S) -> AsyncIterator[Thing]:
+async def yielding(items: Iterable[Item], step_s: float = STEP_S) -> AsyncIterator[Item]:
     """Yield the same items, and let other tasks run after every `step_s` seconds."""
     now = asyncio.get_running_loop().time
     ends = now() + step_s
-    for each in things:
+    for each in items:
         yield each
         if now() >= ends:
             await asyncio.sleep(0)

@@ -47,24 +47,25 @@ _BODIES: tuple[type[BaseModel], ...] = (
     admin.LimitKey,
     admin.LimitOrder,
 )
-"""Bodies that routes do not declare to FastAPI, which would read them at any length."""
+"""Bodies that routes do not declare to FastAPI, because it would read bodies of any length."""
 _ERRORS = {
     "400": "The request is invalid",
     "401": "The token is missing, unknown, expired or revoked",
-    "403": "Neither person nor token may do this",
+    "403": "The person or the token may not do this",
     "404": "There is nothing of this name that you may see",
     "408": "The body took too long to arrive",
     "409": "Not possible in the current state",
     "412": "The board has changed since the `ETag` that was sent",
     "413": "What was sent is too long",
-    "422": "A part of the address or a header does not fit",
+    "422": "A part of the address or a header is invalid",
     "428": "An `If-Match` is needed",
     "429": "Too many requests or submissions; `Retry-After` says when to try again",
     "503": "The service is temporarily unavailable",
 }
 _UNUSED = ("HTTPValidationError", "ValidationError")
 """FastAPI's own errors, replaced by problem documents."""
-_REF = "#/components/schemas/{model}"
+REF = "#/components/schemas/{model}"
+"""The reference to a type among the components."""
 
 
 @router.get("/openapi.json", include_in_schema=False)
@@ -104,14 +105,14 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _describe_errors(operation: dict[str, Any]) -> None:
-    schema = {"$ref": _REF.format(model=ProblemDetails.__name__)}
+    schema = schema_of(ProblemDetails)
     for status, words in _ERRORS.items():
         content = {"application/problem+json": {"schema": schema}}
         operation["responses"][status] = {"description": words, "content": content}
 
 
 def _describe_token(operation: dict[str, Any]) -> None:
-    """Describe whether a token is required, or only shows more."""
+    """Describe whether a token is required, or optional because it only shows more."""
     schemes = {name for each in operation.pop("security", []) for name in each}
     if schemes:
         token: dict[str, list[str]] = {TOKEN: []}
@@ -127,7 +128,7 @@ def _describe_condition(operation: dict[str, Any]) -> None:
 
 def _describe_bodies(schemas: dict[str, Any]) -> None:
     for kind in _BODIES:
-        schema = kind.model_json_schema(ref_template=_REF)
+        schema = kind.model_json_schema(ref_template=REF)
         schemas.update(schema.pop("$defs", {}))
         schemas[kind.__name__] = schema
     for name, example in EXAMPLES.items():
@@ -135,7 +136,7 @@ def _describe_bodies(schemas: dict[str, Any]) -> None:
 
 
 _ID_LIMIT = 1 << 63
-_CURSOR = "Where the page before this one ended, as its `next` says"
+_CURSOR = "The `next` of the previous page"
 
 BoardName = Annotated[str, Path(max_length=64, description="A board's name", examples=["softmax"])]
 BoardQuery = Annotated[str | None, Query(max_length=64, description="Only this board")]
@@ -147,7 +148,7 @@ SubmissionNumber = Annotated[
     SubmissionId,
     Path(ge=-_ID_LIMIT, lt=_ID_LIMIT, description="A submission's number", examples=[17]),
 ]
-PageLimit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="At most so many")]
+PageLimit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="The most entries")]
 Cursor = Annotated[
     str | None,
     Query(max_length=18, description=_CURSOR, json_schema_extra={"pattern": "^[0-9]{1,18}$"}),
@@ -155,9 +156,9 @@ Cursor = Annotated[
 NameCursor = Annotated[str | None, Query(max_length=64, description=_CURSOR)]
 
 _REPEAT = (
-    "A new UUID, say. The same request with the same key is answered with the first submission and "
-    f"makes no second one, for {KEY_TTL.total_seconds() / 3600:.0f} h; another request with "
-    "it is refused"
+    "Such as a new UUID. The same request with the same key is answered with the first submission "
+    f"and makes no second one, for {KEY_TTL.total_seconds() / 3600:.0f} h; a different request "
+    "with the key is refused"
 )
 IdempotencyKey = Annotated[
     str | None,
@@ -180,7 +181,7 @@ def number_of(cursor: str | None) -> int | None:
     if cursor is None:
         return None
     if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 19):
-        raise UserError("bad-cursor", "this is no cursor; send the `next` of the page before")
+        raise UserError("bad-cursor", "this is not a cursor; send the `next` of the previous page")
     return int(cursor)
 
 
@@ -193,16 +194,13 @@ def takes(kind: type[RequestBody], *, needed: bool = True) -> dict[str, Any]:
     return {"requestBody": {"required": needed, "content": content}}
 
 
-def schema_of(kind: type[RequestBody]) -> dict[str, str]:
+def schema_of(kind: type[BaseModel]) -> dict[str, str]:
     """Return the reference to a type among the components."""
-    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+    return {"$ref": REF.format(model=kind.__name__)}
 
 
 def uncached(response: Response) -> None:
-    """Forbid caching of the response: it is for one reader, at one time.
-
-    Also forbid content sniffing, so that other sites cannot load it as a script.
-    """
+    """Forbid caching of the response, which is for one reader at one time."""
     response.headers.update(NO_STORE)
 
 
@@ -230,7 +228,7 @@ def board_line(board: Board, now: datetime) -> BoardLine:
     )
 
 
-def board_answer(found: BoardOverview, now: datetime) -> BoardAnswer:
+def board_answer(overview: BoardOverview, now: datetime) -> BoardAnswer:
     """Return a board with its activity."""
     best = tuple(
         BestTime(
@@ -240,7 +238,7 @@ def board_answer(found: BoardOverview, now: datetime) -> BoardAnswer:
             time_ns=score.value.time_ns,
             half_width_ns=score.value.half_width_ns,
         )
-        for score in found.best
+        for score in overview.best
     )
-    line = dict(board_line(found.board, now))
-    return BoardAnswer(**line, participants=found.participants, best=best)
+    line = dict(board_line(overview.board, now))
+    return BoardAnswer(**line, participants=overview.participants, best=best)

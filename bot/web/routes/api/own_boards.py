@@ -20,13 +20,11 @@ from bot.reports.export import pieces
 from bot.services import boards, lookup
 from bot.services.submissions import rejudge_from
 from bot.web import auth, bodies
-from bot.web.context import context_of
+from bot.web.context import ARCHIVE_ZIP_BYTES, context_of
 from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, uncached
 
 _owning = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(uncached)])
 
-PART_BYTES = 64 << 20
-"""The largest zip of a board archive."""
 _MATCH = "The `ETag` of your downloaded archive; a board that changed since is not deleted"
 _ZIP: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
@@ -40,7 +38,7 @@ async def guests(request: Request, name: BoardName, viewer: auth.MayCreate) -> G
 
 
 @_owning.post("/{name}/guests", openapi_extra=takes(GuestsOrder))
-async def let_in(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
+async def invite(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
     """Let people and roles see your private board."""
     store, body = context_of(request).store, await bodies.read(request, GuestsOrder, BODY_MAX)
     return _guests(
@@ -49,7 +47,7 @@ async def let_in(request: Request, name: BoardName, viewer: auth.MayCreate) -> G
 
 
 @_owning.post("/{name}/guests/end", openapi_extra=takes(GuestsOrder))
-async def let_out(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
+async def uninvite(request: Request, name: BoardName, viewer: auth.MayCreate) -> GuestsAnswer:
     """Remove guests; they lose the board at once but keep their own submissions."""
     store, body = context_of(request).store, await bodies.read(request, GuestsOrder, BODY_MAX)
     return _guests(
@@ -59,7 +57,7 @@ async def let_out(request: Request, name: BoardName, viewer: auth.MayCreate) -> 
 
 @_owning.post("/{name}/rejudge", status_code=202, openapi_extra=takes(RejudgeOrder))
 async def rejudge(request: Request, name: BoardName, viewer: auth.MayCreate) -> Rejudging:
-    """Judge everyone's best submission to an earlier task version by the present one."""
+    """Judge everyone's best submission to an earlier task version again, by the current one."""
     store, body = context_of(request).store, await bodies.read(request, RejudgeOrder, BODY_MAX)
     board = await lookup.own_board(store, viewer, name)
     count, version = await rejudge_from(store, viewer, board, body.version)
@@ -67,7 +65,7 @@ async def rejudge(request: Request, name: BoardName, viewer: auth.MayCreate) -> 
 
 
 @_owning.get("/{name}/keepsake", response_class=Response, responses=_ZIP)
-async def hand_out(
+async def download_archive(
     request: Request,
     name: BoardName,
     viewer: auth.MayCreate,
@@ -76,13 +74,13 @@ async def hand_out(
     """Every task version and every source of your board as a zip; `Podium-Parts` has how many."""
     store = context_of(request).store
     archive = await boards.board_archive(
-        store, viewer, boards.Deletion(name, name), zip_bytes=PART_BYTES
+        store, viewer, boards.Deletion(name, name), zip_bytes=ARCHIVE_ZIP_BYTES
     )
     if part > len(archive.zips):
         raise UserError("unknown-part", f"the archive has {len(archive.zips)} parts")
     headers = {
         **NO_STORE,
-        "ETag": _state(archive.board, archive.submissions),
+        "ETag": f'"{archive.state}"',
         "Podium-Parts": str(len(archive.zips)),
         "Content-Disposition": f'attachment; filename="{archive.board.name}-{part}.zip"',
     }
@@ -101,19 +99,14 @@ async def delete(
     """Delete your board with everything on it, after you downloaded its archive."""
     store = context_of(request).store
     board = await lookup.own_board(store, viewer, name)
-    count = len(await store.submissions.to(board.id))
+    archive = boards.BoardArchive(board, (), len(await store.submissions.to(board.id)))
     if if_match is None:
         raise UserError("no-match", "download the board archive, and send its ETag as If-Match")
-    if if_match.strip() != _state(board, count):
+    if if_match.strip() != f'"{archive.state}"':
         message = "the board has changed since that archive was made; download it again"
         raise UserError("stale-match", message)
     deletion = boards.Deletion(board.name, board.name, reason)
-    await boards.delete_board(store, viewer, deletion, boards.BoardArchive(board, (), count))
-
-
-def _state(board: Board, submissions: int) -> str:
-    """Return a digest that changes when the board changes."""
-    return f'"{board.id}-{board.task_version}-{submissions}"'
+    await boards.delete_board(store, viewer, deletion, archive)
 
 
 def _guests(board: Board) -> GuestsAnswer:
@@ -132,7 +125,7 @@ _LINES: Final[dict[int | str, dict[str, Any]]] = {
 
 
 class QueuedResponse(StreamingResponse):
-    """A response that waits for its turn, and is cut off when it takes too long."""
+    """A response that waits for a free slot, and stops when it takes too long."""
 
     slots: asyncio.Semaphore
 
@@ -148,7 +141,7 @@ async def export(request: Request, name: BoardName, viewer: auth.MayCreate) -> S
     """Everything of your board: submissions, results, cases with raw samples, and sources.
 
     Each line is an object with a `kind`: `board`, then `rows` of a `table` and every `source`, then
-    `end`, without which it is incomplete. `podium export` makes files of it.
+    `end`. Without `end`, the export is incomplete. `podium export` writes it to files.
     """
     context = context_of(request)
     board = await lookup.own_board(context.store, viewer, name)

@@ -1,4 +1,4 @@
-"""`/api/v1/leaderboards`: creates and changes boards from task zips; `/checks`: their checks."""
+"""Creates and changes boards from task zips (`/leaderboards`), and shows checks (`/checks`)."""
 
 import json
 from dataclasses import dataclass, replace
@@ -12,30 +12,27 @@ from bot.domain.accounts import Caller
 from bot.domain.api import publishing as api
 from bot.domain.api.base import BODY_MAX, PATH
 from bot.domain.api.boards import BoardAnswer
-from bot.domain.board import Access, parse_pins
+from bot.domain.board import Access, Board, parse_pins
 from bot.domain.errors import UserError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import PublishRequest
-from bot.domain.tasks.bundle import MAX_PACKED
 from bot.reports.blocks import Tone
 from bot.services import boards, lookup
 from bot.services.publishing import publish
 from bot.web import auth, bodies, publications
 from bot.web.context import FRONT_END, WebContext, context_of
-from bot.web.routes.api.openapi import BoardName, board_answer, board_line, takes, uncached
-from bot.web.sessions import ROOM
+from bot.web.routes.api import openapi
+from bot.web.sessions import MOST_WITH_ZIP
 
-router = APIRouter(tags=["leaderboards"], dependencies=[Depends(uncached)])
+router = APIRouter(tags=["leaderboards"], dependencies=[Depends(openapi.uncached)])
 
 _ACCEPTED = 202
-MOST = MAX_PACKED + ROOM
-"""The most bytes of a form with a zip."""
 _ZIP = "task_zip"
 _FLAGS = {"true": True, "false": False}
 _LISTS = frozenset({"gpus"})
 _POOLS = "pools"
 
-Fields = TypeVar("Fields", bound=api.BoardOptions)
+Options = TypeVar("Options", bound=api.BoardOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class TaskZip:
 
 def zip_body(kind: type[api.BoardOptions]) -> dict[str, Any]:
     """Return `openapi_extra` for a route that reads this form."""
-    schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema = kind.model_json_schema(ref_template=openapi.REF)
     schema.pop("$defs", None)
     fields = {name: _without_null(each) for name, each in schema["properties"].items()}
     properties = {_ZIP: {"type": "string", "format": "binary"}, **fields}
@@ -66,9 +63,9 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **kinds[0]}
 
 
-async def zip_of(request: Request, kind: type[Fields]) -> tuple[TaskZip, Fields]:
+async def zip_of(request: Request, kind: type[Options]) -> tuple[TaskZip, Options]:
     """Return a form's zip and its fields; UserError when either is invalid."""
-    async with bodies.form_of(request, MOST, files=1) as form:
+    async with bodies.form_of(request, MOST_WITH_ZIP, files=1) as form:
         file = form.get(_ZIP)
         if not isinstance(file, UploadFile):
             raise UserError("bad-body", f"the form has no zip; send it as the file `{_ZIP}`")
@@ -93,12 +90,25 @@ def _fields(form: FormData) -> dict[str, Any]:
     return fields
 
 
-def access_of(fields: api.BoardOptions, present: Access) -> Access:
-    """Return who may see the board and its sources; what is missing stays, and guild and guests."""
-    return replace(
-        present,
-        visibility=fields.visibility or present.visibility,
-        source=fields.source_visibility or present.source,
+def _publish_request(
+    viewer: Caller, options: api.BoardOptions, board: Board | None = None
+) -> PublishRequest:
+    """Return the request to change a board, or to create one; missing options keep its settings."""
+    access = Access() if board is None else board.access
+    return PublishRequest(
+        viewer.person,
+        None if board is None else board.name,
+        options.gpus,
+        options.deadline,
+        endless=options.endless,
+        as_admin=board is not None and viewer.sees_all,
+        access=replace(
+            access,
+            visibility=options.visibility or access.visibility,
+            source=options.source_visibility or access.source,
+        ),
+        pins=parse_pins(options.pools),
+        onto=publish.NO_BOARD if board is None else board.task_version,
     )
 
 
@@ -107,70 +117,39 @@ async def create(request: Request, response: Response, viewer: auth.MayCreate) -
     """Create a board from a task zip; its check first runs the solutions in it."""
     context = context_of(request)
     task_zip, fields = await zip_of(request, api.NewBoardOptions)
-    publish_request = PublishRequest(
-        viewer.person,
-        fields.name or None,
-        fields.gpus,
-        fields.deadline,
-        endless=fields.endless,
-        access=access_of(fields, Access()),
-        pins=parse_pins(fields.pools),
-        onto=publish.NO_BOARD,
-        strict=not fields.lenient,
+    publish_request = replace(
+        _publish_request(viewer, fields), name=fields.name or None, strict=not fields.lenient
     )
-    return await _accepted(
-        context, viewer, await start_check(context, task_zip, publish_request), response
-    )
+    number = await start_check(context, task_zip, publish_request)
+    return await _accepted(context, viewer, number, response)
 
 
 @router.post(
     "/leaderboards/{name}/task", status_code=_ACCEPTED, openapi_extra=zip_body(api.TaskOptions)
 )
 async def update(
-    request: Request, response: Response, name: BoardName, viewer: auth.MayCreate
+    request: Request, response: Response, name: openapi.BoardName, viewer: auth.MayCreate
 ) -> api.CheckAnswer:
-    """Publish a board's next task version after its check; old scores stay with theirs."""
+    """Publish a board's next task version after its check; old scores stay with the old version."""
     context = context_of(request)
     board = await lookup.find_board(context.store, viewer, name)
     task_zip, fields = await zip_of(request, api.TaskOptions)
-    publish_request = PublishRequest(
-        viewer.person,
-        board.name,
-        fields.gpus,
-        fields.deadline,
-        endless=fields.endless,
-        as_admin=viewer.sees_all,
-        access=access_of(fields, board.access),
-        pins=parse_pins(fields.pools),
-        onto=board.task_version,
-        strict=not fields.lenient,
-    )
-    return await _accepted(
-        context, viewer, await start_check(context, task_zip, publish_request), response
-    )
+    publish_request = replace(_publish_request(viewer, fields, board), strict=not fields.lenient)
+    number = await start_check(context, task_zip, publish_request)
+    return await _accepted(context, viewer, number, response)
 
 
-@router.patch("/leaderboards/{name}", openapi_extra=takes(api.BoardOptions))
-async def configure(request: Request, name: BoardName, viewer: auth.MayCreate) -> BoardAnswer:
+@router.patch("/leaderboards/{name}", openapi_extra=openapi.takes(api.BoardOptions))
+async def configure(request: Request, name: openapi.BoardName, viewer: auth.MayCreate) -> BoardAnswer:
     """Change a board's deadline, its GPU types, or who may see it and its sources."""
     context = context_of(request)
     board = await lookup.own_board(context.store, viewer, name)
-    wanted = await bodies.read(request, api.BoardOptions, BODY_MAX)
+    options = await bodies.read(request, api.BoardOptions, BODY_MAX)
     _, task = await lookup.task_of(context.store, viewer, board.name)
-    change = PublishRequest(
-        viewer.person,
-        board.name,
-        wanted.gpus,
-        wanted.deadline,
-        endless=wanted.endless,
-        as_admin=viewer.sees_all,
-        access=access_of(wanted, board.access),
-        pins=parse_pins(wanted.pools),
-        onto=board.task_version,
-    )
-    await publish.publish(context.store, context.clock, change, task)
-    found = await boards.board(context.store, viewer, board.name)
-    return board_answer(found, context.clock.now())
+    publish_request = _publish_request(viewer, options, board)
+    await publish.publish(context.store, context.clock, publish_request, task)
+    overview = await boards.board(context.store, viewer, board.name)
+    return openapi.board_answer(overview, context.clock.now())
 
 
 async def _accepted(
@@ -202,7 +181,7 @@ async def check(
 async def start_check(
     context: WebContext, task_zip: TaskZip, request: PublishRequest
 ) -> PublicationId:
-    """Store a task to be checked and published; UserError for errors known already."""
+    """Store a task to be checked and published; UserError for errors found without running it."""
     request = replace(request, zip_name=task_zip.name)
     _, parsed_task = await publish.read_upload(task_zip.data, request)
     task = parsed_task.task
@@ -249,7 +228,7 @@ async def _published(context: WebContext, check: publications.Check) -> api.Publ
         return None
     board = await context.store.boards.get(outcome.board)
     return api.PublishedAnswer(
-        board=None if board is None else board_line(board, context.clock.now()),
+        board=None if board is None else openapi.board_line(board, context.clock.now()),
         task_version=outcome.version,
         version_note=outcome.note,
         change=outcome.change,

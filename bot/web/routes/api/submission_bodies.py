@@ -97,7 +97,7 @@ def _place(place: QueuePosition | None) -> api.QueuePositionBody | None:
 
 
 def event_answer(event: JobEvent) -> api.Event:
-    """One step of a job."""
+    """Return one step of a job."""
     return api.Event(id=event.id, job=event.job, kind=event.kind, body=event.body, at=event.at)
 
 
@@ -134,7 +134,7 @@ def _past(entry: HistoryEntry) -> api.PastSubmission:
 
 
 MOST = 8 * MAX_SOURCE_BYTES
-"""The most bytes of a whole body: JSON may write one byte of a source as six."""
+"""The most bytes of a body; in JSON, one byte of a source may take six."""
 _FORM: Final = "multipart/form-data"
 
 ORDER_BODY: Final[dict[str, Any]] = {
@@ -163,7 +163,7 @@ ORDER_BODY: Final[dict[str, Any]] = {
 
 
 async def order_of(request: Request, viewer: Viewer) -> SubmissionRequest:
-    """Return a submission request; UserError when it is neither format, or invalid."""
+    """Return the submission request in a body, a form or JSON; UserError when it is invalid."""
     if request.headers.get("content-type", "").lower().startswith(_FORM):
         async with form_of(request, MOST) as form:
             return await _of_form(form, viewer)

@@ -40,7 +40,7 @@ _MADE: Final[dict[int | str, dict[str, Any]]] = {
         }
     }
 }
-"""What the responses with a new submission have besides it."""
+"""The header of responses with a new submission."""
 
 
 @_submissions.post("", status_code=201, responses=_MADE, openapi_extra=submission_bodies.ORDER_BODY)
@@ -182,10 +182,10 @@ async def _created(
 _events = APIRouter(prefix="/submissions/{number}", tags=["submissions"])
 
 LONGEST_S = 900.0
-"""Seconds after which a watcher must reconnect, which browsers do by themselves."""
+"""Seconds after which a client must reconnect, which browsers do by themselves."""
 _POLL_EVERY = 10
-"""Ticks of a second between two polls without a notice: notices may be lost."""
-_AGAIN_MS = 1000
+"""Seconds between two polls without a notice, because notices may be lost."""
+_RETRY_MS = 1000
 _END = "end"
 LastEventId = Annotated[
     int, Header(alias="Last-Event-ID", ge=0, lt=1 << 63, description="The last `id` that you have")
@@ -217,11 +217,10 @@ async def events(
         await lookup.visible_submission(context.store, viewer, submission)
         return await has_same_viewer(request, viewer)
 
-    with suppress(TimeoutError, StoreError, UserError):  # the client reconnects: nothing is lost
-        async with asyncio.timeout(LONGEST_S) as limit:
+    with suppress(TimeoutError, StoreError, UserError):  # the client reconnects and misses none
+        async with asyncio.timeout(LONGEST_S):
             async for event in _steps(context, submission, EventId(last_event_id), is_allowed):
                 yield event
-    del limit
 
 
 async def _steps(
@@ -230,13 +229,12 @@ async def _steps(
     after: EventId,
     is_allowed: Callable[[], Awaitable[bool]],
 ) -> AsyncIterator[ServerSentEvent]:
-    yield ServerSentEvent(comment="watching", retry=_AGAIN_MS)
+    yield ServerSentEvent(comment="watching", retry=_RETRY_MS)
     async with context.store.events.subscribe(frozenset({Topic.PROGRESS})) as hints:
         ended, ticks = False, 0
         while not ended:
-            ended = await _has_ended(
-                context, submission
-            )  # before the events, so that none is missed
+            # Read before the events, so that none is missed.
+            ended = await _has_ended(context, submission)
             found = await context.store.jobs.events(submission, after)
             if not await is_allowed():
                 return

@@ -19,22 +19,22 @@ from bot.reports import blocks, tasks
 from bot.reports.charts import as_table, describe_chart, scaling_report, season_chart
 from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.services import lookup
-from bot.services.boards import list_boards as service
+from bot.services.boards import list_boards
 from bot.services.standings import board_standings, leaderboard, scaling, season
 from bot.web import auth, figures, rendering
 from bot.web.context import WebContext, context_of, is_here
 
 router = APIRouter()
 _MOST_NAMED = 2
-"""Up to this many people who share the first rank are all named."""
+"""If more people share the first rank, only one of them is named."""
 
 
 @router.get("/")
 async def boards(request: Request, viewer: auth.AnyViewer) -> Response:
-    """Show the boards, those that close soonest first."""
+    """Show the open boards, those that close soonest first, and the closed ones."""
     context = context_of(request)
     now = context.clock.now()
-    overviews = sorted(await service(context.store, viewer), key=_closing)
+    overviews = sorted(await list_boards(context.store, viewer), key=_closing)
     best = [score for each in overviews for score in each.best]
     values = {
         "title": "Leaderboards",
@@ -49,7 +49,7 @@ async def boards(request: Request, viewer: auth.AnyViewer) -> Response:
 
 
 def first_names(entries: Sequence[Standing]) -> str:
-    """Return the names of those who share the first rank, at most two; empty without entries."""
+    """Return the names of those who share the first rank; of more than two, one and the number."""
     names = [each.score.person_name for each in entries if each.rank == 1]
     return f"{names[0]} and {len(names) - 1} more" if len(names) > _MOST_NAMED else ", ".join(names)
 
@@ -164,17 +164,17 @@ async def season_page(
 async def season_data(
     request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
 ) -> Response:
-    """Return the data of the season's plot, without any series while there are no ranks."""
+    """Return the data of the season's plot; it has no series while nobody is ranked."""
     context = context_of(request)
-    found = await lookup.find_board(context.store, viewer, name)
-    body = (await _season(context, viewer, found, gpu)).data
+    board = await lookup.find_board(context.store, viewer, name)
+    body = (await _season(context, viewer, board, gpu)).data
     headers = {"Cache-Control": "private, max-age=5", "Vary": "Authorization, Cookie"}
     return Response(body, media_type="application/json", headers=headers)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """A season's chart on one GPU type, also as data for the script; None when it is empty."""
+    """A season's chart on one GPU type, None when it is empty, and its data for the script."""
 
     gpu: str
     chart: blocks.Chart | None
@@ -182,7 +182,7 @@ class _Plot:
 
 
 async def _season(context: WebContext, viewer: Viewer, board: Board, gpu: str | None) -> _Plot:
-    """Return a plot, read and written once for all who may see the board."""
+    """Return the plot, which is computed once for all who may see the board."""
 
     async def make() -> _Plot:
         history = await season(context.store, context.clock, viewer, board.name, gpu=gpu)

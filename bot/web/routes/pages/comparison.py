@@ -1,7 +1,7 @@
 """`/submissions/N/compare?with=M`: two submissions side by side, their times and their sources.
 
-Changed words are marked, and long equal parts folded. Both sources are untrusted: no more is drawn
-than a browser can show, and omissions are stated.
+Changed words are marked, and long equal parts are folded. Both sources are untrusted: only as much
+is drawn as a browser can show, and the page says what is left out.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from runners.contract.verdict import Verdict
 
 router = APIRouter(prefix="/submissions")
 WAIT_S = 10.0
-"""How long a comparison waits for earlier ones."""
+"""How long, in seconds, a comparison waits for earlier ones."""
 CONTEXT = 3
 """How many unchanged lines are shown before and after each change."""
 _LEAST_FOLD = 2
@@ -41,7 +41,7 @@ _LEAST_FOLD = 2
 LONGEST = 1_000
 """The most characters of a line that are drawn."""
 MOST = 400_000
-"""The most characters drawn in total; each line counts some for its markup."""
+"""The most characters drawn in total; each row counts `_PER_ROW` more for its markup."""
 _PER_ROW = 60
 _WORD_STEPS = 200_000
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
@@ -49,7 +49,7 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a line, and whether the other side lacks it."""
+    """A part of a line, and whether it differs from the other side."""
 
     text: str
     changed: bool = False
@@ -75,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Consecutive rows; `folded` ones are unchanged, and without rows if they do not fit."""
+    """Consecutive rows; a `folded` section is unchanged, and has no rows if they do not fit."""
 
     rows: tuple[Row, ...]
     count: int
@@ -108,19 +108,20 @@ class _Stretch:
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """A compared submission with its submitter and the results by GPU type, in words and a tone."""
+    """A compared submission with its submitter."""
 
     submission: Submission
     person: Person | None
-    ended: tuple[tuple[str, str, str], ...]
+    results: tuple[tuple[str, str, str], ...]
+    """GPU type, result in words, and tone."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RenderedDiff:
     """A comparison, and its diff if it can be shown."""
 
-    found: SubmissionComparison
-    shape: Difference | None = None
+    comparison: SubmissionComparison
+    difference: Difference | None = None
     text: Markup | None = None
 
 
@@ -133,8 +134,8 @@ async def comparison(
 ) -> Response:
     """Show the results of both, and where their sources differ."""
     context = context_of(request)
-    diff = await _compare_alone(context, viewer, SubmissionId(number), _number_in(other))
-    compared = diff.found
+    rendered = await _compare_alone(context, viewer, SubmissionId(number), _number_in(other))
+    compared = rendered.comparison
     board = await context.store.boards.get(compared.first.submission.board)
     values: dict[str, Any] = {
         "title": " and ".join(names(compared)),
@@ -144,8 +145,8 @@ async def comparison(
         ],
         "times": list(times(compared)),
         "words": why_no_diff(compared),
-        "shape": diff.shape,
-        "drawn": diff.text,
+        "difference": rendered.difference,
+        "drawn": rendered.text,
     }
     return await rendering.page(request, viewer, "comparison.html", values)
 
@@ -153,7 +154,7 @@ async def comparison(
 async def _compare_alone(
     context: WebContext, viewer: Viewer, first: SubmissionId, second: SubmissionId
 ) -> _RenderedDiff:
-    """Run one comparison at a time: each may keep the interpreter busy for much of a second."""
+    """Run one comparison at a time: each may keep the interpreter busy for almost a second."""
     try:
         async with asyncio.timeout(WAIT_S):
             await context.comparison_lock.acquire()
@@ -172,9 +173,9 @@ async def _compare_alone(
 
 
 def _render_diff(compared: SubmissionComparison) -> _RenderedDiff:
-    shape = difference(compared.side_by_side)
-    text = rendering.render("parts/difference.html", {"it": shape, "names": _titles(compared)})
-    return _RenderedDiff(compared, shape, Markup(text))  # noqa: S704 - the template has escaped it
+    lines = difference(compared.side_by_side)
+    text = rendering.render("parts/difference.html", {"it": lines, "names": _titles(compared)})
+    return _RenderedDiff(compared, lines, Markup(text))  # noqa: S704 - the template has escaped it
 
 
 def _titles(compared: SubmissionComparison) -> list[str]:
@@ -184,12 +185,12 @@ def _titles(compared: SubmissionComparison) -> list[str]:
 
 async def _compared_side(context: WebContext, side: ComparedSubmission) -> ComparedSide:
     submission = side.submission
-    ended = [(gpu, *_verdict_words(verdict)) for gpu, verdict in sorted(side.verdicts.items())]
+    results = [(gpu, *_verdict_words(verdict)) for gpu, verdict in sorted(side.verdicts.items())]
     if submission.state is not SubmissionState.FINISHED:
-        ended += [
+        results += [
             (gpu, submission.state.value, "") for gpu in submission.gpus if gpu not in side.verdicts
         ]
-    return ComparedSide(submission, await context.store.people.get(submission.person), tuple(ended))
+    return ComparedSide(submission, await context.store.people.get(submission.person), tuple(results))
 
 
 def _verdict_words(verdict: Verdict) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""`/docs`: how to begin, with each front end."""
+"""`/docs`: how to submit with each front end."""
 
 from fastapi import APIRouter, Request, Response
 

@@ -1,4 +1,4 @@
-"""`/people/N`: a person's places and submissions, and the history of their times."""
+"""`/people/N`: a person's ranks and submissions, and the history of their times."""
 
 from collections.abc import Iterator
 from itertools import groupby

@@ -21,13 +21,13 @@ async def queue(request: Request, viewer: auth.AnyViewer) -> Response:
 
 @router.get("/queue/events")
 async def queue_events(request: Request) -> StreamingResponse:
-    """Stream the same page part after each change."""
+    """Stream the changing part of that page."""
     context = context_of(request)
     return rendering.live(context, lambda: _part(context))
 
 
-def _steady(block: Block) -> Block:
-    """Remove what changes every second: everyone listed was seen within their lease."""
+def _without_last_seen(block: Block) -> Block:
+    """Remove a table's column `seen`, which changes every second."""
     if not isinstance(block, Table):
         return block
     indices = [index for index, each in enumerate(block.columns) if each.name != "seen"]
@@ -37,13 +37,13 @@ def _steady(block: Block) -> Block:
 
 
 async def _part(context: WebContext) -> rendering.Part:
-    """Return the part, read once for all watchers."""
+    """Return the changing part of the page, which is read once for all viewers."""
 
     async def make() -> rendering.Part:
         workers = admin.workers_report(
             number_workers(await context.store.workers.alive(), NAMELESS), context.clock.now()
         )
-        blocks = [_steady(each) for each in workers.blocks]
+        blocks = [_without_last_seen(each) for each in workers.blocks]
         values = {"pools": await gpu_queues(context.store), "workers": blocks}
         return rendering.render("parts/queue.html", values), False
 

@@ -1,4 +1,4 @@
-"""The page of a submission, with its benchmarks."""
+"""`/submissions/N`: the report of a submission, its live progress, and its downloads."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
-from markupsafe import Markup
 
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
@@ -33,7 +32,7 @@ _STOPPED = {
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One timed case; `verified` is the fraction of the time confirmed by the judge's own clock."""
+    """One timed case; the judge's own clock confirms the fraction `verified` of its time."""
 
     number: int
     spec: str
@@ -73,7 +72,7 @@ _DOWNLOAD = {"Cache-Control": "private, no-store"}
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JobReport:
     """The result on one GPU type: the report's blocks, and a drawing for each benchmark."""
 
     job: JobStatus
@@ -83,7 +82,7 @@ class Judged:
 
 @router.get("/{number}")
 async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
-    """Show the current report, a part of which updates itself while jobs run."""
+    """Show the report; while jobs run, a part of the page updates itself."""
     context, submission_id = context_of(request), SubmissionId(number)
     reading = with_costs(
         await status.read_submission(context.store, context.clock, viewer, submission_id),
@@ -100,8 +99,8 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "lines": [job_line(each) for each in reading.jobs],
         "deeds": sessions.submission_buttons(await sessions.browser_of(request), reading),
         "places": await _places(context, reading),
-        "judged": _judged(reading),
-        "code": await _highlighted(shown),
+        "job_reports": _job_reports(reading),
+        "code": None if shown is None else await highlighted(shown.text, shown.file_name),
         "hidden": hidden,
         "files": await asyncio.to_thread(archives, submission_id, files),
         "choices": [] if shown is None else await _choices(context, viewer, submission_id),
@@ -121,15 +120,9 @@ async def _source(
         return None, error.message
 
 
-async def _highlighted(shown: status.Source | None) -> Markup | None:
-    if shown is None:
-        return None
-    return await highlighted(shown.text, shown.file_name)
-
-
-def _judged(reading: SubmissionStatus) -> tuple[Judged, ...]:
+def _job_reports(reading: SubmissionStatus) -> tuple[JobReport, ...]:
     return tuple(
-        Judged(
+        JobReport(
             each,
             ()
             if each.evaluation is None
@@ -164,7 +157,7 @@ async def _choices(
 
 @router.get("/{number}/events")
 async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> StreamingResponse:
-    """Stream the lines of the jobs as they change, read once for all watchers."""
+    """Stream the lines of the jobs after each change; they are read once for all viewers."""
     context, submission_id = context_of(request), SubmissionId(number)
     await status.read_submission(context.store, context.clock, viewer, submission_id)
 
@@ -183,7 +176,7 @@ async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> 
 
 @router.get("/{number}/source")
 async def download(request: Request, number: Number, viewer: auth.AnyViewer) -> Response:
-    """Download the file unchanged; the browser never displays it."""
+    """Return the source unchanged, as a download that the browser does not display."""
     context = context_of(request)
     source = await status.source(context.store, context.clock, viewer, SubmissionId(number))
     return _file(source.text.encode(), "text/plain; charset=utf-8")
