@@ -2,15 +2,15 @@
 (() => {
   const size = (bytes) => (bytes < 1024 ? `${bytes} B` : bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1048576).toFixed(1)} MB`);
 
-  // <div data-drop> around a file's input takes a file that is dropped anywhere on the page.
+  // <div data-drop> around a file input: the input gets a file that is dropped anywhere on the page.
   for (const zone of document.querySelectorAll("[data-drop]")) {
     const input = zone.querySelector("input[type=file]");
-    const told = zone.querySelector("[data-dropped]") || zone.appendChild(Object.assign(document.createElement("p"), { className: "dropped", role: "status" }));
+    const label = zone.querySelector("[data-dropped]") || zone.appendChild(Object.assign(document.createElement("p"), { className: "dropped", role: "status" }));
     const show = () => {
       const file = input.files[0];
       const most = Number(zone.dataset.most || 0);
       zone.classList.toggle("has-file", Boolean(file));
-      told.textContent = file ? `${file.name}, ${size(file.size)}` : "";
+      label.textContent = file ? `${file.name}, ${size(file.size)}` : "";
       input.setCustomValidity(file && most && file.size > most ? `The file is too large: at most ${size(most)} are allowed.` : "");
     };
     input.addEventListener("change", () => {
@@ -18,26 +18,26 @@
       if (input.validity.customError) input.reportValidity();
     });
     let inside = 0;
-    const ours = (event) => [...event.dataTransfer.types].includes("Files");
+    const hasFiles = (event) => [...event.dataTransfer.types].includes("Files");
     addEventListener("dragenter", (event) => {
-      if (!ours(event)) return;
+      if (!hasFiles(event)) return;
       inside += 1;
       zone.classList.add("over");
     });
     addEventListener("dragleave", (event) => {
-      if (!ours(event)) return;
+      if (!hasFiles(event)) return;
       inside = Math.max(0, inside - 1);
       if (!inside) zone.classList.remove("over");
     });
-    addEventListener("dragover", (event) => ours(event) && event.preventDefault());
+    addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
     addEventListener("drop", (event) => {
-      if (!ours(event)) return;
+      if (!hasFiles(event)) return;
       event.preventDefault();
       inside = 0;
       zone.classList.remove("over");
-      const one = new DataTransfer();
-      one.items.add(event.dataTransfer.files[0]);
-      input.files = one.files;
+      const transfer = new DataTransfer();
+      transfer.items.add(event.dataTransfer.files[0]);
+      input.files = transfer.files;
       input.dispatchEvent(new Event("change", { bubbles: true }));
     });
     show();
@@ -63,7 +63,7 @@
       }
       event.preventDefault();
     });
-    // If there are a file and a pasted source, the later one is used.
+    // A pasted source replaces a chosen file, and a chosen file replaces a pasted source.
     source.addEventListener("input", () => {
       const input = source.form.elements.file;
       if (source.value && input.files.length) {
@@ -79,8 +79,8 @@
   // <form data-look="URL" data-into="ID"> shows the contents of its file and the remaining choices.
   for (const form of document.querySelectorAll("form[data-look]")) {
     const into = document.getElementById(form.dataset.into);
-    let asked = null;
-    const look = async (changed) => {
+    let pending = null;
+    const preview = async (changed) => {
       const data = new FormData(form);
       const file = form.querySelector("input[type=file]");
       if (changed === file || changed.name === "source") {
@@ -92,11 +92,11 @@
       }
       if (changed.name === "board") data.delete("gpu");
       if (!file.validity.customError && (file.files.length || !file.required || !changed.matches("[type=file]"))) {
-        asked?.abort();
-        asked = new AbortController();
+        pending?.abort();
+        pending = new AbortController();
         into.setAttribute("aria-busy", "true");
         try {
-          const answer = await fetch(form.dataset.look, { method: "POST", body: data, signal: asked.signal, headers: { Accept: "text/html" } });
+          const answer = await fetch(form.dataset.look, { method: "POST", body: data, signal: pending.signal, headers: { Accept: "text/html" } });
           const text = await answer.text();
           const focused = into.contains(document.activeElement) ? document.activeElement.id : "";
           if (answer.ok) into.innerHTML = text;
@@ -113,7 +113,7 @@
     };
     form.addEventListener("change", (event) => {
       const changed = event.target;
-      if (changed.matches("input[type=file], textarea[name=source], select[name=board]")) look(changed);
+      if (changed.matches("input[type=file], textarea[name=source], select[name=board]")) preview(changed);
     });
     form.addEventListener("submit", () => {
       const button = form.querySelector("[data-send]");

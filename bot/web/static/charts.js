@@ -1,8 +1,8 @@
-// Draws every figure with data-chart by uPlot, in the colours of the theme, and lets it be zoomed.
+// Draws every figure with data-chart by uPlot, in the theme's colors and zoomable.
 (() => {
   const INKS = ["--accent", "--gold", "--good", "--bad", "--soft", "--warn", "--ink", "--edge"];
 
-  const colour = (name) => {
+  const color = (name) => {
     const probe = document.createElement("span");
     probe.style.color = `var(${name})`;
     document.body.append(probe);
@@ -34,7 +34,7 @@
   };
 
   const line = (each, index) => {
-    const ink = colour(INKS[index % INKS.length]);
+    const ink = color(INKS[index % INKS.length]);
     const dots = each.stroke === "dots";
     return {
       label: each.name,
@@ -47,7 +47,8 @@
     };
   };
 
-  // [at least so many seconds apart, how, and what is added where the year, day or minute changes]
+  // uPlot's formats of times: [the least seconds between two ticks, format, and what is added where
+  // the year, day or minute changes]
   const DAYS = [
     [3600 * 24 * 365, "{YYYY}", null, null, null, null, null, null, 1],
     [3600 * 24 * 28, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
@@ -57,8 +58,8 @@
   ];
 
   const axes = (data) => {
-    const ink = colour("--soft");
-    const grid = { stroke: colour("--line"), width: 1 };
+    const ink = color("--soft");
+    const grid = { stroke: color("--line"), width: 1 };
     const font = "12px system-ui, sans-serif";
     const x = { stroke: ink, grid, ticks: grid, font, values: DAYS, space: 80 };
     if (data.names.length) {
@@ -68,7 +69,7 @@
     return [x, { stroke: ink, grid, ticks: grid, font, label: data.y, labelFont: font, labelSize: 20, size: 62 }];
   };
 
-  const drawn = (figure, data) => {
+  const draw = (figure, data) => {
     const canvas = figure.querySelector(".canvas");
     const values = aligned(data.series);
     const margin = data.names.length ? 0.3 : 0;
@@ -94,22 +95,22 @@
     return plot;
   };
 
-  const ready = async (figure) => {
+  const start = async (figure) => {
     const inside = figure.querySelector("script[type='application/json']");
     const data = inside
       ? JSON.parse(inside.textContent)
       : await (await fetch(figure.dataset.source)).json();
     if (!data.series.length) return;
-    let plot = drawn(figure, data);
+    let plot = draw(figure, data);
     figure.dataset.drawn = "";
-    const again = () => {
+    const redraw = () => {
       plot.destroy();
-      plot = drawn(figure, data);
+      plot = draw(figure, data);
     };
-    document.addEventListener("themed", again);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    document.addEventListener("themed", redraw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     new ResizeObserver(([entry]) => {
-      if (Math.abs(entry.contentRect.width - plot.width) > 1) again();
+      if (Math.abs(entry.contentRect.width - plot.width) > 1) redraw();
     }).observe(figure.querySelector(".canvas"));
     for (const button of figure.querySelectorAll("[data-days]")) {
       button.addEventListener("click", () => {
@@ -122,7 +123,7 @@
   };
 
   for (const figure of document.querySelectorAll("[data-chart]")) {
-    ready(figure).catch((error) => {
+    start(figure).catch((error) => {
       figure.querySelector(".canvas").textContent = "The plot could not be loaded; its numbers are in the table.";
       console.error(error);
     });

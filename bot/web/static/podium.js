@@ -10,7 +10,7 @@
     try {
       localStorage.setItem("theme", next);
     } catch (refused) {
-      // It holds for this page.
+      // Without storage, the theme applies to this page only.
     }
     document.dispatchEvent(new CustomEvent("themed"));
   });
@@ -36,7 +36,7 @@
   }
 
   // Updates a node to equal a fresh one; unchanged nodes keep their focus and scroll position.
-  const liken = (old, fresh) => {
+  const update = (old, fresh) => {
     if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) {
       old.replaceWith(fresh);
       return;
@@ -48,23 +48,23 @@
     for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of [...fresh.attributes])
       if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-    likenInside(old, fresh);
+    updateChildren(old, fresh);
   };
-  const likenInside = (old, fresh) => {
+  const updateChildren = (old, fresh) => {
     const wanted = [...fresh.childNodes];
-    const there = [...old.childNodes];
-    wanted.forEach((each, index) => (there[index] ? liken(there[index], each) : old.append(each)));
-    for (const each of there.slice(wanted.length)) each.remove();
+    const present = [...old.childNodes];
+    wanted.forEach((each, index) => (present[index] ? update(present[index], each) : old.append(each)));
+    for (const each of present.slice(wanted.length)) each.remove();
   };
 
-  // <div data-live="URL"> follows the events of URL: each is the part's whole new content. When
-  // the text of its [data-say] changes, #said passes it to screen readers.
+  // <div data-live="URL"> shows the newest event of URL, which has the whole new content. When its
+  // [data-say] changes, #said reads it to screen readers.
   for (const part of document.querySelectorAll("[data-live]")) {
     const source = new EventSource(part.dataset.live);
     source.addEventListener("part", (event) => {
       const fresh = document.createElement("template");
       fresh.innerHTML = event.data;
-      likenInside(part, fresh.content);
+      updateChildren(part, fresh.content);
       const say = part.querySelector("[data-say]");
       const said = document.getElementById("said");
       if (say && said && said.textContent !== say.dataset.say) said.textContent = say.dataset.say;

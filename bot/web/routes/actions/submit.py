@@ -217,7 +217,7 @@ async def _render_progress(
         "unserved": ()
         if reading.is_final
         else await status.unserved_in_words(context.store, number),
-        "deeds": sessions.submission_buttons(browser, reading),
+        "buttons": sessions.submission_buttons(browser, reading),
     }
     return rendering.render("acting/live.html", values)
 

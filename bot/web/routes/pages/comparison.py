@@ -190,7 +190,8 @@ async def _compared_side(context: WebContext, side: ComparedSubmission) -> Compa
         results += [
             (gpu, submission.state.value, "") for gpu in submission.gpus if gpu not in side.verdicts
         ]
-    return ComparedSide(submission, await context.store.people.get(submission.person), tuple(results))
+    person = await context.store.people.get(submission.person)
+    return ComparedSide(submission, person, tuple(results))
 
 
 def _verdict_words(verdict: Verdict) -> tuple[str, str]:

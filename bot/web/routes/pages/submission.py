@@ -97,7 +97,7 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "board": reading.board,
         "person": await context.store.people.get(reading.submission.person),
         "lines": [job_line(each) for each in reading.jobs],
-        "deeds": sessions.submission_buttons(await sessions.browser_of(request), reading),
+        "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
         "places": await _places(context, reading),
         "job_reports": _job_reports(reading),
         "code": None if shown is None else await highlighted(shown.text, shown.file_name),
