@@ -3,8 +3,9 @@
 The evaluation server's client has no setting for a token, but its address can contain one, as in
 `http://any:TOKEN@host/eval`, which arrives as a password.
 
-Without a token only programs on this machine may call, and only if the web server listens on
-loopback. Requests from a page in a browser or through a proxy are refused; headers identify them.
+Without a token, only programs on this machine may call, and only if the web server listens on
+loopback. Requests that come from a browser's page or through a proxy, as their headers show, need a
+token even then.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from bot.domain.errors import UserError
 from bot.domain.tasks.task_file import MAX_TASK
 from bot.web import auth, bodies, errors
 from bot.web.compat.evaluation_server import requests
-from bot.web.context import context_of, is_loopback
+from bot.web.context import context_of, is_here, is_loopback
 
 IDENTITY = "eval:loopback"
 _NAME = "Programs of this machine"
@@ -75,7 +76,7 @@ def _secret(request: Request) -> str:
 
 
 def _is_of_this_machine(request: Request) -> bool:
-    if not getattr(request.app.state, "loopback", False):
+    if not is_here(request):
         return False
     direct = request.scope.get("http_version") != "1.0"  # the default of proxies
     unmarked = not any(mark in request.headers for mark in _MARKS)
@@ -93,7 +94,7 @@ _MOST_FAULTS = 20
 
 
 class FormError(Exception):
-    """A JSON object that is not a valid request; says where."""
+    """A JSON object that is not a valid request; `faults` lists the invalid fields."""
 
     def __init__(self, error: ValidationError) -> None:
         super().__init__("Invalid request format")
@@ -131,13 +132,13 @@ async def form_error(_: Request, error: Exception) -> Response:
 
 
 async def json_error(_: Request, error: Exception) -> Response:
-    """422 in FastAPI's form."""
+    """422 in FastAPI's format."""
     kind = error.kind if isinstance(error, NoJsonError) else "value_error"
     return answer(422, {"detail": [{"type": kind, "loc": ["body"], "msg": str(error)}]})
 
 
 async def no_route(_: Request, error: Exception) -> Response:
-    """404 and 405 in Starlette's form."""
+    """404 and 405 in Starlette's format."""
     if not isinstance(error, HTTPException):
         raise error
     return answer(error.status_code, {"detail": error.detail}, error.headers)
@@ -182,7 +183,7 @@ async def read_request(request: Request, read: Callable[[dict[str, Any]], Read])
 
 
 async def body_of(request: Request) -> bytes:
-    """The body; UserError if it has more values than any valid request."""
+    """The body; UserError if it has more values than a valid request can have."""
     text = await bodies.read_bytes(request, BODY_MAX)
     bodies.require_simple(text, texts=_MOST_TEXTS, around=_MOST_AROUND)
     return text

@@ -74,7 +74,7 @@ class TensorInit(ContractModel):
     @model_validator(mode="after")
     def _can_be_made(self) -> Self:
         if self.kind == "arange" and self.step == 0:
-            raise ValueError("the step of an arange is not 0")
+            raise ValueError("the step of an arange must not be 0")
         bounded = self.low is not None and self.high is not None
         if self.kind == "uniform" and bounded and (self.low or 0) > (self.high or 0):
             raise ValueError("low is above high")
@@ -124,14 +124,14 @@ class TensorData(ContractModel):
         except zlib.error as error:
             raise ValueError("data_b64 is not packed by zlib") from error
         if len(values) > self.size or not unpacking.eof:
-            raise ValueError(f"the data is broken off, or more than {self.size:,} bytes")
+            raise ValueError(f"the data is incomplete, or has more than {self.size:,} bytes")
         return values
 
 
 class TensorSpec(ContractModel):
-    """One tensor; `data` wins over `init`, with its own dtype and shape.
+    """One tensor; `data`, with its own dtype and shape, takes precedence over `init`.
 
-    With neither of them, an input is drawn as by `randn`, not left as uninitialized memory.
+    Without either, an input is drawn by `randn`.
     """
 
     shape: Shape = ()
@@ -148,7 +148,7 @@ class TensorSpec(ContractModel):
 
 
 class ArgSpec(ContractModel):
-    """One argument of the call, by its place; a tensor has a spec and everything else a value."""
+    """One positional argument of the call; a tensor has a spec, everything else has a value."""
 
     name: Annotated[str, Field(max_length=NAME_MOST)]
     type: Literal["tensor", "int", "float", "str", "bool"]

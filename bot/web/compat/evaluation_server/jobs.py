@@ -1,4 +1,4 @@
-"""A request as a job: accepting it, waiting for its end, deleting it.
+"""Requests as jobs: accepts them, waits for their ends, deletes them.
 
 Each request is a submission to a hidden board of Podium, with a task version created for it. Queue,
 judge, sandbox and retries are the same as for every submission.
@@ -36,12 +36,12 @@ _NAME = "Podium"
 
 
 class NoRunnerError(Exception):
-    """No live runner can serve a request; the message says what they lack."""
+    """No live runner can serve a request; the message says what is missing."""
 
-    def __init__(self, message: str, *, any_there: bool) -> None:
+    def __init__(self, message: str, *, has_runners: bool) -> None:
         super().__init__(message)
-        self.any_there = any_there
-        """Whether there are runners at all; if not, one may be about to start."""
+        self.has_runners = has_runners
+        """Whether there are runners; if there are none, one may be about to start."""
 
 
 async def accept(
@@ -96,8 +96,8 @@ def _order(request: requests.Request) -> tuple[TaskDefinition, str, Mode]:
     if length > MAX_TASK:
         raise UserError(
             "too-large",
-            f"the request has {length:,} bytes as it is kept; at most {MAX_TASK:,} are taken, "
-            "so have large tensors drawn by an init",
+            f"the stored request would have {length:,} bytes; at most {MAX_TASK:,} are allowed, "
+            "so give large tensors an init instead of data",
         )
     return task, texts[-1], order.mode
 
@@ -113,7 +113,7 @@ async def _offers(store: Store) -> list[Capabilities]:
 def _choose(offers: list[Capabilities], task: TaskDefinition, wanted: str | None) -> str:
     offered = requirements.in_service(offers)
     if not offered:
-        raise NoRunnerError("no runner is there", any_there=False)
+        raise NoRunnerError("no runner is connected", has_runners=False)
     chosen = None if wanted is None else spelled(wanted, offered)
     if wanted is not None and chosen is None:
         raise unknown_name("gpu", wanted, offered)
@@ -128,7 +128,7 @@ def _choose(offers: list[Capabilities], task: TaskDefinition, wanted: str | None
         message = f"no runner can serve this kernel: missing {', '.join(missing_parts)}"
         if all(gpu == CPU for gpu in offered):
             message += "; start a worker on a machine with a GPU"
-        raise NoRunnerError(message, any_there=True)
+        raise NoRunnerError(message, has_runners=True)
     return min(able, key=lambda gpu: (gpu == CPU, gpu))
 
 
@@ -139,7 +139,7 @@ _STAGES = frozenset(str(stage) for stage in Stage)
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The state of a request, without its kernels; with its evaluation once it is judged."""
+    """A stored request, without its kernels, and the state of its job."""
 
     submission: Submission
     request: requests.Request
@@ -171,7 +171,7 @@ def margin_s(request: requests.Request) -> float:
 
 
 async def served(store: Store, viewer: Viewer, number: SubmissionId) -> Served:
-    """The viewer's request of this number; UserError `unknown-job` if there is none."""
+    """The viewer's request with this number; UserError `unknown-job` if there is none."""
     submission = await store.submissions.get(number)
     own = submission is not None and (viewer.sees_all or submission.person == viewer.person)
     version = None
@@ -213,14 +213,14 @@ async def _stage(store: Store, job: Job) -> Stage | None:
 async def wait(
     store: Store, number: SubmissionId, until: float, closing: Callable[[], bool]
 ) -> bool:
-    """Wait for the end of a request's job; kill it at the event loop's time `until`.
+    """Wait for the end of a request's job; cancel it at the event loop's time `until`.
 
-    Returns whether it ended by itself. Waits while the database is unreachable. ClosingError as
-    soon as `closing` returns true.
+    Return whether it ended by itself. An unreachable database does not end the wait. ClosingError
+    as soon as `closing` returns true.
     """
     try:
         async with asyncio.timeout_at(until):
-            while not await _ended(store, number, closing):  # noqa: ASYNC110 - the database is away
+            while not await _ended(store, number, closing):  # noqa: ASYNC110 - no event
                 await asyncio.sleep(_RETRY_S)
     except TimeoutError:
         with suppress(StoreError):
@@ -250,13 +250,13 @@ async def _is_final(store: Store, number: SubmissionId) -> bool:
 KEPT = timedelta(hours=1)
 """How long the result of a request is kept."""
 KEPT_LEAST = timedelta(seconds=300)
-"""How long it is kept even if somebody removes old jobs."""
+"""How long it is kept even if its owner removes old jobs."""
 
 
 async def upkeep(store: Store) -> None:
-    """Delete requests that ended more than `KEPT` ago, and stop those that are waiting as long.
+    """Delete requests that ended more than `KEPT` ago, and stop those that wait longer than that.
 
-    The latter have lost their web server, and no runner takes them.
+    A request waits so long only if its web server was killed and no runner can serve it.
     """
     board = await store.boards.find(BOARD)
     if board is None:

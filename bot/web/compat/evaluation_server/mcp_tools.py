@@ -62,7 +62,7 @@ class _Caller:
             return self._failed(f"no tool named {name}; there are {' and '.join(_TOOLS)}")
         except ValidationError as error:
             return self._failed(f"Invalid request format: {_faults(error)}")
-        except Exception as error:  # noqa: BLE001 - what the routes' handler does for them
+        except Exception as error:  # noqa: BLE001 - as the routes' error handler does
             problem = await http.other_error(self.request, error)
             return self._failed(json.loads(bytes(problem.body))["error"])
         return found.body if found.status == 200 else {**found.body, "status": "failed"}

@@ -18,9 +18,9 @@ from runners.contract.verdict import Stage
 MOST_WAITING = 256
 """The most unfinished requests of one person."""
 _AGAIN_S = 1.0
-"""Seconds between checks for a runner while there is none, as after a restart."""
+"""Seconds between two checks for a runner while there is none, as after a restart."""
 POD = "podium"
-"""Replaces the worker's name, which is not disclosed to callers."""
+"""Sent instead of the worker's name, which callers do not get."""
 _KNOWN_GPU = re.compile(r"(a100|h100|h200)(?![a-z0-9])", re.IGNORECASE)
 _STAGES = {
     Stage.PREPARE: "compiling",
@@ -148,7 +148,7 @@ async def exchange(
     """Accept a request and return its response, at the latest shortly before the caller's timeout.
 
     `begun` is the event loop's time at which the call began. If the caller disconnects earlier, the
-    job continues until it is done or its timeout kills it.
+    job continues until it ends or its timeout cancels it.
     """
     requests.require_limits(evaluation_request)
     context, address = context_of(request), address_of(request)
@@ -164,7 +164,7 @@ async def exchange(
             context.store, submission.id, until, lambda: context.closing.begun
         )
     except jobs.ClosingError:
-        message = f"this server stops; the job goes on, ask /job/{submission.id} for its result"
+        message = f"this server stops; the job continues, and /job/{submission.id} has its result"
         stopped = ErrorDetail("server_stops", message)
         return failure(
             503, stopped, address, await jobs.served(context.store, viewer, submission.id)
@@ -187,7 +187,7 @@ async def _accepted(
                 context.store, context.clock, viewer.person, evaluation_request
             )
         except jobs.NoRunnerError as error:
-            if error.any_there or context.closing.begun or loop.time() + _AGAIN_S >= until:
+            if error.has_runners or context.closing.begun or loop.time() + _AGAIN_S >= until:
                 raise
         await asyncio.sleep(_AGAIN_S)
 

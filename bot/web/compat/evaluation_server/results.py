@@ -62,8 +62,8 @@ def result_of(request: requests.Request, evaluation: Evaluation) -> KernelResult
 def stats_of(measured: Measurement) -> RuntimeStats:
     """The seven numbers of a measurement, from its samples.
 
-    If the judge's own clock is the value, a sample is the difference of two windows and may be
-    negative. Then it counts as `LEAST_NS`, so that no time is 0.
+    If the published time is by the judge's own clock, a sample is the difference of two windows and
+    may be negative. It then counts as `LEAST_NS`, so that no time is 0.
     """
     least = LEAST_NS if measured.claimed_ns is None else 0.0
     samples = sorted(max(least, ns) / _NS_PER_MS for each in measured.samples for ns in each)
@@ -109,7 +109,7 @@ def _executed(
 
 
 def category_of(evaluation: Evaluation) -> str | None:
-    """The category of a failure: the judge's verdict, or `REFERENCE_ERROR`."""
+    """The category of a failure, None for a pass: the judge's verdict, or `REFERENCE_ERROR`."""
     if evaluation.verdict is Verdict.PASSED:
         return None
     if evaluation.verdict is Verdict.TASK_ERROR and evaluation.message.startswith(REFERENCE_FAULT):
@@ -131,7 +131,7 @@ def _validation_error(evaluation: Evaluation) -> str | None:
 
 def _error_text(evaluation: Evaluation) -> str:
     """The message, followed by the output if that says more."""
-    message = evaluation.message or f"{evaluation.verdict.value} without a word"
+    message = evaluation.message or f"{evaluation.verdict.value} without a message"
     if evaluation.verdict is Verdict.WRONG_ANSWER or not evaluation.log.strip():
         return message
     return f"{message}\n{evaluation.log.strip()[-LOG_MOST:]}"

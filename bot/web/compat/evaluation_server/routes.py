@@ -51,7 +51,7 @@ async def health(request: Request) -> Response:
     try:
         counts, capacity = await metrics.tallies(store), await metrics.slots(store)
     except StoreError:
-        return http.answer(500, {"status": "unhealthy", "error": "the database is away"})
+        return http.answer(500, {"status": "unhealthy", "error": "the database is unavailable"})
     free = capacity.free
     body: dict[str, object] = {
         "status": "healthy",
@@ -65,7 +65,7 @@ async def health(request: Request) -> Response:
         "gpu_count": capacity.gpus,
     }
     if not capacity.offered:
-        error = "no runner is there: start one on a machine with a GPU"
+        error = "no runner is connected: start one on a machine with a GPU"
         return http.answer(500, {**body, "status": "unhealthy", "error": error})
     return http.answer(200, body)
 
@@ -136,8 +136,8 @@ _ROUTES = [
 ]
 
 
-class Surface:
-    """An application inside the web server's application."""
+class SliceApp:
+    """The API as an application of its own, inside the web server's application."""
 
     def __init__(self, prefix: str = PREFIX) -> None:
         self._prefix = prefix
@@ -161,6 +161,6 @@ _PLACES = {PREFIX: PREFIX, f"{PREFIX}/{{path:path}}": PREFIX} | dict.fromkeys(AT
 
 router = APIRouter(
     routes=[
-        Route(path, Surface(prefix), include_in_schema=False) for path, prefix in _PLACES.items()
+        Route(path, SliceApp(prefix), include_in_schema=False) for path, prefix in _PLACES.items()
     ]
 )

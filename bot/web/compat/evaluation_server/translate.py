@@ -1,11 +1,11 @@
 """Translates a request into a task, a source and rounds for a runner.
 
-The sources are unchanged. The harness reads a declarative file in addition; this module generates
-no code.
+The sources stay unchanged, and no code is generated: the calls are described in a file for the
+harness. `client` is the contract in the client's format, `judge` in the harness's.
 
-The request is stored as a file of the task version created from it, without its kernels except for
-their types: the judged source is the submission, and everything else is in the contract. So a poll
-reads little, and literal data is stored once.
+The request is also stored, as a file of the task version that is created from it. Of the kernels,
+that file has only the types: the judged source is the submission, and everything else is in the
+harness's contract. So a poll reads little, and literal data is stored once.
 """
 
 import re
@@ -15,9 +15,9 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from bot.domain.tasks.task_file import ROUNDS
-from bot.web.compat.evaluation_server import io_contract as theirs
+from bot.web.compat.evaluation_server import io_contract as client
 from bot.web.compat.evaluation_server import requests
-from runners.contract import io_contract as ours
+from runners.contract import io_contract as judge
 from runners.contract.evaluation import CPU, EvaluationRequest, Limits, RoundPolicy
 from runners.contract.task import (
     PYTHON,
@@ -31,10 +31,10 @@ from runners.contract.task import (
 
 TASK = "evaluation-server"
 TESTS = 3
-"""Checked calls before any timing, each with its own input; the first uses the given seeds."""
+"""Checked calls before any timing, each with other inputs; the first uses the request's seeds."""
 ROUNDS_USUAL, ROUNDS_MOST = 5, 8
 SAMPLES_LEAST = 3
-"""The least samples of a round, however few are requested."""
+"""The least number of samples in a round, even if fewer are requested."""
 BUILD_SHARE = 0.6
 """The fraction of the time for compiling and checking; the rest is for the rounds."""
 _GET_INPUTS = re.compile(
@@ -71,8 +71,8 @@ class TranslatedRequest(NamedTuple):
 def order_of(request: requests.Request, *, seconds: int | None = None) -> TranslatedRequest:
     """Translate a request.
 
-    `seconds` is the judge's time, by default the request's timeout. Faults of a kernel are found by
-    the judge and raise no error here.
+    `seconds` is the judge's time, by default the request's timeout. An invalid kernel raises no
+    error here; the judge reports it.
     """
     task = task_of(request, seconds)
     source = requests.kernels_of(request)[-1].source_code
@@ -83,7 +83,7 @@ def task_of(request: requests.Request, seconds: int | None = None) -> TaskDefini
     """The task for a request; its submission is the judged kernel's source."""
     contract = contract_of(request)
     compared = contract.reference is not None
-    sides = (ours.Side.REFERENCE, ours.Side.CUSTOM) if compared else (ours.Side.CUSTOM,)
+    sides = (judge.Side.REFERENCE, judge.Side.CUSTOM) if compared else (judge.Side.CUSTOM,)
     whole = max(2, (request.timeout if seconds is None else seconds) - _SPARE_S)
     checking = round(whole * BUILD_SHARE)
     return TaskDefinition(
@@ -92,16 +92,16 @@ def task_of(request: requests.Request, seconds: int | None = None) -> TaskDefini
         format=TaskFormat.IO_CONTRACT,
         description="A kernel of the evaluation server's.",
         files={
-            ours.CONTRACT: contract.model_dump_json(exclude_none=True),
-            ours.CALL: contract.custom.bare().model_dump_json(exclude_none=True),
+            judge.CONTRACT: contract.model_dump_json(exclude_none=True),
+            judge.CALL: contract.custom.bare().model_dump_json(exclude_none=True),
         },
         submission_file=_file_name(contract.custom.kind),
-        shared_files=(ours.CALL,),
+        shared_files=(judge.CALL,),
         tests=tuple(
-            _case(ours.Side.CUSTOM, seed)
-            for seed in range(ours.GIVEN_SEED, ours.GIVEN_SEED + TESTS)
+            _case(judge.Side.CUSTOM, seed)
+            for seed in range(judge.GIVEN_SEED, judge.GIVEN_SEED + TESTS)
         ),
-        benchmarks=tuple(Workload(args={ours.KERNEL: side.value}) for side in sides),
+        benchmarks=tuple(Workload(args={judge.KERNEL: side.value}) for side in sides),
         test_timeout=checking,
         benchmark_timeout=whole,
         ranked_timeout=whole - checking,
@@ -112,7 +112,7 @@ def task_of(request: requests.Request, seconds: int | None = None) -> TaskDefini
 
 
 def rounds_of(trials: int) -> RoundPolicy:
-    """Rounds with `trials` timed samples in all, or as few more as possible."""
+    """Rounds with at least `trials` timed samples in all, and as few more as possible."""
     most = max(1, min(ROUNDS_MOST, trials // SAMPLES_LEAST))
     least = ROUNDS_USUAL if most >= ROUNDS_USUAL else 1
 
@@ -123,18 +123,18 @@ def rounds_of(trials: int) -> RoundPolicy:
     return RoundPolicy(looks=(rounds,), samples=max(SAMPLES_LEAST, -(-trials // rounds)))
 
 
-def contract_of(request: requests.Request) -> ours.Contract:
+def contract_of(request: requests.Request) -> judge.Contract:
     """Both kernels and their calls; a kernel without arguments gets the other's."""
     match request:
         case requests.EvaluateRequest(kernel=kernel):
-            return ours.Contract(custom=_call(kernel, kernel.io), counted=request.device_metrics)
+            return judge.Contract(custom=_call(kernel, kernel.io), counted=request.device_metrics)
         case requests.CompareRequest(ref_kernel=ref, custom_kernel=custom):
-            return ours.Contract(
+            return judge.Contract(
                 custom=_call(custom, custom.io or ref.io),
-                reference=ours.ReferenceKernel(
+                reference=judge.ReferenceKernel(
                     call=_call(ref, ref.io or custom.io),
                     source=ref.source_code,
-                    file_name=_file_name(ours.KernelKind(ref.kernel_type)),
+                    file_name=_file_name(judge.KernelKind(ref.kernel_type)),
                     atol=requests.TOLERANCE if request.atol is None else request.atol,
                     rtol=requests.TOLERANCE if request.rtol is None else request.rtol,
                 ),
@@ -143,49 +143,49 @@ def contract_of(request: requests.Request) -> ours.Contract:
             )
 
 
-def _case(side: ours.Side, seed: int) -> Workload:
-    return Workload(args={ours.KERNEL: side.value, "seed": seed})
+def _case(side: judge.Side, seed: int) -> Workload:
+    return Workload(args={judge.KERNEL: side.value, "seed": seed})
 
 
-def _device(contract: ours.Contract) -> Device:
-    kinds = {contract.call_of(side).kind for side in ours.Side}
-    return Device.CUDA if kinds & ours.DEVICE_KINDS else Device.ANY
+def _device(contract: judge.Contract) -> Device:
+    kinds = {contract.call_of(side).kind for side in judge.Side}
+    return Device.CUDA if kinds & judge.DEVICE_KINDS else Device.ANY
 
 
-def _writes_unseen(call: ours.KernelCall) -> bool:
-    """Whether it may write to an argument and return something else, as functions may."""
-    if call.kind in ours.DEVICE_KINDS:
+def _writes_unseen(call: judge.KernelCall) -> bool:
+    """Whether it may write to an argument and also return something, as Python functions may."""
+    if call.kind in judge.DEVICE_KINDS:
         return False
     args = call.args or ()
     return any(
-        isinstance(arg, ours.TensorArgument) and arg.role is not ours.Role.INPUT for arg in args
+        isinstance(arg, judge.TensorArgument) and arg.role is not judge.Role.INPUT for arg in args
     )
 
 
-def _file_name(kind: ours.KernelKind) -> str:
-    return "kernel.cu" if kind is ours.KernelKind.CUDA else "kernel.py"
+def _file_name(kind: judge.KernelKind) -> str:
+    return "kernel.cu" if kind is judge.KernelKind.CUDA else "kernel.py"
 
 
-def _input_side(ref: requests.KernelCode, custom: requests.KernelCode) -> ours.Side:
+def _input_side(ref: requests.KernelCode, custom: requests.KernelCode) -> judge.Side:
     """The side whose `get_inputs` is used: the reference, unless only the other one has it."""
     if _defines_inputs(custom) and not _defines_inputs(ref):
-        return ours.Side.CUSTOM
-    return ours.Side.REFERENCE
+        return judge.Side.CUSTOM
+    return judge.Side.REFERENCE
 
 
 def _defines_inputs(kernel: requests.KernelCode) -> bool:
-    """Whether its text defines inputs; parsing a hostile source could block for half a minute."""
-    python = ours.KernelKind(kernel.kernel_type) in ours.PYTHON_KINDS
+    """Whether its text defines inputs; it is not parsed, which could take half a minute."""
+    python = judge.KernelKind(kernel.kernel_type) in judge.PYTHON_KINDS
     return python and _GET_INPUTS.search(kernel.source_code) is not None
 
 
-def _call(kernel: requests.KernelCode, io: theirs.IOContract | None) -> ours.KernelCall:
-    launch = (io and io.launch) or theirs.LaunchConfig()
-    return ours.KernelCall(
-        kind=ours.KernelKind(kernel.kernel_type),
+def _call(kernel: requests.KernelCode, io: client.IOContract | None) -> judge.KernelCall:
+    launch = (io and io.launch) or client.LaunchConfig()
+    return judge.KernelCall(
+        kind=judge.KernelKind(kernel.kernel_type),
         args=None if io is None else tuple(_argument(arg) for arg in io.args),
-        grid=_extents(launch.grid or theirs.Dim()),
-        block=_extents(launch.block or theirs.Dim(x=256)),
+        grid=_extents(launch.grid or client.Dim()),
+        block=_extents(launch.block or client.Dim(x=256)),
         num_warps=launch.num_warps,
         num_stages=launch.num_stages,
         function_name=kernel.named("function_name"),
@@ -204,35 +204,37 @@ def _words(kernel: requests.KernelCode, key: str) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def _extents(dim: theirs.Dim) -> ours.Extents:
+def _extents(dim: client.Dim) -> judge.Extents:
     return dim.x, dim.y, dim.z
 
 
-def _argument(arg: theirs.ArgSpec) -> ours.Argument:
+def _argument(arg: client.ArgSpec) -> judge.Argument:
     if arg.tensor_spec is not None and arg.type == "tensor":
         return _tensor(arg, arg.tensor_spec)
     value = float(arg.value or 0) if arg.type == "float" else arg.value
-    return ours.ContractScalar(name=arg.name, value=0 if value is None else value, meta=arg.is_meta)
+    return judge.ContractScalar(
+        name=arg.name, value=0 if value is None else value, meta=arg.is_meta
+    )
 
 
-def _tensor(arg: theirs.ArgSpec, spec: theirs.TensorSpec) -> ours.TensorArgument:
+def _tensor(arg: client.ArgSpec, spec: client.TensorSpec) -> judge.TensorArgument:
     """A tensor argument; literal values, with their dtype and shape, override a distribution."""
-    role = ours.Role(arg.role)
+    role = judge.Role(arg.role)
     data = spec.data
     if data is not None:
-        literals = ours.Literals(data=data.data_b64, zipped=data.compress == "zlib")
-        return ours.TensorArgument(
+        literals = judge.Literals(data=data.data_b64, zipped=data.compress == "zlib")
+        return judge.TensorArgument(
             name=arg.name, role=role, dtype=data.dtype, shape=data.shape, literals=literals
         )
-    init = spec.init or (None if role is ours.Role.OUTPUT else theirs.TensorInit())
+    init = spec.init or (None if role is judge.Role.OUTPUT else client.TensorInit())
     fill = None if init is None else _fill(init)
-    return ours.TensorArgument(
+    return judge.TensorArgument(
         name=arg.name, role=role, dtype=spec.dtype, shape=spec.shape, fill=fill
     )
 
 
-def _fill(init: theirs.TensorInit) -> ours.Fill:
-    return ours.Fill(value=init.fill_value, **init.model_dump(exclude={"fill_value"}))
+def _fill(init: client.TensorInit) -> judge.Fill:
+    return judge.Fill(value=init.fill_value, **init.model_dump(exclude={"fill_value"}))
 
 
 RECORD = "request.json"

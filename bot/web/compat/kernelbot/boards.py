@@ -58,7 +58,7 @@ def _unknown(gpu: str) -> http.Json:
 
 
 async def queue_where_known(store: Store, gpu: str) -> http.Json | None:
-    """The same, or None if it cannot be read now, because it is not essential."""
+    """The same, or None if it cannot be read now: the caller's answer does not depend on it."""
     with suppress(StoreError):
         return await runner_queue(store, gpu)
     return None
@@ -91,7 +91,7 @@ async def gpus(request: Request, reader: http.AnyReader, board: str) -> Response
 @router.get("/runner_queue/{gpu}")
 async def queue(
     request: Request,
-    reader: http.AnyReader,  # noqa: ARG001 - a token that is nobody's is refused
+    reader: http.AnyReader,  # noqa: ARG001 - to refuse an invalid token
     gpu: GpuName,
 ) -> Response:
     """How busy a GPU type is."""

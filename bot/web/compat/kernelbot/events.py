@@ -36,13 +36,13 @@ HEARTBEAT_S = 15.0
 POLL_S = 1.0
 """The shortest time between events, and the longest until a shutdown is noticed, in seconds."""
 _CANCEL_S = 5.0
-_UNAVAILABLE = "our fault, not yours: the service is away; submission {} goes on, ask for it later"
+_UNAVAILABLE = "the service is unavailable; submission {} continues, so look it up later"
 
 
 async def submission_events(
     context: WebContext, caller: Caller, submission: Submission, *, by_ncu: bool = False
 ) -> AsyncGenerator[bytes, None]:
-    """The events up to the end; if the client disconnects before, the submission is cancelled."""
+    """The events up to the end; if the client disconnects earlier, the submission is cancelled."""
     ended = False
     try:
         async with aclosing(_events(context, submission, by_ncu=by_ncu)) as events:
@@ -91,7 +91,7 @@ async def _events(
 async def _readings(
     context: WebContext, submission: Submission
 ) -> AsyncGenerator[SubmissionStatus, None]:
-    """The newest state about once a second, up to the final one or the server's shutdown."""
+    """The current state about once a second, until it is final or the server shuts down."""
     watching = watch(context.store, submission.id)
     pending: asyncio.Future[SubmissionStatus | None] | None = None
     last: SubmissionStatus | None = None
@@ -146,7 +146,7 @@ class LastEvent:
 
 @dataclass(frozen=True, slots=True)
 class _JudgedJob:
-    """The data of one job of a submission."""
+    """A judged job, with what its result needs of its submission."""
 
     submission: Submission
     job: JobStatus
@@ -172,7 +172,7 @@ async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = F
         if job.evaluation is not None
     ]
     if not results:
-        _, error = translate.standing_of(status)
+        _, error = translate.state_of(status)
         return LastEvent("error", {"status": "error", "detail": error or "it was not judged"})
     reports = [translate.markdown(status_report(status))]
     return LastEvent("result", {"status": "success", "results": results, "reports": reports})
@@ -270,7 +270,7 @@ def _is_report(file: StoredFile) -> bool:
 
 def _without_report(run: http.Json, text: str) -> http.Json:
     """A run without an `ncu` report; the text of other profilers is in its output."""
-    message = "there is no report of Nsight Compute; the output says why, and what else was found"
+    message = "there is no report of Nsight Compute; the output says why"
     failed = {"success": False, "passed": False, "exit_code": run["exit_code"] or _CRASH}
     return {**failed, "stderr": run["stderr"] or message, "stdout": text}
 

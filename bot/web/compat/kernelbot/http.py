@@ -83,12 +83,12 @@ def json_response(value: object, status: int = 200) -> Response:
 
 
 def not_offered(what: str) -> Response:
-    """501 for what Podium does in another way, which `what` describes."""
+    """501; `what` says how Podium does it instead."""
     return json_response({"detail": what}, 501)
 
 
 _WRITE = "then write `cli_id: TOKEN` into ~/.popcorn.yaml"
-HOW = (
+TOKEN_HELP = (
     "make a token with `/profile link` on Discord, or `podium token create --person NAME` at the "
     f"machine that runs Podium; {_WRITE}"
 )
@@ -101,7 +101,7 @@ async def reader_of(request: Request) -> Caller:
     if not secret:
         return ANYBODY
     if len(secret) > _LONGEST_TOKEN:
-        raise UserError("bad-token", f"the cli_id is no token of this Podium; {HOW}")
+        raise UserError("bad-token", f"the cli_id is not a token of this Podium; {TOKEN_HELP}")
     try:
         return await auth.caller_with_token(request, secret)
     except UserError as error:
@@ -115,7 +115,7 @@ AnyReader = Annotated[Caller, Depends(reader_of)]
 async def person_of(reader: AnyReader) -> Caller:
     """The calling person; UserError without a token."""
     if reader is ANYBODY:
-        raise UserError("no-token", f"this needs the header {limits.POPCORN_TOKEN}; {HOW}")
+        raise UserError("no-token", f"this needs the header {limits.POPCORN_TOKEN}; {TOKEN_HELP}")
     return reader
 
 
@@ -144,7 +144,7 @@ _MOST_PARTS = 8
 
 @dataclass(frozen=True, slots=True)
 class UploadedFile:
-    """An uploaded file with its name, and the other fields of the form."""
+    """An uploaded file with its name."""
 
     file_name: str
     content: bytes
@@ -166,7 +166,7 @@ async def upload_of(request: Request) -> UploadedFile:
 
 
 async def _body(request: Request) -> bytes:
-    message = f"the file is too long; at most {MAX_SOURCE_BYTES:,} bytes are taken"
+    message = f"the file is too long; at most {MAX_SOURCE_BYTES:,} bytes are allowed"
     too_long = UserError("large-body", message)
     try:
         body = await bodies.read_bytes(request, _MOST_READ)

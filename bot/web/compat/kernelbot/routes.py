@@ -1,4 +1,4 @@
-"""`/popcorn`: all routes, including those for signing in, for admins, and for missing features.
+"""`/popcorn`: all routes, including those for sign-in, for admins, and for missing features.
 
 `POPCORN_ADMIN_TOKEN` is a token of scope admin. If Podium does something in another way, the
 response is 501 with an explanation.
@@ -20,7 +20,7 @@ from bot.services import moderation, operations, status
 from bot.web import auth, errors, limits
 from bot.web.compat.kernelbot import boards, submissions
 from bot.web.compat.kernelbot.http import (
-    HOW,
+    TOKEN_HELP,
     FromSubmitter,
     Json,
     Route,
@@ -48,7 +48,7 @@ async def begin() -> Response:
     """
     message = (
         "popcorn-cli can only sign in at the server that is built into it, so there is no "
-        f"`register` here: {HOW}"
+        f"`register` here: {TOKEN_HELP}"
     )
     return json_response({"state": secrets.token_urlsafe(16), "detail": message}, 501)
 
@@ -58,7 +58,7 @@ async def join(person: FromSubmitter) -> Response:  # noqa: ARG001 - for its tok
     """Refuse codes: people who are invited to a board see it at once."""
     return not_offered(
         "Podium has no invite codes: ask the board's creator for `/leaderboard invite` with your "
-        "name; from then on the board is there for you"
+        "name; you can then see the board"
     )
 
 
@@ -66,9 +66,9 @@ administration = APIRouter(prefix="/admin", route_class=Route)
 
 _REASON = "by popcorn-cli"
 _ELSEWHERE = {
-    "rate-limits": "limits of submissions are set by PUT /api/v1/admin/limits, or on Discord",
+    "rate-limits": "limits on submissions are set by PUT /api/v1/admin/limits, or on Discord",
     "visibility": "who may see a board is changed by PATCH /api/v1/leaderboards/NAME",
-    "submission": "nobody submits after the deadline; to open the board again, change its deadline "
+    "submission": "nobody can submit after the deadline; to open the board again, change that "
     "by PATCH /api/v1/leaderboards/NAME",
     "submissions": "submissions are taken off one by one: DELETE /admin/submissions/N; all of a "
     "board are in GET /api/v1/leaderboards/NAME/export",
@@ -77,7 +77,7 @@ _ELSEWHERE = {
     "invites": "people are invited by their names: /leaderboard invite on Discord",
     "update-problems": "a set of tasks is published by `podium task publish SET.yaml`",
     "leaderboards": "boards are made by `podium task publish DIR` or /leaderboard create on "
-    "Discord, and deleted by /leaderboard delete, which hands out the sources first",
+    "Discord, and deleted by /leaderboard delete, which first sends the sources",
     "ban": "people are banned by /admin ban on Discord",
     "export-hf": "a board is exported by /admin export on Discord",
 }
@@ -146,7 +146,7 @@ async def one(request: Request, admin: auth.MayAdminister, number: submissions.N
 
 
 @administration.delete("/submissions/{number}")
-async def take_off(
+async def disqualify(
     request: Request, admin: auth.MayAdminister, number: submissions.Number
 ) -> Response:
     """Disqualify any person's submission; it is kept with its result."""
@@ -180,7 +180,7 @@ def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
         if allowed:
             raise errors.MethodError(allowed)
         if request.url.path.endswith("/") or "//" in request.url.path:
-            words = "there is nothing at this address; take the / from the end of POPCORN_API_URL"
+            words = "there is nothing at this address; remove the / at the end of POPCORN_API_URL"
             raise UserError("unknown-address", words)
         raise HTTPException(HTTPStatus.NOT_FOUND)
 

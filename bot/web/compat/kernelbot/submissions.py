@@ -75,7 +75,7 @@ async def withdraw(request: Request, person: http.FromSubmitter, number: Number)
 async def details(context: WebContext, caller: Caller, reading: SubmissionStatus) -> http.Json:
     """A submission with its source, its runs and its state."""
     submission, board = reading.submission, reading.board
-    word, error = translate.standing_of(reading)
+    word, error = translate.state_of(reading)
     scores = await _scores(context.store, submission.id)
     queue = (
         None
@@ -192,13 +192,13 @@ def require_ncu(task: TaskDefinition, gpu: str) -> None:
     """UserError if Nsight Compute cannot profile the task on this GPU type."""
     if _NO_NVIDIA.fullmatch(gpu):
         message = (
-            f"Nsight Compute profiles NVIDIA's GPUs, and {gpu} is none; for torch's profiler "
+            f"Nsight Compute profiles only NVIDIA GPUs, not {gpu}; for torch's profiler "
             "submit with `podium submit --mode profile`, or on Discord"
         )
     elif task.multi_gpu:
-        message = f"{task.name} runs on several GPUs; Nsight Compute is asked of one here"
+        message = f"{task.name} runs on several GPUs, but Nsight Compute profiles only one"
     elif not task.benchmarks:
-        message = f"{task.name} has no benchmark to be profiled"
+        message = f"{task.name} has no benchmark to profile"
     else:
         return
     raise UserError("no-profile", message)
@@ -228,7 +228,7 @@ async def _accept(
     return await _submit(request, person, board, gpu=gpu, mode=parsed_mode, upload=upload)
 
 
-async def _submit(  # noqa: PLR0913 - what the path, the form and the token say
+async def _submit(  # noqa: PLR0913 - from the path, the form and the token
     request: Request,
     person: Caller,
     board: str,

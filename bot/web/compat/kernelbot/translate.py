@@ -8,12 +8,12 @@ Results are `key: value`, with times in nanoseconds. `err` is half of the 95 % i
 own evaluation timed the kernel, single samples are unknown, and `std`, `best` and `worst` are left
 out.
 
-popcorn-cli exits with an error at the states `failed`, `timed_out` and `hacked`, and shows the
-error message. It shows every other state unchanged until the submission is done.
+At the states `failed`, `timed_out` and `hacked`, popcorn-cli shows the error message and exits with
+an error. It shows every other state unchanged until the submission is done.
 """
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -55,7 +55,7 @@ _STATUSES = {CaseStatus.PASSED: "pass", CaseStatus.FAILED: "fail"}
 
 
 def result_of(evaluation: Evaluation, kind: CaseKind, *, passed: bool) -> dict[str, str]:
-    """The cases of one kind, and whether they were right."""
+    """The cases of one kind, and whether the phase passed."""
     cases = [case for case in evaluation.cases if case.kind is kind]
     lines = {f"{kind}-count": str(len(cases))}
     for number, case in enumerate(cases):
@@ -85,13 +85,8 @@ def _times(measured: Measurement) -> Iterator[tuple[str, str]]:
     yield "err", _ns(measured.half_width_ns)
     if samples:
         yield "std", _ns(statistics.stdev(samples) if len(samples) > 1 else 0.0)
-        yield from _ends(samples)
-
-
-def _ends(samples: Iterable[float]) -> Iterator[tuple[str, str]]:
-    ordered = sorted(samples)
-    yield "best", _ns(ordered[0])
-    yield "worst", _ns(ordered[-1])
+        yield "best", _ns(min(samples))
+        yield "worst", _ns(max(samples))
 
 
 def _ns(time_ns: float) -> str:
@@ -131,7 +126,7 @@ def phases(evaluation: Evaluation) -> Iterator[KernelBotRun]:
 
 
 _EXITS = {Verdict.PASSED: 0, Verdict.WRONG_ANSWER: 112, Verdict.TIMED_OUT: 114}
-"""The exit statuses of KernelBot's evaluators; all other verdicts are crashes there."""
+"""The exit statuses of KernelBot's evaluators; they have `_CRASH` for all other verdicts."""
 _CRASH = 1
 _RAN = {_EXITS[Verdict.PASSED], _EXITS[Verdict.WRONG_ANSWER]}
 
@@ -272,7 +267,7 @@ def shortened(text: str) -> str:
 SUCCEEDED, FAILED, TIMED_OUT, HACKED = "succeeded", "failed", "timed_out", "hacked"
 
 
-def standing_of(status: SubmissionStatus) -> tuple[str, str | None]:
+def state_of(status: SubmissionStatus) -> tuple[str, str | None]:
     """The state, and the error if there is one."""
     if status.exclusion is not None:
         return _excluded(status.exclusion)
@@ -286,7 +281,7 @@ def standing_of(status: SubmissionStatus) -> tuple[str, str | None]:
 
 
 def progress_of(job: JobStatus) -> str:
-    """One job in a few words, such as `queued, place 3, about 2 min`."""
+    """One job in a few words, such as `queued, position 3, about 2 min`."""
     return job_line(job).text.removeprefix(f"{job.job.gpu}: ")
 
 

@@ -18,7 +18,6 @@ from runners.contract.gpus import gpu_types
 router = APIRouter(prefix="/create")
 
 
-
 @router.get("")
 async def form(request: Request, browser: page.SignedIn) -> Response:
     """Show the form of a new board, one's own boards, and the checks of the last month."""

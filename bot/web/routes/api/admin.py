@@ -160,9 +160,7 @@ async def rejudge(
     """Judge a submission again with its board's current task; return the new one."""
     body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
     decision = _decision(viewer, body)
-    return Numbered(
-        id=(await submissions.rejudge_submission(_store(request), decision, number)).id
-    )
+    return Numbered(id=(await submissions.rejudge_submission(_store(request), decision, number)).id)
 
 
 @router.post("/pauses", status_code=_DONE, openapi_extra=openapi.takes(api.PauseDecision))

@@ -140,7 +140,9 @@ async def update(
 
 
 @router.patch("/leaderboards/{name}", openapi_extra=openapi.takes(api.BoardOptions))
-async def configure(request: Request, name: openapi.BoardName, viewer: auth.MayCreate) -> BoardAnswer:
+async def configure(
+    request: Request, name: openapi.BoardName, viewer: auth.MayCreate
+) -> BoardAnswer:
     """Change a board's deadline, its GPU types, or who may see it and its sources."""
     context = context_of(request)
     board = await lookup.own_board(context.store, viewer, name)

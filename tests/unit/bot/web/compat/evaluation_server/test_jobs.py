@@ -110,13 +110,13 @@ async def test_what_no_runner_can_judge_is_not_taken_in(
 ) -> None:
     with pytest.raises(NoRunnerError) as refused:
         await accept(memory_store, clock, ada, make_request())
-    assert not refused.value.any_there
+    assert not refused.value.has_runners
     await offer(memory_store, clock, CPU=1)
     io = {"args": [{"name": "n", "type": "int", "value": 1}]}
     cuda = EvaluateRequest.model_validate({"kernel": kernel(kernel_type="cuda", io=io)})
     with pytest.raises(NoRunnerError, match="missing the device cuda") as refused:
         await accept(memory_store, clock, ada, cuda)
-    assert refused.value.any_there
+    assert refused.value.has_runners
 
 
 @pytest.mark.parametrize(

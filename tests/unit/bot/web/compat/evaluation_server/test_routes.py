@@ -48,7 +48,7 @@ async def test_health_says_that_the_database_is_away(
     broken = failing(memory_store, {"find": 9}, "boards")
     async with eval_server(broken, clock, {}) as server:
         answer = await server.asked("GET", "/health")
-    assert (answer.status_code, answer.json()["error"]) == (500, "the database is away")
+    assert (answer.status_code, answer.json()["error"]) == (500, "the database is unavailable")
 
 
 async def test_a_job_is_told_with_its_result_also_after_a_restart(server: EvalServer) -> None:
