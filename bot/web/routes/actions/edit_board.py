@@ -13,7 +13,6 @@ from fastapi import APIRouter, Query, Request, Response
 from bot.domain.accounts import Caller, require_creator
 from bot.domain.board import Board, show_pins
 from bot.domain.errors import UserError
-from bot.domain.ids import TaskVersionId
 from bot.domain.publication import PublishChange, PublishRequest
 from bot.domain.times import show_deadline
 from bot.reports import blocks, tasks
@@ -144,7 +143,7 @@ async def _upload(
         submitted.caller.person,
         board.name,
         as_admin=submitted.caller.sees_all,
-        onto=TaskVersionId(board.task_version),
+        onto=board.task_version,
     )
     upload = await page.upload_of(submitted.fields, request)
     await validate_publish(context.store, context.clock, upload.request, upload.task)

@@ -164,7 +164,7 @@ async def season_page(
 async def season_data(
     request: Request, name: str, viewer: auth.AnyViewer, gpu: GpuQuery = None
 ) -> Response:
-    """Return the data of the season's plot; it has no series while nobody is ranked."""
+    """Return the data of the season's plot; it has no series while there are no ranks."""
     context = context_of(request)
     board = await lookup.find_board(context.store, viewer, name)
     body = (await _season(context, viewer, board, gpu)).data

@@ -206,7 +206,7 @@ async def test_a_sign_in_by_the_local_discord_goes_there_and_back(door: WebConte
         async with httpx.AsyncClient() as outside:
             declined = await outside.get(asked.headers["Location"])
         answer = await browser.get(declined.headers["Location"].removeprefix(HOME))
-        assert "you did not allow Discord to share your account" in answer.text
+        assert "did not allow Discord to share your account" in answer.text
         assert oauth.refusals == []
 
 

@@ -225,7 +225,7 @@ async def test_only_so_many_are_under_way_at_the_same_time(monkeypatch: pytest.M
         await begun.acquire()
         refused = await client.get("/queue/events")
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-        assert "let some of yours end first" in refused.json()["detail"]
+        assert "wait for some to end" in refused.json()["detail"]
         other = asyncio.create_task(client.get("/queue/events", headers=GOOD))
         await begun.acquire()
         ended.set()

@@ -146,7 +146,7 @@ async def test_a_path_that_is_none_has_a_detail_and_nothing_else(
 
 async def test_a_slash_too_many_says_where_it_comes_from(anybody: PopcornCli) -> None:
     answer = await anybody.asked("GET", "//leaderboards")
-    assert "take the / from the end of POPCORN_API_URL" in answer.json()["detail"]
+    assert "remove the / at the end of POPCORN_API_URL" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ async def test_a_door_that_closes_cancels_nothing_and_says_that_it_goes_on(place
     submission, story = await stream(place, door)
     ((name, body),) = events(b"".join([each async for each in story]).decode())
     assert (name, body["status_code"]) == ("error", 503)
-    assert f"submission {submission.id} goes on" in body["detail"]
+    assert f"submission {submission.id} continues" in body["detail"]
     (job,) = await place.jobs(submission)
     assert job.state is JobState.QUEUED
 

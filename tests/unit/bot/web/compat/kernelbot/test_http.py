@@ -67,7 +67,7 @@ async def test_a_door_that_closes_ends_a_stream_and_cancels_nothing(
                 line = await stack.enter_async_context(sending)
                 await line.head()
                 await line.event()
-            assert "goes on" in await line.event()
+            assert "continues" in await line.event()
     assert (await place.jobs(await newest(place)))[0].state is JobState.QUEUED
 
 
