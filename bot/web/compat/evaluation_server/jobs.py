@@ -138,7 +138,7 @@ _STAGES = frozenset(str(stage) for stage in Stage)
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class StoredRequest:
     """A stored request, without its kernels, and the state of its job."""
 
     submission: Submission
@@ -153,7 +153,7 @@ class Served:
         return self.job.state in FINAL_STATES
 
     @property
-    def ran_out(self) -> bool:
+    def timed_out(self) -> bool:
         """Whether it was stopped by its timeout, not by a person."""
         if self.job.state is not JobState.CANCELLED or self.job.finished_at is None:
             return False
@@ -170,7 +170,7 @@ def margin_s(request: requests.Request) -> float:
     return min(2.0, request.timeout / 10)
 
 
-async def served(store: Store, viewer: Viewer, number: SubmissionId) -> Served:
+async def find_request(store: Store, viewer: Viewer, number: SubmissionId) -> StoredRequest:
     """The viewer's request with this number; UserError `unknown-job` if there is none."""
     submission = await store.submissions.get(number)
     own = submission is not None and (viewer.sees_all or submission.person == viewer.person)
@@ -185,7 +185,7 @@ async def served(store: Store, viewer: Viewer, number: SubmissionId) -> Served:
     if not jobs:  # deleted meanwhile
         raise _unknown(number)
     stage, evaluation = await _stage(store, jobs[0]), await _evaluation(store, number, request)
-    return Served(submission, request, jobs[0], stage, evaluation)
+    return StoredRequest(submission, request, jobs[0], stage, evaluation)
 
 
 def _unknown(number: SubmissionId) -> UserError:

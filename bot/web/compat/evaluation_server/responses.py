@@ -39,22 +39,24 @@ class EvaluationResponse:
     gpu_type: str | None = None
 
 
-def outcome(served: jobs.Served, address: str, *, in_time: bool = True) -> EvaluationResponse:
+def outcome(
+    stored: jobs.StoredRequest, address: str, *, in_time: bool = True
+) -> EvaluationResponse:
     """The result of a judged request, or why there is none.
 
     `in_time` is False if the caller's timeout has passed, so the job is stopped or about to be.
     """
-    evaluation, gpu = served.evaluation, _gpu_type(served.job.gpu)
-    if served.job.state is not JobState.SUCCEEDED or evaluation is None:
-        fault = fault_of(served) if in_time else None
-        return failure(500, fault or _timed_out(served), address, served)
+    evaluation, gpu = stored.evaluation, _gpu_type(stored.job.gpu)
+    if stored.job.state is not JobState.SUCCEEDED or evaluation is None:
+        fault = fault_of(stored) if in_time else None
+        return failure(500, fault or _timed_out(stored), address, stored)
     body: dict[str, Any] = {
-        "job_id": str(served.submission.id),
-        **results.result_of(served.request, evaluation),
+        "job_id": str(stored.submission.id),
+        **results.result_of(stored.request, evaluation),
         "pod_name": POD,
         "pod_ip": address,
         "status": "success",
-        "gpu": served.job.gpu,
+        "gpu": stored.job.gpu,
     }
     if gpu is not None:
         body["gpu_type"] = gpu
@@ -70,7 +72,7 @@ class ErrorDetail:
 
 
 def failure(
-    status: int, fault: ErrorDetail, address: str, served: jobs.Served | None = None
+    status: int, fault: ErrorDetail, address: str, stored: jobs.StoredRequest | None = None
 ) -> EvaluationResponse:
     """The response without a result, with the reason and the job's number, if any."""
     body: dict[str, Any] = {
@@ -83,54 +85,54 @@ def failure(
         "error_category": fault.category,
         "compilation_method": "judge",
     }
-    if served is not None:
-        body["job_id"] = str(served.submission.id)
+    if stored is not None:
+        body["job_id"] = str(stored.submission.id)
     return EvaluationResponse(status, body)
 
 
-def job(served: jobs.Served, address: str) -> dict[str, Any]:
+def job(stored: jobs.StoredRequest, address: str) -> dict[str, Any]:
     """The state of a request, with its result once there is one."""
-    fault = fault_of(served)
+    fault = fault_of(stored)
     body: dict[str, Any] = {
-        "job_id": str(served.submission.id),
-        "status": _status(served),
-        "created_at": served.job.created_at.timestamp(),
+        "job_id": str(stored.submission.id),
+        "status": _status(stored),
+        "created_at": stored.job.created_at.timestamp(),
         "error": None if fault is None else fault.error,
-        "gpu": served.job.gpu,
+        "gpu": stored.job.gpu,
     }
-    if served.job.state is JobState.SUCCEEDED:
-        body["result"] = outcome(served, address).body
+    if stored.job.state is JobState.SUCCEEDED:
+        body["result"] = outcome(stored, address).body
     return body
 
 
-def fault_of(served: jobs.Served) -> ErrorDetail | None:
+def fault_of(stored: jobs.StoredRequest) -> ErrorDetail | None:
     """Why an ended job has no result; None if it has one or has not ended."""
-    match served.job.state:
+    match stored.job.state:
         case JobState.FAILED:
-            return ErrorDetail("our_fault", served.job.error or "Job failed")
+            return ErrorDetail("our_fault", stored.job.error or "Job failed")
         case JobState.CANCELLED:
             return (
-                _timed_out(served)
-                if served.ran_out
+                _timed_out(stored)
+                if stored.timed_out
                 else ErrorDetail("cancelled", "Job was cancelled")
             )
         case JobState.QUEUED | JobState.RUNNING | JobState.SUCCEEDED:
             return None
 
 
-def _timed_out(served: jobs.Served) -> ErrorDetail:
-    message = f"Job timed out after {served.request.timeout} seconds"
-    if served.job.error:
-        message += f"; its last attempt failed: {served.job.error}"
+def _timed_out(stored: jobs.StoredRequest) -> ErrorDetail:
+    message = f"Job timed out after {stored.request.timeout} seconds"
+    if stored.job.error:
+        message += f"; its last attempt failed: {stored.job.error}"
     return ErrorDetail("job_timed_out", message)
 
 
-def _status(served: jobs.Served) -> str:
-    match served.job.state:
+def _status(stored: jobs.StoredRequest) -> str:
+    match stored.job.state:
         case JobState.QUEUED:
             return "submitted"
         case JobState.RUNNING:
-            return _STAGES[served.stage or Stage.PREPARE]
+            return _STAGES[stored.stage or Stage.PREPARE]
         case JobState.SUCCEEDED:
             return "completed"
         case JobState.FAILED | JobState.CANCELLED:
@@ -166,12 +168,11 @@ async def exchange(
     except jobs.ClosingError:
         message = f"this server stops; the job continues, and /job/{submission.id} has its result"
         stopped = ErrorDetail("server_stops", message)
-        return failure(
-            503, stopped, address, await jobs.served(context.store, viewer, submission.id)
-        )
-    served = await jobs.served(context.store, viewer, submission.id)
+        stored = await jobs.find_request(context.store, viewer, submission.id)
+        return failure(503, stopped, address, stored)
+    stored = await jobs.find_request(context.store, viewer, submission.id)
     # A profiler's tables may take a while to read.
-    return await asyncio.to_thread(outcome, served, address, in_time=in_time)
+    return await asyncio.to_thread(outcome, stored, address, in_time=in_time)
 
 
 async def _accepted(

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.web.compat.evaluation_server import http, metrics, responses
-from bot.web.compat.evaluation_server.jobs import KEPT_LEAST, forget, served, upkeep
+from bot.web.compat.evaluation_server.jobs import KEPT_LEAST, find_request, forget, upkeep
 from bot.web.context import context_of
 
 __all__ = ["router", "upkeep"]
@@ -76,7 +76,7 @@ async def job(request: Request) -> Response:
     number = str(request.path_params["job_id"])
     if not number.isascii() or not number.isdigit() or len(number) > _MOST_DIGITS:
         raise UserError("unknown-job", f"Job {number[:_MOST_DIGITS]} not found")
-    found = await served(context_of(request).store, viewer, SubmissionId(int(number)))
+    found = await find_request(context_of(request).store, viewer, SubmissionId(int(number)))
     return http.answer(
         200, await asyncio.to_thread(responses.job, found, responses.address_of(request))
     )

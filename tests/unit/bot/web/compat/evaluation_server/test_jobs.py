@@ -20,9 +20,9 @@ from bot.web.compat.evaluation_server.jobs import (
     ClosingError,
     NoRunnerError,
     accept,
+    find_request,
     forget,
     margin_s,
-    served,
     upkeep,
     wait,
 )
@@ -169,7 +169,7 @@ async def test_a_request_is_waited_for_until_it_is_judged(
     async with eval_server(memory_store, clock) as server:
         made, ada = await taken(server, "seconds=0.1")
         await wait(memory_store, made.id, soon(20), never)
-        found = await served(memory_store, ada, made.id)
+        found = await find_request(memory_store, ada, made.id)
     assert (found.job.state, found.is_final) == (JobState.SUCCEEDED, True)
     assert found.evaluation is not None
     assert found.request.num_trials == 20
@@ -186,8 +186,8 @@ async def test_the_job_of_a_caller_whose_time_is_over_is_killed_and_its_slot_is_
         await wait(memory_store, endless.id, soon(0.2), never)
         assert asyncio.get_running_loop().time() - begun < 2
         await wait(memory_store, behind.id, soon(10), never)
-        assert (await served(memory_store, ada, behind.id)).job.state is JobState.SUCCEEDED
-        killed = await served(memory_store, ada, endless.id)
+        assert (await find_request(memory_store, ada, behind.id)).job.state is JobState.SUCCEEDED
+        killed = await find_request(memory_store, ada, endless.id)
     assert killed.job.state is JobState.CANCELLED
     assert killed.evaluation is None
 
@@ -198,15 +198,15 @@ async def test_a_stopped_request_ran_out_only_if_its_time_was_over(
     async with eval_server(memory_store, clock, {"CPU": 1}) as server:
         (early, ada), (late, _) = await taken(server, "seconds=99"), await taken(server, "")
         await memory_store.jobs.request_cancel(late.id)
-        assert not (await served(memory_store, ada, late.id)).ran_out
+        assert not (await find_request(memory_store, ada, late.id)).timed_out
         clock.advance(28)
         await memory_store.jobs.request_cancel(early.id)
 
         async def is_final() -> bool:
-            return (await served(memory_store, ada, early.id)).is_final
+            return (await find_request(memory_store, ada, early.id)).is_final
 
         await until(is_final)
-        assert (await served(memory_store, ada, early.id)).ran_out
+        assert (await find_request(memory_store, ada, early.id)).timed_out
 
 
 async def test_a_database_that_is_away_for_a_moment_is_waited_for(
@@ -238,10 +238,10 @@ async def test_a_running_request_says_what_it_does(
         made, ada = await taken(server, "seconds=99")
 
         async def is_running() -> bool:
-            return (await served(memory_store, ada, made.id)).stage is not None
+            return (await find_request(memory_store, ada, made.id)).stage is not None
 
         await until(is_running)
-        assert (await served(memory_store, ada, made.id)).stage in set(Stage)
+        assert (await find_request(memory_store, ada, made.id)).stage in set(Stage)
 
 
 async def test_what_the_profiler_counted_is_there_for_who_asked_for_it(
@@ -253,7 +253,7 @@ async def test_what_the_profiler_counted_is_there_for_who_asked_for_it(
             request = make_request("file=custom.csv", device_metrics=asked)
             made = await accept(memory_store, clock, ada.id, request)
             await wait(memory_store, made.id, soon(20), never)
-            found = await served(memory_store, Viewer(ada.id), made.id)
+            found = await find_request(memory_store, Viewer(ada.id), made.id)
             assert found.evaluation is not None
             assert [each.name for each in found.evaluation.files] == names
 
@@ -268,7 +268,7 @@ async def test_a_request_that_was_forgotten_meanwhile_is_unknown(
         made, ada = await taken(server, "seconds=0")
         monkeypatch.setattr(memory_store.jobs, "of", none_of)
         with pytest.raises(UserError, match="not found"):
-            await served(memory_store, ada, made.id)
+            await find_request(memory_store, ada, made.id)
 
 
 async def test_only_ones_own_requests_are_found_and_nothing_that_is_none(
@@ -281,9 +281,9 @@ async def test_only_ones_own_requests_are_found_and_nothing_that_is_none(
         bob = Viewer(await place.person("bob"))
         for viewer, number in ((bob, made.id), (Viewer(place.ada), other.id), (ada, other.id)):
             with pytest.raises(UserError, match=f"Job {number} not found"):
-                await served(memory_store, viewer, number)
+                await find_request(memory_store, viewer, number)
         admin = Viewer(bob.person, sees_all=True)
-        assert (await served(memory_store, admin, made.id)).submission.id == made.id
+        assert (await find_request(memory_store, admin, made.id)).submission.id == made.id
 
 
 @pytest.mark.parametrize(("timeout", "margin"), [(5, 0.5), (10, 1.0), (120, 2.0), (600, 2.0)])
