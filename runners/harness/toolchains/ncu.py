@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from runners.contract.evaluation import ProfileOptions
-from runners.harness.toolchains.tool import version_of
+from runners.harness.toolchains.tool import TOOLKIT, version_of
 
 NAME = "ncu"
 SECTIONS = (
@@ -31,12 +31,11 @@ MORE_SECTIONS = (
 )
 """Additional sections for a report with all counters."""
 KERNELS_MOST = 16
-"""The default maximum of profiled kernels of one call; each one is run about 30 times."""
+"""By default, at most this many kernels of a call are profiled; each is run about 30 times."""
 PERMITTING = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
-"""The line for /etc/modprobe.d that lets all users profile, after the driver is reloaded."""
+"""The line in /etc/modprobe.d that lets all users profile once the driver is reloaded."""
 _PACKAGES = Path("/opt/nvidia/nsight-compute")
-"""The folder in which NVIDIA's packages install it, with one subfolder per version."""
-_TOOLKIT = Path("/usr/local/cuda")
+"""The folder into which NVIDIA's packages install `ncu`, with one subfolder per version."""
 _DRIVER = Path("/proc/driver/nvidia/params")
 _RESTRICTED = re.compile(r"^RmProfilingAdminOnly:\s*1$", re.MULTILINE)
 _VERSION = re.compile(r"^Version (\S+)", re.MULTILINE)
@@ -44,7 +43,7 @@ _VERSION = re.compile(r"^Version (\S+)", re.MULTILINE)
 
 DEFAULT_OPTIONS = ProfileOptions()
 Details = Literal["header", "body"]
-"""The part of every section: a summary, or one line per counter."""
+"""How much of each section is printed: a summary, or one line per counter."""
 
 
 class UnusableError(Exception):
@@ -65,9 +64,10 @@ class Ncu:
         sections: Iterable[str] = SECTIONS,
         options: ProfileOptions = DEFAULT_OPTIONS,
     ) -> tuple[str, ...]:
-        """The command that profiles the kernels of another command between start and stop marks.
+        """The command that profiles the kernels that `command` launches between the marks.
 
-        It does not lock the card's clocks, because timing does not either.
+        The program sets the marks with the start and stop calls of the CUDA profiler. The clocks of
+        the GPU are not locked, because they are not locked for timing either.
         """
         count = options.launch_count or KERNELS_MOST
         return (
@@ -85,7 +85,7 @@ class Ncu:
         return (str(self.program), "--import", report, *printed)
 
     def listing(self, report: str) -> tuple[str, ...]:
-        """The command that prints the details of a report as CSV, one row each."""
+        """The command that prints the details of a report as CSV, one row per counter."""
         return (str(self.program), "--import", report, "--page", "details", "--csv")
 
     def counting(self, report: str) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class Ncu:
 
 
 def _filter(options: ProfileOptions) -> Iterator[str]:
-    """The options that select the kernels."""
+    """The options that select which kernels are profiled."""
     if options.kernel_name is not None:
         yield from ("--kernel-name", options.kernel_name)
     if options.kernel_name_base is not None:
@@ -103,16 +103,16 @@ def _filter(options: ProfileOptions) -> Iterator[str]:
 
 
 def folders() -> tuple[Path, ...]:
-    """Return the installation folder of the profiler, whose files it needs; () if there is none."""
+    """Return the profiler's folder, whose other files it needs; () if it is not installed."""
     program = next((path for path in _installed() if os.access(path, os.X_OK)), None)
     return () if program is None else (program.parent,)
 
 
 def here() -> Ncu:
     """Return the profiler; UnusableError if it is missing or may not profile these GPUs."""
-    program = _program()
+    program = next((path for path in _places() if os.access(path, os.X_OK)), None)
     if program is None:
-        places = f"{_PACKAGES}, CUDA_HOME, {_TOOLKIT} or on PATH"
+        places = f"{_PACKAGES}, CUDA_HOME, {TOOLKIT} or on PATH"
         raise UnusableError(f"there is no {NAME} in {places}; Nsight Compute has it")
     version = version_of(program, _VERSION)
     if version is None:
@@ -125,12 +125,8 @@ def here() -> Ncu:
     return Ncu(program, version)
 
 
-def _program() -> Path | None:
-    return next((path for path in _places() if os.access(path, os.X_OK)), None)
-
-
 def _places() -> Iterator[Path]:
-    """Possible paths. The one in a toolkit's `bin` only searches for the others, so it is last."""
+    """Possible paths. The script in a toolkit's `bin` only searches for the others; it is last."""
     yield from _installed()
     if program := shutil.which(NAME):
         yield Path(program).resolve()
@@ -138,7 +134,7 @@ def _places() -> Iterator[Path]:
 
 def _installed() -> Iterator[Path]:
     yield from _newest_first(_PACKAGES.glob(f"*/{NAME}"))
-    for toolkit in (os.environ.get("CUDA_HOME"), _TOOLKIT):
+    for toolkit in (os.environ.get("CUDA_HOME"), TOOLKIT):
         if toolkit:
             yield from _newest_first(Path(toolkit).glob(f"nsight-compute-*/{NAME}"))
 

@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from runners.harness.toolchains.tool import version_of
+from runners.harness.toolchains.tool import TOOLKIT, version_of
 
 NAME = "nvcc"
-_TOOLKIT = Path("/usr/local/cuda")
 _IN_PACKAGES = "nvidia/cu13"
 """The folder in site-packages into which the CUDA 13 wheels install one toolkit."""
 _HOST_COMPILER = "g++"
@@ -20,7 +19,7 @@ _VERSION = re.compile(r"release [\d.]+, V([\d.]+)")
 def find() -> Path | None:
     """Return the first compiler that exists, or None.
 
-    The places are `CUDA_HOME`, the search path, NVIDIA's installation folder and its wheels.
+    They are searched for in `CUDA_HOME`, on PATH, in the default toolkit and in NVIDIA's wheels.
     """
     return next((path for path in _places() if os.access(path, os.X_OK)), None)
 
@@ -41,7 +40,7 @@ def why_missing() -> str:
     """Return why `toolchain` returns None; for messages."""
     compiler = find()
     if compiler is None:
-        places = f"CUDA_HOME, on PATH, in {_TOOLKIT}/bin or in the wheel nvidia-cuda-{NAME}"
+        places = f"CUDA_HOME, on PATH, in {TOOLKIT}/bin or in the wheel nvidia-cuda-{NAME}"
         return f"there is no {NAME} in {places}"
     if shutil.which(_HOST_COMPILER) is None:
         return f"there is no {_HOST_COMPILER}, which {NAME} needs"
@@ -53,6 +52,6 @@ def _places() -> Iterator[Path]:
         yield Path(home, "bin", NAME)
     if compiler := shutil.which(NAME):
         yield Path(compiler)
-    yield _TOOLKIT / "bin" / NAME
+    yield TOOLKIT / "bin" / NAME
     for folder in sys.path:
         yield Path(folder, _IN_PACKAGES, "bin", NAME)

@@ -11,12 +11,13 @@ import importlib.util
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from runners.contract.evaluation import Compiled
+from runners.harness.toolchains.tool import TOOLKIT
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
 MAX_LOG = 16_000
@@ -70,14 +71,13 @@ def _size(parameter: str) -> int:
     return int(kind[1]) // 8 * int(count[1] if count else 1) if kind else 0
 
 
-TOOLKIT = Path("/usr/local/cuda")
 _LIBRARIES = "libnvrtc.so.[0-9]*"
 _BUILTINS = "libnvrtc-builtins.so.[0-9]*"
 _HEADER = "cuda_fp16.h"
 _REPORT_RESOURCES = "--ptxas-options=-v"
-"""Makes ptxas report registers and memory of each kernel; errors of ptxas are then suppressed."""
+"""Makes ptxas report each kernel's registers and memory, and suppresses the errors of ptxas."""
 _NAME_MAP = "__nv_name_map("
-"""The beginning of those errors of NVRTC that concern the kernel's name, not the source."""
+"""The beginning of NVRTC's errors about the kernel's name; other errors are about the source."""
 _SUMMARY = re.compile(r"^\d+ (?:catastrophic )?errors? detected in .*$\n?", re.MULTILINE)
 _FAILURE = re.compile(r"(?:^|[\s:])(?:catastrophic )?error\b")
 
@@ -106,7 +106,7 @@ class Code:
 
 
 def find() -> Toolchain | None:
-    """Return the first library that exists, with its own headers before those of other places."""
+    """Return the first library that exists; its own headers come before those of other places."""
     roots = [root for root in _roots() if root.is_dir()]
     libraries = (
         (root, library)
@@ -117,26 +117,23 @@ def find() -> Toolchain | None:
     home, library = next(libraries, (None, None))
     if home is None or library is None:
         return None
-    includes = (
-        root / "include" for root in (home, *(folder for folder in roots if folder != home))
-    )
-    shown = [folder for folder in includes if (folder / _HEADER).is_file()]
-    below = [folder / "cccl" for folder in shown if (folder / "cccl").is_dir()]
-    return Toolchain(library, (*shown, *below))
+    own_first = (home, *(root for root in roots if root != home))
+    includes = [root / "include" for root in own_first if (root / "include" / _HEADER).is_file()]
+    nested = [folder / "cccl" for folder in includes if (folder / "cccl").is_dir()]
+    return Toolchain(library, (*includes, *nested))
 
 
 def _roots() -> Iterator[Path]:
     wheels = importlib.util.find_spec("nvidia")
     for folder in (wheels and wheels.submodule_search_locations) or ():
         yield from sorted(Path(folder).iterdir())
-    compiler = shutil.which("nvcc")
-    if compiler:
+    if compiler := shutil.which("nvcc"):
         yield Path(compiler).resolve().parents[1]
     yield TOOLKIT
 
 
 def architecture(capability: tuple[int, int]) -> str:
-    """Return NVRTC's name of a GPU architecture; from 9.0 on with its own features, as `sm_90a`."""
+    """Return NVRTC's name of an architecture; from 9.0 on with its specific features: `sm_90a`."""
     major, minor = capability
     return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
 
@@ -179,7 +176,7 @@ class _Program:
         return buffer.raw
 
     def text_of(self, what: str) -> str:
-        """The same as text, without the trailing NUL."""
+        """Return the `ProgramLog` or `PTX` as text, without the trailing NUL."""
         return self.bytes_of(what).split(b"\0", 1)[0].decode(errors="replace")
 
     def entry(self, kernel: str) -> str:
@@ -198,12 +195,12 @@ class _Program:
 def compile_source(
     library: Path, source: str, name: str, *, kernel: str, options: Sequence[str]
 ) -> Code:
-    """Compile a file called `name` that must define `kernel`; the log has the kernels' resources.
+    """Compile a file called `name`, which must define `kernel`; the log lists its resources.
 
     BuildFailedError with the first error, its line and caret; InvalidSubmissionError if the source
     compiles but does not define the kernel.
     """
-    with _program(library, source, name) as program:
+    with closing(_Program(_load(library), source, name)) as program:
         compiled = program.compile(kernel, (*options, _REPORT_RESOURCES))
         log = program.text_of("ProgramLog")
         if not compiled:
@@ -218,25 +215,16 @@ def compile_source(
 
 def _plain_log(library: Path, source: str, name: str, options: Sequence[str]) -> str:
     """The log of a compilation without resource reports, which would suppress errors of ptxas."""
-    with _program(library, source, name) as program:
+    with closing(_Program(_load(library), source, name)) as program:
         program.compile_unnamed(options)
         return program.text_of("ProgramLog")
 
 
-def _loaded(library: Path) -> ctypes.CDLL:
+def _load(library: Path) -> ctypes.CDLL:
     """Load the library after its builtins library, which some releases find only by name."""
     for builtins in sorted(library.parent.glob(_BUILTINS)):
         ctypes.CDLL(str(builtins))
     return ctypes.CDLL(str(library))
-
-
-@contextmanager
-def _program(library: Path, source: str, name: str) -> Iterator[_Program]:
-    program = _Program(_loaded(library), source, name)
-    try:
-        yield program
-    finally:
-        program.close()
 
 
 def _has_error(log: str) -> bool:

@@ -1,11 +1,13 @@
-"""Reads the version of an NVIDIA program."""
+"""Where a CUDA toolkit is installed by default, and the version of one of its programs."""
 
 import functools
 import re
 import subprocess
 from pathlib import Path
 
-TIMEOUT_S = 10.0
+TOOLKIT = Path("/usr/local/cuda")
+"""The default folder of a CUDA toolkit."""
+_TIMEOUT_S = 10.0
 
 
 @functools.cache
@@ -13,7 +15,7 @@ def version_of(program: Path, pattern: re.Pattern[str]) -> str | None:
     """The first group of `pattern` in `program --version`'s output; None if it does not run."""
     try:
         process = subprocess.run(
-            [program, "--version"], capture_output=True, timeout=TIMEOUT_S, check=True, text=True
+            [program, "--version"], capture_output=True, timeout=_TIMEOUT_S, check=True, text=True
         )
     except (OSError, subprocess.SubprocessError):
         return None

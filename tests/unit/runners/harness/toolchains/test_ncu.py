@@ -25,7 +25,7 @@ def _bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.setattr(ncu, "_PACKAGES", tmp_path / "opt")
-    monkeypatch.setattr(ncu, "_TOOLKIT", tmp_path / "toolkit")
+    monkeypatch.setattr(ncu, "TOOLKIT", tmp_path / "toolkit")
     monkeypatch.setattr(ncu, "_DRIVER", tmp_path / "params")
 
 

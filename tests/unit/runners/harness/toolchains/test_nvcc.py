@@ -26,7 +26,7 @@ def _bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "bin" / "g++").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.delenv("CUDA_HOME", raising=False)
-    monkeypatch.setattr(nvcc, "_TOOLKIT", tmp_path / "toolkit")
+    monkeypatch.setattr(nvcc, "TOOLKIT", tmp_path / "toolkit")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "packages")])
 
 

@@ -75,6 +75,6 @@ def test_the_librarys_other_half_is_loaded_first_for_not_every_release_finds_it(
     loaded: list[str] = []
     monkeypatch.setattr(ctypes, "CDLL", loaded.append)
 
-    nvrtc._loaded(library)
+    nvrtc._load(library)
 
     assert loaded == [str(half), str(library)]
