@@ -38,9 +38,9 @@ from runners.harness.verdicts import VerdictError
 LINE_BYTES = 128
 """Bytes of a cache line."""
 LINES_PER_WITHHELD = 8
-"""One in so many lines of a tensor is withheld, at least one, as far as `MAX_LINES` allows."""
+"""One line in this many is withheld, at least one of each tensor, up to `MAX_LINES` in all."""
 LAST_BITS = {1: 2, 2: 6, 4: 18, 8: 40}
-"""Bytes of a number -> how many of its low bits are randomized; its magnitude stays plausible."""
+"""Size of a number in bytes -> how many low bits are randomized; few enough to stay plausible."""
 MAX_LINES = 512
 """The most withheld lines of an input; more would bring a large input into the cache."""
 
@@ -48,11 +48,11 @@ MAX_LINES = 512
 class Withheld:
     """Cache lines of the next input that hold wrong data in `staging` until after the flush.
 
-    An input is in shared memory during the whole flush, about 50 us on a large GPU. No kernel of a
-    candidate can run during that time, but the GPU's copy engines can. A candidate could copy a
-    small input to the host and compute the output there before its release. Until the flush is
-    done, some unpredictable lines therefore hold the contents of other lines. The low bits of their
-    numbers are also randomized, because a permutation alone would not change a sum.
+    The input is in shared memory during the whole flush, which takes about 50 us on a large GPU. In
+    that time no kernel of a candidate can run, but a copy engine can. A candidate could copy a
+    small input to the host and compute the output there before it is released. Some unpredictable
+    lines therefore hold the contents of other lines until the flush is done. The low bits of their
+    numbers are also randomized, because exchanging lines alone would not change a sum.
     """
 
     def __init__(self, staging: torch.Tensor) -> None:
@@ -93,7 +93,7 @@ class Withheld:
         _lines_of(memory).index_copy_(0, self.indices, self.correct)
 
     def restore(self) -> None:
-        """Write the correct lines to staging too."""
+        """Write the correct lines back to staging."""
         self.staging.index_copy_(0, self.indices, self.correct)
 
 
@@ -134,10 +134,11 @@ class Buffers:
     output_at: int
     pool_at: int
     staging: torch.Tensor
-    """The judge's copy of the next input; always at the same address, which affects the time."""
+    """The judge's copy of the next input. Its address never changes; it affects the time."""
     withheld: Withheld
     """The lines of the input that a candidate sees last."""
     flush: torch.Tensor
+    """Twice as large as the L2 cache; writing it flushes the cache."""
     free_before: int
     """Free bytes on the GPU before the candidate ran."""
 
@@ -145,8 +146,7 @@ class Buffers:
     def create(cls, plan: Plan, expected: Node | None, *, pooled: bool = True) -> Self:
         """Allocate buffers for inputs like `plan` and outputs like `expected`.
 
-        `flush` is twice as large as the L2 cache. With `pooled` off there is no pool, for device
-        code, which allocates nothing.
+        Device code allocates nothing, so it needs no pool: `pooled` is False.
         """
         output_bytes = (
             device_bytes(expected) if expected is not None else 2 * plan.device_size + SPARE
@@ -233,7 +233,7 @@ def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer],
     buffers: list[DeviceBuffer] = []
     try:
         for size in (fixed + pool, SEGMENT_BYTES):
-            buffers.append(DeviceBuffer.create(size))  # noqa: PERF401 - what was made must be closed
+            buffers.append(DeviceBuffer.create(size))  # noqa: PERF401 - created ones must be closed
     except (DriverError, AttributeError):
         for buffer in buffers:
             buffer.close()
@@ -242,7 +242,7 @@ def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer],
 
 
 def device_bytes(node: Node) -> int:
-    """Bytes of device memory up to the end of the last tensor of a structure with offsets."""
+    """Bytes of device memory from the start to the end of the structure's last tensor."""
     return max((tensor.reach + (tensor.offset or 0) for tensor in on_device(node)), default=0)
 
 
@@ -252,7 +252,7 @@ def on_device(node: Node) -> list[TensorNode]:
 
 
 def replan(node: Node) -> Node:
-    """The same output with contiguous tensors at new offsets in a buffer of the judge."""
+    """The description of the same output with contiguous tensors, laid out in a judge's buffer."""
     layout = Layout()
     nodes = iter(tensors(node))
 
@@ -273,9 +273,8 @@ def replan(node: Node) -> Node:
 class HostInput:
     """The host tensors of the current input, which the GPU writes into an arena of the candidate.
 
-    The time in which a CPU copies some MiB varies by more than most kernels take. The judge
-    therefore has a copy on the GPU and queues the transfer to the host like all other steps of a
-    window.
+    If a CPU copied them, the time would vary by more than most kernels take. The judge therefore
+    keeps a copy on the GPU and queues the transfer to the host like all other steps of a window.
     """
 
     def __init__(self, arena: Arena) -> None:
@@ -327,7 +326,7 @@ class HostInput:
             self.withheld.restore()
 
     def close(self) -> None:
-        """Unregister the arena's memory."""
+        """Unregister the arena's memory from the GPU."""
         if self.pinned:
             with ignoring_broken_context():
                 self.pinned.close()

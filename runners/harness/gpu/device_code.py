@@ -1,4 +1,4 @@
-"""Device code in the candidate's CUDA context: loaded once, launched with the judge's numbers.
+"""Device code in the candidate's CUDA context: loaded once, launched with numbers from the judge.
 
 Source: CUDA driver API, chapters "Module Management" and "Execution Control".
 """
@@ -10,7 +10,7 @@ import torch
 
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
-from runners.harness.gpu.memory import check, cuda_driver
+from runners.harness.gpu.memory import call_driver, check, cuda_driver
 
 _MAX_DYNAMIC_SHARED = 8
 """CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES."""
@@ -32,7 +32,7 @@ class ReadyLaunch:
         self.values = [ctypes.create_string_buffer(data, len(data)) for data in packed]
         self.pointers = (ctypes.c_void_p * len(packed))(*map(ctypes.addressof, self.values))
         self.returned = returned
-        """The outputs that must still be copied to where the judge reads; () if none."""
+        """Outputs that must still be copied to where the judge reads them; () if there are none."""
 
 
 def _packed(
@@ -49,12 +49,10 @@ class DeviceCode:
     def __init__(self, cubin: bytes, entry: str) -> None:
         self.module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
         self.shared = 0
-        """Bytes of dynamic shared memory that launches may use, by the requests so far."""
-        check(cuda_driver().cuModuleLoadData(ctypes.byref(self.module), cubin), "cuModuleLoadData")
-        status = cuda_driver().cuModuleGetFunction(
-            ctypes.byref(self.function), self.module, entry.encode()
-        )
-        check(status, "cuModuleGetFunction")
+        """The largest dynamic shared memory that a launch has requested so far, in bytes."""
+        function = ctypes.byref(self.function)
+        call_driver("cuModuleLoadData", ctypes.byref(self.module), cubin)
+        call_driver("cuModuleGetFunction", function, self.module, entry.encode())
 
     def __call__(self, launch: ReadyLaunch) -> tuple[torch.Tensor, ...]:
         """Launch it on the default stream; DriverError if the driver refuses."""

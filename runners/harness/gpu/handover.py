@@ -35,11 +35,11 @@ class WindowActions:
     capture: Callable[[], None]
     """Copies the output into the judge's memory."""
     take: Callable[[CandidateReply], None] | None = None
-    """Copies the part of the output that the last frame carries or names; None if there is none."""
+    """Copies the host part of the output, which the last frame carries or names; None if none."""
 
 
 class Handover:
-    """The judge's side: one call at a time, each with its own window."""
+    """The judge's side: opens one window for each call, one call at a time."""
 
     def __init__(self, shared: DeviceBuffer | HostBuffer) -> None:
         self.shared = shared
@@ -78,7 +78,7 @@ class Handover:
         write_word(word, self.turn, self.control_stream.cuda_stream)
 
     def abort(self) -> None:
-        """Release a window whose candidate will not answer any more."""
+        """Write all words that the window waits for, if its candidate will no longer answer."""
         for word in (self.start, self.taken, self.shared.address + DONE):
             self._write(word)
         torch.cuda.synchronize()
@@ -93,6 +93,7 @@ class HandoverCall:
         self.patience_s = patience_s
         self.steps = steps
         self.told = steps.take is not None
+        """Whether the window waits for the host part of the output."""
 
     def queued(self, first: CandidateReply | None) -> None:
         """Record where the output will be; None if the candidate did not report it in time."""
@@ -103,7 +104,7 @@ class HandoverCall:
         self.handover.run(self.steps)
 
     def take(self, last: CandidateReply) -> None:
-        """Copy the part of the output that the last frame carries or names; close the window."""
+        """Copy the host part of the output, which the last frame has or names; end the window."""
         if self.steps.take:
             self.steps.take(last)
         self.handover.close()
@@ -113,7 +114,7 @@ class HandoverCall:
         return bool(self.handover.closed.query())  # type: ignore[no-untyped-call]
 
     def window_ns(self) -> float:
-        """Nanoseconds from before the input was visible until the judge had copied the output."""
+        """Nanoseconds from just before the input became visible until the output was copied."""
         return float(self.handover.opened.elapsed_time(self.handover.closed)) * 1e6
 
     def host_part_ns(self) -> float:

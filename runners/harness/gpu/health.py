@@ -1,8 +1,8 @@
-"""The state of a GPU: what NVML reads, and whether it is fit for the next evaluation.
+"""The state of a GPU: NVML's readings, and whether the GPU is fit for the next evaluation.
 
-It is fit if no other process computes on it, its memory is free and cleared, it had no
-uncorrectable memory error, and its arithmetic is right. The server checks once before its first
-evaluation, and every judge checks before it reads its request.
+A GPU is fit if no other process computes on it, its memory is free and cleared, it had no new
+uncorrectable memory error, and its arithmetic is right. The server reads its GPUs once before its
+first evaluation, and every judge checks them before it reads its request.
 """
 
 import ctypes
@@ -26,6 +26,10 @@ _INSUFFICIENT_SIZE = 7
 _UNCORRECTED, _SINCE_BOOT = 1, 0
 _TEMPERATURE = 0
 _CLOCKS = {"sm_mhz": 1, "memory_mhz": 2}
+_PROCESSES = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses")
+"""The name of a function, and its name before driver 510."""
+_REASONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+"""The name of a function, and its name before driver 535."""
 SLOWED = {
     0x08: "hardware slowdown",
     0x20: "software thermal slowdown",
@@ -50,7 +54,7 @@ class Readings:
 
 
 class Monitor:
-    """Reads NVML's data of one GPU; without NVML every value is unknown.
+    """Reads one GPU through NVML; without NVML every value is unknown.
 
     `handle` is the GPU's UUID or index.
     """
@@ -78,7 +82,7 @@ class Monitor:
         count = ctypes.c_uint(0)
         if self.nvml is None:
             return 0
-        status = _process_list_of(self.nvml)(self.device, ctypes.byref(count), None)
+        status = _function(self.nvml, _PROCESSES)(self.device, ctypes.byref(count), None)
         return count.value if status == _INSUFFICIENT_SIZE else 0
 
     def memory_errors(self) -> int:
@@ -103,7 +107,9 @@ class Monitor:
     def slowed_by(self) -> tuple[str, ...]:
         """The reasons that slow the GPU now, as in `SLOWED`; () if there are none."""
         reasons = ctypes.c_ulonglong()
-        if self.nvml is None or _reasons_of(self.nvml)(self.device, ctypes.byref(reasons)) != 0:
+        if self.nvml is None:
+            return ()
+        if _function(self.nvml, _REASONS)(self.device, ctypes.byref(reasons)) != 0:
             return ()
         return tuple(name for bit, name in SLOWED.items() if reasons.value & bit)
 
@@ -134,19 +140,10 @@ def _open_library() -> ctypes.CDLL | None:
     return nvml if nvml.nvmlInit_v2() == 0 else None
 
 
-def _process_list_of(nvml: ctypes.CDLL) -> Callable[..., int]:
-    try:
-        function: Callable[..., int] = nvml.nvmlDeviceGetComputeRunningProcesses_v3
-    except AttributeError:  # its name before driver 510
-        function = nvml.nvmlDeviceGetComputeRunningProcesses
-    return function
-
-
-def _reasons_of(nvml: ctypes.CDLL) -> Callable[..., int]:
-    try:
-        function: Callable[..., int] = nvml.nvmlDeviceGetCurrentClocksEventReasons
-    except AttributeError:  # its name before driver 535
-        function = nvml.nvmlDeviceGetCurrentClocksThrottleReasons
+def _function(nvml: ctypes.CDLL, names: tuple[str, str]) -> Callable[..., int]:
+    """The function of NVML with the first name or, in an older driver, with the second one."""
+    name, old_name = names
+    function: Callable[..., int] = getattr(nvml, name, None) or getattr(nvml, old_name)
     return function
 
 
@@ -156,7 +153,7 @@ def _text(call: Callable[..., int], *device: ctypes.c_void_p) -> str:
 
 
 SETTLE_S = 10.0
-"""Seconds for the driver to free the memory of exited processes."""
+"""Seconds that the driver has to free the memory of exited processes."""
 POLL_S = 0.02
 MAX_LEFT_BYTES = 256 << 20
 """The most bytes in use beyond those of the first check; the driver needs some itself."""
@@ -186,7 +183,7 @@ class Card:
 def read_cards() -> tuple[Card, ...]:
     """Return the state of this process's GPUs, before any process of the harness uses them.
 
-    A child process reads it, because a process that has used the driver cannot fork others that do.
+    A child process reads it, because after a process has used the driver, its forks cannot use it.
     """
     reader, writer = os.pipe()
     pid = os.fork()
@@ -226,7 +223,7 @@ def examine(cards: Iterable[Card]) -> Health:
 
 
 def make_context() -> None:
-    """Create the CUDA context, which takes 0.1 s; errors are ignored and appear at the next use."""
+    """Create the CUDA context, which takes 0.1 s; ignore errors, which the next use repeats."""
     limit_copy_queues()
     with suppress(RuntimeError, AssertionError):
         torch.zeros(1, dtype=torch.uint8, device="cuda").fill_(1)
@@ -234,9 +231,9 @@ def make_context() -> None:
 
 
 def _unfitness(card: Card) -> str:
-    """Return what occupies a GPU or is wrong with it; "" if nothing.
+    """Return why a GPU is not fit; "" if it is.
 
-    Waits up to `SETTLE_S` for processes that are just exiting.
+    Waits up to `SETTLE_S` for processes that are exiting.
     """
     monitor = Monitor(card.handle)
     if monitor.memory_errors() > card.errors:

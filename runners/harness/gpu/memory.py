@@ -32,13 +32,13 @@ class DriverError(Exception):
 
 @functools.cache
 def cuda_driver() -> ctypes.CDLL:
-    """Return the driver's library, which every process with a CUDA context has loaded."""
+    """Return the driver's library."""
     return ctypes.CDLL("libcuda.so.1")
 
 
 @contextmanager
 def ignoring_broken_context() -> Iterator[None]:
-    """Ignore CUDA errors of the block if the context is broken; its memory ends with it."""
+    """Ignore CUDA errors of the block if the context is broken; a broken one frees its memory."""
     try:
         yield
     except (DriverError, torch.AcceleratorError):
@@ -50,6 +50,11 @@ def check(status: int, call: str) -> None:
     """Raise DriverError if the status is not success."""
     if status != 0:
         raise DriverError(call, reason_of(status))
+
+
+def call_driver(name: str, *arguments: object) -> None:
+    """Call a function of the driver; DriverError if it fails."""
+    check(getattr(cuda_driver(), name)(*arguments), name.removesuffix("_v2"))
 
 
 def reason_of(status: int) -> str:
@@ -100,7 +105,7 @@ class _Bytes:
 
 
 def raw_bytes(address: int, size: int) -> torch.Tensor:
-    """Device memory as a uint8 tensor, without a copy; the caller keeps it mapped."""
+    """Device memory as a uint8 tensor, without a copy; the caller must keep the memory mapped."""
     return torch.as_tensor(_Bytes(address, size), device="cuda")
 
 
@@ -144,18 +149,14 @@ def _properties(device: int) -> _Properties:
     return properties
 
 
-def _map(driver: ctypes.CDLL, handle: ctypes.c_uint64, size: int, device: int) -> int:
+def _map(handle: ctypes.c_uint64, size: int, device: int) -> int:
     address = ctypes.c_uint64()
     width = ctypes.c_size_t(size)
     zero = ctypes.c_uint64(0)
-    status = driver.cuMemAddressReserve(
-        ctypes.byref(address), width, ctypes.c_size_t(0), zero, zero
-    )
-    check(status, "cuMemAddressReserve")
-    check(driver.cuMemMap(address, width, ctypes.c_size_t(0), handle, zero), "cuMemMap")
+    call_driver("cuMemAddressReserve", ctypes.byref(address), width, ctypes.c_size_t(0), zero, zero)
+    call_driver("cuMemMap", address, width, ctypes.c_size_t(0), handle, zero)
     access = _Access(_Location(_ON_DEVICE, device), _READ_WRITE)
-    status = driver.cuMemSetAccess(address, width, ctypes.byref(access), ctypes.c_size_t(1))
-    check(status, "cuMemSetAccess")
+    call_driver("cuMemSetAccess", address, width, ctypes.byref(access), ctypes.c_size_t(1))
     return int(address.value)
 
 
@@ -173,47 +174,34 @@ class DeviceBuffer:
     @classmethod
     def create(cls, size: int, device: int = 0) -> Self:
         """Allocate at least `size` bytes and export them."""
-        driver = cuda_driver()
-        properties = _properties(device)
+        properties = ctypes.byref(_properties(device))
         granularity = ctypes.c_size_t()
-        status = driver.cuMemGetAllocationGranularity(
-            ctypes.byref(granularity), ctypes.byref(properties), 0
-        )
-        check(status, "cuMemGetAllocationGranularity")
+        call_driver("cuMemGetAllocationGranularity", ctypes.byref(granularity), properties, 0)
         whole = max(1, -(-size // granularity.value)) * granularity.value
         handle = ctypes.c_uint64()
         zero = ctypes.c_uint64(0)
-        status = driver.cuMemCreate(
-            ctypes.byref(handle), ctypes.c_size_t(whole), ctypes.byref(properties), zero
-        )
-        check(status, "cuMemCreate")
+        call_driver("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(whole), properties, zero)
         fd = ctypes.c_int(-1)
-        status = driver.cuMemExportToShareableHandle(ctypes.byref(fd), handle, _POSIX_FD, zero)
-        check(status, "cuMemExportToShareableHandle")
-        address = _map(driver, handle, whole, device)
-        check(driver.cuMemRelease(handle), "cuMemRelease")  # the mapping keeps the memory
+        call_driver("cuMemExportToShareableHandle", ctypes.byref(fd), handle, _POSIX_FD, zero)
+        address = _map(handle, whole, device)
+        call_driver("cuMemRelease", handle)  # the mapping keeps the memory
         return cls(fd.value, address, whole)
 
     @classmethod
     def adopt(cls, fd: int, size: int, device: int = 0) -> Self:
         """Map a buffer that another process exported."""
-        driver = cuda_driver()
         handle = ctypes.c_uint64()
-        status = driver.cuMemImportFromShareableHandle(
-            ctypes.byref(handle), ctypes.c_void_p(fd), _POSIX_FD
-        )
-        check(status, "cuMemImportFromShareableHandle")
-        return cls(fd, _map(driver, handle, size, device), size)
+        exported = ctypes.c_void_p(fd)
+        call_driver("cuMemImportFromShareableHandle", ctypes.byref(handle), exported, _POSIX_FD)
+        return cls(fd, _map(handle, size, device), size)
 
     def close(self) -> None:
         """Unmap the memory and close the descriptor."""
         torch.cuda.synchronize()
-        driver = cuda_driver()
         self.bytes = torch.empty(0, dtype=torch.uint8, device="cuda")
-        width = ctypes.c_size_t(self.size)
-        check(driver.cuMemUnmap(ctypes.c_uint64(self.address), width), "cuMemUnmap")
-        status = driver.cuMemAddressFree(ctypes.c_uint64(self.address), width)
-        check(status, "cuMemAddressFree")
+        address, width = ctypes.c_uint64(self.address), ctypes.c_size_t(self.size)
+        call_driver("cuMemUnmap", address, width)
+        call_driver("cuMemAddressFree", address, width)
         os.close(self.fd)
 
 
@@ -230,16 +218,10 @@ class HostBuffer:
         self.size = size
         self.memory = mmap.mmap(fd, size)
         self.host = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        driver = cuda_driver()
-        status = driver.cuMemHostRegister_v2(
-            ctypes.c_void_p(self.host), ctypes.c_size_t(size), _DEVICE_MAP
-        )
-        check(status, "cuMemHostRegister")
+        host = ctypes.c_void_p(self.host)
+        call_driver("cuMemHostRegister_v2", host, ctypes.c_size_t(size), _DEVICE_MAP)
         address = ctypes.c_uint64()
-        status = driver.cuMemHostGetDevicePointer_v2(
-            ctypes.byref(address), ctypes.c_void_p(self.host), 0
-        )
-        check(status, "cuMemHostGetDevicePointer")
+        call_driver("cuMemHostGetDevicePointer_v2", ctypes.byref(address), host, 0)
         self.address = int(address.value)
         self.bytes = raw_bytes(self.address, size)
 
@@ -259,13 +241,12 @@ class HostBuffer:
     def close(self) -> None:
         """Unregister the memory and close the descriptor; views stay valid in this process."""
         torch.cuda.synchronize()
-        driver = cuda_driver()
-        check(driver.cuMemHostUnregister(ctypes.c_void_p(self.host)), "cuMemHostUnregister")
+        call_driver("cuMemHostUnregister", ctypes.c_void_p(self.host))
         os.close(self.fd)
 
 
 SEGMENT_BYTES = 2 << 20
-"""Bytes; the size and address of every segment that torch requests are multiples of it."""
+"""Bytes; the size and address of each segment for torch are multiples of this."""
 
 _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
 _FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
