@@ -20,7 +20,7 @@ _ALIAS = re.compile(
     re.MULTILINE,
 )
 _MAX_TEMPLATE_HEAD = 2000
-"""The most characters between a template's head and its kernel's `__global__`."""
+"""The most characters from `template <` to `__global__`."""
 _MAX_ALIASES = 8
 """The longest chain of type aliases."""
 _ATTRIBUTE = re.compile(
@@ -51,7 +51,6 @@ _FORMATS_BY_SIZE = {
 }  # fmt: skip
 """(Bytes of the parameter, type of the value) -> format, if the source does not show the type."""
 
-
 Number = bool | int | float
 
 
@@ -77,7 +76,7 @@ class KernelDeclaration(NamedTuple):
     """The names of its template's parameters."""
 
     def instance(self, expression: str) -> "KernelDeclaration":
-        """The kernel with the template arguments of an instance, such as `scale<__half, 4>`."""
+        """The kernel with its template's parameters replaced, as in `scale<__half, 4>`."""
         _, bracket, rest = expression.partition("<")
         arguments = _split(rest.rpartition(">")[0]) if bracket else []
         types = {
@@ -87,7 +86,7 @@ class KernelDeclaration(NamedTuple):
 
 
 def find_kernels(source: str) -> list[KernelDeclaration]:
-    """Every `__global__` function of a source, in order, except those from macros."""
+    """Every `__global__` function of a source, in order, except those that a macro defines."""
     text = _COMMENT.sub(" ", _LINE_END.sub(" ", source))
     aliases = _aliases(text)
     kernels: list[KernelDeclaration] = []
@@ -139,7 +138,7 @@ def _template_parameters(text: str) -> tuple[str, ...]:
 
 
 def _split_at_closing(text: str) -> tuple[str, bool, str]:
-    """Split after an opening bracket: the text inside, whether it is closed, the text after it.
+    """Split the text after an opening bracket: the text inside, whether it is closed, and the rest.
 
     A comparison inside must be in parentheses, as C++ requires.
     """
@@ -183,8 +182,8 @@ def pack_scalar(parameter: Parameter | None, size: int | None, value: object) ->
 
 
 def _hint(size: int | None) -> str:
-    halves = "; write its type as __half or __nv_bfloat16, so that it is known which one it is"
-    return halves if size == struct.calcsize("<e") else ""
+    hint = "; write its type as __half or __nv_bfloat16, so that it is known which one it is"
+    return hint if size == struct.calcsize("<e") else ""
 
 
 def _format_of(kind: str, size: int | None, value: Number) -> str | None:
@@ -233,7 +232,7 @@ def _parse_declaration(text: str, start: int) -> KernelDeclaration | None:
 
 
 def _closing(text: str, opening: int) -> int:
-    """The index of the matching closing parenthesis; the end of the text if there is none."""
+    """The index of the closing parenthesis for the opening one; the text's length if none."""
     depth = 0
     for index in range(opening, len(text)):
         depth += {"(": 1, ")": -1}.get(text[index], 0)
@@ -267,7 +266,7 @@ def _parameter(text: str) -> Parameter:
 
 
 def _canonical_type(kind: str) -> str:
-    """The canonical spelling of an integer type."""
+    """An integer type by its usual name, such as `unsigned long`; any other type as it is."""
     words = kind.split()
     if not set(words) <= _TYPE_WORDS or "double" in words or "float" in words or "bool" in words:
         return kind.removeprefix("std ").strip()

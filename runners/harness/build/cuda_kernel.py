@@ -2,10 +2,10 @@
 
 This runs together with the submission, so nothing here protects the judge.
 
-The headers defined here are host headers that kernels often include and NVRTC does not have. What
-they declare for a device is built into NVRTC (its documentation, "Predefined Functions" and
-"Supported C++ Features"), except the fixed-width integers. The device part of the C++ library is
-CUDA's own (libcu++, "Standard API Reference").
+This module defines host headers that kernels often include and NVRTC does not have. NVRTC itself
+has what they declare for a device, except the fixed-width integers (its documentation, "Predefined
+Functions" and "Supported C++ Features"). The device part of the C++ library is from CUDA (libcu++,
+"Standard API Reference").
 """
 
 from collections.abc import Sequence
@@ -117,7 +117,7 @@ _HEADERS = {
 
 
 def write_headers(folder: Path) -> Path:
-    """Write these headers into a subfolder of the candidate's folder; return that subfolder."""
+    """Write the headers of this module into a subfolder of `folder`; return that subfolder."""
     headers = folder / "std_headers"
     headers.mkdir(exist_ok=True)
     for name, text in _HEADERS.items():
@@ -151,7 +151,7 @@ class CachedContractKernel(Wire):
 
 
 class CudaKernel:
-    """Launches a kernel on the tensors of a call; the launch is computed once for all calls."""
+    """Launches a kernel on the tensors of a call, always with the same launch numbers."""
 
     def __init__(self, code: DeviceCode, call: KernelCall, numbers: LaunchNumbers) -> None:
         self.code = code
@@ -167,7 +167,7 @@ class CudaKernel:
 
 
 def build(folder: Path, file_name: str, call: KernelCall) -> Built:
-    """Return the kernel of a source; compile it unless an earlier candidate has done that."""
+    """Return the kernel of a source; compile it unless an earlier candidate's cubin is there."""
     declaration = select_kernel((folder / file_name).read_text(encoding="utf-8"), call)
     cache = folder / FOLDER
     try:
@@ -230,7 +230,7 @@ def nvrtc_options(requested: Sequence[str], target: str, includes: Sequence[Path
 
 
 def select_kernel(source: str, call: KernelCall) -> c_signature.KernelDeclaration:
-    """The named kernel, or the first one; InvalidSubmissionError if there is none."""
+    """The kernel that the call names, or the first one; InvalidSubmissionError if there is none."""
     if call.args is None:
         raise InvalidSubmissionError("a cuda kernel needs io with the arguments of its call")
     expression = _requested_name(call)
@@ -248,7 +248,7 @@ def select_kernel(source: str, call: KernelCall) -> c_signature.KernelDeclaratio
 
 
 def name_expression(call: KernelCall, declaration: c_signature.KernelDeclaration) -> str:
-    """The name expression for NVRTC, with the arguments of a template's instance."""
+    """The kernel's name for NVRTC, with the arguments of a template's instance."""
     return _requested_name(call) or declaration.name
 
 
@@ -269,18 +269,18 @@ def launch_numbers(
 ) -> LaunchNumbers:
     """The launch, with every number packed in the type of its parameter.
 
-    `sizes` are from the compiler. They override the parameters that were parsed from the source,
-    which may be wrong because of macros. InvalidSubmissionError if the arguments do not fit.
+    The compiler gives the `sizes` of the parameters. If their number differs from the parsed
+    declaration, macros have changed it, and only the sizes are used. InvalidSubmissionError if the
+    arguments do not fit.
     """
     args = call.args or ()
     if len(args) != len(sizes):
         raise InvalidSubmissionError(
             f"`{declaration.name}` takes {len(sizes)} parameters, and io has {len(args)} arguments"
         )
-    known = len(declaration.parameters) == len(sizes)
-    parameters: Sequence[c_signature.Parameter | None] = (
-        declaration.parameters if known else [None] * len(sizes)
-    )
+    parameters: Sequence[c_signature.Parameter | None] = declaration.parameters
+    if len(parameters) != len(sizes):
+        parameters = [None] * len(sizes)
     arguments: list[PackedArgument] = []
     index = 0
     for argument, parameter, size in zip(args, parameters, sizes, strict=True):

@@ -1,4 +1,4 @@
-"""What a kernel is called with and which tensors are its output: arguments, matched or guessed.
+"""Which arguments a kernel is called with, matched or guessed, and which tensors are its output.
 
 This runs in the candidate together with the submission, so nothing here protects the judge.
 """
@@ -16,7 +16,7 @@ from runners.harness.protocol.values import leaves
 from runners.languages import InvalidSubmissionError
 
 MAX_GUESSES = 20
-"""The most shapes that are tried."""
+"""The number of shapes that are tried."""
 _BATCH, _LENGTH, _ROWS = 16, 128, 1024
 _IMAGE_SIZES = ((64, 64), (32, 32), (28, 28), (224, 224))
 _WIDTHS = (1024, 512, 256, 768, 128, 64)
@@ -65,7 +65,7 @@ def guesses(model: object) -> tuple[Guess, ...]:
 
 
 def first_accepted(shapes: Sequence[Guess], call: Callable[[Guess], object]) -> Guess:
-    """Return the first guess for which `call` succeeds; without one raise the first error."""
+    """Return the first guess for which `call` succeeds; if none does, raise the first error."""
     first_error: Exception | None = None
     for guess in shapes:
         try:
@@ -74,16 +74,13 @@ def first_accepted(shapes: Sequence[Guess], call: Callable[[Guess], object]) -> 
             first_error = first_error or error
             continue
         return guess
-    raise _with_remedy(first_error or ValueError("there is no shape to try"), shapes)
-
-
-def _with_remedy(error: Exception, guesses: Sequence[Guess]) -> Exception:
-    shapes = ", ".join(str(list(guess.shape)) for guess in guesses)
-    error.add_note(
-        f"None of {len(guesses)} shapes can be called: {shapes}. Define get_inputs, or give io with"
+    final_error = first_error or ValueError("there is no shape to try")
+    tried = ", ".join(str(list(guess.shape)) for guess in shapes)
+    final_error.add_note(
+        f"None of {len(shapes)} shapes can be called: {tried}. Define get_inputs, or give io with"
         " the arguments of the call."
     )
-    return error
+    raise final_error
 
 
 def _by_layer(model: object) -> Iterator[Guess]:
@@ -156,7 +153,7 @@ def written_outputs(arguments: Sequence[Argument], values: Sequence[Any]) -> Out
 def returned_outputs(
     output: object, arguments: Sequence[Argument], values: Sequence[Any]
 ) -> Outputs:
-    """The tensors that a function returned; if none, those of role `output` or `inout`."""
+    """The tensors that a function returned or, if none, the arguments it may have written."""
     outputs = leaves(output)
     if outputs:
         return outputs
@@ -181,8 +178,9 @@ Match = tuple[tuple[int, ...], dict[str, int]]
 def match_arguments(function: Callable[..., Any], arguments: Sequence[Argument]) -> Match:
     """Return how a function is called: by name if the names fit its signature, else by position.
 
-    By position it gets the first of these lists that fits: all arguments; all except outputs; all
-    except outputs and compile-time constants. InvalidSubmissionError if none fits.
+    By position, it gets the first of these lists that its signature accepts: all arguments; all
+    except outputs; all except outputs and compile-time constants. InvalidSubmissionError if it
+    accepts none.
     """
     all_arguments = tuple(range(len(arguments)))
     try:

@@ -24,7 +24,7 @@ WSL_GPU_DEVICE = Path("/dev/dxg")
 def build(folder: Path, recipe: languages.Recipe) -> languages.Built:
     """Build the submission in `folder` by its IOContract, if it has one, or by its language."""
     if recipe.format is TaskFormat.IO_CONTRACT:
-        return build_by_contract(folder, recipe)
+        return _build_by_contract(folder, recipe)
     built: languages.Built = languages.language(recipe.language).build(folder, recipe, KIT)
     return built
 
@@ -128,11 +128,11 @@ def _require_gpu(kind: KernelKind) -> None:
         )
 
 
-def build_by_contract(folder: Path, recipe: languages.Recipe) -> languages.Built:
+def _build_by_contract(folder: Path, recipe: languages.Recipe) -> languages.Built:
     """Build the source in `folder` for the call in the same folder's `call.json`.
 
-    A Python module has `torch` and `nn` predefined, because the evaluation server's examples rely
-    on that.
+    `torch` and `nn` are predefined in a Python module, because the evaluation server's examples use
+    them without an import.
     """
     call = read_call(folder)
     if call.kind is KernelKind.CUDA:

@@ -1,4 +1,4 @@
-"""Imports a submission as a Python module, and gives its KernelBench model the reference's weights.
+"""Imports a submission as a Python module; gives its KernelBench model the reference's weights.
 
 The judge packs the weights into one flat tensor per dtype and a table, so their number is
 unlimited. Everything else runs in the candidate together with the submission, so nothing here
@@ -20,10 +20,10 @@ from runners.languages import InvalidSubmissionError
 
 
 def import_file(folder: Path, file_name: str, **names: Any) -> ModuleType:  # noqa: ANN401 - any
-    """Import a file of the candidate's folder, whose other files it can import.
+    """Import a file of the candidate's folder; it can import the folder's other files.
 
-    `names` are defined in the module before it runs. Exceptions of the import pass through, because
-    they are the submission's failure.
+    `names` are defined in the module before it runs. Exceptions of the import are not caught,
+    because they are the submission's.
     """
     sys.path.insert(0, str(folder))
     name = Path(file_name).stem
@@ -46,8 +46,8 @@ FUNCTION = "forward"
 class ModelKernel:
     """Creates the model at the first call, which is never timed, and calls it.
 
-    The model is created with the reference's seed and then gets the reference's weights. The seed
-    is needed for what a constructor derives from its initial weights.
+    The model is created with the reference's seed and then gets the reference's weights. It needs
+    the seed too, because its constructor may derive other values from the initial weights.
     """
 
     def __init__(self, model_class: Callable[..., Any]) -> None:
@@ -55,7 +55,7 @@ class ModelKernel:
         self.created_with_seed: int | None = None
         self.model: Any = None
 
-    def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
+    def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model returns
         """The model's output for the inputs in `data`."""
         if self.created_with_seed != data["seed"]:
             self.model = self._create(data)
@@ -115,8 +115,8 @@ def _view(flat: Mapping[str, torch.Tensor], entry: WeightEntry) -> torch.Tensor:
 def load_weights(model: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> bool:
     """Load these weights into a model, by name or else by order; False if the shapes differ.
 
-    Loading by order is right for a model with other names that creates its weights in the
-    reference's order. In another order, the same seed would not give it the reference's values.
+    Order is right for a model with other names that creates its weights in the reference's order.
+    A model with another order would not get the reference's values from the same seed either.
     """
     model_weights = model.state_dict(keep_vars=True)
     if _shapes(model_weights.items()) == _shapes(weights.items()):

@@ -24,7 +24,7 @@ class TorchKernel:
     """A function, a method or a model; a model is created at the first call, which is never timed.
 
     Its input is `{"args": [...]}` from a contract, or `{"init": [...], "inputs": [...]}` from the
-    source's own `get_inputs`. With the input `{"draw": seed}` it returns the latter.
+    source's own `get_inputs`. For `{"draw": seed}` it returns an input of the second kind.
     """
 
     def __init__(self, module: Any, call: KernelCall, device: torch.device) -> None:  # noqa: ANN401
@@ -123,15 +123,15 @@ class TorchKernel:
         function = getattr(self.module, "get_init_inputs", None)
         if not callable(function):
             return []
-        seed_all(MODEL_SEED)
-        return list(function())
+        return _seeded_call(function, MODEL_SEED)
 
     def _own_inputs(self, seed: int) -> dict[str, Any]:
         """The constructor's arguments and one trial's inputs, from the source or guessed."""
         init = [] if self._is_function() else self._init_inputs()
         function = getattr(self.module, "get_inputs", None)
         if not callable(function):
-            return {"init": self._to_device(init), "inputs": self._guessed_inputs(init, seed)}
+            moved = to_device(init, self.device)
+            return {"init": moved, "inputs": self._guessed_inputs(init, seed)}
         try:
             with self.device:  # create large inputs directly on the device
                 inputs = _seeded_call(function, seed)
@@ -139,14 +139,7 @@ class TorchKernel:
             if self.device.type == "cpu":
                 raise
             inputs = _seeded_call(function, seed)
-        return {"init": self._to_device(init), "inputs": self._to_device(inputs)}
-
-    def _to_device(self, value: Any) -> Any:  # noqa: ANN401 - as it came
-        if isinstance(value, torch.Tensor):
-            return value.to(self.device)
-        if isinstance(value, (list, tuple)):
-            return type(value)(self._to_device(item) for item in value)
-        return value
+        return {"init": to_device(init, self.device), "inputs": to_device(inputs, self.device)}
 
     def _guessed_inputs(self, init: list[Any], seed: int) -> list[Any]:
         """A tensor for every required parameter; InvalidSubmissionError if one cannot be a tensor.
@@ -172,6 +165,15 @@ class TorchKernel:
         return kernel_calls.required_tensors(
             getattr(target, self.call.method_name or _FORWARD, target), skipped=1
         )
+
+
+def to_device(value: Any, device: torch.device) -> Any:  # noqa: ANN401 - as it came
+    """Return the value with every tensor in it, or in its lists and tuples, on a device."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, (list, tuple)):
+        return type(value)(to_device(item, device) for item in value)
+    return value
 
 
 def _seeded_call(function: Callable[[], Any], seed: int) -> list[Any]:

@@ -15,9 +15,9 @@ from runners.harness.protocol.values import DTYPES
 from runners.harness.verdicts import VerdictError
 
 MAX_INTEGER = 1_000_000
-"""The default bound of the absolute value of a random 64-bit integer."""
+"""By default, the largest absolute value of a random 64-bit integer."""
 UNIFORM_HIGH = 100
-"""The default largest integer of a uniform fill."""
+"""By default, the largest integer of a uniform fill."""
 _UNWRITTEN = 0x5A
 """The value of each byte of an integer output before a kernel writes it; a float is NaN."""
 
@@ -30,10 +30,10 @@ def create_arguments(
 ) -> list[Any]:
     """The values of the arguments of a call, in order.
 
-    The trial with seed `GIVEN_SEED` uses the seeds of the contract; every other trial derives its
-    own. Equal seeds give equal values, so kernels with the same description get the same input. The
-    seed of a tensor without one is derived from its name if that is among `names`, the tensors that
-    both kernels read, otherwise from its index among the tensors that the kernel reads.
+    The trial with seed `GIVEN_SEED` uses the seeds of the contract. Every other trial derives its
+    own. Equal seeds give equal values, so kernels with the same description get the same input.
+    `names` are the tensors that both kernels read. If a tensor has no seed, one is derived from its
+    name if that is in `names`, otherwise from its index among the tensors that the kernel reads.
     """
     values: list[Any] = []
     index = 0
@@ -56,7 +56,7 @@ def size_of(arguments: Sequence[io_contract.Argument]) -> int:
 
 
 def unwritten(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A tensor of NaN or a byte pattern, by which elements that no kernel wrote are detected."""
+    """A tensor of NaN or a byte pattern, which shows the elements that no kernel wrote."""
     tensor = torch.empty(shape, dtype=dtype, device=device)
     if dtype.is_floating_point or dtype.is_complex:
         return tensor.fill_(math.nan)

@@ -29,7 +29,7 @@ from runners.contract.io_contract import (
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.build.kernel_calls import NO_OUTPUT
-from runners.harness.build.python_kernels import MODEL_SEED
+from runners.harness.build.python_kernels import MODEL_SEED, to_device
 from runners.harness.deadline import Deadline
 from runners.harness.io_contract import sources
 from runners.harness.io_contract.arguments import create_arguments, size_of
@@ -45,7 +45,7 @@ _NARROW_BYTES = 2
 def mismatch(
     expected: Sequence[torch.Tensor], actual: Sequence[torch.Tensor], atol: float, rtol: float
 ) -> str | None:
-    """Return how outputs differ from the reference's; None if they do not. NaN equals nothing."""
+    """Return how outputs differ from the reference's, or None if they match. NaN never matches."""
     if len(expected) != len(actual):
         return f"Output count mismatch: ref={len(expected)}, custom={len(actual)}"
     for number, (expected_tensor, actual_tensor) in enumerate(zip(expected, actual, strict=True)):
@@ -101,17 +101,17 @@ def _dtype_name(tensor: torch.Tensor) -> str:
 
 GPU_PART = 24
 """All tensors of a call may take 1 / `GPU_PART` of a GPU's memory. The judge and several candidates
-have copies, and some candidates need memory for an output of unknown size and for allocations."""
+have copies of them, and candidates also need memory for outputs of unknown size and scratch."""
 MAX_LOGGED_INPUTS = 16
 """The most inputs that the log lists."""
 MAX_SEEDS = 2
-"""The number of inputs whose seeds are stored; only the latest input is looked up."""
+"""For this many of the latest inputs the seeds are stored."""
 
 
 class ContractTask(TaskCode):
     """Creates both kernels' arguments and compares the outputs with the reference's.
 
-    Its own candidates exist only inside `opened`.
+    The candidates that it starts exist only inside `opened`.
     """
 
     def __init__(self, contract: Contract, *, on_gpu: bool) -> None:
@@ -194,9 +194,9 @@ class ContractTask(TaskCode):
 
     @override
     def expected(self, data: Any) -> values.Node | None:
-        """Return the structure of the output of the reference, or without one of the kernel.
+        """Return the structure of the reference's output or, without a reference, of the kernel's.
 
-        None on the CPU, where outputs are fetched as they are.
+        None on the CPU, where no structure is needed to read an output.
         """
         if self.device.type == "cpu":
             return None
@@ -207,7 +207,7 @@ class ContractTask(TaskCode):
 
     @override
     def mismatch(self, data: Any, output: object, expected: values.Node | None) -> str | None:
-        """Return why an output is wrong, or None; without a reference any tensor is right.
+        """Return why an output is wrong, or None. Without a reference, every tensor is right.
 
         VerdictError if the reference returns NaN, or different outputs for the same input.
         """
@@ -241,7 +241,7 @@ class ContractTask(TaskCode):
         return self._reference_output[1]
 
     def _fetch(self, data: Any) -> tuple[torch.Tensor, ...]:  # noqa: ANN401 - as above
-        """The output of the reference, or without one of the kernel, for the trial of `data`."""
+        """The output of the reference or, if none, of the kernel, for the trial of `data`."""
         _, seed = self._trial_of(data)
         side = Side.CUSTOM if self.contract.reference is None else Side.REFERENCE
 
@@ -284,14 +284,7 @@ class ContractTask(TaskCode):
         self._called_with = ", ".join(
             _description(tensor) for tensor in values.leaves(inputs["inputs"])[:MAX_LOGGED_INPUTS]
         )
-        return {key: self._to_device(value) for key, value in inputs.items()}
-
-    def _to_device(self, value: Any) -> Any:  # noqa: ANN401 - as it came
-        if isinstance(value, torch.Tensor):
-            return value.to(self.device)
-        if isinstance(value, (list, tuple)):
-            return type(value)(self._to_device(item) for item in value)
-        return value
+        return {key: to_device(value, self.device) for key, value in inputs.items()}
 
     def _read_names(self, side: Side) -> frozenset[str]:
         """The names of the tensors that a kernel reads."""

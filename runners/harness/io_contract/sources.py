@@ -25,9 +25,9 @@ from runners.harness.supervision.template import pack_files
 from runners.harness.verdicts import VerdictError
 
 MAX_INPUT_BYTES = 2 << 30
-"""The most bytes on a GPU that are assumed for an input when the output's size is unknown."""
+"""The most bytes that are reserved for an input on a GPU if the output's size is unknown."""
 INPUT_FRACTION = 32
-"""The same limit as a part of the free memory: 1 / `INPUT_FRACTION`."""
+"""At most 1 / `INPUT_FRACTION` of the free memory is reserved for it."""
 
 
 Data = dict[str, Any]
@@ -35,7 +35,7 @@ Data = dict[str, Any]
 
 @dataclass(slots=True)
 class _Running:
-    """A candidate that answers one kind of question, and the structure of its answers on a GPU."""
+    """A candidate for one kind of question; on a GPU also the structure of its answers."""
 
     candidate: HostCandidate
     stack: ExitStack
@@ -55,8 +55,8 @@ class SourceProcess:
     def ask(self, question: str, data: Data, deadline: Deadline, public: Callable[[], Data]) -> Any:  # noqa: ANN401 - as the source gives it
         """Return the judge's copy of the source's answer for `data`; VerdictError if there is none.
 
-        All answers to one kind of question have the same structure. The first call is on `public`
-        data, and only its compiled code is stored for later candidates.
+        All answers to one kind of question have the same structure. The first call is with `public`
+        data. Only the code compiled in that call is stored for later candidates.
         """
         with attribute_to_reference(self.side):
             if question in self.failures:
@@ -70,7 +70,7 @@ class SourceProcess:
             return _copy(answer)
 
     def _start(self, question: str, data: Data, deadline: Deadline) -> _Running:
-        """Start and build a candidate; on a GPU its rooms have the size of its answers."""
+        """Start and build a candidate; on a GPU its output memory has the size of its answers."""
         plan = planned(data)
         timeout = self.session.request.task.test_timeout
         try:
@@ -89,7 +89,7 @@ class SourceProcess:
     def _answer_structure(
         self, plan: arena.Plan, data: Data, deadline: Deadline
     ) -> values.Node | None:
-        """Return the structure of an answer on a GPU, from one call in a separate candidate."""
+        """Return the structure of an answer on a GPU, from a first call in another candidate."""
         if self.session.on_gpu:
             plan = replace(plan, device_size=max(plan.device_size, input_bytes_limit()))
         with fresh_candidate(self.session, plan, None) as candidate:
@@ -129,7 +129,7 @@ def _copy(value: Any) -> Any:  # noqa: ANN401 - as it came
 def own_session(
     session: EvaluationSession, contract: Contract, side: Side
 ) -> Iterator[EvaluationSession]:
-    """Create a session in which one side's source is the submission, with its own builds.
+    """Create a session whose submission is one side's source, with its own builds.
 
     The source may change its inputs, because its times are not scored.
     """
@@ -143,24 +143,15 @@ def own_session(
     with ExitStack() as stack:
         builds = Builds(request.limits.disk)
         stack.callback(builds.close)
-        yield replace(
-            session,
-            request=request,
-            files_fd=_pack_source(request.task, source, stack),
-            builds=builds,
-        )
+        files_fd = pack_files(candidate_files(task, source))
+        stack.callback(os.close, files_fd)
+        yield replace(session, request=request, files_fd=files_fd, builds=builds)
 
 
 def _task_of(task: TaskDefinition, contract: Contract, file_name: str) -> TaskDefinition:
     call = contract.call_of(Side.REFERENCE).bare().model_dump_json(exclude_none=True)
     files = {**task.files, CALL: call}
     return task.model_copy(update={"files": files, "submission_file": file_name})
-
-
-def _pack_source(task: TaskDefinition, source: str, stack: ExitStack) -> int:
-    descriptor = pack_files(candidate_files(task, source))
-    stack.callback(os.close, descriptor)
-    return descriptor
 
 
 @contextmanager
