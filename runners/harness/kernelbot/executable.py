@@ -1,4 +1,4 @@
-"""Compiles a task's sources and a submission into one program that no later phase can change.
+"""Compiles a task's sources and a submission into one program, in a file that is then sealed.
 
 The compiler reads hostile source, so it runs in its own sandbox, without a GPU and before any seed
 is generated. The judge treats the result as opaque bytes.
@@ -27,9 +27,8 @@ from runners.harness.verdicts import MachineError, VerdictError, error_of_exit
 NAME = "eval.out"
 LOG_MAX = 16 << 10
 """The most bytes of the compilers' output in the log."""
-SAID_MAX = 1 << 20
-"""The most bytes that the compilers may print; the limit is high, because template errors are long.
-"""
+PRINTED_MAX = 1 << 20
+"""The most bytes that the compilers may print; the limit is high for long template errors."""
 MESSAGE_MAX = 1500
 _FLAGS = (
     "--std=c++20",
@@ -46,18 +45,18 @@ _FLAGS = (
 )
 """The options that KernelBot's tasks in CUDA C++ expect."""
 _DISK_PER_PROGRAM = 4
-"""The scratch space must have room for this many programs, because of intermediate files."""
+"""The program may take 1 / `_DISK_PER_PROGRAM` of the disk; intermediate files need the rest."""
 _FULL = re.compile(r"File too large|No space left on device")
 _SPECIFIC_FROM = 90
-"""From this compute capability on, some instructions need the suffix `a`."""
+"""From compute capability 9.0 on, some instructions need the architecture's suffix `a`."""
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
 @contextmanager
 def compiled(session: EvaluationSession) -> Iterator[int]:
-    """Compile the program and yield the descriptor of its file, which is valid inside the block.
+    """Compile the program and yield the descriptor of its file, which is closed after the block.
 
-    VerdictError if this submission does not compile; MachineError if there is no compiler.
+    VerdictError if the submission does not compile; MachineError if there is no compiler.
     """
     compiler, kind = nvcc.find(), nvcc.toolchain()
     if compiler is None or kind is None:
@@ -111,36 +110,35 @@ def _compile(session: EvaluationSession, compiler: Path, kind: str, program: int
         command=own_script("sandbox/make.py", str(program), str(most), NAME, *line, "-o", MADE),
         files={**request.task.files, request.task.submission_file: request.source},
         environment={},
-        limits=request.limits.model_copy(update={"output": SAID_MAX}),
+        limits=request.limits.model_copy(update={"output": PRINTED_MAX}),
         inherited_fds=frozenset({program}),
     )
     printed = bytearray()
-    fault = _fault(WatchedProgram(order, printed, session.record_sandbox), most)
-    said = diagnostics.without_paths(printed.decode(errors="replace"), _folders(compiler))
-    if fault is not None:
-        said = diagnostics.without_resources(said)
-        session.add_to_log(diagnostics.truncated(said, LOG_MAX).encode())
-        raise _with_message(fault, said)
-    made_for = f" for compute capability {capability / 10}" if capability else ""
+    error = _run(WatchedProgram(order, printed, session.record_sandbox), most)
+    output = diagnostics.without_paths(printed.decode(errors="replace"), _folders(compiler))
+    if error is not None:
+        output = diagnostics.without_resources(output)
+        session.add_to_log(diagnostics.truncated(output, LOG_MAX).encode())
+        raise _with_message(error, output)
+    target = f" for compute capability {capability / 10}" if capability else ""
     session.add_to_log(
-        diagnostics.truncated(f"compiled by {kind}{made_for}\n{said}", LOG_MAX).encode()
+        diagnostics.truncated(f"compiled by {kind}{target}\n{output}", LOG_MAX).encode()
     )
     fcntl.fcntl(program, fcntl.F_ADD_SEALS, _SEALS)
 
 
-def _with_message(fault: VerdictError, said: str) -> VerdictError:
-    """The fault, with the compiler's message if it has no message itself."""
-    full = fault.verdict is Verdict.BUILD_FAILED and _FULL.search(said)
-    verdict = Verdict.OUTPUT_EXCEEDED if full else fault.verdict
-    return VerdictError(
-        verdict, fault.message or diagnostics.first_error(said)[:MESSAGE_MAX], Stage.BUILD
-    )
+def _with_message(error: VerdictError, output: str) -> VerdictError:
+    """The same error, with the compiler's message if it has none of its own."""
+    full = error.verdict is Verdict.BUILD_FAILED and _FULL.search(output)
+    verdict = Verdict.OUTPUT_EXCEEDED if full else error.verdict
+    message = error.message or diagnostics.first_error(output)[:MESSAGE_MAX]
+    return VerdictError(verdict, message, Stage.BUILD)
 
 
-def _fault(phase: WatchedProgram, most: int) -> VerdictError | None:
+def _run(phase: WatchedProgram, most: int) -> VerdictError | None:
     """Run the compiler; return why there is no program, or None if there is one.
 
-    The message is empty if the compiler's output has the reason.
+    The error's message is empty if the compiler's output has the reason.
     """
     try:
         status = phase.run(Deadline.after(COMPILE_S)).status
@@ -149,8 +147,8 @@ def _fault(phase: WatchedProgram, most: int) -> VerdictError | None:
     if status < 0:
         return error_of_exit(status)
     if status not in set(End):
-        words = phase.log.decode(errors="replace")[-2000:]
-        raise MachineError(f"the compiler did not run: {words}")
+        log = phase.log.decode(errors="replace")[-2000:]
+        raise MachineError(f"the compiler did not run: {log}")
     return _error_of(End(status), most)
 
 
@@ -163,8 +161,8 @@ def _error_of(end: End, most: int) -> VerdictError | None:
         case End.NOTHING:
             return VerdictError(Verdict.BUILD_FAILED, "the compiler made no program")
         case End.TOO_LARGE:
-            words = f"the program has more than {most >> 20} MiB"
-            return VerdictError(Verdict.OUTPUT_EXCEEDED, words)
+            message = f"the program has more than {most >> 20} MiB"
+            return VerdictError(Verdict.OUTPUT_EXCEEDED, message)
 
 
 def _error_of_limit(error: VerdictError, memory: int) -> VerdictError:

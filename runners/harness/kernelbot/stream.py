@@ -22,7 +22,7 @@ from runners.harness.verdicts import VerdictError, error_of_exit
 _CASE = re.compile(r"(?P<kind>test|benchmark)\.(?P<number>0|[1-9]\d{0,5})\.(?P<field>[a-z_]+)")
 _COUNTS = frozenset({"test-count", "benchmark-count"})
 _TEXTS = frozenset({"error", "message"})
-"""The keys of a case or of the whole phase whose values may have several lines."""
+"""The keys, of a case or of the whole phase, whose values may have several lines."""
 _TIMES = ("mean", "best", "worst")
 _NUMBERS = (*_TIMES, "runs", "std", "err")
 _PASS, _FAIL = "pass", "fail"
@@ -50,7 +50,7 @@ class Step(StrEnum):
 
 
 class BreachError(Exception):
-    """The result pipe has text that no honest evaluation writes."""
+    """The text of the result pipe is one that no honest evaluation writes."""
 
 
 class UnfinishedError(BreachError):
@@ -78,11 +78,12 @@ class ReportedCase:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """The parsed text of the result pipe; `confirmed` has the cases as they were before `check`."""
+    """The parsed text of the result pipe."""
 
     values: _Fields
     cases: _Cases
     confirmed: _Cases
+    """The cases as they were before the line `check`."""
 
     @property
     def failures(self) -> Iterator[str]:
@@ -90,47 +91,45 @@ class _Parsed:
         return (_reason(fields) for fields in self.cases.values() if _failed(fields))
 
 
-def read(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
+def read(written: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
     """Return the cases of a phase that has ended: `count` cases, or fewer after a failed one.
 
     BreachError if the text is invalid, UnfinishedError if it ends before the final `check`.
     """
-    line = _parse(said)
-    verdict, failure = line.values.get("check"), next(line.failures, None)
-    if verdict == _FAIL or failure is not None:
-        found = _cases(line.cases, step, count)
-        if all(case.passed for case in found):
-            words = failure or _reason(line.values, "the check failed")
-            found = (*found[: count - 1], ReportedCase(passed=False, message=words))
-        return found
-    if verdict is None:
+    parsed = _parse(written)
+    check, failure = parsed.values.get("check"), next(parsed.failures, None)
+    if check == _FAIL or failure is not None:
+        cases = _cases(parsed.cases, step, count)
+        if all(case.passed for case in cases):
+            message = failure or _reason(parsed.values, "the check failed")
+            cases = (*cases[: count - 1], ReportedCase(passed=False, message=message))
+        return cases
+    if check is None:
         raise UnfinishedError("does not end with `check: pass` or `check: fail`")
-    told = line.values.get(f"{step.kind}-count", str(count))
-    if told != str(count):
-        raise BreachError(f"counts {told[:20]} cases, not {count}")
-    found = _cases(line.confirmed, step, count)
-    if step is Step.PROFILE:
-        return (
-            *found,
-            *[ReportedCase(passed=True)] * (count - len(found)),
-        )  # a report may be left out
-    if len(found) < count:
+    reported_count = parsed.values.get(f"{step.kind}-count", str(count))
+    if reported_count != str(count):
+        raise BreachError(f"counts {reported_count[:20]} cases, not {count}")
+    cases = _cases(parsed.confirmed, step, count)
+    missing = count - len(cases)
+    if step is Step.PROFILE:  # a report may be left out
+        return (*cases, *[ReportedCase(passed=True)] * missing)
+    if missing:
         raise BreachError("says `check: pass`, but not before that every case passed")
-    return found
+    return cases
 
 
-def glimpse(said: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
+def glimpse(written: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
     """Return the cases that were complete when a phase was aborted; () if the text is invalid."""
-    whole, _, _ = said.rpartition(b"\n")
+    complete_lines, _, _ = written.rpartition(b"\n")
     try:
-        return _cases(_parse(whole).cases, step, count) if whole else ()
+        return _cases(_parse(complete_lines).cases, step, count) if complete_lines else ()
     except BreachError:
         return ()
 
 
-def _parse(said: bytes) -> _Parsed:
+def _parse(written: bytes) -> _Parsed:
     try:
-        text = said.decode()
+        text = written.decode()
     except UnicodeDecodeError as error:
         raise BreachError("is not UTF-8") from error
     values: dict[str, str] = {}
@@ -139,11 +138,11 @@ def _parse(said: bytes) -> _Parsed:
     for key, value in _pairs(text):
         if values.setdefault(key, value) != value and key not in _TEXTS:
             raise BreachError(f"has {key!r} twice, with another value")
-        if found := _CASE.fullmatch(key):
-            at = found["kind"], int(found["number"])
-            cases.setdefault(at, {})[found["field"]] = value
+        if match := _CASE.fullmatch(key):
+            case, field = (match["kind"], int(match["number"])), match["field"]
+            cases.setdefault(case, {})[field] = value
             if "check" not in values:
-                confirmed.setdefault(at, {})[found["field"]] = value
+                confirmed.setdefault(case, {})[field] = value
     return _Parsed(values, cases, confirmed)
 
 
@@ -173,20 +172,20 @@ def _failed(fields: _Fields) -> bool:
     return fields.get("status") == _FAIL or bool(fields.get("error"))
 
 
-def _reason(fields: _Fields, usual: str = "the output is wrong") -> str:
+def _reason(fields: _Fields, default: str = "the output is wrong") -> str:
     r"""The reason of a failure; evaluations with one-line texts escape line breaks as `\n`."""
-    return (fields.get("error") or fields.get("message") or usual).replace("\\n", "\n")
+    return (fields.get("error") or fields.get("message") or default).replace("\\n", "\n")
 
 
-def _cases(said: _Cases, step: Step, count: int) -> tuple[ReportedCase, ...]:
+def _cases(reported: _Cases, step: Step, count: int) -> tuple[ReportedCase, ...]:
     """The reported cases from the first one up to the first gap."""
-    found: list[ReportedCase] = []
+    cases: list[ReportedCase] = []
     for number in range(count):
-        case = _case(said.get((step.kind, number), {}), f"{step.kind}.{number}.", step)
+        case = _case(reported.get((step.kind, number), {}), f"{step.kind}.{number}.", step)
         if case is None:
             break
-        found.append(case)
-    return tuple(found)
+        cases.append(case)
+    return tuple(cases)
 
 
 def _case(fields: _Fields, prefix: str, step: Step) -> ReportedCase | None:
@@ -199,8 +198,8 @@ def _case(fields: _Fields, prefix: str, step: Step) -> ReportedCase | None:
         case Step.TEST:
             return ReportedCase(passed=True) if "status" in fields else None
         case Step.PROFILE:
-            told = "report" in fields
-            return ReportedCase(passed=True, report=_report(fields["report"])) if told else None
+            listed = "report" in fields
+            return ReportedCase(passed=True, report=_report(fields["report"])) if listed else None
         case Step.BENCHMARK | Step.LEADERBOARD:
             timed = "mean" in fields
             return ReportedCase(passed=True, times=_times(fields, prefix)) if timed else None
@@ -264,19 +263,16 @@ def error_of_evaluation(status: int, log: str, task: TaskDefinition) -> VerdictE
             Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {_TASK_ERRORS[status]}"
         )
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    said = failed_build(log) if _EXTENSION in log else None
-    last = said.reason if said else lines[-1] if lines else "it said nothing"
+    build = failed_build(log) if _EXTENSION in log else None
+    last = build.reason if build else lines[-1] if lines else "it said nothing"
     last = last[:1000]
     if status < 0:
         return _error_of_signal(status, last) if task.is_program else error_of_exit(status)
-    refused = said is not None or last.startswith(_NOT_BUILT)
-    built = task.is_program or not (task.submission_file in log and refused)
-    words = f"the evaluation exited with status {status}: {last}"
-    return (
-        VerdictError(Verdict.CRASHED, words)
-        if built
-        else VerdictError(Verdict.BUILD_FAILED, last, Stage.BUILD)
-    )
+    not_built = build is not None or last.startswith(_NOT_BUILT)
+    if not_built and task.submission_file in log and not task.is_program:
+        return VerdictError(Verdict.BUILD_FAILED, last, Stage.BUILD)
+    message = f"the evaluation exited with status {status}: {last}"
+    return VerdictError(Verdict.CRASHED, message)
 
 
 def _error_of_signal(status: int, last: str) -> VerdictError:

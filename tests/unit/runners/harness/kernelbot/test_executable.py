@@ -171,7 +171,7 @@ def test_compiling_without_end_is_ended(
 def test_more_words_than_anybody_reads_are_cut_and_no_reason_to_refuse(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executable, "SAID_MAX", 2000)
+    monkeypatch.setattr(executable, "PRINTED_MAX", 2000)
     found = judged(judge, "#warning many words\n" * 100)
 
     assert found.verdict is Verdict.BUILD_FAILED
