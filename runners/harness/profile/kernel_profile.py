@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from runners.contract.evaluation import Limits
@@ -50,17 +51,15 @@ class Kernel:
 
     def text(self) -> str:
         """Its name and its sections as `ncu` printed them."""
-        return "\n".join(
-            [self.name, *(line for each in self.sections.values() for line in each), ""]
-        )
+        return "\n".join([self.name, *chain.from_iterable(self.sections.values()), ""])
 
     def with_tables(self, detailed: "Kernel") -> "Kernel":
         """The kernel with the memory tables of its detailed version."""
-        more = detailed.sections.get(MEMORY_TABLES, [])
-        if not more:
+        lines = detailed.sections.get(MEMORY_TABLES, [])
+        if not lines:
             return self
-        advice = [line for line in self.sections.get(MEMORY_TABLES, []) if line not in set(more)]
-        tables = [*diagnostics.truncated("\n".join(more), MEMORY_TABLES_MAX).splitlines(), *advice]
+        advice = [line for line in self.sections.get(MEMORY_TABLES, []) if line not in set(lines)]
+        tables = [*diagnostics.truncated("\n".join(lines), MEMORY_TABLES_MAX).splitlines(), *advice]
         return Kernel(self.name, {**self.sections, MEMORY_TABLES: tables})
 
 
@@ -69,18 +68,18 @@ def kernels_of(printed: str) -> tuple[Kernel, ...]:
 
     If the profiler's format is unknown, the whole text becomes one kernel without sections.
     """
-    found: list[Kernel] = []
+    kernels: list[Kernel] = []
     section: list[str] = []
     for line in map(str.rstrip, printed.splitlines()):
         if _KERNEL.match(line):
-            found.append(Kernel(line))
+            kernels.append(Kernel(line))
             section = []
-        elif found and not _NOISE.match(line):
-            if named := _SECTION.match(line):
-                section = found[-1].sections.setdefault(named["name"], [])
+        elif kernels and not _NOISE.match(line):
+            if heading := _SECTION.match(line):
+                section = kernels[-1].sections.setdefault(heading["name"], [])
             section.append(line)
-    other = "\n".join(map(str.rstrip, printed.strip().splitlines()))
-    return tuple(found) or ((Kernel(other),) if other else ())
+    whole_text = "\n".join(map(str.rstrip, printed.strip().splitlines()))
+    return tuple(kernels) or ((Kernel(whole_text),) if whole_text else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class Tables:
     def text(self, most: int) -> str:
         """The tables in at most `most` bytes: with memory tables, without them, or shortened."""
         pairs = zip(self.short, self.detailed, strict=False)
-        full = [each.with_tables(more) for each, more in pairs]
+        full = [kernel.with_tables(detailed) for kernel, detailed in pairs]
         for kernels in (full, self.short):
             text = _joined(kernels)
             if kernels and len(text.encode()) <= most:
@@ -103,9 +102,9 @@ class Tables:
 
 
 def _joined(kernels: Sequence[Kernel]) -> str:
-    more = len(kernels) >= KERNELS_MOST
-    head = f"the first {KERNELS_MOST} kernels of the call, and no more:\n" if more else ""
-    return head + "".join(each.text() for each in kernels)
+    may_have_more = len(kernels) >= KERNELS_MOST
+    head = f"the first {KERNELS_MOST} kernels of the call, and no more:\n" if may_have_more else ""
+    return head + "".join(kernel.text() for kernel in kernels)
 
 
 CALL_S = 60.0
@@ -114,15 +113,15 @@ READ_S = 20.0
 REPORT = "report.ncu-rep"
 PRINTED_MAX = 1 << 20
 """The most bytes that the profiler and the submission may print; most of them are discarded."""
-SAID_MAX = 2000
-"""How many of the last characters of that output are shown if there is no report."""
+SHOWN_MAX = 2000
+"""How many characters of the end of that output are shown if there is no report."""
 TABLES_MAX = 8 << 20
 """The most bytes that the profiler may print for a report."""
 INPUT_MAX = 8 << 30
-"""The most bytes of an input; twice as many are needed for a short time."""
+"""The most bytes of an input; for a short time, twice as many are needed."""
 _ADDITIONAL = {"memory": 8 << 30, "disk": 512 << 20, "processes": 256, "open_files": 1024}
-"""The profiler's limits in addition to the submission's. It needs much memory, because it saves and
-restores what a kernel writes to replay the kernel."""
+"""What the profiler gets in addition to the submission's limits. To replay a kernel, it needs much
+memory, in which it saves and restores what the kernel writes."""
 _ROOT = Path(__file__).resolve().parents[3]
 _ORDER, _INPUT = "order.json", "input.bin"
 
@@ -145,7 +144,7 @@ class KernelProfile:
 
 @dataclass(frozen=True, slots=True)
 class KernelProfiler:
-    """The profiler for the submission of one session."""
+    """Profiles the submission of one session."""
 
     session: EvaluationSession
     ncu: Ncu
@@ -167,8 +166,7 @@ class KernelProfiler:
             del data
             call = _call(self.session, workload, value, None)
             order = self._program_for(call, content, (*SECTIONS, *MORE_SECTIONS))
-            with self.session.record_duration("ncu"):
-                self._measure(order, report, deadline)
+            self._measure(order, report, deadline)
             with self.session.record_duration("ncu tables"):
                 return self._output_of(report, self.ncu.counting(REPORT), deadline)
 
@@ -177,10 +175,10 @@ class KernelProfiler:
 
         The program's result lines become ordinary output and are not parsed.
         """
-        asked = self.session.request.profile
-        measuring = self.ncu.measuring(MADE, order.command, options=asked)
-        told = ("/usr/bin/env", f"{RESULT_FD}=1", *measuring)
-        return self._profile(replace(order, command=told), deadline)
+        options = self.session.request.profile
+        measuring = self.ncu.measuring(MADE, order.command, options=options)
+        to_output = ("/usr/bin/env", f"{RESULT_FD}=1", *measuring)
+        return self._profile(replace(order, command=to_output), deadline)
 
     def _program_for(
         self, call: channel.ProfiledCall, content: int, sections: tuple[str, ...] = SECTIONS
@@ -199,8 +197,7 @@ class KernelProfiler:
     def _profile(self, order: Program, deadline: Deadline) -> KernelProfile:
         """Run a program whose command creates a report, and read the report."""
         with _memory_file() as report:
-            with self.session.record_duration("ncu"):
-                self._measure(order, report, deadline)
+            self._measure(order, report, deadline)
             content = os.pread(report, os.fstat(report).st_size, 0)
             with self.session.record_duration("ncu tables"):
                 return self._read(report, content, deadline)
@@ -215,18 +212,20 @@ class KernelProfiler:
             inherited_fds=order.inherited_fds | {report},
         )
         printed = bytearray()
-        until = Deadline.after(min(CALL_S, deadline.remaining))
-        status = _exit_status(WatchedProgram(order, printed, self.session.record_sandbox), until)
+        phase = WatchedProgram(order, printed, self.session.record_sandbox)
+        with self.session.record_duration("ncu"):
+            status = _exit_status(phase, Deadline.after(min(CALL_S, deadline.remaining)))
         if status != End.MADE:
             raise NoProfileError(f"{_reason(status)}{_output_end(printed)}")
 
     def _read(self, report: int, content: bytes, deadline: Deadline) -> KernelProfile:
-        """The profile with its tables, or with the reason why there are none."""
+        """The profile with its tables or with the reason why they are missing."""
         try:
             short = self._kernels(report, "header", deadline)
             detailed = self._kernels(report, "body", deadline)
-            listed = self._output_of(report, self.ncu.listing(REPORT), deadline)
-            return KernelProfile(Tables(short, detailed), content, listed=_rows(listed))
+            details = self._output_of(report, self.ncu.listing(REPORT), deadline)
+            _, quote, rest = details.partition('"')  # messages of the profiler come first
+            return KernelProfile(Tables(short, detailed), content, listed=quote + rest)
         except NoProfileError as error:
             return KernelProfile(Tables(()), content, f"its tables cannot be shown: {error}")
 
@@ -246,11 +245,6 @@ class KernelProfiler:
         if status:
             raise NoProfileError(f"it ended with status {status}{_output_end(printed)}")
         return printed.decode(errors="replace")
-
-
-def _rows(printed: str) -> str:
-    """The CSV without the profiler's messages before it."""
-    return printed[printed.find('"') :] if '"' in printed else ""
 
 
 def _exit_status(phase: WatchedProgram, deadline: Deadline) -> int:
@@ -303,8 +297,8 @@ def _call(
 
 
 def _limits(limits: Limits) -> Limits:
-    more = {name: getattr(limits, name) + own for name, own in _ADDITIONAL.items()}
-    return limits.model_copy(update={**more, "output": PRINTED_MAX})
+    raised = {name: getattr(limits, name) + more for name, more in _ADDITIONAL.items()}
+    return limits.model_copy(update={**raised, "output": PRINTED_MAX})
 
 
 def _reason(status: int) -> str:
@@ -324,5 +318,5 @@ def _reason(status: int) -> str:
 
 def _output_end(printed: bytearray) -> str:
     """The end of the output, for a message."""
-    said = diagnostics.without_paths(printed.decode(errors="replace")).strip()[-SAID_MAX:]
-    return f"; the last that was printed:\n{said}" if said else ""
+    end = diagnostics.without_paths(printed.decode(errors="replace")).strip()[-SHOWN_MAX:]
+    return f"; the last that was printed:\n{end}" if end else ""

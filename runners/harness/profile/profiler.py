@@ -1,6 +1,6 @@
-"""What profilers measure after all checks: torch's profiler, and on a GPU tables and counters.
+"""Profiles a submission after all checks: with torch's profiler, and on a GPU also with `ncu`.
 
-Nothing of it affects a verdict or a time. A failure of `ncu` is only logged.
+No profile affects a verdict or a time. A failure of `ncu` is only logged.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from runners.harness.toolchains import ncu
 from runners.harness.verdicts import GradingResult, VerdictError
 
 Look = Callable[[KernelProfiler, Workload, Deadline], KernelProfile]
-"""Profiles the kernels of one case."""
+"""A function that profiles the kernels of one case."""
 
 
 def profile(session: EvaluationSession, workload: Workload, deadline: Deadline) -> None:
@@ -59,7 +59,7 @@ def profile_kernels(
     try:
         found = ncu.here()
     except ncu.UnusableError as error:
-        _note(session, f"no kernel was profiled by {ncu.NAME}: {error}\n")
+        session.add_to_log(f"no kernel was profiled by {ncu.NAME}: {error}\n".encode())
         return
     profile_by(KernelProfiler(session, found), workloads, look)
 
@@ -79,52 +79,49 @@ def profile_by(
     for number, workload in enumerate(workloads, 1):
         head = f"\n{ncu.NAME} {profiler.ncu.version}, {workload.spec}:\n"
         try:
-            seen = look(profiler, workload, deadline)
+            profiled = look(profiler, workload, deadline)
         except (NoProfileError, VerdictError) as error:
-            _note(session, f"{head}no profile: {error}\n")
+            session.add_to_log(f"{head}no profile: {error}\n".encode())
             continue
-        kept = _keep_report(session, f"case-{number}.ncu-rep", seen)
-        lists[f"case-{number}.csv"] = seen.listed
-        used = len(session.log) + len(f"{head}{kept}".encode())
-        room = session.request.limits.output - used
-        share = max(0, room // (len(workloads) - number + 1))
-        _note(session, f"{head}{_text(seen, share)}{kept}")
-    for name, listed in lists.items():
-        _keep_list(session, name, listed)
+        report_line = _add_report(session, f"case-{number}.ncu-rep", profiled.report)
+        lists[f"case-{number}.csv"] = profiled.listed
+        used = len(session.log) + len(f"{head}{report_line}".encode())
+        left = session.request.limits.output - used
+        share = max(0, left // (len(workloads) - number + 1))
+        session.add_to_log(f"{head}{_text(profiled, share)}{report_line}".encode())
+    for name, listed in lists.items():  # only as far as they fit; the reports contain them too
+        if listed:
+            _add_file(session, name, listed.encode())
 
 
-def _text(seen: KernelProfile, most: int) -> str:
-    return truncated(f"{seen.fault}\n", most) if seen.fault else seen.tables.text(most)
+def _text(profiled: KernelProfile, most: int) -> str:
+    if profiled.fault:
+        return truncated(f"{profiled.fault}\n", most)
+    return profiled.tables.text(most)
 
 
-def _keep_report(session: EvaluationSession, name: str, seen: KernelProfile) -> str:
-    """Add a report to the files; return the log line about it."""
-    try:
-        file = EvaluationFile.of(name, seen.report)
-    except ValueError:
-        file = None
-    if file is None or not fit([*session.files, file]):
+def _add_report(session: EvaluationSession, name: str, report: bytes) -> str:
+    """Add a report to the files if it fits; return the log line about it."""
+    file = _add_file(session, name, report)
+    if file is None:
         most = f"all reports of an evaluation may have {PACKED_MAX >> 20} MiB together, packed"
-        return f"{name} of {len(seen.report) / 2**20:.1f} MiB is left out: {most}\n"
-    session.files.append(file)
-    sizes = f"{len(seen.report) / 2**20:.1f} MiB, {file.packed_size / 2**20:.1f} MiB packed"
+        return f"{name} of {len(report) / 2**20:.1f} MiB is left out: {most}\n"
+    sizes = f"{len(report) / 2**20:.1f} MiB, {file.packed_size / 2**20:.1f} MiB packed"
     return f"the whole report is {name} ({sizes}), for Nsight Compute\n"
 
 
-def _keep_list(session: EvaluationSession, name: str, listed: str) -> None:
-    """Add the details as CSV if there is space left; the reports contain them too."""
-    if listed:
-        file = EvaluationFile.of(name, listed.encode())
+def _add_file(session: EvaluationSession, name: str, content: bytes) -> EvaluationFile | None:
+    """Add a file to those of the evaluation and return it; None if it does not fit."""
+    with suppress(ValueError):  # one file alone is too large
+        file = EvaluationFile.of(name, content)
         if fit([*session.files, file]):
             session.files.append(file)
+            return file
+    return None
 
 
-def _note(session: EvaluationSession, text: str) -> None:
-    session.add_to_log(text.encode())
-
-
-BEGINS = '"ID"'
-"""The beginning of the header row of the counters; messages come before it."""
+_CSV_BEGIN = '"ID"'
+"""The beginning of the counters' header row; before it are messages of the profiler."""
 
 
 def collect_counters(session: EvaluationSession, grade: GradingResult, deadline: Deadline) -> None:
@@ -150,20 +147,15 @@ def _count_by(session: EvaluationSession, found: ncu.Ncu, deadline: Deadline) ->
         except (NoProfileError, VerdictError) as error:
             _note_uncounted(session, f"{workload.spec}: {error}")
             continue
-        _keep_counters(session, COUNTERS[side_of(workload)], counters)
+        _add_counters(session, COUNTERS[side_of(workload)], counters)
 
 
-def _keep_counters(session: EvaluationSession, name: str, counters: str) -> None:
-    begin = counters.find(BEGINS)
+def _add_counters(session: EvaluationSession, name: str, counters: str) -> None:
+    begin = counters.find(_CSV_BEGIN)
     if begin < 0:
         _note_uncounted(session, f"{name} has no counters")
-        return
-    with suppress(ValueError):
-        file = EvaluationFile.of(name, counters[begin:].encode())
-        if fit([*session.files, file]):
-            session.files.append(file)
-            return
-    _note_uncounted(session, f"{name} is larger than can travel")
+    elif _add_file(session, name, counters[begin:].encode()) is None:
+        _note_uncounted(session, f"{name} is larger than can travel")
 
 
 def _note_uncounted(session: EvaluationSession, why: str) -> None:

@@ -1,7 +1,7 @@
 """The program that runs under `ncu`: builds a submission and calls it once.
 
 It is never imported; `python -s -P -m` runs it in its own sandbox, in the folder with `ORDER` and
-`INPUT`. It gets only a public input. Its results are shown, but never trusted.
+`INPUT`. It gets only a public input. Its results are shown to the submitter, but never trusted.
 """
 
 import mmap
@@ -24,15 +24,15 @@ ORDER, INPUT = "order.json", "input.bin"
 
 
 def run(order: channel.ProfiledCall, content: Path) -> None:
-    """Build, warm up, and make one call between the profiler's start and stop marks."""
+    """Build the submission, warm up, and make one call between the marks of the profiler."""
     torch.set_num_threads(order.threads)
     if order.gpu:
         torch.zeros(1, device="cuda")  # creates the context that device code needs
     kernel = build(order).kernel
     for _ in range(order.warm_ups):
-        kernel(given(order, content))
-    data = given(order, content)
-    with marked(gpu=order.gpu):
+        kernel(fresh_argument(order, content))
+    data = fresh_argument(order, content)
+    with profiling(gpu=order.gpu):
         kernel(data)
 
 
@@ -48,7 +48,7 @@ def build(order: channel.ProfiledCall) -> Built:
     return kit.build(home, order.recipe)
 
 
-def given(order: channel.ProfiledCall, content: Path) -> Any:  # noqa: ANN401 - as the task's input is
+def fresh_argument(order: channel.ProfiledCall, content: Path) -> Any:  # noqa: ANN401 - as the task's input is
     """The kernel's argument, fresh for every call, with each tensor on its device."""
     with content.open("rb") as file:
         buffer = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -70,7 +70,7 @@ def _placed(buffer: mmap.mmap, node: values.TensorNode) -> torch.Tensor:
 
 
 @contextmanager
-def marked(*, gpu: bool) -> Iterator[None]:
+def profiling(*, gpu: bool) -> Iterator[None]:
     """Make the profiler measure the kernels that the block launches; do nothing on the CPU."""
     if not gpu:
         yield

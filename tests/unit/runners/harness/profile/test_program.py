@@ -7,7 +7,7 @@ import torch
 
 from runners.contract.task import TaskFormat
 from runners.harness.build.loading import pack_weights
-from runners.harness.profile.program import given, run
+from runners.harness.profile.program import fresh_argument, run
 from runners.harness.protocol.arena import Arena, lay_out
 from runners.harness.protocol.channel import ProfiledCall
 from runners.languages import Recipe
@@ -45,7 +45,7 @@ def test_each_call_has_an_input_of_its_own(home: Path) -> None:
 
 def test_an_input_is_as_it_was(home: Path) -> None:
     data = {"a": torch.arange(12).view(3, 4).t(), "b": (1, 2.5, None), "c": torch.empty(0, 2)}
-    found = given(call_on(data, home / "input.bin"), home / "input.bin")
+    found = fresh_argument(call_on(data, home / "input.bin"), home / "input.bin")
     assert torch.equal(found["a"], data["a"])  # type: ignore[arg-type]
     assert found["a"].stride() == (1, 4)
     assert found["b"] == (1, 2.5, None)
