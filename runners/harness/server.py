@@ -131,7 +131,7 @@ def _sweep(keeper: warm.DriverKeepAlive | None = None) -> None:
     TimeoutError if one survives, because it would disturb the next timing. The server then exits,
     and its supervisor ends everything below it.
     """
-    if not process_limits.kill_others(os.getpid(), keeper.living if keeper else ()):
+    if not process_limits.kill_beneath(os.getpid(), keeper.living if keeper else ()):
         raise TimeoutError(
             f"what a judge left still runs after {process_limits.KILL_S:.0f} s of killing"
         )

@@ -28,7 +28,7 @@ _USAGE = re.compile(r"^(?:ptxas|nvlink) info .*\n(?:    \d+ bytes stack frame.*\
 
 
 def without_paths(output: str, folders: Iterable[str] = ()) -> str:
-    """The text with file names instead of paths in the system's or the given folders.
+    """The text, with only the file name of each path in the system's or the given folders.
 
     The prefixes of nvcc's intermediate files are removed too.
     """
@@ -82,7 +82,7 @@ def failed_build(output: str) -> FailedBuild | None:
 
 
 def truncated(output: str, max_bytes: int) -> str:
-    """The text; if too long, its first lines in `max_bytes` and a count of the omitted ones."""
+    """The text or, if it is too long, the first lines that fit and the number of omitted lines."""
     if len(output.encode()) <= max_bytes:
         return output
     kept: list[str] = []

@@ -1,7 +1,7 @@
-"""Filters of what a process may still do: Landlock for paths and signals, seccomp for system calls.
+"""Filters that restrict a process: Landlock for paths and signals, seccomp for system calls.
 
-Landlock says which paths may be read and written, and forbids signals to processes outside. The
-BPF program refuses system calls which no GPU kernel needs.
+Landlock allows reading and writing only some paths, and forbids signals to processes outside the
+sandbox. The seccomp program refuses system calls that no GPU kernel needs.
 """
 
 import errno
@@ -22,10 +22,10 @@ _SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS = 3
 
 
 def landlock_attributes(version: int, *, tcp: bool = False) -> bytes:
-    """The attributes of a ruleset that restricts everything that this Landlock version can.
+    """The attributes of a ruleset with every restriction that this Landlock version supports.
 
-    That is file access; from version 4 also TCP, from version 6 also signals and abstract sockets.
-    With `tcp`, TCP is not restricted, for processes that use their own loopback interface.
+    All versions restrict file access, from 4 on also TCP, from 6 on also signals and abstract
+    sockets. With `tcp`, TCP is not restricted; processes with their own loopback interface need it.
     """
     rights = (1 << _BITS_BY_VERSION.get(version, 16)) - 1
     fields = [rights]
@@ -141,7 +141,7 @@ _NEW_NAMESPACES = 0x7E020000
 _F_SETSIG = 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Network namespaces do not isolate all others (vsock)."""
+"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; network namespaces do not isolate e.g. AF_VSOCK."""
 
 _LOAD, _IF_EQUAL, _IF_ANY_BIT, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x50000
@@ -199,7 +199,7 @@ def seccomp_instructions(machine: str, *, gpu: bool) -> list[Instruction]:
         number = numbers[column]
         if number is not None:
             program += _refuse(number, errno.EPERM)
-    program += _refuse(_CLONE3[column], errno.ENOSYS)  # glibc falls back to clone, whose flags show
+    program += _refuse(_CLONE3[column], errno.ENOSYS)  # glibc then uses clone, with visible flags
     if not gpu:
         program += _refuse(_MEMFD_CREATE[column], errno.ENOSYS)
     program += _on_argument(_CLONE[column], 0, _refuse_namespaces())

@@ -1,11 +1,15 @@
 """Puts a freshly forked candidate into its sandbox before it imports the submission.
 
-The order of the steps follows from what each one needs. The new root is mounted while the process
-is root. Then root is dropped, and the user namespace is created. A fork enters the PID namespace.
-Its PID 1 then takes every step that only removes rights. `PR_SET_DUMPABLE` stays 1, because the
-judge, which is the same user in the outer namespace, reads outputs with `process_vm_readv`. Nothing
-inside the sandbox can use that: other candidates have other user namespaces, and the seccomp filter
-refuses the call.
+Each step needs the rights that a later step gives up, so the order is fixed:
+
+1. If the process is root, mount the new root. Otherwise the child of step 3 mounts it.
+2. Become another user and create the namespaces.
+3. Fork; the child is PID 1 of the new PID namespace.
+4. In that child, take every step that only removes rights.
+
+`PR_SET_DUMPABLE` stays 1, because the judge, which is the same user in the outer namespace, reads
+outputs with `process_vm_readv`. Nothing inside the sandbox can use that: other candidates have
+other user namespaces, and the seccomp filter refuses the call.
 """
 
 import os
@@ -14,7 +18,7 @@ import select
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -50,11 +54,11 @@ OWN_USER = "own user"
 PROC = "own /proc"
 _KEPT = ("LANG", "OMP_NUM_THREADS", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "TORCH_CUDA_ARCH_LIST")
 SEARCH_PATH = f"{sys.prefix}/bin:/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
-"""The interpreter's folder comes first, because it has the ninja that builds inline CUDA."""
+"""The interpreter's folder comes first, because its `ninja` builds inline CUDA."""
 _LOCKED_BYTES = 8 << 20
 _SIGNALS = 256
-"""The most pending signals. It also limits timers that send signals, which expire even while a
-candidate is frozen."""
+"""The most pending signals. This also limits timers that send signals, because such a timer can
+expire while its candidate is frozen."""
 _FIRST_FREE_FD = 3
 
 Announce = Callable[[int], object]
@@ -66,8 +70,8 @@ def enter(
 ) -> LayerReport:
     """Put this process into a sandbox; returns only in PID 1 of the new namespaces.
 
-    `announce` is called once with PID 1's id in the caller's namespace, after the intermediate
-    process has exited. Returns the active layers, and for each missing layer the reason.
+    `announce` is called once, after the intermediate process has exited, with the id that PID 1 has
+    in the caller's namespace. Returns the active layers, and for each missing layer the reason.
     """
     layers, job = enter_keeping_rights(limits, announce, keep_fds=keep_fds, gpu=gpu)
     drop_rights(layers, limits, SandboxAccess(job, gpu=gpu))
@@ -137,8 +141,8 @@ def _unshare_all() -> None:
 def leave_parent(announce: Announce) -> None:
     """Fork; only the child returns, once its parent has exited and the judge is its parent.
 
-    The child is announced only then, because before that the judge can neither wait for it nor reap
-    it. The parent sends the child its id in the outer namespace.
+    The child is announced only then, because before that the judge cannot wait for its exit. The
+    parent sends the child the id that the child has in the outer namespace.
     """
     parent = os.pidfd_open(os.getpid())
     reader, writer = os.pipe()
@@ -171,14 +175,14 @@ def _clean_environment(job: str) -> None:
     )
     os.environ.update(kept)
     os.environ.update(builds.environment(Path(job)))
-    tempfile.tempdir = None  # the cached value is another process's
+    tempfile.tempdir = None  # the cached value is from the process that forked this one
 
 
 def detach_streams() -> None:
     """Replace this process's standard input and output, which belong to the harness.
 
-    They carry requests and evaluations. The output must end when the harness ends, so no other
-    process may keep it open.
+    The backend sends requests and receives evaluations on them. It must read the end of the output
+    when the harness ends, so no other process may keep the output open.
     """
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -224,7 +228,7 @@ def drop_rights(layers: Layers, limits: Limits, access: SandboxAccess) -> None:
 
 
 def _paths(job: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The paths that Landlock lets a process read and write; fewer if it has no root of its own."""
+    """The paths that Landlock lets a process read, and write; fewer if it has no own root."""
     if job == view.JOB:
         return ("/",), (*view.SCRATCH, "/dev", "/proc")
     shown = (*view.SYSTEM, *view.interpreter())
@@ -232,9 +236,9 @@ def _paths(job: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def set_limits(limits: Limits, *, gpu: bool) -> None:
-    """Limit what this process may use; a hard limit that is already lower stays.
+    """Limit what this process may use.
 
-    Memory is limited in addition to what the process already uses.
+    The limit on memory is in addition to what the process already uses.
     """
     values = {
         resource.RLIMIT_CORE: 0,
@@ -247,6 +251,11 @@ def set_limits(limits: Limits, *, gpu: bool) -> None:
     if not gpu:  # CUDA reserves far more than it uses; the watchdog checks usage
         values[resource.RLIMIT_DATA] = _data_bytes() + limits.memory
         values[resource.RLIMIT_MEMLOCK] = _LOCKED_BYTES
+    lower_limits(values)
+
+
+def lower_limits(values: Mapping[int, int]) -> None:
+    """Set soft and hard limits of this process; a hard limit that is already lower stays."""
     for name, value in values.items():
         hard = resource.getrlimit(name)[1]
         cap = value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -24,14 +24,14 @@ class End(IntEnum):
 
     MADE = 0
     REFUSED = 81
-    """The command ended with an error."""
+    """The command exited with an error."""
     NOTHING = 82
     """The command succeeded, but the file is missing."""
     TOO_LARGE = 83
 
 
 def main(arguments: list[str]) -> End:
-    """Run the command; copy its file to the descriptor only if the result is MADE."""
+    """Run the command and copy its file to the descriptor; return MADE if the file was copied."""
     import ctypes  # noqa: PLC0415 - only after `sys.path` is safe
 
     descriptor, most, name, *command = arguments
@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> End:
 
 def _kill_others() -> None:
     if os.getpid() != 1:
-        return  # without a PID namespace, the judge kills them together with this process
+        return  # without a PID namespace, the judge kills the processes of the command
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with suppress(ChildProcessError):

@@ -1,8 +1,8 @@
 """Puts the whole harness into a sandbox before it imports torch or reads a request.
 
 The task's own code runs in the judge, so the judge needs a sandbox too. A user without root rights
-gets bubblewrap if it works (the functions at the end). Otherwise this module splits the process
-into three:
+gets bubblewrap, if it works; the functions at the end of this module start it. Otherwise this
+module splits the process into three:
 
 - The supervisor is the process that the backend started. If it exits, everything below it is
   killed. If its backend exits, it kills everything below it. Only the supervisor stays outside of
@@ -32,7 +32,7 @@ LAUNCHER, NONE = "unshare", "none"
 CGROUP = "cgroup"
 STRICT_EXIT = 3
 _REPLACED = 75
-"""The exit status of a process that its child replaces."""
+"""The exit status of a process whose child continues in its place."""
 _SCRATCH_BYTES = 512 << 20
 _HARNESS_PROCESSES = 4096
 _KEPT = ("CUDA_HOME", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
@@ -42,12 +42,12 @@ _OUTSIDE = (IsolationLayer.FILESYSTEM, IsolationLayer.NAMESPACES, IsolationLayer
 def confine(
     argv: Sequence[str], *, strict: bool, gpu: bool, until_orphaned: bool = False
 ) -> Isolation:
-    """Put this process, which must have one thread, into a sandbox; returns in the harness process.
+    """Put this process into a sandbox; returns in the harness process.
 
-    `argv` are the program's arguments, with which bubblewrap starts it again. Missing layers are
-    reported on stderr and in the result; with `strict` the program exits with status 3 instead.
-    With `until_orphaned` everything is killed when this process's parent exits. All descriptors
-    except the standard streams are closed.
+    The process must have only one thread. All descriptors except the standard streams are closed.
+    Bubblewrap starts the program again, with the arguments `argv`. Missing layers are reported on
+    stderr and in the result. With `strict`, the program exits with status 3 if a layer is missing.
+    With `until_orphaned`, everything is killed when this process's parent exits.
     """
     layers = Layers()
     if inside_bubblewrap():
@@ -58,7 +58,9 @@ def confine(
         supervisor = os.pidfd_open(os.getpid())
         _fork_under_supervisor(layers, _backend_fd() if until_orphaned else ())
         if os.getuid() != 0 and bubblewrap_installed():
-            _try_bubblewrap(layers, argv, gpu=gpu)
+            layers.attempt(
+                BUBBLEWRAP, lambda: enter_bubblewrap(argv, _environment(), _SCRATCH_BYTES, gpu=gpu)
+            )
         _enter_namespaces(layers, supervisor, gpu=gpu)
         outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
     _drop_rights(layers)
@@ -73,12 +75,12 @@ def confine(
 
 
 def _backend_fd() -> tuple[int, ...]:
-    """A descriptor of this process's parent; () if this is the first process of a container."""
+    """A pidfd of this process's parent; () if this is the first process of a container."""
     parent = os.getppid()
     return (os.pidfd_open(parent),) if parent else ()
 
 
-def _fork_under_supervisor(layers: Layers, starter: tuple[int, ...]) -> None:
+def _fork_under_supervisor(layers: Layers, backend: tuple[int, ...]) -> None:
     try:
         group = process_limits.make_cgroup()
     except OSError as error:
@@ -86,15 +88,9 @@ def _fork_under_supervisor(layers: Layers, starter: tuple[int, ...]) -> None:
         group = None
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     if child := os.fork():
-        _supervise(group, starter, child)
+        _supervise(group, backend, child)
     if group:
         layers.attempt(CGROUP, group.enter)
-
-
-def _try_bubblewrap(layers: Layers, argv: Sequence[str], *, gpu: bool) -> None:
-    layers.attempt(
-        BUBBLEWRAP, lambda: enter_bubblewrap(argv, _environment(), _SCRATCH_BYTES, gpu=gpu)
-    )
 
 
 def _enter_namespaces(layers: Layers, supervisor: int, *, gpu: bool) -> None:
@@ -120,12 +116,12 @@ def _enter_namespaces(layers: Layers, supervisor: int, *, gpu: bool) -> None:
     _exit_with(init)
 
 
-def _supervise(group: process_limits.Group | None, starter: tuple[int, ...], child: int) -> None:
+def _supervise(group: process_limits.Group | None, backend: tuple[int, ...], child: int) -> None:
     """Wait until all processes have ended, then exit with the harness's status; never returns.
 
     Processes that end after the harness are orphans, such as bubblewrap's PID 1, which is killed
-    with its parent. When `starter` has exited, everything is killed: the answer has no reader, and
-    a kernel that still runs would disturb the next timing.
+    with its parent. When the backend has exited, everything is killed: the answer has no reader,
+    and a kernel that still runs would disturb the next timing.
     """
     isolate.detach_streams()
     child_ended = _child_exit_fd()
@@ -134,7 +130,7 @@ def _supervise(group: process_limits.Group | None, starter: tuple[int, ...], chi
         while True:
             ended, last = os.waitpid(-1, os.WNOHANG)
             if not ended:
-                starter = _wait_for_exit(starter, child_ended)
+                backend = _wait_for_exit(backend, child_ended)
             elif not status_known:
                 status = last
                 status_known = ended == child and _exit_status(last) != _REPLACED
@@ -153,13 +149,13 @@ def _child_exit_fd() -> int:
     return reader
 
 
-def _wait_for_exit(starter: tuple[int, ...], child_ended: int) -> tuple[int, ...]:
-    """Wait until a child or `starter` ends; return `starter` if it lives, otherwise kill all."""
-    ready = select.select([child_ended, *starter], [], [])[0]
+def _wait_for_exit(backend: tuple[int, ...], child_ended: int) -> tuple[int, ...]:
+    """Wait until a child or the backend ends; return the backend, or kill all and return ()."""
+    ready = select.select([child_ended, *backend], [], [])[0]
     if child_ended in ready:
         os.read(child_ended, 1 << 12)
     if ready == [child_ended]:
-        return starter
+        return backend
     process_limits.kill_beneath(os.getpid())
     return ()
 
@@ -179,7 +175,7 @@ def _exit_status(status: int) -> int:
 
 
 def _exit_with(parent: int) -> None:
-    """Make the Linux kernel kill this process when its parent exits; exit if it already has."""
+    """Make Linux kill this process when its parent exits; exit now if the parent has exited."""
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
     if select.select([parent], [], [], 0)[0]:
         os._exit(1)
@@ -193,28 +189,22 @@ def _environment() -> dict[str, str]:
 
 
 def _drop_rights(layers: Layers) -> None:
-    """Take the steps that only remove rights and need no namespace."""
+    """Take the steps that only remove rights and need no namespaces of their own."""
     environment = _environment()
     if IsolationLayer.FILESYSTEM not in layers.active:  # /tmp is shared with other processes
         environment["TMPDIR"] = tempfile.mkdtemp(prefix="podium-", dir=view.SCRATCH[0])
     os.environ.clear()
     os.environ.update(environment)
-    layers.attempt(IsolationLayer.LIMITS, _limit)
+    lowered = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NPROC: _HARNESS_PROCESSES}
+    layers.attempt(IsolationLayer.LIMITS, lambda: isolate.lower_limits(lowered))
     layers.attempt(isolate.CAPABILITIES, syscalls.drop_capabilities)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # a candidate's maps are written through /proc/self
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 
 
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    cap = _HARNESS_PROCESSES if hard == resource.RLIM_INFINITY else min(hard, _HARNESS_PROCESSES)
-    resource.setrlimit(resource.RLIMIT_NPROC, (cap, cap))
-
-
 def candidate_layers(*, gpu: bool) -> isolate.LayerReport:
-    """Return the layers that a candidate gets here, and why others are missing, from one trial."""
+    """Start one trial candidate; return its layers, and why others are missing."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -286,7 +276,7 @@ def enter_bubblewrap(
 
 
 def bubblewrap_options(environment: dict[str, str], scratch: int, *, gpu: bool) -> list[str]:
-    """The command line before the program, with the same visible files as in `view`."""
+    """The command line before the program; it shows the same files as `view.build`."""
     bubblewrap = bubblewrap_installed()
     if bubblewrap is None:
         raise OSError("bubblewrap is not installed")

@@ -21,9 +21,9 @@ _PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:"}
 def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
     """Return the bytes of memory that a process and its descendants use, without file mappings.
 
-    A single process is read from `status`, which takes microseconds. Several processes share pages
-    since their fork, so the proportional share of each is read. With many busy processes that can
-    take seconds; after `within_s` seconds no further processes are counted.
+    The memory of a single process is read from `status`, which takes microseconds. Several
+    processes may share pages, so the proportional share of each is read. With many busy processes
+    that can take seconds. After `within_s` seconds no further processes are counted.
     """
     end = time.monotonic() + within_s
     tree = (pid, *descendants(pid))
@@ -39,9 +39,9 @@ def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
 def holds_more(pid: int, limit: int, within_s: float = math.inf) -> bool:
     """Return whether a process and its descendants use over `limit` bytes, without file mappings.
 
-    The first count includes shared pages once per process. Only if that is too much,
-    `memory_of_tree` counts exactly. For that, Linux walks all their pages and blocks processes that
-    map memory, which is too expensive to do many times a second.
+    The first count includes shared pages once per process. `memory_of_tree` counts exactly, but
+    only if the first count is over the limit: Linux then walks all pages and meanwhile blocks
+    processes that map memory, which is too expensive to do many times a second.
     """
     end = time.monotonic() + within_s
     total = 0
@@ -60,7 +60,7 @@ def memory_of_process(thread: int) -> int:
 
 
 def _share_of(thread: int) -> int:
-    """Its proportional share; all its memory if the process cannot be inspected."""
+    """The proportional share of a process; all of its memory if it cannot be inspected."""
     try:
         return _sum_kib(f"/proc/{thread}/smaps_rollup", _PROPORTIONAL)
     except PermissionError:
@@ -84,16 +84,11 @@ def kill_tree(pid: int, within_s: float = KILL_S) -> bool:
     return _kill_all(lambda: (pid, *descendants(pid)), within_s)
 
 
-def kill_beneath(pid: int, within_s: float = KILL_S) -> bool:
-    """Kill the descendants of a process, not itself; return whether all have ended in time.
+def kill_beneath(pid: int, spared: Iterable[int] = (), within_s: float = KILL_S) -> bool:
+    """Kill the descendants of a process except `spared`; return whether all have ended in time.
 
     If the process adopts orphans, no descendant escapes when its own parent exits.
     """
-    return _kill_all(lambda: descendants(pid), within_s)
-
-
-def kill_others(pid: int, spared: Iterable[int], within_s: float = KILL_S) -> bool:
-    """Do what `kill_beneath` does, except for the processes `spared`."""
     excluded = frozenset(spared)
     return _kill_all(
         lambda: tuple(process for process in descendants(pid) if process not in excluded), within_s
@@ -101,10 +96,10 @@ def kill_others(pid: int, spared: Iterable[int], within_s: float = KILL_S) -> bo
 
 
 def _kill_all(list_processes: Callable[[], tuple[int, ...]], within_s: float) -> bool:
-    """Kill the listed processes until the list is empty and all that were listed have ended.
+    """Kill listed processes until the list is empty and every process listed so far has ended.
 
-    All are stopped before any is killed. Otherwise one could fork while the others are listed, and
-    its children would escape.
+    All are stopped before any is killed. Otherwise a process could fork after its children were
+    listed, and the new child would escape.
     """
     end = time.monotonic() + within_s
     stopped: set[int] = set()
@@ -161,7 +156,7 @@ def require_cgroup() -> None:
 
 
 def _own_folders() -> dict[str, Path]:
-    """Controller -> cgroup folder of this process; cgroup version 2 has only the name ""."""
+    """Controller -> cgroup folder of this process; in cgroup version 2 the only key is ""."""
     found: dict[str, Path] = {}
     for line in _MEMBERSHIP.read_text().splitlines():
         _, names, path = line.split(":", 2)

@@ -1,8 +1,9 @@
 """Runs a task's own program in its own sandbox: the steps of the forked child up to `exec`.
 
-Until `exec` only trusted code runs in that process. Submitted code may run before, as the prelude:
-another process without rights in the same sandbox. The prelude and all its processes are killed
-before the task's files are written. It cannot access this process, which is PID 1 and not dumpable.
+Until `exec` only trusted code runs in that process. Submitted code may run before that in the
+prelude, which is another process in the same sandbox, without rights. The prelude and all its
+processes are killed before the task's files are written. The prelude cannot access the forked
+child, which is PID 1 and not dumpable.
 """
 
 import gc
@@ -58,7 +59,7 @@ class Program:
     inherited_fds: frozenset[int] = frozenset()
     """Descriptors that the command inherits in addition to its streams and its result pipe."""
     script: tuple[str, ...] = ()
-    """The Python script and its arguments, if the command runs one; a fork runs it directly."""
+    """The script and its arguments, if the command is Python; a forked template runs it itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class ProgramPipes:
     result: int
     output: int
     status: int
-    """For two lines: `{"pid": N}`, and `{"layers": [...], "missing": {...}}`."""
+    """Carries two lines: `{"pid": N}`, and `{"layers": [...], "missing": {...}}`."""
 
 
 def visible_gpus() -> tuple[str, ...]:
@@ -87,7 +88,7 @@ def start(program: Program, pipes: ProgramPipes) -> None:
     child = os.fork()
     if child == 0:
         try:
-            _become(program, pipes)
+            become(program, pipes, lambda: execute(program.command))
         except BaseException:  # noqa: BLE001 - the outermost frame of this process
             traceback.print_exc(file=sys.stderr)
         finally:
@@ -96,10 +97,6 @@ def start(program: Program, pipes: ProgramPipes) -> None:
     if collects:
         gc.enable()
     os.waitpid(child, 0)  # the intermediate process, which exits as soon as its child runs
-
-
-def _become(program: Program, pipes: ProgramPipes) -> None:
-    become(program, pipes, lambda: execute(program.command))
 
 
 def become(
@@ -141,7 +138,9 @@ def become(
 def _set_up(program: Program, layers: Layers, job: str) -> isolate.SandboxAccess:
     """Write the files and set up what the program needs, before rights are given up."""
     readable: tuple[str, ...] = ()
-    shown = job == view.JOB and layers.attempt(READ_ONLY, lambda: _place(program))
+    shown = job == view.JOB and layers.attempt(
+        READ_ONLY, lambda: view.place(program.files, program.executables)
+    )
     if not shown:
         layers.missing.setdefault(READ_ONLY, "there is no view of one's own to show them in")
         readable = (view.place_openly(program.files, job, program.executables),)
@@ -174,10 +173,6 @@ def _run_prelude(prelude: Prelude, program: Program, job: str) -> None:
             os.waitpid(-1, 0)
 
 
-def _place(program: Program) -> None:
-    view.place(program.files, program.executables)
-
-
 def execute(command: tuple[str, ...]) -> None:
     """Execute the command with the current environment."""
     os.execve(command[0], command, os.environ)  # noqa: S606 - no shell wanted
@@ -190,7 +185,7 @@ def _write_line(fd: int, what: Mapping[str, object]) -> None:
 def python(script: str, *arguments: str) -> tuple[str, ...]:
     """The command that runs a Python script by its path.
 
-    It has -s, because files that a prelude wrote to its home must not be imported as site-packages.
+    The option -s keeps files that a prelude wrote to its home from being imported as site-packages.
     """
     return (sys.executable, "-s", script, *arguments)
 

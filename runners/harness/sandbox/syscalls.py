@@ -1,4 +1,4 @@
-"""System calls that Python's standard library lacks; they raise OSError."""
+"""System calls that are not in Python's standard library; they raise OSError."""
 
 import ctypes
 import fcntl

@@ -1,4 +1,4 @@
-"""The root of a sandboxed process: system and interpreter read-only, and scratch space."""
+"""The root of a sandboxed process: the read-only system and interpreter, and scratch space."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - mounted afresh for ea
 EMPTY = ("/run", "/home", "/root")
 JOB = "/tmp/job"  # noqa: S108 - inside the sandbox's own scratch
 TASK = "/task"
-"""The folder in which `place` shows files; no process inside can rename its parent folders."""
+"""The folder in which `place` shows files. No process in the sandbox can rename it."""
 SHARED_JOB = "podium-job-"
 """The prefix of work folders in a shared `/tmp`; each candidate has its own."""
 _MOUNT_POINT = "/tmp"  # noqa: S108 - only a place to mount the new root on
@@ -36,19 +36,17 @@ def hide(folders: Iterable[str]) -> None:
 
 
 def hidden() -> tuple[str, ...]:
-    """The folders that must be hidden inside the visible folders.
+    """The folders inside visible ones that must be hidden.
 
-    They are Podium's checkout, which may contain the data, the tasks and their solutions, and the
-    folders passed to `hide`. An installed Podium is in site-packages, which stays visible.
+    They are the folders passed to `hide` and Podium's checkout, which may contain the data, the
+    tasks and their solutions. An installed Podium is in site-packages, which stays visible.
     """
     python = {os.path.realpath(path) for path in (sys.prefix, sys.base_prefix)}
-    found = (
-        set(_requested)
-        if _RUNNERS.parent.name in _PACKAGES
-        else {*_requested, str(_RUNNERS.parent)}
-    )
+    requested = set(_requested)
+    if _RUNNERS.parent.name not in _PACKAGES:
+        requested.add(str(_RUNNERS.parent))
     folders: list[str] = []
-    for path in sorted(found - python):
+    for path in sorted(requested - python):
         shown = any(_beneath(path, above) for above in (*SYSTEM, *python))
         if shown and Path(path).is_dir() and not any(_beneath(path, above) for above in folders):
             folders.append(path)
@@ -84,7 +82,7 @@ def unreadable_by_others() -> str | None:
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """The sorted paths without those inside another one or a system folder, or above scratch."""
+    """The sorted paths, except those inside another one or a system folder, or above scratch."""
     outermost: list[str] = []
     for path in paths:
         covered = any(_is_visible_in(above, path) for above in (*SYSTEM, *outermost))
@@ -186,7 +184,7 @@ def build(scratch_bytes: int, *, gpu: bool) -> None:
 
 
 def _show_all(sources: Iterable[_Source], root: str, flags: int) -> None:
-    """Bind the sources in order, with an empty folder over each hidden folder inside them."""
+    """Bind the sources in order, and mount an empty folder over each hidden folder inside them."""
     hidden_folders = hidden()
     for source in sources:
         source.show(root)
@@ -206,12 +204,11 @@ def mount_proc() -> None:
 def place(files: Mapping[str, str], programs: Mapping[str, int] = _NONE) -> None:
     """Show these files read-only in `TASK` instead of earlier ones, and change to that folder.
 
-    The mount is read-only for every user. The process needs a root of its own. `programs` are
+    The mount is read-only for every user. The process must have its own root. `programs` are
     executable files: name -> descriptor of the content.
     """
     syscalls.mount("tmpfs", TASK, syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755")
-    _write(files, TASK)
-    _copy(programs, TASK)
+    _write(files, programs, TASK)
     syscalls.set_mount_attributes(TASK, syscalls.MOUNT_ATTR_RDONLY, recursive=False)
     os.chdir(TASK)
 
@@ -219,22 +216,18 @@ def place(files: Mapping[str, str], programs: Mapping[str, int] = _NONE) -> None
 def place_openly(files: Mapping[str, str], job: str, programs: Mapping[str, int] = _NONE) -> str:
     """Write these files for a process without its own root, change to their folder and return it.
 
-    The folder is next to the work folder, not inside, so that Landlock can make it read-only. File
-    modes could not.
+    The folder is next to the work folder, not inside it, because Landlock can then make it
+    read-only. File modes would not suffice.
     """
     folder = tempfile.mkdtemp(prefix=SHARED_JOB, dir=Path(job).parent)
-    _write(files, folder)
-    _copy(programs, folder)
+    _write(files, programs, folder)
     os.chdir(folder)
     return folder
 
 
-def _write(files: Mapping[str, str], folder: str) -> None:
+def _write(files: Mapping[str, str], programs: Mapping[str, int], folder: str) -> None:
     for name, text in files.items():
         Path(folder, name).write_text(text, encoding="utf-8")
-
-
-def _copy(programs: Mapping[str, int], folder: str) -> None:
     for name, source in programs.items():
         path = Path(folder, name)
         length, done = os.fstat(source).st_size, 0

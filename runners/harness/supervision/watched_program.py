@@ -194,7 +194,7 @@ class WatchedProgram:
         """Kill all processes of this phase, also those whose parent has exited."""
         if self.process is not None:
             self.process.kill()
-        if not process_limits.kill_others(os.getpid(), spared):
+        if not process_limits.kill_beneath(os.getpid(), spared):
             raise TimeoutError("a process of the evaluation does not end")
 
 

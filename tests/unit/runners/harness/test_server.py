@@ -342,7 +342,7 @@ def test_what_forks_while_it_is_hunted_is_ended_too() -> None:
 def test_a_server_that_cannot_end_what_a_judge_left_ends_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(process_limits, "kill_others", lambda *_: False)
+    monkeypatch.setattr(process_limits, "kill_beneath", lambda *_: False)
 
     with pytest.raises(TimeoutError, match="still runs"):
         server._sweep()

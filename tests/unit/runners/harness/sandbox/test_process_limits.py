@@ -12,7 +12,6 @@ from runners.harness.sandbox import process_limits
 from runners.harness.sandbox.process_limits import (
     holds_more,
     kill_beneath,
-    kill_others,
     kill_tree,
     memory_of_tree,
 )
@@ -143,6 +142,6 @@ def test_memory_of_processes_that_let_nobody_look_is_counted_all_the_same(
 def test_all_but_the_spared_are_killed(started: list[subprocess.Popen[bytes]]) -> None:
     pid = run(started, GRANDCHILDREN)
     first, *_ = settled(pid, 4)
-    assert kill_others(pid, (first, *descendants(first)))
+    assert kill_beneath(pid, (first, *descendants(first)))
     assert alive(first)
     assert descendants(pid) == (first, *descendants(first))

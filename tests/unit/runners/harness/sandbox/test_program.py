@@ -299,7 +299,7 @@ def test_nothing_of_the_starter_is_finalized_in_the_child(
     cycle = [Finalized()]
     cycle.append(cycle)  # type: ignore[arg-type]  # garbage that only the collector finds
     del cycle
-    monkeypatch.setattr(program, "_become", collects)
+    monkeypatch.setattr(program, "become", collects)
     assert gc.isenabled()
     program.start(Program(("x",), {}, {}, Limits()), program.ProgramPipes(0, 0, 0))
     assert gc.isenabled()
