@@ -202,7 +202,7 @@ def _converted(code: str, value: Number) -> Number:
     if code[1] == "?":
         return bool(value)
     if value != int(value):
-        raise ArgumentError(f"{value!r} is no whole number, which its parameter wants")
+        raise ArgumentError(f"{value!r} is not a whole number, which its parameter needs")
     return int(value)
 
 

@@ -47,7 +47,7 @@ def required_tensors(function: Callable[..., object], *, skipped: int = 0) -> in
         annotation = parameter.annotation
         if not (annotation is inspect.Parameter.empty or "Tensor" in str(annotation)):
             raise InvalidSubmissionError(
-                f"nothing tells what `{parameter.name}` is to be: define get_inputs,"
+                f"it is unknown what to pass as `{parameter.name}`: define get_inputs,"
                 " or give io with the arguments of the call"
             )
     return len(needed)
@@ -131,7 +131,7 @@ def _common_shapes() -> Iterator[Guess]:
     yield Guess((1,))
 
 
-NO_OUTPUT = "the kernel gave no tensor: return one, or give an argument the role output or inout"
+NO_OUTPUT = "the kernel has no output: return a tensor, or give an argument role output or inout"
 Outputs = tuple[torch.Tensor, ...]
 
 
@@ -153,7 +153,7 @@ def written_outputs(arguments: Sequence[Argument], values: Sequence[Any]) -> Out
 def returned_outputs(
     output: object, arguments: Sequence[Argument], values: Sequence[Any]
 ) -> Outputs:
-    """The tensors that a function returned or, if none, the arguments it may have written."""
+    """The tensors that a function returned or, if none, those of role `output` or `inout`."""
     outputs = leaves(output)
     if outputs:
         return outputs

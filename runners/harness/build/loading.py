@@ -115,8 +115,8 @@ def _view(flat: Mapping[str, torch.Tensor], entry: WeightEntry) -> torch.Tensor:
 def load_weights(model: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> bool:
     """Load these weights into a model, by name or else by order; False if the shapes differ.
 
-    Order is right for a model with other names that creates its weights in the reference's order.
-    A model with another order would not get the reference's values from the same seed either.
+    Loading by order suits a model that has other names and creates its weights in the reference's
+    order. In any other order, the same seed would not give the reference's values either.
     """
     model_weights = model.state_dict(keep_vars=True)
     if _shapes(model_weights.items()) == _shapes(weights.items()):

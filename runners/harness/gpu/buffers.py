@@ -20,18 +20,8 @@ from runners.harness.gpu.memory import (
     ignoring_broken_context,
     typed_view,
 )
+from runners.harness.protocol import values
 from runners.harness.protocol.arena import ALIGNMENT, Arena, Layout, Plan
-from runners.harness.protocol.values import (
-    DTYPES,
-    Node,
-    TensorNode,
-    bits,
-    describe,
-    leaves,
-    on_host,
-    restore,
-    tensors,
-)
 from runners.harness.supervision.process import UnreadableError
 from runners.harness.verdicts import VerdictError
 
@@ -67,7 +57,7 @@ class Withheld:
         self.masks = torch.tensor(line_masks).to(self.staging.device).unsqueeze(1)
         self.correct = self.staging[self.indices]
 
-    def take(self, nodes: Sequence[TensorNode]) -> None:
+    def take(self, nodes: Sequence[values.TensorNode]) -> None:
         """Withhold lines of these tensors in staging, whose bytes are all correct so far."""
         masks: dict[int, int] = {}
         for node in nodes:
@@ -82,7 +72,7 @@ class Withheld:
                 0, self.indices, plausible if len(masks) > 1 else ~self.correct
             )
 
-    def _choose_lines(self, node: TensorNode, limit: int) -> list[int]:
+    def _choose_lines(self, node: values.TensorNode, limit: int) -> list[int]:
         start = node.offset or 0
         first, last = start // LINE_BYTES, (start + node.reach - 1) // LINE_BYTES
         count = min(-(-(last - first + 1) // LINES_PER_WITHHELD), max(1, limit))
@@ -97,7 +87,7 @@ class Withheld:
         self.staging.index_copy_(0, self.indices, self.correct)
 
 
-def _last_bits(node: TensorNode) -> int:
+def _last_bits(node: values.TensorNode) -> int:
     """A 64-bit mask of the least significant bits of each of the tensor's numbers."""
     if node.dtype == "bool":
         size, bits = 1, 1
@@ -143,7 +133,7 @@ class Buffers:
     """Free bytes on the GPU before the candidate ran."""
 
     @classmethod
-    def create(cls, plan: Plan, expected: Node | None, *, pooled: bool = True) -> Self:
+    def create(cls, plan: Plan, expected: values.Node | None, *, pooled: bool = True) -> Self:
         """Allocate buffers for inputs like `plan` and outputs like `expected`.
 
         Device code allocates nothing, so it needs no pool: `pooled` is False.
@@ -203,7 +193,7 @@ def l2_cache_bytes() -> int:
     return int(torch.cuda.get_device_properties(0).L2_cache_size)
 
 
-def pool_size(expected: Node | None, output_bytes: int) -> int:
+def pool_size(expected: values.Node | None, output_bytes: int) -> int:
     """Bytes for the kernel's own allocations, including its output; 0 if memory is scarce.
 
     The pool is much larger than the output, because torch requests segments of up to 20 MiB even
@@ -215,7 +205,7 @@ def pool_size(expected: Node | None, output_bytes: int) -> int:
     return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
 
 
-def max_parallel_candidates(plan: Plan, expected: Node | None) -> int:
+def max_parallel_candidates(plan: Plan, expected: values.Node | None) -> int:
     """How many candidates may exist at once without filling the GPU's memory."""
     output_bytes = 0 if expected is None else device_bytes(expected)
     candidate_bytes = CONTEXT_BYTES + plan.device_size + 5 * output_bytes + POOL_SPARE
@@ -241,23 +231,23 @@ def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer],
     return buffers, pool
 
 
-def device_bytes(node: Node) -> int:
+def device_bytes(node: values.Node) -> int:
     """Bytes of device memory from the start to the end of the structure's last tensor."""
     return max((tensor.reach + (tensor.offset or 0) for tensor in on_device(node)), default=0)
 
 
-def on_device(node: Node) -> list[TensorNode]:
+def on_device(node: values.Node) -> list[values.TensorNode]:
     """The tensors of a structure that are on the GPU."""
-    return [tensor for tensor in tensors(node) if tensor.device == "cuda"]
+    return [tensor for tensor in values.tensors(node) if tensor.device == "cuda"]
 
 
-def replan(node: Node) -> Node:
-    """The description of the same output with contiguous tensors, laid out in a judge's buffer."""
+def replan(node: values.Node) -> values.Node:
+    """The description of the same output with contiguous tensors in a buffer of the judge."""
     layout = Layout()
-    nodes = iter(tensors(node))
+    nodes = iter(values.tensors(node))
 
-    def shape_of(tensor_node: TensorNode) -> torch.Tensor:
-        dtype = DTYPES.get(tensor_node.dtype)
+    def shape_of(tensor_node: values.TensorNode) -> torch.Tensor:
+        dtype = values.DTYPES.get(tensor_node.dtype)
         if dtype is None:
             raise UnreadableError(f"the output is a {tensor_node.dtype} tensor")
         try:
@@ -265,8 +255,8 @@ def replan(node: Node) -> Node:
         except RuntimeError as error:
             raise UnreadableError(f"the output cannot be laid out: {error}") from error
 
-    return describe(
-        restore(node, shape_of), lambda tensor: layout.place(tensor, next(nodes).device)
+    return values.describe(
+        values.restore(node, shape_of), lambda tensor: layout.place(tensor, next(nodes).device)
     )
 
 
@@ -284,11 +274,11 @@ class HostInput:
         self.withheld: Withheld | None = None
         """The lines of the current input that become visible last; None if all is on the GPU."""
 
-    def lay(self, node: Node, value: object) -> None:
+    def lay(self, node: values.Node, value: object) -> None:
         """Prepare the host tensors of a value in memory that the candidate cannot see."""
-        pairs = zip(tensors(node), leaves(value), strict=True)
+        pairs = zip(values.tensors(node), values.leaves(value), strict=True)
         host_pairs = [
-            (tensor_node, tensor) for tensor_node, tensor in pairs if on_host(tensor_node)
+            (tensor_node, tensor) for tensor_node, tensor in pairs if values.on_host(tensor_node)
         ]
         self.withheld = None
         if not host_pairs:
@@ -297,7 +287,7 @@ class HostInput:
             max((tensor_node.offset or 0) + tensor_node.reach for tensor_node, _ in host_pairs)
         )
         for tensor_node, tensor in host_pairs:
-            bits(typed_view(self.staging, tensor_node)).copy_(bits(tensor.detach()))
+            values.bits(typed_view(self.staging, tensor_node)).copy_(values.bits(tensor.detach()))
         self.withheld = Withheld(self.staging)
         self.withheld.take([tensor_node for tensor_node, _ in host_pairs])
 

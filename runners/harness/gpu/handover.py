@@ -35,7 +35,7 @@ class WindowActions:
     capture: Callable[[], None]
     """Copies the output into the judge's memory."""
     take: Callable[[CandidateReply], None] | None = None
-    """Copies the host part of the output, which the last frame carries or names; None if none."""
+    """Copies the host part of the output, which the last frame has or names; None without one."""
 
 
 class Handover:
@@ -78,7 +78,7 @@ class Handover:
         write_word(word, self.turn, self.control_stream.cuda_stream)
 
     def abort(self) -> None:
-        """Write all words that the window waits for, if its candidate will no longer answer."""
+        """End a window whose candidate will no longer answer: write all words that it waits for."""
         for word in (self.start, self.taken, self.shared.address + DONE):
             self._write(word)
         torch.cuda.synchronize()

@@ -27,9 +27,9 @@ _UNCORRECTED, _SINCE_BOOT = 1, 0
 _TEMPERATURE = 0
 _CLOCKS = {"sm_mhz": 1, "memory_mhz": 2}
 _PROCESSES = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses")
-"""The name of a function, and its name before driver 510."""
+"""NVML's name of the function, and its name before driver 510."""
 _REASONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
-"""The name of a function, and its name before driver 535."""
+"""NVML's name of the function, and its name before driver 535."""
 SLOWED = {
     0x08: "hardware slowdown",
     0x20: "software thermal slowdown",

@@ -279,7 +279,7 @@ class ContractTask(TaskCode):
         inputs = self.processes[side].ask("draw", request, self.end, lambda: public)
         if not isinstance(inputs, dict) or inputs.keys() != {"init", "inputs"}:
             raise VerdictError(
-                Verdict.DISALLOWED, "the inputs of a source are not what was asked for"
+                Verdict.DISALLOWED, "a source returned something other than its init and inputs"
             )
         self._called_with = ", ".join(
             _description(tensor) for tensor in values.leaves(inputs["inputs"])[:MAX_LOGGED_INPUTS]

@@ -319,4 +319,4 @@ def _reason(status: int) -> str:
 def _output_end(printed: bytearray) -> str:
     """The end of the output, for a message."""
     end = diagnostics.without_paths(printed.decode(errors="replace")).strip()[-SHOWN_MAX:]
-    return f"; the last that was printed:\n{end}" if end else ""
+    return f"; the end of its output:\n{end}" if end else ""

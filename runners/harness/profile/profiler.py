@@ -155,7 +155,7 @@ def _add_counters(session: EvaluationSession, name: str, counters: str) -> None:
     if begin < 0:
         _note_uncounted(session, f"{name} has no counters")
     elif _add_file(session, name, counters[begin:].encode()) is None:
-        _note_uncounted(session, f"{name} is larger than can travel")
+        _note_uncounted(session, f"{name} is too large to be sent with the evaluation")
 
 
 def _note_uncounted(session: EvaluationSession, why: str) -> None:

@@ -141,7 +141,7 @@ _NEW_NAMESPACES = 0x7E020000
 _F_SETSIG = 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (1, 2, 10, 16)
-"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; network namespaces do not isolate e.g. AF_VSOCK."""
+"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; others, like AF_VSOCK, may ignore network namespaces."""
 
 _LOAD, _IF_EQUAL, _IF_ANY_BIT, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x50000

@@ -142,7 +142,7 @@ def _set_up(program: Program, layers: Layers, job: str) -> isolate.SandboxAccess
         READ_ONLY, lambda: view.place(program.files, program.executables)
     )
     if not shown:
-        layers.missing.setdefault(READ_ONLY, "there is no view of one's own to show them in")
+        layers.missing.setdefault(READ_ONLY, "the process has no root of its own to show them in")
         readable = (view.place_openly(program.files, job, program.executables),)
     tcp = program.ranks and IsolationLayer.NETWORK in layers.active
     if tcp:

@@ -119,7 +119,7 @@ def here() -> Ncu:
         raise UnusableError(f"`{program} --version` does not answer")
     if _restricted():
         raise UnusableError(
-            "the driver lets administrators alone profile; its owner can allow it to everybody "
+            "the driver lets only administrators profile; the machine's owner can allow it for all "
             f"with the line `{PERMITTING}` in a file under /etc/modprobe.d, and a restart"
         )
     return Ncu(program, version)

@@ -1,4 +1,4 @@
-"""Where a CUDA toolkit is installed by default, and the version of one of its programs."""
+"""What the toolchains share: the default folder of a toolkit, and the version of a program."""
 
 import functools
 import re

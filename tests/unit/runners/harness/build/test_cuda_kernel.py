@@ -82,7 +82,7 @@ def test_a_template_is_instantiated_as_it_is_named(tmp_path: Path, kind: str, la
     ("args", "words"),
     [
         ((X, Y, FACTOR), "takes 5 parameters, and io has 3"),
-        ((X, Y, FACTOR, FACTOR, DEEP), "`factor`.*no whole number"),
+        ((X, Y, FACTOR, FACTOR, DEEP), "`factor`.*not a whole number"),
         ((X, Y, X, N, DEEP), "`x` is a tensor, and its parameter is no pointer"),
         ((X, FACTOR, FACTOR, N, DEEP), "`factor`.*is a pointer"),
         ((X, Y, ContractScalar(name="s", value="up"), N, DEEP), "`s`.*a str"),

@@ -32,9 +32,9 @@ def test_what_is_returned_counts_before_what_is_written() -> None:
 
 
 def test_no_tensor_at_all_is_an_error() -> None:
-    with pytest.raises(NoOutputError, match="no tensor"):
+    with pytest.raises(NoOutputError, match="no output"):
         written_outputs([BLOCK], [64])
-    with pytest.raises(NoOutputError, match="no tensor"):
+    with pytest.raises(NoOutputError, match="no output"):
         returned_outputs(3, [X], [a])
-    with pytest.raises(NoOutputError, match="no tensor"):
+    with pytest.raises(NoOutputError, match="no output"):
         require_outputs(())

@@ -80,4 +80,4 @@ def test_a_report_that_cannot_be_read_is_kept_and_its_tables_are_missed(
     source = SORTED.replace("    return", "    open('launched', 'wb').write(b'\\xff')\n    return")
     seen = profiled(sit(make_judging(source, Mode.PROFILE)), found)
     assert seen.report == b"\xff"
-    assert seen.fault.startswith("its tables cannot be shown: it ended with status 1; the last")
+    assert seen.fault.startswith("its tables cannot be shown: it ended with status 1; the end")

@@ -155,7 +155,7 @@ def test_the_verdict_is_the_checked_call_s(
     crashing = judge(make_judging(CRASHES, Mode.PROFILE))
     assert (crashing.verdict, crashing.files) == (Verdict.PASSED, ())
     assert "aten::sort" in crashing.log  # the table of torch's profiler
-    assert "no profile: it ended with an error; the last that was printed" in crashing.log
+    assert "no profile: it ended with an error; the end of its output" in crashing.log
     wrong = judge(
         make_judging(CRASHES.replace("torch.sort(data[0]).values", "data[0]"), Mode.PROFILE)
     )

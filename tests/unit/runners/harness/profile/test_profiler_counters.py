@@ -65,7 +65,7 @@ def test_each_kernel_has_a_file_of_its_counters(bench: Bench, say: Say) -> None:
         (NoProfileError("it ended"), "kernel: custom: it ended"),
         (VerdictError(Verdict.TIMED_OUT, "too long"), "kernel: reference: too long"),
         ("nothing", "custom.csv has no counters"),
-        (f"{TABLE}{'x' * (65 << 20)}", "custom.csv is larger than can travel"),
+        (f"{TABLE}{'x' * (65 << 20)}", "custom.csv is too large to be sent"),
     ],
 )
 def test_what_goes_wrong_is_a_line_of_the_log(

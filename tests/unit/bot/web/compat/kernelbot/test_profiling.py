@@ -134,11 +134,11 @@ async def test_without_options_every_benchmark_is_profiled(place: Place, ada: Po
 async def test_where_ncu_may_not_look_the_command_line_says_why(
     place: Place, ada: PopcornCli
 ) -> None:
-    log = "torch: 3 us\nno kernel was profiled by ncu: the driver lets administrators alone\n"
+    log = "torch: 3 us\nno kernel was profiled by ncu: the driver lets only administrators\n"
     _, result = await profiled(place, ada, {}, cases=(PROFILED,), log=log)
     (fault,), kept = verdict(result)
     assert kept == {}
-    assert "the driver lets administrators alone" in fault
+    assert "the driver lets only administrators" in fault
     assert "torch: 3 us" in fault
 
 
