@@ -17,8 +17,8 @@ class CandidatePool:
     """Fresh candidates for inputs like `plan` and outputs like `expected`, each used once.
 
     Candidates start in parallel because starting one on a GPU takes about 150 ms. Timing begins
-    only after all of them are frozen, before any has loaded the submission. Exits overlap with the
-    next candidate's start for the same reason.
+    only after all of them are frozen, before any has loaded the submission. Also to save time, a
+    killed candidate exits while the next one starts.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class CandidatePool:
 
 
 def _kill_nowait(candidate: HostCandidate) -> None:
-    """Kill a candidate without waiting; `close` waits for it to exit.
+    """Kill a candidate without waiting; `wait_for_exits` waits for its exit.
 
     Only done inside a PID namespace, where killing PID 1 kills all descendants. Without one, its
     children could not be found afterwards.

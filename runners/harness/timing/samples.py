@@ -42,9 +42,9 @@ class Samples:
     def update(self, rounds: list[Round], spent: float) -> None:
         """On a noisy machine, reduce the next rounds' samples to those that are worth their time.
 
-        There, rounds differ far more than the samples within one. The first `FULL_ROUNDS` rounds
-        measure that with all samples of the policy. `spent` is the last round's duration in
-        seconds.
+        On such a machine, rounds differ far more than the samples within one. The first
+        `FULL_ROUNDS` rounds have all samples of the policy and show by how much. `spent` is the
+        last round's duration in seconds.
         """
         self.elapsed_s += spent
         if not self.noisy or len(rounds) < FULL_ROUNDS:
