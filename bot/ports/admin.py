@@ -59,7 +59,7 @@ class Moderation(Protocol):
         """Start no more jobs on a GPU type until `resume_pool`; running ones continue."""
 
     async def resume_pool(self, gpu: str) -> bool:
-        """Start the GPU type's jobs again and tell the workers; False when it was not paused."""
+        """Start the GPU type's jobs again and notify the workers; False when it was not paused."""
 
     async def pool_pauses(self) -> dict[str, str]:
         """Return the notice of each paused GPU type."""

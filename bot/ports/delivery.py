@@ -20,7 +20,7 @@ class Listeners(Protocol):
         """Return the kinds that this addressee is notified of."""
 
     async def to(self, kind: NotificationKind) -> tuple[str, ...]:
-        """Return who is notified of this kind, in order."""
+        """Return the addressees that are notified of this kind, in order."""
 
 
 class Outbox(Protocol):
@@ -29,11 +29,12 @@ class Outbox(Protocol):
     async def unannounced(self, limit: int = 100) -> tuple[UnannouncedScore, ...]:
         """Return scores that are not announced yet, in the order of acceptance.
 
-        The statement that accepts a score also adds it here, so a kill loses none.
+        The statement that accepts a score also adds it here, so none is lost when the process is
+        killed.
         """
 
     async def settle(self, job: JobId, news: Sequence[Notification]) -> bool:
-        """Store a score's notifications and remove the score, atomically; False if it was gone."""
+        """Store a score's notifications and remove the score, atomically; False if it is gone."""
 
     async def put(self, news: Sequence[Notification]) -> int:
         """Store notifications whose keys were never stored; return how many."""
@@ -41,7 +42,7 @@ class Outbox(Protocol):
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
     ) -> tuple[Delivery, ...]:
-        """Claim due notifications for a front end's addressees, not held by any, oldest first."""
+        """Claim a front end's due notifications that no process holds, oldest first."""
 
     async def mark_sent(self, news: NotificationId, owner: str) -> bool:
         """Mark it delivered; False when another owner has taken over."""
@@ -74,7 +75,7 @@ class Displays(Protocol):
         """Mark it as finished; False when another owner has taken over."""
 
     async def let_go(self, owner: str) -> int:
-        """Release what the owner holds, to be claimed at once; return how many."""
+        """Release the owner's displays, so that others can claim them; return how many."""
 
     async def find(self, submission: SubmissionId) -> Display | None:
         """Return the display of a submission, finished or not."""
@@ -89,7 +90,7 @@ class Interactions(Protocol):
     async def unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[OpenRequest, ...]:
-        """Claim a few whose lease expired `silent` ago, oldest first; each claim is a try."""
+        """Claim a few whose lease expired `silent` ago, oldest first; each claim is an attempt."""
 
     async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:
         """Renew a lease, even an expired one; False when another owner has taken over."""
