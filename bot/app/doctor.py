@@ -138,7 +138,7 @@ def _guild_requirements(checkup: "SetupReport") -> Iterator[Requirement]:
 
 def _missing_permissions(guild: "GuildGrant", invite: str) -> Requirement:
     detail = f"the bot lacks {', '.join(guild.missing)}"
-    remedy = f"grant them to its role, or invite it once more: {invite}"
+    remedy = f"grant them to its role, or invite it again: {invite}"
     name = f"{_DISCORD} guild {guild.name}"
     return Requirement(name, found=False, detail=detail, remedy=remedy, optional=True)
 

@@ -72,7 +72,7 @@ async def _show_ready(data_dir: Path, doors: Sequence[OpenDoor]) -> None:
 
 
 async def _connected(doors: Sequence[OpenDoor]) -> None:
-    """Wait until each of them is connected."""
+    """Wait until every front end that uses a remote service is connected to it."""
     lines = [door.line for door in doors if door.line is not None]
     while not all(line.is_connected for line in lines):  # noqa: ASYNC110 - lines have no event
         await asyncio.sleep(_POLL_S)

@@ -35,7 +35,7 @@ _Upkeep = Callable[[asyncio.Event], Coroutine[None, None, None]]
 async def working(
     data_dir: Path, podium: OpenPodium, runners: Sequence[Runner], limit: RoundLimit | None = None
 ) -> AsyncIterator[None]:
-    """Judge the queue until the block ends, then drain; only one process may per data folder.
+    """Judge the queue until the block ends, then drain; only one process per data folder may do so.
 
     With `limit` no reference is timed. SetupError when another process judges for this data
     folder, RunnerError when a runner cannot say what it offers.
@@ -53,7 +53,8 @@ async def working_in_turn(
 ) -> AsyncIterator[None]:
     """Judge the queue until the block ends, once no other process does for this data folder.
 
-    The runners are opened only then: two judges on one machine would disturb each other's times.
+    The runners are opened only then: two processes that judge on one machine would disturb each
+    other's times.
     """
     stop = asyncio.Event()
 
@@ -92,7 +93,14 @@ async def working_for(
         log_to(
             settings.data_dir / "podium.log", _to_both(upload.put, copy), hidden, settings.log_level
         )
-        config = _config(answer, runners)
+        config = DispatchConfig(
+            worker=answer.worker,
+            lease=timedelta(seconds=answer.lease_s),
+            heartbeat_s=answer.lease_s / 6,
+            poll_s=POLL_S,
+            progress_s=PROGRESS_S,
+            grace_s=grace_s(runners),
+        )
         queue = RemoteQueue(connection, config.lease)
         dispatcher = Dispatcher(queue, runners, SystemClock(), config)
         drained = asyncio.Event()
@@ -177,17 +185,6 @@ async def _connected(
         except StoreError as error:
             raise SetupError(f"{error}; check the address, the network and the server") from error
         yield connection, answer
-
-
-def _config(answer: WorkerConfig, runners: Sequence[Runner]) -> DispatchConfig:
-    return DispatchConfig(
-        worker=answer.worker,
-        lease=timedelta(seconds=answer.lease_s),
-        heartbeat_s=answer.lease_s / 6,
-        poll_s=POLL_S,
-        progress_s=PROGRESS_S,
-        grace_s=grace_s(runners),
-    )
 
 
 def _to_both(
