@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli import datasets
+from bot.cli import context, datasets
 from bot.cli.context import AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
 from bot.cli.files import save_files, saved_line
 from bot.cli.json_output import Json, standings_json, status_json
@@ -145,7 +145,7 @@ def template(
     """Write a board's starter file, including the header that names the board."""
     line = command_line(ctx)
     suffix = asyncio.run(_template(line, Where(data, server), _TemplateOptions(board, lang, file)))
-    words = f"{file}: next: podium submit {file}{suffix}"
+    words = f"{file}: next: {context.program()} submit {file}{suffix}"
     line.answer(words, {"board": board, "file": str(file)}, as_json=as_json)
 
 

@@ -287,4 +287,4 @@ def _print_removed(line: CommandLine, installation: Installation, removed: DemoR
     if removed.boards:
         line.write(f"removed {', '.join(removed.boards)}")
     for name in removed.kept:
-        line.write(f"{name} is kept: other people have submitted to it")
+        line.write(f"{name} is kept, because others have submitted to it; delete it on its page")
