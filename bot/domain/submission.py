@@ -130,9 +130,9 @@ class SubmissionState(StrEnum):
     FINISHED = "finished"
     """Every job ended with an evaluation."""
     FAILED = "failed"
-    """Some job failed, but not through the submission's fault."""
+    """A job failed with an internal error; the submission is not at fault."""
     CANCELLED = "cancelled"
-    """The person stopped it."""
+    """A person stopped it."""
 
 
 @dataclass(frozen=True, slots=True)

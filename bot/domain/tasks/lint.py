@@ -1,4 +1,4 @@
-"""What is wrong with a task: findings, how a check reports them, and those that need no run."""
+"""Findings on a task, the report of its check, and the findings that need no run."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,7 +64,7 @@ class TaskReport:
 class CheckStep:
     """One run of a check: waiting, at a stage, or ended with its finding.
 
-    `name` is the solution's path or what is tried; `done` of `total` counts the stage's cases.
+    `name` is the solution's path, or says what else is tried. `done` of `total` counts cases.
     """
 
     gpu: str
