@@ -32,7 +32,7 @@ class TokenScope(StrEnum):
 
     @property
     def word(self) -> str:
-        """Return the word by which people choose it."""
+        """Return the word by which people choose this scope."""
         return "submit" if self is TokenScope.PERSON else self.value
 
 
@@ -55,11 +55,6 @@ class Token:
     expires_at: datetime | None = None
     begun_by: TokenId | None = None
     """For a browser session, the token that started it: when that is revoked, the session ends."""
-
-    @property
-    def scope_word(self) -> str:
-        """Return the word by which people choose its scope."""
-        return self.scope.word
 
     @property
     def is_personal(self) -> bool:

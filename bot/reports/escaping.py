@@ -1,4 +1,4 @@
-"""Escapes untrusted text for a single line, and for spreadsheets."""
+"""Cleans untrusted text for terminals and spreadsheets; aligned tables and files of it."""
 
 import gzip
 import re
@@ -50,7 +50,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_formula(value: object) -> object:
-    """Return the value, escaped so that spreadsheets do not read untrusted text as a formula."""
+    """Return the value; before text that a spreadsheet would run as a formula, a quote."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 

@@ -53,7 +53,7 @@ async def tokens(interaction: Interaction) -> None:
             return
         columns = (Column("id", numeric=True), Column("for"), Column("may"), Column("since"))
         rows = tuple(
-            (str(each.id), each.label, each.scope_word, f"{each.created_at:%Y-%m-%d}")
+            (str(each.id), each.label, each.scope.word, f"{each.created_at:%Y-%m-%d}")
             for each in found
         )
         await answer.show(Report("Your tokens", (Table("not revoked", columns, rows),)))
