@@ -42,7 +42,7 @@ class Jobs(Protocol):
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
         """Record the runner's call id; False when the lease was lost."""
 
-    async def beat(
+    async def heartbeat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
     ) -> tuple[Heartbeat, ...]:
         """Renew the leases of `(job, fence)` pairs; a job absent from the result is lost."""
@@ -58,13 +58,13 @@ class Jobs(Protocol):
         `final` fails at once. A job whose cancellation was requested becomes CANCELLED.
         """
 
-    async def lose(self, job: JobId, fence: int, error: str) -> bool:
+    async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:
         """End an attempt that was lost with its runner or worker: another one replaces it.
 
         Retry after a backoff, or FAILED after `MOST_ATTEMPTS` in total.
         """
 
-    async def give_back(self, job: JobId, fence: int) -> bool:
+    async def return_to_queue(self, job: JobId, fence: int) -> bool:
         """Return an untouched job to the queue at once, as in a drain; this counts no attempt."""
 
     async def end_cancelled(self, job: JobId, fence: int) -> bool:
@@ -76,7 +76,7 @@ class Jobs(Protocol):
     async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:
         """Return a person's submissions with a queued or running job."""
 
-    async def reap(self) -> int:
+    async def requeue_expired(self) -> int:
         """Requeue jobs with an expired lease, or fail them after the last attempt; return how many.
 
         `call` is kept, so that the next owner re-attaches instead of running it twice.
@@ -171,7 +171,7 @@ class WorkerQueue(Protocol):
         LookupError when data of the job is missing.
         """
 
-    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
+    async def heartbeat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         """Renew leases; a job absent from the result is lost."""
 
     async def attach(self, job: LeasedJob, call: str) -> bool:

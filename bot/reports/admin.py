@@ -224,7 +224,7 @@ def personal_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
     if not tokens:
         words = "this person has no tokens; create one with `podium token create --person NAME`"
         return Report("Tokens", (Text(words, Tone.QUIET),))
-    columns = (Column("id", numeric=True), Column("for"), Column("may"), *_TOKENS_COLUMNS[1:])
+    columns = (Column("id", numeric=True), Column("for"), Column("scope"), *_TOKENS_COLUMNS[1:])
     rows = tuple(
         (str(each.id), each.label, each.scope.word, f"{each.created_at:%Y-%m-%d}", _ends(each, now))
         for each in tokens

@@ -171,7 +171,7 @@ _TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.PLAIN, Level.INFO: Tone.QUI
 def task_check_report(report: TaskReport) -> Report:
     """Return one line per finding, and the overall verdict as the title."""
     lines = tuple(_line(finding) for finding in report.findings)
-    if not report.dry_run:
+    if not report.was_run:
         lines += (Text(f"its solutions were not run: {report.obstacle}", Tone.BAD),)
     return Report(f"{report.task} on {report.gpu}: {_verdict(report)}", lines)
 
@@ -179,7 +179,7 @@ def task_check_report(report: TaskReport) -> Report:
 def _verdict(report: TaskReport) -> str:
     if report.errors:
         return "errors to fix"
-    return "ready to publish" if report.dry_run else "well-formed, but not run"
+    return "ready to publish" if report.was_run else "well-formed, but not run"
 
 
 def _line(finding: Finding) -> Text:

@@ -45,7 +45,7 @@ class TaskReport:
     obstacle: str = ""
 
     @property
-    def dry_run(self) -> bool:
+    def was_run(self) -> bool:
         """Return whether the task's solutions were run."""
         return not self.obstacle
 
@@ -57,7 +57,7 @@ class TaskReport:
     @property
     def ok(self) -> bool:
         """Return whether the task was run and may be published."""
-        return self.dry_run and not self.errors
+        return self.was_run and not self.errors
 
 
 @dataclass(frozen=True, slots=True)
