@@ -59,7 +59,7 @@ async def examine_runners(
 
 
 def runner_requirements(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Requirement]:
-    """Yield each runner's GPUs, then each one's sandbox, complete if the harness is `strict`."""
+    """Yield the GPUs and the sandbox of each runner; with `strict`, missing layers are failures."""
     yield from map(_gpu, offers)
     for offer in offers:
         yield _sandbox(offer, strict=strict)

@@ -49,7 +49,7 @@ def log_to(
 
     `copy` is called with each line. No line contains one of `secrets`, a token, or a URL's
     password, whatever its source. Events below `level` are dropped. Libraries log warnings and,
-    with `debug`, info messages; their debug messages are dropped, because those quote all traffic.
+    with `debug`, info messages; their debug messages are dropped: they contain whole requests.
     """
     least = logging.getLevelNamesMapping()[level.upper()]
     of_libraries = logging.INFO if least == logging.DEBUG else max(least, logging.WARNING)

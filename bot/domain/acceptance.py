@@ -18,7 +18,7 @@ from runners.languages import spec_by_suffix, spec_of, specs
 MAX_SOURCE_BYTES = 1_000_000
 MAX_FILE_NAME = 100
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
-"""The starts of UTF-16 and UTF-32 files; the first is that of both in little-endian order."""
+"""UTF-16 or UTF-32 in little-endian order, then each in big-endian order."""
 _UTF16_NUL_SHARE = 0.2
 """From this share of NUL bytes on, a file without a byte order mark is taken for UTF-16."""
 

@@ -44,7 +44,7 @@ class SourceVisibility(StrEnum):
     AFTER_DEADLINE = "after-deadline"
     """Once the board accepts no more submissions."""
     ALWAYS = "always"
-    """From the submission on."""
+    """As soon as it is submitted."""
     NEVER = "never"
     """Never."""
 

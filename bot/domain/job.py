@@ -219,7 +219,7 @@ def submission_state(states: tuple[JobState, ...]) -> SubmissionState:
 
 
 def after_failure(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
-    """Return the new state of a running job whose attempt failed with an internal error.
+    """Return the updated job after an attempt that failed with an internal error.
 
     Its runner call has failed too, so the next attempt starts a new one.
     """
@@ -227,18 +227,18 @@ def after_failure(job: Job, error: str, now: datetime, *, final: bool = False) -
 
 
 def after_loss(job: Job, error: str, now: datetime) -> Job:
-    """Return the new state of a running job whose worker reports that its runner was lost."""
+    """Return the updated job after its worker reported that the runner was lost."""
     return replace(_replace_lost_attempt(job, error, now), call=None)
 
 
 def after_lost_lease(job: Job, now: datetime) -> Job:
-    """Return the new state of a running job whose worker vanished; its call may run on."""
+    """Return the updated job after its worker vanished; its call is kept, as it may still run."""
     error = f"the worker vanished during attempt {job.attempt}"
     return _replace_lost_attempt(job, error, now)
 
 
 def after_return(job: Job, now: datetime) -> Job:
-    """Return the new state of a running job that its worker returned untouched."""
+    """Return the updated job after its worker returned it untouched."""
     if job.cancel_requested:
         return _end(job, JobState.CANCELLED, now)
     return replace(
@@ -247,7 +247,7 @@ def after_return(job: Job, now: datetime) -> Job:
 
 
 def after_cancel(job: Job, now: datetime) -> Job:
-    """Return the new state of a job that a person stopped."""
+    """Return the updated job after a person stopped it."""
     return _end(job, JobState.CANCELLED, now)
 
 

@@ -21,7 +21,7 @@ class NotificationKind(StrEnum):
     DEADLINE = "deadline"
     """A board closes within a day."""
     LOST_RANK = "lost-rank"
-    """The person had a rank among the first ten, and has a worse one through another's score."""
+    """Another person's score pushed the person down from a rank among the first ten."""
     RECORD = "record"
     """A board has a new best time."""
 
@@ -80,7 +80,7 @@ class StandingsChange:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Return those whose rank was among the first ten and is worse now, best first."""
+        """Return the ranks among the first ten that people lost, best first."""
         now = {each.score.person: each.rank for each in self.after}
         return tuple(
             Loss(each, now[each.score.person])
@@ -142,7 +142,7 @@ def deadline_words(deadline: datetime) -> str:
 
 
 def is_current(news: Notification, board: Board) -> bool:
-    """Return whether the text still holds; only that of a deadline can be outdated."""
+    """Return False for a reminder of a deadline that has changed; True for all others."""
     if news.kind is not NotificationKind.DEADLINE:
         return True
     if board.deadline is None:

@@ -142,9 +142,10 @@ NO_RUNNERS: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 
 
 class WorkerQueue(Protocol):
-    """A worker's interface to the queue; False when the lease was lost, so nothing was changed.
+    """A worker's interface to the queue.
 
-    StoreError while the queue is unavailable; UserError when a remote queue no longer accepts this
+    A method that returns a bool returns False when the lease was lost; nothing was changed then.
+    StoreError while the queue is unavailable, UserError when a remote queue no longer accepts this
     worker.
     """
 

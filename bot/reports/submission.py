@@ -63,7 +63,7 @@ _CASE_COLUMNS = (
 def evaluation_report(
     evaluation: Evaluation, title: str | None = None, *, cost: float | None = None
 ) -> Report:
-    """Return everything in an evaluation; pass one without what the viewer must not see."""
+    """Return everything in an evaluation; for viewers with fewer rights, pass a disclosed one."""
     blocks: list[Block] = [verdict_line(evaluation, cost)]
     if evaluation.message:
         blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
@@ -266,7 +266,7 @@ _WHEN = (1980, 1, 1, 0, 0, 0)
 
 
 def archives(submission: SubmissionId, files: Sequence[StoredFile]) -> tuple[Attachment, ...]:
-    """Return a zip for each GPU type of these files, which are sorted by it."""
+    """Return a zip of files for each GPU type; `files` are sorted by GPU type."""
     return tuple(
         Attachment(f"profile-{submission}-{gpu}.zip", _zipped([each.file for each in of_gpu]))
         for gpu, of_gpu in groupby(files, lambda each: each.gpu)

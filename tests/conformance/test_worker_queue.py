@@ -220,7 +220,7 @@ async def test_a_database_that_is_away_is_an_error_to_try_again_after(
         raise StoreError("away")
 
     monkeypatch.setattr(place.store.jobs, "claim", away)
-    with pytest.raises(StoreError, match="away|unavailable"):
+    with pytest.raises(StoreError, match=r"away|unavailable"):
         await queue.claim({CPU: 1})
 
 

@@ -115,7 +115,7 @@ MAX_RATIO = 200
 _ALWAYS_SMALL = 64 << 10
 MAX_NAME = 240
 METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-"""The compressions that Python can stop unpacking at a limit; bz2 and LZMA it cannot."""
+"""The compressions that Python can stop unpacking at a limit, unlike bz2 and LZMA."""
 
 _NESTED = re.compile(r"\.(zip|tar|tgz|gz|bz2|xz|7z|rar|zst|whl|jar)$", re.IGNORECASE)
 _IGNORED = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")

@@ -19,7 +19,7 @@ Gpu = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
 
 @dataclass(frozen=True, slots=True)
 class CompetitionEntry:
-    """One board of a competition; `directory` is its task's, from the folder of the file."""
+    """One board of a competition; `directory` is relative to the file's folder."""
 
     directory: str
     name: str

@@ -18,7 +18,7 @@ from runners.contract.wire import Wire
 from runners.languages import names_of, spec_of, specs
 
 SLOT = "@SUBMISSION@"
-"""In place of a file's path: the submission."""
+"""The `source` of the file that is the submission."""
 MAX_CASES = 200
 
 
@@ -234,7 +234,7 @@ def _check_code(written: TaskYaml, launch: task.Launch, document: Document) -> N
 
 
 def _formulas(written: TaskYaml) -> Iterator[tuple[tuple[str, ...], int | str]]:
-    """Yield the formulas of the work and the traffic of a case, with their paths."""
+    """Yield the formulas of `flops` and `bytes`, with their paths."""
     if written.flops is not None:
         yield ("flops",), written.flops
     if written.bytes is not None:
