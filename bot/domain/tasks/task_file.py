@@ -234,7 +234,7 @@ def _native_obstacle(written: TaskYaml) -> str:
 
 
 def _required_by_launch(written: TaskYaml) -> frozenset[str]:
-    """Return the names that a launch needs: from `ref_kernel` the judge knows the output's shape."""
+    """Return what a launch needs: from `ref_kernel` the judge knows the output's shape."""
     return frozenset({"ref_kernel"}) if written.launch is not None else frozenset()
 
 
