@@ -1,4 +1,4 @@
-"""Checks this machine and its settings: what Podium needs, and how to get what is missing."""
+"""Checks this machine and its settings for what Podium needs; says how to get what is missing."""
 
 import importlib.metadata
 import importlib.util
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _REACH_S = 3.0
 _DISCORD = "Discord"
 _ADVICE = re.compile(r"(.+); ((?:run|set|start) .+)", re.DOTALL)
-"""A problem, and what to do about it."""
+"""An error's message: the problem, and what to do about it."""
 _INSTALL = "pip install 'kernel-podium[local]'"
-_ALLOW = "install bubblewrap, and allow user namespaces where the kernel forbids them"
-_CAP = "limit memory and processes from outside: mem_limit and pids_limit of a container"
+_FIX_SANDBOX = "install bubblewrap, and allow user namespaces where the kernel forbids them"
+_FIX_LIMITS = "limit memory and processes from outside: mem_limit and pids_limit of a container"
 _WEB = "HTTP door"
 _LOCAL = frozenset({"local", "local_process"})
 """The names of the local runner."""
@@ -59,14 +59,14 @@ async def examine_runners(
 
 
 def runner_requirements(offers: Sequence[Capabilities], *, strict: bool) -> Iterator[Requirement]:
-    """Yield what the runners found; with `strict`, what the strict harness needs is required."""
+    """Yield the GPUs and the sandbox of each runner; with `strict`, missing layers are failures."""
     yield from map(_gpu, offers)
     for offer in offers:
         yield _sandbox(offer, strict=strict)
 
 
 def runner_failure(error: Exception) -> Requirement:
-    """Return the requirement of a runner that cannot serve; some errors say what to do."""
+    """Return the failed requirement of a runner, with the error's own advice if it has one."""
     advised = _ADVICE.fullmatch(str(error))
     if advised:
         return Requirement("runner", found=False, detail=advised[1], remedy=advised[2])
@@ -103,7 +103,7 @@ async def examine_server(
 
 
 async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, ...]:
-    """Return the token and the bot's permissions in each guild; empty without a token."""
+    """Return whether there is a token, and the bot's missing permissions in each guild."""
     if door is None:
         remedy = "with one `podium up` is a Discord bot; see bot/discord/README.md"
         return (
@@ -194,7 +194,7 @@ def _sandbox(offer: Capabilities, *, strict: bool) -> Requirement:
     if not isolation.missing:
         return Requirement("sandbox", found=True, detail=present)
     missing = "; ".join(f"{layer}: {reason}" for layer, reason in isolation.missing.items())
-    remedy = _ALLOW if isolation.lacking else _CAP
+    remedy = _FIX_SANDBOX if isolation.lacking else _FIX_LIMITS
     optional = not (strict and isolation.lacking)
     detail = f"{present}; missing {missing}"
     return Requirement("sandbox", found=False, detail=detail, remedy=remedy, optional=optional)

@@ -4,8 +4,9 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from bot.app import doctor, doors, logs, worker
 from bot.app.context import OpenDoor, OpenPodium, RemoteServer, Requirement, RoundLimit, SystemClock
@@ -23,6 +24,7 @@ from bot.store.postgres import open_store
 from runners.contract.runner import Capabilities, Runner
 
 _MAX_ZIP = 64 << 20
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +190,19 @@ class Installation:
 
     async def migrate(self) -> tuple[int, ...]:
         """Apply the migrations that are missing from the database; return their numbers."""
-        applied: list[int] = []
+        return await self._run_first(migrate)
+
+    async def _run_first(self, operation: Callable[[str], Awaitable[Result]]) -> Result:
+        """Run an operation on the database; no process joins an embedded one before it ended."""
+        results: list[Result] = []
 
         async def prepare(dsn: str) -> None:
-            applied.extend(await migrate(dsn))
+            results.append(await operation(dsn))
 
         async with self._database(exclusive=False, prepare=prepare) as (dsn, prepared):
             if not prepared:
                 await prepare(dsn)
-        return tuple(applied)
+        return results[0]
 
     async def backup(self, target: Path | IO[bytes]) -> BackupContents:
         """Write the whole database, without migrating it, to a new file or an open one.
@@ -207,26 +213,18 @@ class Installation:
             return await dump(dsn, target, doors.version())
 
     async def restore(self, source: Path | IO[bytes], *, force: bool) -> BackupContents:
-        """Replace the database by a backup; `force` allows that if it is not empty.
+        """Replace the database with a backup; `force` allows that even if it is not empty.
 
-        No other process can join an embedded database meanwhile. UserError when the file is no
-        backup or the database is not empty, SetupError when it is in use.
+        No other process can join an embedded database meanwhile. UserError when the file is not
+        a backup or the database is not empty, SetupError when it is in use.
         """
         if self.is_served():
             raise SetupError(f"a `podium up` serves {self.data_dir}; stop it first")
-        restored: list[BackupContents] = []
-
-        async def prepare(dsn: str) -> None:
-            restored.append(await load(dsn, file, force=force))
-
         with seekable(source, self.data_dir) as file:
-            async with self._database(exclusive=False, prepare=prepare) as (dsn, prepared):
-                if not prepared:
-                    await prepare(dsn)
-        return restored[0]
+            return await self._run_first(partial(load, source=file, force=force))
 
     async def requirements(self) -> tuple[Requirement, ...]:
-        """Return what is present and what is missing."""
+        """Return each requirement of Podium, met or not; `podium doctor` prints them."""
         return (
             *await doctor.examine(self.settings),
             *await doctor.examine_runners(self.runners(), strict=self.settings.strict_sandbox),

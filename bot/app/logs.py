@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import structlog
@@ -47,9 +48,8 @@ def log_to(
     """Log every event from now on as a line of JSON in a file, including those of libraries.
 
     `copy` is called with each line. No line contains one of `secrets`, a token, or a URL's
-    password, whatever its source. Events below `level` are dropped. Of libraries, warnings are
-    logged, and with `debug` also their info messages, but not their debug messages, which contain
-    whole messages.
+    password, whatever its source. Events below `level` are dropped. Libraries log warnings and,
+    with `debug`, info messages; their debug messages are dropped: they contain whole requests.
     """
     least = logging.getLevelNamesMapping()[level.upper()]
     of_libraries = logging.INFO if least == logging.DEBUG else max(least, logging.WARNING)
@@ -77,7 +77,7 @@ def to_stderr(line: str) -> None:
 
 
 class _LibraryHandler(logging.Handler):
-    """Converts log records of libraries to events, which would otherwise go to the terminal."""
+    """Converts log records of libraries to events; they would otherwise go to the terminal."""
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
@@ -94,8 +94,8 @@ class _MaskSecrets:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        kept = {each for each in secrets if len(each) >= SHORTEST_SECRET}
-        written = kept | {json.dumps(each)[1:-1] for each in kept}
+        masked = {each for each in secrets if len(each) >= SHORTEST_SECRET}
+        written = masked | {json.dumps(each)[1:-1] for each in masked}
         words = (re.escape(each) for each in sorted(written, key=len, reverse=True))
         self._pattern = re.compile("|".join((*words, _CREDENTIALS.pattern)))
 
@@ -136,15 +136,12 @@ class _LogFile:
         fcntl.flock(log, fcntl.LOCK_EX)
         if not self._is_current(log):
             return
-        names = [self._path, *(self._old(number) for number in range(1, OLD_FILES + 1))]
-        for older, newer in reversed(list(zip(names[1:], names[:-1], strict=True))):
+        old = [self._path.with_name(f"{self._path.name}.{n}") for n in range(1, OLD_FILES + 1)]
+        for newer, older in reversed(list(pairwise((self._path, *old)))):
             if newer.exists():
                 newer.replace(older)
 
     def _is_current(self, log: int) -> bool:
         return self._path.exists() and os.path.samestat(self._path.stat(), os.fstat(log))
-
-    def _old(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.name}.{number}")
 
     log = debug = info = warning = error = critical = exception = msg

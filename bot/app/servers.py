@@ -1,4 +1,4 @@
-"""Which Podium a command uses, and the logins of this machine's user.
+"""Chooses the Podium that a command uses; keeps the logins of this machine's user.
 
 The logins are servers and their tokens, in a file that only this user can read.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 LOCAL = "local"
-"""Stands for a server's address and means this machine's own Podium."""
+"""In place of a server's address: this machine's own Podium."""
 _OTHERS_MODE = 0o077
 """The permission bits of a file for users other than its owner."""
 _MOST_BYTES = 1 << 20
@@ -123,11 +123,11 @@ class ServerDirectory:
 
 
 def _quiet(_: str) -> None:
-    """A login reports no progress."""
+    """Print nothing: a login reports no progress."""
 
 
 class Login(BaseModel):
-    """A token at a server, and its person; `plain_http` is whether the person allowed that."""
+    """A token at a server, and its person; `plain_http`: the person allowed HTTP without TLS."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 

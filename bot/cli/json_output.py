@@ -106,7 +106,7 @@ def task_report_json(report: TaskReport) -> Json:
         "task": report.task,
         "gpu": report.gpu,
         "ok": report.ok,
-        "dry_run": report.dry_run,
+        "dry_run": report.was_run,
         "obstacle": report.obstacle,
         "findings": findings,
     }
@@ -124,7 +124,7 @@ def published_json(draft: PublishedDraft) -> Json:
         "change": published.change.value,
         "deadline": None if deadline is None else deadline.isoformat(),
         "pools": dict(published.board.pins),
-        "dry_run": [report.gpu for report in draft.reports if report.dry_run],
+        "dry_run": [report.gpu for report in draft.reports if report.was_run],
     }
 
 

@@ -17,8 +17,8 @@ from runners.languages import spec_by_suffix, spec_of, specs
 
 MAX_SOURCE_BYTES = 1_000_000
 MAX_FILE_NAME = 100
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-"""The byte order marks at the start of a UTF-16 or UTF-32 file."""
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+"""UTF-16 or UTF-32 in little-endian order, then each in big-endian order."""
 _UTF16_NUL_SHARE = 0.2
 """From this share of NUL bytes on, a file without a byte order mark is taken for UTF-16."""
 
@@ -77,8 +77,8 @@ def source_text(content: bytes) -> str:
 
 
 def _is_utf16(content: bytes) -> bool:
-    """Return whether it is text with two or four bytes per character, not a binary file."""
-    if content.startswith((*_UTF16, b"\0\0\xfe\xff")):
+    """Return whether the bytes are text in UTF-16 or UTF-32, as opposed to a binary file."""
+    if content.startswith(_BYTE_ORDER_MARKS):
         return True
     # Source code is mostly ASCII, so in UTF-16 every other byte is NUL.
     halves = content[::2], content[1::2]
@@ -89,7 +89,7 @@ def _is_utf16(content: bytes) -> bool:
 
 
 def check_language(name: str, board: str, task: TaskDefinition) -> None:
-    """Raise UserError when the file's suffix is not of the language of the board's task."""
+    """Raise UserError when the file's suffix is not one of the language of the board's task."""
     dot = name.rfind(".")
     suffix, language = name[dot:].casefold() if dot >= 0 else "", spec_of(task.lang)
     if suffix in language.suffixes:
@@ -185,9 +185,11 @@ def _board_gpus(names: Sequence[str], board: Sequence[str]) -> tuple[str, ...]:
 
 _COMMENTS = tuple(dict.fromkeys(language.comment for language in specs()))
 _PODIUM = tuple(f"{comment}!PODIUM" for comment in _COMMENTS)
-_ANY = (*(f"{comment}!POPCORN" for comment in _COMMENTS), *_PODIUM)
-_MARKERS_OF = {"leaderboard": _ANY, "gpus": _ANY, "gpu": _ANY, "expect": _PODIUM, "needs": _PODIUM}
-_MARKERS_OF |= dict.fromkeys(OVERRIDES, (MARKER,))
+_MARKERS = (*(f"{comment}!POPCORN" for comment in _COMMENTS), *_PODIUM)
+"""The first words of header lines, KernelBot's and Podium's, in every language."""
+_MARKERS_OF = dict.fromkeys(("leaderboard", "gpus", "gpu"), _MARKERS)
+_MARKERS_OF |= dict.fromkeys(("expect", "needs"), _PODIUM) | dict.fromkeys(OVERRIDES, (MARKER,))
+"""By key, the first words of the lines that may set it."""
 _BOARD_KEYS = frozenset({"leaderboard", "gpus", "gpu"})
 """The keys that choose a file's board and GPU types."""
 
@@ -197,7 +199,7 @@ def parse_header(source: str) -> Header:
     header = Header()
     seen: dict[str, int] = {}
     for number, words in comment_lines(source, _COMMENTS):
-        if words[0] in _ANY:
+        if words[0] in _MARKERS:
             key, values = _directive(number, words)
             if key in seen:
                 raise _bad(number, f"{key!r} was set in line {seen[key]} already")
@@ -221,7 +223,7 @@ def with_board(source: str, board: str, comment: str) -> str:
 
 
 def _chooses_board(words: list[str]) -> bool:
-    return words[0] in _ANY and len(words) > 1 and words[1].lower() in _BOARD_KEYS
+    return words[0] in _MARKERS and len(words) > 1 and words[1].lower() in _BOARD_KEYS
 
 
 def _directive(number: int, words: list[str]) -> tuple[str, tuple[str, ...]]:

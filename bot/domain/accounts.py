@@ -11,7 +11,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, TokenId
 
 PREFIX = "podium_"
-"""A prefix by which people and scanners recognize a leaked token."""
+"""The start of every secret, by which people and scanners recognize a leaked token."""
 
 
 class TokenScope(StrEnum):
@@ -32,7 +32,7 @@ class TokenScope(StrEnum):
 
     @property
     def word(self) -> str:
-        """Return the word by which people choose it."""
+        """Return the word by which people choose this scope."""
         return "submit" if self is TokenScope.PERSON else self.value
 
 
@@ -54,12 +54,7 @@ class Token:
     scope: TokenScope = TokenScope.PERSON
     expires_at: datetime | None = None
     begun_by: TokenId | None = None
-    """The token with which a browser session was started, and with which it ends."""
-
-    @property
-    def scope_word(self) -> str:
-        """Return the word by which people choose its scope."""
-        return self.scope.word
+    """For a browser session, the token that started it: when that is revoked, the session ends."""
 
     @property
     def is_personal(self) -> bool:
@@ -82,7 +77,7 @@ def scope_of(word: Literal["read", "submit", "admin"]) -> TokenScope:
 
 
 def digest_of(secret: str) -> str:
-    """Return what is stored of a token; its secret is random, so a plain hash is safe."""
+    """Return the hash that is stored of a token; its secret is random, so a plain hash is safe."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -110,7 +105,7 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class Caller(Viewer):
-    """An external caller; `sees_all` only if both person and token have admin rights."""
+    """A viewer with the rights of a token; `sees_all` only if person and token are an admin's."""
 
     scope: TokenScope = TokenScope.READ
     is_creator: bool = False
@@ -178,14 +173,14 @@ def require_admin(caller: Caller) -> None:
 
 
 DEMO = "demo"
-"""The account kind for kernels that `podium demo` submits; no front end uses it."""
+"""The kind of the accounts for which `podium demo` submits; no front end uses it."""
 SYSTEM_IDENTITY = "podium:house"
 """The identity that owns the system's own jobs; no front end uses this kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone who submits; `identity` is from the front end, such as `local:ada`."""
+    """A person with an account; a front end sets `identity`, such as `local:ada`."""
 
     id: PersonId
     identity: str

@@ -35,11 +35,11 @@ class Visibility(StrEnum):
     PUBLIC = "public"
     """Everyone, or every member of its guild."""
     PRIVATE = "private"
-    """Only its guests."""
+    """Only the people and roles that are invited."""
 
 
 class SourceVisibility(StrEnum):
-    """When others may read submitted sources; one's own is always readable."""
+    """When others may read a submitted source; its submitter always may."""
 
     AFTER_DEADLINE = "after-deadline"
     """Once the board accepts no more submissions."""
@@ -82,9 +82,9 @@ class Access:
 
 
 Pins = tuple[tuple[str, str], ...]
-"""The GPU types whose ranked jobs only one pool of machines times.
+"""For some GPU types, the only pool of machines that times their ranked jobs.
 
-Pairs of a GPU type, listed once, and a pool as in `bot.domain.scoring.pool_of`.
+Each pair is a GPU type, listed once, and a pool as in `bot.domain.scoring.pool_of`.
 """
 HIDDEN = "/"
 """The prefix of names of the system's own boards, which people cannot give, write or list."""
@@ -152,10 +152,10 @@ class TaskVersion:
 
 
 ANY = "any"
-"""Stands for a pool and means that every pool may time the ranked jobs."""
+"""In place of a pool: every pool may time the ranked jobs."""
 ALL = "*"
-"""Stands for a GPU type and means every GPU type of the board."""
-MOST_CHARACTERS = 80
+"""In place of a GPU type: every GPU type of the board."""
+_LONGEST_POOL = 80
 _POOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*( [A-Za-z0-9][A-Za-z0-9._-]*)?")
 
 
@@ -170,7 +170,7 @@ def parse_pins(texts: Iterable[str]) -> Pins:
 
 def _parse_pin(part: str) -> tuple[str, str]:
     gpu, equals, pool = (each.strip() for each in part.rpartition("="))
-    if (equals and not gpu) or not _POOL.fullmatch(pool) or len(pool) > MOST_CHARACTERS:
+    if (equals and not gpu) or not _POOL.fullmatch(pool) or len(pool) > _LONGEST_POOL:
         raise UserError(
             "bad-pool",
             f"{part[:100]!r} is not a pool; write a pool such as modal, or one for a GPU type "

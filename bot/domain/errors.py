@@ -22,7 +22,7 @@ _FORMS = {
         "letter, a digit or _"
     ),
 }
-"""By pattern, what a text must be to match it, in words."""
+"""For each pattern, a description of the texts that match it."""
 
 
 class UserError(Exception):

@@ -12,7 +12,7 @@ from runners.contract.task import Mode
 
 
 class JobState(StrEnum):
-    """The states of a job; the last four are final."""
+    """The states of a job; the last three are final."""
 
     QUEUED = "queued"
     """Waiting for a worker, perhaps until a later time."""
@@ -219,7 +219,7 @@ def submission_state(states: tuple[JobState, ...]) -> SubmissionState:
 
 
 def after_failure(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
-    """Return the running job after an attempt that failed with an internal error.
+    """Return the updated job after an attempt that failed with an internal error.
 
     Its runner call has failed too, so the next attempt starts a new one.
     """
@@ -227,18 +227,18 @@ def after_failure(job: Job, error: str, now: datetime, *, final: bool = False) -
 
 
 def after_loss(job: Job, error: str, now: datetime) -> Job:
-    """Return the running job after its attempt was lost with its runner, reported by its worker."""
+    """Return the updated job after its worker reported that the runner was lost."""
     return replace(_replace_lost_attempt(job, error, now), call=None)
 
 
 def after_lost_lease(job: Job, now: datetime) -> Job:
-    """Return the running job after its worker vanished; its call is kept, as it may still run."""
+    """Return the updated job after its worker vanished; its call is kept, as it may still run."""
     error = f"the worker vanished during attempt {job.attempt}"
     return _replace_lost_attempt(job, error, now)
 
 
 def after_return(job: Job, now: datetime) -> Job:
-    """Return the running job after its worker returned it untouched."""
+    """Return the updated job after its worker returned it untouched."""
     if job.cancel_requested:
         return _end(job, JobState.CANCELLED, now)
     return replace(
@@ -247,7 +247,7 @@ def after_return(job: Job, now: datetime) -> Job:
 
 
 def after_cancel(job: Job, now: datetime) -> Job:
-    """Return the job after a person stopped it."""
+    """Return the updated job after a person stopped it."""
     return _end(job, JobState.CANCELLED, now)
 
 

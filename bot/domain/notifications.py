@@ -21,7 +21,7 @@ class NotificationKind(StrEnum):
     DEADLINE = "deadline"
     """A board closes within a day."""
     LOST_RANK = "lost-rank"
-    """Somebody else has taken the person's rank among the first ten."""
+    """Another person's score pushed the person down from a rank among the first ten."""
     RECORD = "record"
     """A board has a new best time."""
 
@@ -80,7 +80,7 @@ class StandingsChange:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Return who had a rank among the first ten and has a worse one now, best first."""
+        """Return the ranks among the first ten that people lost, best first."""
         now = {each.score.person: each.rank for each in self.after}
         return tuple(
             Loss(each, now[each.score.person])
@@ -107,7 +107,7 @@ def standings_change(
 
 
 def closes_soon(board: Board, now: datetime) -> bool:
-    """Return whether it is time to remind of the board's deadline."""
+    """Return whether to send reminders of the board's deadline now."""
     return board.deadline is not None and now <= board.deadline <= now + REMIND_BEFORE
 
 
@@ -126,7 +126,7 @@ def record_notification(change: StandingsChange, board: Board, addressee: str) -
 def loss_notification(
     loss: Loss, change: StandingsChange, board: Board, addressee: str
 ) -> Notification:
-    """Return the notification that somebody else has taken the person's rank."""
+    """Return the notification of a person whose rank got worse."""
     new, own = change.score, loss.standing.score
     text = (
         f"You went from rank {loss.standing.rank} to {loss.rank} on {board.name} ({new.gpu}): "
@@ -142,7 +142,7 @@ def deadline_words(deadline: datetime) -> str:
 
 
 def is_current(news: Notification, board: Board) -> bool:
-    """Return whether a deadline notification still names the board's deadline; others stay true."""
+    """Return False for a reminder of a deadline that has changed; True for all others."""
     if news.kind is not NotificationKind.DEADLINE:
         return True
     if board.deadline is None:

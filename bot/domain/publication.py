@@ -16,8 +16,8 @@ from runners.contract.task import TaskDefinition
 class PublishRequest:
     """The requested settings of a board; stored with a task zip as JSON.
 
-    No `name`: the task's. No `gpus`: see `default_gpus`. No `deadline`: the board's current one,
-    unless `endless` removes it.
+    The board's name defaults to the task's. Without `gpus`, a new board gets those of the task or
+    all possible ones. Without `deadline`, the board keeps its own, unless `endless` removes it.
     """
 
     person: PersonId
@@ -30,13 +30,13 @@ class PublishRequest:
     access: Access | None = None
     """Who may see the board; None keeps it, and makes a new board public."""
     onto: TaskVersionId | None = None
-    """The task version that the board must have, NO_BOARD for a new board; None: any."""
+    """The task version that the board must have now, NO_BOARD if it must be new; None: any."""
     zip_name: str = ""
     """The name of the uploaded zip, without its suffix."""
     strict: bool = True
     """False ignores unknown keys of task.yml, as for competitions."""
     pins: Pins = ()
-    """Changes to which pools alone may time its ranked jobs; see `bot.domain.board`."""
+    """Changes to the board's pins, as from `bot.domain.board.parse_pins`."""
 
     def board_name(self, task: TaskDefinition) -> str:
         """Return the name of the board."""

@@ -60,7 +60,7 @@ class FailedRun:
 
 @dataclass(frozen=True, slots=True)
 class ScoreHistory:
-    """Scores of a leaderboard over time, oldest first: of all `total`, enough to draw them."""
+    """Scores of a leaderboard over time, oldest first: enough of all `total` for a plot."""
 
     scores: tuple[Score, ...]
     total: int
@@ -279,7 +279,7 @@ class UnannouncedScore:
 
 @dataclass(frozen=True, slots=True)
 class BackupContents:
-    """When and by which version of Podium it was made, and the rows in each table."""
+    """When a backup was made, by which version of Podium, and the number of rows of each table."""
 
     made_at: datetime
     podium: str
@@ -314,14 +314,14 @@ class Tally:
 
 
 TOKEN_TTL = timedelta(minutes=15)
-"""How long the request's token can be used to answer."""
+"""How long the token of a Discord interaction can be used to reply."""
 REQUEST_TTL = timedelta(days=1)
-"""How long a finished request is remembered, so that a repeated one is not executed again."""
+"""How long a finished request is stored, so that the same one is not executed again."""
 
 
 @dataclass(frozen=True, slots=True)
 class InteractionRequest:
-    """A request to execute; `id` begins with the front end, such as discord:5."""
+    """A person's request to a front end; `id` begins with the front end, such as `discord:5`."""
 
     id: str
     door: str
@@ -334,7 +334,7 @@ class InteractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request that a process started and did not finish; `tries` includes this attempt."""
+    """A request that some process started and did not finish; `tries` includes this attempt."""
 
     id: str
     request: str

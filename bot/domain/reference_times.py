@@ -43,7 +43,7 @@ class Untimed:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The known data of one task version's reference on one GPU type.
+    """What is known of one task version's reference on one GPU type.
 
     `value`, `machine` and `at` are set once it was timed; `failure` says why it never will be.
     `submission` is None for a task without a reference that can be timed.
@@ -85,7 +85,7 @@ def failure(state: JobState, error: str | None, verdict: str | None, message: st
 
 
 def failure_subject(board: str, version: int, gpu: str) -> str:
-    """Return the audit log's name of a reference."""
+    """Return how the audit log names a reference."""
     return f"board {board} version {version} on {gpu}"
 
 
@@ -116,14 +116,14 @@ def _reference_name(task: TaskDefinition) -> str | None:
 
 
 def _checked_kernels(tree: ast.Module) -> Iterator[str]:
-    """Yield the kernels from which the module makes its check."""
+    """Yield the kernels that the module gives to `make_match_reference`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            match node.func, node.args:
-                case ast.Name(id=maker), [ast.Name(id=kernel), *_] if maker == _CHECK_FACTORY:
+        match node:
+            case ast.Call(func=ast.Name(id=maker), args=[ast.Name(id=kernel), *_]):
+                if maker == _CHECK_FACTORY:
                     yield kernel
-                case _:
-                    pass
+            case _:
+                pass
 
 
 def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:

@@ -11,7 +11,7 @@ _NEEDS_GPU = frozenset({"cuda", "triton"})
 
 
 def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple[str, ...]:
-    """Return what a runner lacks for a task on a GPU type; empty when it can serve it."""
+    """Return what a runner is missing for a task on a GPU type; empty when it can serve it."""
     requirements = {
         f"GPU type {gpu}": gpu in capabilities.gpus,
         f"language {task.lang}": task.lang in capabilities.languages,
@@ -42,7 +42,7 @@ def has_device(task: TaskDefinition, gpu: str) -> bool:
 
 
 def missing_for(capabilities: Capabilities, solution: Solution, gpu: str) -> tuple[str, ...]:
-    """Return what a runner lacks for a shipped solution; empty when it can run it."""
+    """Return what a runner is missing for a shipped solution; empty when it can run it."""
     has_gpu = gpu != CPU
     return tuple(
         need
@@ -54,7 +54,7 @@ def missing_for(capabilities: Capabilities, solution: Solution, gpu: str) -> tup
 def least_missing(
     runners: Iterable[Capabilities], task: TaskDefinition, gpu: str
 ) -> tuple[str, ...]:
-    """Return what the best runner lacks; empty when one can serve the task."""
+    """Return what the best runner is missing; empty when one can serve the task."""
     candidates = [missing(each, task, gpu) for each in runners]
     return min(candidates, key=len, default=(f"GPU type {gpu}",))
 

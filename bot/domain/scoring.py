@@ -50,8 +50,8 @@ class Standing:
 def pool_of(worker: str | None, call: str | None) -> str:
     """Return the pool that ran a job: `local`, `modal`, `ray`, or a remote worker's name.
 
-    Times of two pools may differ on the same GPU type. A remote worker that does not judge on its
-    own cards says so, as in `box modal`. The runner's name may replace the call.
+    Times of two pools may differ on the same GPU type. If a remote worker judges with another
+    runner than `local`, both names count, as in `box modal`. `call` may be just the runner's name.
     """
     runner = (call or "").partition("/")[0].partition("_")[0]
     name, colon, _ = (worker or "").partition(":")

@@ -1,7 +1,8 @@
 """What a person sees of a submission and its jobs: state and cost, without secret inputs."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -24,7 +25,7 @@ class QueuePosition:
     position: int
     estimate_s: float | None
     paused: str | None = None
-    """The notice of this GPU type's pause; None while its jobs start."""
+    """The notice of this GPU type's pause; None unless it is paused."""
     running: int = 0
     """How many jobs of this GPU type run now."""
 
@@ -132,8 +133,8 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
         update={
             "log": "",
             "files": (),
-            "message": _message(evaluation),
-            "cases": tuple(_case(index, case) for index, case in _numbered(evaluation)),
+            "message": _disclosed_message(evaluation),
+            "cases": tuple(_disclosed_case(*each) for each in numbered(evaluation.cases)),
         }
     )
 
@@ -164,28 +165,26 @@ def without_quotes(evaluation: Evaluation) -> Evaluation:
     return evaluation.model_copy(update=hidden)
 
 
-def _numbered(evaluation: Evaluation) -> list[tuple[int, CaseResult]]:
-    """Return each case with its number, from 1, within its kind."""
-    counts = dict.fromkeys(CaseKind, 0)
-    numbered = []
-    for case in evaluation.cases:
+def numbered(cases: Iterable[CaseResult]) -> Iterator[tuple[int, CaseResult]]:
+    """Yield each case with its number, from 1, within its kind."""
+    counts: Counter[CaseKind] = Counter()
+    for case in cases:
         counts[case.kind] += 1
-        numbered.append((counts[case.kind], case))
-    return numbered
+        yield counts[case.kind], case
 
 
-def _case(number: int, case: CaseResult) -> CaseResult:
+def _disclosed_case(number: int, case: CaseResult) -> CaseResult:
     failed = case.status is CaseStatus.FAILED
     spec = f"{case.kind} {number}" if failed else case.spec
     return case.model_copy(update={"spec": spec, "message": ""})
 
 
-def _message(evaluation: Evaluation) -> str:
+def _disclosed_message(evaluation: Evaluation) -> str:
     if evaluation.verdict is Verdict.PASSED:
         return ""
     if evaluation.verdict is Verdict.TIMING_REJECTED:
         return evaluation.message  # the judge's own two numbers, without the inputs
-    for number, case in _numbered(evaluation):
+    for number, case in numbered(evaluation.cases):
         if case.status is CaseStatus.FAILED:
             return f"{evaluation.verdict} at {case.kind} {number} of the ranked run"
     return f"{evaluation.verdict} in the ranked run"

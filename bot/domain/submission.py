@@ -130,9 +130,9 @@ class SubmissionState(StrEnum):
     FINISHED = "finished"
     """Every job ended with an evaluation."""
     FAILED = "failed"
-    """Some job failed, but not through the submission's fault."""
+    """A job failed with an internal error; the submission is not at fault."""
     CANCELLED = "cancelled"
-    """The person stopped it."""
+    """A person stopped it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,11 @@ class RateLimit:
         if self.most < 1 or self.window <= timedelta(0):
             raise ValueError("a limit has a number and a time")
 
+    @property
+    def window_words(self) -> str:
+        """Return the window in words, such as `60 min`."""
+        return show_span(self.window.total_seconds())
+
     def refusal(self, counted: datetime, now: datetime) -> UserError:
         """Return the refusal after `most` submissions since `counted`, the oldest counted one."""
         plain = "submission" if self.most == 1 else "submissions"
@@ -177,7 +182,7 @@ class RateLimit:
         when = f"in {show_span(max(1.0, (lifts_at - now).total_seconds()))}"
         return UserError(
             "rate-limit",
-            f"at most {self.most} {what}{where} {verb} allowed in {span(self.window)}; submit "
+            f"at most {self.most} {what}{where} {verb} allowed in {self.window_words}; submit "
             f"again {when}",
             {when: lifts_at},
         )
@@ -186,11 +191,6 @@ class RateLimit:
 def banned(reason: str) -> UserError:
     """Return the refusal for a banned person."""
     return UserError("banned", f"you are banned from submitting: {reason}; contact an admin")
-
-
-def span(window: timedelta) -> str:
-    """Return a limit's window in words."""
-    return show_span(window.total_seconds())
 
 
 class ExclusionKind(StrEnum):

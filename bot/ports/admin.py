@@ -38,7 +38,7 @@ class Moderation(Protocol):
     async def exclusion_of(self, submission: SubmissionId) -> Exclusion | None: ...
 
     async def pause(self, notice: str) -> None:
-        """Accept no submissions until `resume`; `notice` tells people why."""
+        """Accept no submissions until `resume`; `notice` says why."""
 
     async def resume(self) -> bool:
         """Accept submissions again; False when they were not paused."""
@@ -85,7 +85,7 @@ class Moderation(Protocol):
     async def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
     ) -> tuple[RateLimit, datetime] | None:
-        """Return a limit that the person has reached, with the oldest submission that counts."""
+        """Return a limit that the person has reached, and when its oldest submission was."""
 
 
 class Statistics(Protocol):

@@ -11,7 +11,7 @@ from bot.domain.submission import Display
 
 
 class Listeners(Protocol):
-    """Addressees, such as `discord:17`, and the kinds of notifications each has asked for."""
+    """Addressees, such as `discord:17`, and the kinds of notifications each subscribed to."""
 
     async def listen(self, addressee: str, kinds: frozenset[NotificationKind]) -> None:
         """Notify this addressee of exactly these kinds from now on."""

@@ -27,7 +27,7 @@ EMPTY: Mapping[str, Capabilities] = MappingProxyType({})
 
 
 class Jobs(Protocol):
-    """The queue: leases, fences, fair turns, and events."""
+    """The queue: leases, fencing tokens, fair turns, and events."""
 
     async def claim(self, claim: Claim) -> tuple[Job, ...]:
         """Claim due jobs by priority, then turn, then age.
@@ -42,7 +42,7 @@ class Jobs(Protocol):
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
         """Record the runner's call id; False when the lease was lost."""
 
-    async def beat(
+    async def heartbeat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
     ) -> tuple[Heartbeat, ...]:
         """Renew the leases of `(job, fence)` pairs; a job absent from the result is lost."""
@@ -58,25 +58,25 @@ class Jobs(Protocol):
         `final` fails at once. A job whose cancellation was requested becomes CANCELLED.
         """
 
-    async def lose(self, job: JobId, fence: int, error: str) -> bool:
+    async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:
         """End an attempt that was lost with its runner or worker: another one replaces it.
 
         Retry after a backoff, or FAILED after `MOST_ATTEMPTS` in total.
         """
 
-    async def give_back(self, job: JobId, fence: int) -> bool:
-        """Return an untouched job to the queue at once (a drain); this counts no attempt."""
+    async def return_to_queue(self, job: JobId, fence: int) -> bool:
+        """Return an untouched job to the queue at once, as in a drain; this counts no attempt."""
 
     async def end_cancelled(self, job: JobId, fence: int) -> bool:
         """End a running job that was stopped at a person's request."""
 
     async def request_cancel(self, submission: SubmissionId) -> int:
-        """Cancel queued jobs at once and tell the workers of running ones; return how many."""
+        """Cancel queued jobs at once and notify the workers of running ones; return how many."""
 
     async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:
         """Return a person's submissions with a queued or running job."""
 
-    async def reap(self) -> int:
+    async def requeue_expired(self) -> int:
         """Requeue jobs with an expired lease, or fail them after the last attempt; return how many.
 
         `call` is kept, so that the next owner re-attaches instead of running it twice.
@@ -89,7 +89,7 @@ class Jobs(Protocol):
         """Return a submission's jobs, by GPU type."""
 
     async def ahead(self, job: JobId) -> int:
-        """Return how many queued jobs on the GPU type are before this one, due or not.
+        """Return how many queued jobs on the GPU type come before this one, due or not.
 
         For a pinned job, count those of its own pool and unpinned ones.
         """
@@ -132,28 +132,25 @@ class Workers(Protocol):
         """Remove this worker from the live ones."""
 
     async def alive(self) -> tuple[Worker, ...]:
-        """Return those whose lease has not expired, by name."""
+        """Return the workers whose lease has not expired, by name."""
 
     async def reporting(self) -> frozenset[str]:
-        """Return the names of those that did not fall silent, see `Worker.is_silent`."""
+        """Return the names of the live workers that are not silent (`Worker.is_silent`)."""
 
 
 NO_RUNNERS: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 
 
 class WorkerQueue(Protocol):
-    """A worker's interface to the queue; StoreError while the queue is unavailable.
+    """A worker's interface to the queue.
 
-    UserError when a remote queue does not accept this worker any more.
-
-    A bool result is False when the lease was lost: then nothing was changed.
+    A method that returns a bool returns False when the lease was lost; nothing was changed then.
+    StoreError while the queue is unavailable, UserError when a remote queue no longer accepts this
+    worker.
     """
 
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
-        """Register this worker as live, with the offers of its runners.
-
-        None until all have answered.
-        """
+        """Register this worker as live, with its runners' offers; None until all have answered."""
 
     async def leave(self) -> None:
         """Remove this worker from the live ones."""
@@ -175,7 +172,7 @@ class WorkerQueue(Protocol):
         LookupError when data of the job is missing.
         """
 
-    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
+    async def heartbeat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         """Renew leases; a job absent from the result is lost."""
 
     async def attach(self, job: LeasedJob, call: str) -> bool:
@@ -218,7 +215,7 @@ class Publications(Protocol):
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
     ) -> tuple[Publication, ...]:
-        """Claim those that no process holds, oldest first; each claim counts as a try."""
+        """Claim those that no process holds, oldest first; each claim counts as an attempt."""
 
     async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         """Renew the owner's leases; return what it still holds."""
@@ -234,7 +231,7 @@ class Publications(Protocol):
         """Store the given JSON values; False when another owner has taken over."""
 
     async def finish(self, release: PublicationId, owner: str) -> bool:
-        """Delete it, since everything was reported; False when another owner has taken over."""
+        """Delete it after all was reported; False when another owner has taken over."""
 
     async def end(self, release: PublicationId, owner: str) -> bool:
         """Keep its state for readers, delete the zip; False when another owner has taken over."""

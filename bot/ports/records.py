@@ -83,7 +83,7 @@ class Submissions(Protocol):
     """Submissions and their sources."""
 
     async def add(self, submission: NewSubmission) -> Submission:
-        """Store submission, jobs and display in one transaction, and tell the workers.
+        """Store submission, jobs and display in one transaction, and notify the workers.
 
         UserError `banned` or `rate-limit`: a person's submissions are serialized here, so that
         concurrent ones cannot exceed the limits.
@@ -168,7 +168,7 @@ class Results(Protocol):
         """Return the durations in seconds of the newest evaluations, of any mode and verdict."""
 
     async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
-        """Return the same for the GPU type, over all tasks; only recent jobs are read."""
+        """Return the same for all tasks on this GPU type; only recent jobs are read."""
 
 
 class Audit(Protocol):
@@ -205,17 +205,17 @@ class References(Protocol):
         """Store that the task has no reference to time; False when there already is a row."""
 
     async def forget_given_up(self, age: timedelta) -> int:
-        """Delete rows whose job ended this long ago without a verdict, to time them again.
+        """Delete rows whose job ended this long ago with an internal error; return how many.
 
-        Returns how many. Without a verdict, an internal error ended it. A row with a verdict stays,
-        as the reference itself caused it.
+        Those references are then timed again. A row whose job has a verdict stays, because the
+        reference itself caused that.
         """
 
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
         """Return the row's data; None when there is no row."""
 
     async def note_failures(self) -> tuple[tuple[str, str], ...]:
-        """Record in the audit log, once each, failed references; return subjects and reasons."""
+        """Record failed references in the audit log, each once; return the new ones and why."""
 
 
 class EvaluationServerRequests(Protocol):

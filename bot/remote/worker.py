@@ -88,7 +88,7 @@ class RemoteQueue:
         except http.LeaseGoneError:
             return None
 
-    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
+    async def heartbeat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         jobs = tuple(api.HeldJob(id=job.id, fence=job.fence) for job in held)
         heartbeats = await self._connection.post(
             "beat", api.Held(jobs=jobs), api.Heartbeats, within_s=self._heartbeat_limit_s

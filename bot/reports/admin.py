@@ -11,7 +11,6 @@ from bot.domain.accounts import Token
 from bot.domain.job import Worker
 from bot.domain.scoring import pool_of
 from bot.domain.status import Prices, cost, show_cost
-from bot.domain.submission import span
 from bot.domain.times import show_span
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.escaping import as_file, escape_formula
@@ -61,10 +60,7 @@ def _last_two_weeks(stats: records.InstallationStats) -> Iterator[Block]:
 
 
 def _gpu_time(kind: str, usage: Sequence[tuple[str, records.Usage]], prices: Prices) -> Table:
-    """Return the GPU time by user or board, and the cost if prices are known.
-
-    The longest GPU time comes first.
-    """
+    """Return the GPU time by person or board, the longest first, with known costs."""
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
     evaluations: Counter[tuple[str, str]] = Counter()
     for name, each in usage:
@@ -98,14 +94,13 @@ _WORKER_COLUMNS = (
     Column("seen"),
 )
 
-
 _OUTAGE_COLUMNS = (Column("worker"), Column("GPU"), Column("card"), Column("why"))
 
 
 def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
-    """Return one line per worker; those that missed heartbeats are listed as silent.
+    """Return one line per worker, those that miss heartbeats in a table of their own.
 
-    The name of a remote worker has a colon, after the name of its token.
+    The name of a remote worker is the label of its token, a colon, and the id of its session.
     """
     if not workers:
         words = "no worker is connected, so nothing is judged; start `podium up` or `podium worker`"
@@ -120,10 +115,9 @@ def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
         for title, group in groups.items()
         if group
     ]
-    return Report(
-        "Workers",
-        (*tables, Table("out of service", _OUTAGE_COLUMNS, outages)) if outages else (*tables,),
-    )
+    if outages:
+        tables.append(Table("out of service", _OUTAGE_COLUMNS, outages))
+    return Report("Workers", tuple(tables))
 
 
 def _outages(worker: Worker) -> Iterator[tuple[str, ...]]:
@@ -147,7 +141,7 @@ def _row(worker: Worker, now: datetime) -> tuple[str, ...]:
 
 def _slots(worker: Worker) -> str:
     if worker.gpus is None:
-        return "asking"
+        return "no answer yet"
     slots: Counter[str] = Counter()
     for offer in worker.offers.values():
         slots.update(offer.gpus)
@@ -190,7 +184,7 @@ def submission_rules_report(rules: records.SubmissionRules) -> Report:
 def _limit_row(each: records.NamedLimit) -> tuple[str, ...]:
     limit = each.limit
     mode = limit.mode or "all modes"
-    return each.board or "all boards", mode, str(limit.most), span(limit.window)
+    return each.board or "all boards", mode, str(limit.most), limit.window_words
 
 
 def _pauses(rules: records.SubmissionRules) -> tuple[tuple[str, str], ...]:
@@ -230,9 +224,9 @@ def personal_tokens_report(tokens: Sequence[Token], now: datetime) -> Report:
     if not tokens:
         words = "this person has no tokens; create one with `podium token create --person NAME`"
         return Report("Tokens", (Text(words, Tone.QUIET),))
-    columns = (Column("id", numeric=True), Column("for"), Column("may"), *_TOKENS_COLUMNS[1:])
+    columns = (Column("id", numeric=True), Column("for"), Column("scope"), *_TOKENS_COLUMNS[1:])
     rows = tuple(
-        (str(each.id), each.label, each.scope_word, f"{each.created_at:%Y-%m-%d}", _ends(each, now))
+        (str(each.id), each.label, each.scope.word, f"{each.created_at:%Y-%m-%d}", _ends(each, now))
         for each in tokens
     )
     return Report("Tokens", (Table("active tokens", columns, rows),))

@@ -65,7 +65,7 @@ _MOST_POINTS = 10
 
 
 def as_table(chart: blocks.Chart, most: int = _MOST_POINTS) -> blocks.Table:
-    """Return at most `most` points of each series, with the first and the last."""
+    """Return at most `most` points of each series, the first and the last among them."""
     columns = (
         blocks.Column("series"),
         blocks.Column(chart.x),
@@ -121,7 +121,7 @@ DAY = "day (UTC)"
 
 
 def season_chart(season: Season) -> blocks.Chart | None:
-    """Return the season's chart; None while there are no ranks."""
+    """Return the season's chart; None while there are no scores."""
     if not season.scores:
         return None
     scale, unit = common_unit([each.value.time_ns for each in season.scores])

@@ -12,7 +12,7 @@ from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS
 
 _WIDEST = 90
-"""The most characters in the first column."""
+"""The most characters to which the first column is padded."""
 
 
 def comparison_report(comparison: SubmissionComparison) -> Report:
@@ -23,7 +23,8 @@ def comparison_report(comparison: SubmissionComparison) -> Report:
         blocks.append(words)
     else:
         blocks.append(Log("difference", comparison.difference, "diff"))
-        blocks.append(Attachment("side-by-side.txt", _beside(comparison.side_by_side).encode()))
+        columns = _two_columns(comparison.side_by_side)
+        blocks.append(Attachment("side-by-side.txt", columns.encode()))
     return Report(" and ".join(names(comparison)), tuple(blocks))
 
 
@@ -33,7 +34,7 @@ def times(comparison: SubmissionComparison) -> Iterator[Block]:
     sides = names(comparison)
     gpus = sorted({*first.verdicts, *second.verdicts})
     comparable = first.submission.task_version == second.submission.task_version
-    rows = [(gpu, _ended(first, gpu), _ended(second, gpu)) for gpu in gpus]
+    rows = [(gpu, _result(first, gpu), _result(second, gpu)) for gpu in gpus]
     columns = (Column("GPU"), Column(sides[0], numeric=True), Column(sides[1], numeric=True))
     if comparable and first.scores.keys() & second.scores.keys():
         related = tuple((*row, _relation(first, second, row[0])) for row in rows)
@@ -66,8 +67,8 @@ def names(comparison: SubmissionComparison) -> tuple[str, str]:
     return f"#{comparison.first.submission.id}", f"#{comparison.second.submission.id}"
 
 
-def _beside(rows: Sequence[tuple[str, str, str]]) -> str:
-    """Return both sources in two columns; a line longer than its column is not cut."""
+def _two_columns(rows: Sequence[tuple[str, str, str]]) -> str:
+    """Return both sources next to each other; a line longer than its column is not cut."""
     cleaned = [
         (clean(old).expandtabs(4), mark, clean(new).expandtabs(4)) for old, mark, new in rows
     ]
@@ -78,7 +79,7 @@ def _beside(rows: Sequence[tuple[str, str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ended(side: ComparedSubmission, gpu: str) -> str:
+def _result(side: ComparedSubmission, gpu: str) -> str:
     """Return the ranked time, else the verdict; empty when it was not judged."""
     value = side.scores.get(gpu)
     if value is not None:

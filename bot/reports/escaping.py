@@ -1,4 +1,4 @@
-"""Escapes untrusted text for a single line, and for spreadsheets."""
+"""Makes untrusted text safe for terminals and spreadsheets."""
 
 import gzip
 import re
@@ -50,7 +50,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_formula(value: object) -> object:
-    """Return the value, escaped so that spreadsheets do not read untrusted text as a formula."""
+    """Return the value, with a quote before text that a spreadsheet would run as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 

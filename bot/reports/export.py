@@ -21,8 +21,7 @@ Row = dict[str, str | int | float | bool | None]
 def export_report(export: BoardExport) -> Report:
     """Return `submissions.csv`, `results.csv`, and both in one JSON file."""
     board = export.board
-    submissions = [submission_row(each) for each in export.submissions]
-    results = [row for each in export.submissions for row in result_rows(each)]
+    submissions, results = list(submission_rows(export)), list(result_rows(export))
     whole = {
         "board": board.name,
         "gpus": list(board.gpus),
@@ -31,69 +30,24 @@ def export_report(export: BoardExport) -> Report:
         "results": results,
     }
     files = (
-        as_file(f"{board.name}-submissions.csv", _csv(_SUBMISSION, submissions)),
-        as_file(f"{board.name}-results.csv", _csv(_RESULT, results)),
+        as_file(f"{board.name}-submissions.csv", _csv(SUBMISSIONS, submissions)),
+        as_file(f"{board.name}-results.csv", _csv(RESULTS, results)),
         as_file(f"{board.name}.json", json.dumps(whole, indent=1, allow_nan=False)),
     )
     words = f"{len(submissions)} submissions, {len(results)} results; times in nanoseconds"
     return Report(f"Export of {board.name}", (Text(words), *files))
 
 
-_SUBMISSION = (
-    "submission", "identity", "person", "task_version", "file", "sha256", "mode", "gpus", "state",
-    "created_at",
-)  # fmt: skip
-_RESULT = (
-    "submission", "identity", "person", "task_version", "gpu", "verdict", "time_ns",
-    "half_width_ns", "reference_ns", "ranked",
-)  # fmt: skip
-
-
-def submission_row(each: ExportedSubmission) -> Row:
-    """Return a row of `submissions`."""
-    submission = each.submission
-    return {
-        "submission": submission.id,
-        "identity": each.person.identity,
-        "person": each.person.name,
-        "task_version": each.version,
-        "file": submission.file_name,
-        "sha256": submission.source_hash,
-        "mode": submission.mode.value,
-        "gpus": " ".join(submission.gpus),
-        "state": submission.state.value,
-        "created_at": submission.created_at.isoformat(),
-    }
-
-
-def result_rows(each: ExportedSubmission) -> Iterator[Row]:
-    """Yield a row of `results` for each GPU type on which it was judged."""
-    for outcome in each.outcomes:
-        score, reference = outcome.score, each.references.get(outcome.gpu)
-        yield {
-            "submission": each.submission.id,
-            "identity": each.person.identity,
-            "person": each.person.name,
-            "task_version": each.version,
-            "gpu": outcome.gpu,
-            "verdict": outcome.verdict.value,
-            "time_ns": None if score is None else score.time_ns,
-            "half_width_ns": None if score is None else score.half_width_ns,
-            "reference_ns": None if reference is None else reference.time_ns,
-            "ranked": outcome.gpu in each.ranked_on,
-        }
-
-
-def _csv(columns: Sequence[str], rows: Iterable[Row]) -> str:
+def _csv(table: "DataTable", rows: Iterable[Row]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns)
+    writer = csv.DictWriter(text, [field.name for field in table.fields])
     writer.writeheader()
     writer.writerows({name: escape_formula(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
 class Kind(StrEnum):
-    """The type of a column; all except submission numbers may be empty."""
+    """The type of a column; only submission numbers are never empty."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -219,12 +173,39 @@ _ROWS_PER_PART = 500
 
 def submission_rows(export: BoardExport) -> Iterator[Row]:
     """Yield the rows of `submissions`."""
-    return map(submission_row, export.submissions)
+    for each in export.submissions:
+        submission = each.submission
+        yield {
+            "submission": submission.id,
+            "identity": each.person.identity,
+            "person": each.person.name,
+            "task_version": each.version,
+            "file": submission.file_name,
+            "sha256": submission.source_hash,
+            "mode": submission.mode.value,
+            "gpus": " ".join(submission.gpus),
+            "state": submission.state.value,
+            "created_at": submission.created_at.isoformat(),
+        }
 
 
-def all_result_rows(export: BoardExport) -> Iterator[Row]:
-    """Yield the rows of `results`."""
-    return (row for each in export.submissions for row in result_rows(each))
+def result_rows(export: BoardExport) -> Iterator[Row]:
+    """Yield the rows of `results`: one for each GPU type on which a submission was judged."""
+    for each in export.submissions:
+        for outcome in each.outcomes:
+            score, reference = outcome.score, each.references.get(outcome.gpu)
+            yield {
+                "submission": each.submission.id,
+                "identity": each.person.identity,
+                "person": each.person.name,
+                "task_version": each.version,
+                "gpu": outcome.gpu,
+                "verdict": outcome.verdict.value,
+                "time_ns": None if score is None else score.time_ns,
+                "half_width_ns": None if score is None else score.half_width_ns,
+                "reference_ns": None if reference is None else reference.time_ns,
+                "ranked": outcome.gpu in each.ranked_on,
+            }
 
 
 def case_rows(each: ExportedSubmission, stored: Sequence[StoredEvaluation]) -> Iterator[Row]:
@@ -273,7 +254,7 @@ async def pieces(
 ) -> AsyncGenerator[ExportPiece, None]:
     """Yield a whole export in pieces of moderate size, from its head to its end."""
     yield ExportHead(board=export.board.name, submissions=len(export.submissions))
-    for table, rows in ((SUBMISSIONS, submission_rows(export)), (RESULTS, all_result_rows(export))):
+    for table, rows in ((SUBMISSIONS, submission_rows(export)), (RESULTS, result_rows(export))):
         while part := tuple(islice(rows, _ROWS_PER_PART)):
             yield ExportRows(table=table.name, rows=part)
     async for each, stored in evaluations:

@@ -24,7 +24,7 @@ _COLUMNS = (
 
 
 def history_report(person_name: str, past: Sequence[HistoryEntry]) -> Report:
-    """Return one line per submission; its GPU types share it."""
+    """Return a table with one line per submission, for all its GPU types."""
     title = f"submissions of {person_name}"
     if not past:
         return Report(title, (Text("no submissions yet", Tone.QUIET),))
@@ -57,7 +57,7 @@ def _row(past: HistoryEntry) -> tuple[str, ...]:
 
 
 def _outcomes(past: HistoryEntry) -> tuple[str, ...]:
-    """Return the results so far, and the state until all are there."""
+    """Return the results so far and, unless all are present, the state."""
     outcomes = tuple(_outcome(each) for each in past.results)
     state = past.submission.state
     return outcomes if state is SubmissionState.FINISHED else (*outcomes, state.value)

@@ -1,4 +1,4 @@
-"""A leaderboard, a person's place on it, and leaderboards as CSV."""
+"""A leaderboard, a person's rank on it, and leaderboards as CSV."""
 
 import csv
 import io
@@ -20,14 +20,13 @@ from runners.contract.verdict import Verdict
 MOST_RANKS_SIDE_BY_SIDE = 10
 """How many ranks of each GPU type are listed when several are shown together."""
 
-
 _COLUMNS = (Column("rank", numeric=True), Column("who"), Column("time", numeric=True))
 _VS_FIRST = Column("vs first", numeric=True)
 _VS_REFERENCE = Column("vs reference", numeric=True)
 _LIGHT = (Column("of speed of light", numeric=True),)
 _TIMED_BY = (Column("timed by"),)
-"""A column shown when several pools serve one GPU type: their times are not quite comparable."""
-_TRIES = (Column("attempts", numeric=True), Column("submission", numeric=True))
+"""Shown when several pools timed the entries, because their times may not be comparable."""
+_LAST_COLUMNS = (Column("attempts", numeric=True), Column("submission", numeric=True))
 _ABSENT_COLUMNS = (
     Column("who"),
     Column("verdict"),
@@ -49,7 +48,7 @@ def standings_report(leaderboard: BoardStandings) -> Report:
 
 
 def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
-    """Return the same in pages that fit into a short message: ranks, then people without one."""
+    """Return the standings in pages for short messages: ranks, then people without one."""
     ranks = standings_table(leaderboard, leaderboard.entries)
     tables = [
         *_chunks(ranks, 12 if _has_several_pools(leaderboard) else 15, 24),
@@ -75,7 +74,7 @@ def standings_side_by_side(leaderboards: Sequence[BoardStandings]) -> Report:
 
 
 def _chunks(table: Table, size: int, most: int) -> Iterator[Table]:
-    """Yield tables of `size` rows with cells cut to `most`: 1,500 characters at the widest."""
+    """Yield tables of `size` rows, with cells cut to `most`; each has at most 1,500 characters."""
     for start in range(0, len(table.rows), size):
         rows = table.rows[start : start + size]
         short = tuple(tuple(_first_line(cell, most) for cell in row) for row in rows)
@@ -147,9 +146,8 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
     )
     light = () if light_ns is None else _LIGHT
     compared = _VS_FIRST if leaderboard.reference is None else _VS_REFERENCE
-    return Table(
-        "standings", (*_COLUMNS, compared, *light, *(_TIMED_BY if several else ()), *_TRIES), rows
-    )
+    timed_by = _TIMED_BY if several else ()
+    return Table("standings", (*_COLUMNS, compared, *light, *timed_by, *_LAST_COLUMNS), rows)
 
 
 def _has_several_pools(leaderboard: BoardStandings) -> bool:
@@ -158,7 +156,7 @@ def _has_several_pools(leaderboard: BoardStandings) -> bool:
 
 
 def _speed_up(leaderboard: BoardStandings, value: ScoreValue) -> str:
-    """Return the speedup over the reference, or over the first while the former is unknown."""
+    """Return the speedup over the reference; if that has no time, the slowdown from the first."""
     if leaderboard.reference is not None:
         return show_factor(speed_up(leaderboard.reference, value))
     return f"{value.time_ns / leaderboard.entries[0].score.value.time_ns:.2f}x"
@@ -166,16 +164,15 @@ def _speed_up(leaderboard: BoardStandings, value: ScoreValue) -> str:
 
 def absent_table(refused: Sequence[FailedRun]) -> Table:
     """Return a row for each of these people without a rank."""
-    rows = tuple(_absent(refusal) for refusal in refused)
-    return Table("not ranked", _ABSENT_COLUMNS, rows)
+    return Table("not ranked", _ABSENT_COLUMNS, tuple(_absent(each) for each in refused))
 
 
-def _absent(refusal: FailedRun) -> tuple[str, ...]:
+def _absent(run: FailedRun) -> tuple[str, ...]:
     return (
-        refusal.person_name,
-        VERDICT_WORDS[Verdict(refusal.verdict)],
-        _first_line(refusal.message),
-        f"#{refusal.submission}",
+        run.person_name,
+        VERDICT_WORDS[Verdict(run.verdict)],
+        _first_line(run.message),
+        f"#{run.submission}",
     )
 
 
@@ -189,7 +186,7 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def placement_line(place: Placement) -> Text:
-    """Return one GPU type in a few words, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
+    """Return a person's rank and time, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
     time = show_time(place.value.time_ns, place.value.half_width_ns)
     if place.reference is not None:
         time += f" ({show_factor(speed_up(place.reference, place.value))} vs reference)"

@@ -2,7 +2,6 @@
 
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
@@ -13,12 +12,11 @@ from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.records import StoredFile
 from bot.domain.scoring import counted
-from bot.domain.status import JobStatus, SubmissionStatus, show_cost
+from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
-    CaseKind,
     CaseResult,
     Compiled,
     Environment,
@@ -65,12 +63,13 @@ _CASE_COLUMNS = (
 def evaluation_report(
     evaluation: Evaluation, title: str | None = None, *, cost: float | None = None
 ) -> Report:
-    """Return everything in an evaluation; for other viewers, pass a disclosed one."""
+    """Return everything in an evaluation; for viewers with fewer rights, pass a disclosed one."""
     blocks: list[Block] = [verdict_line(evaluation, cost)]
     if evaluation.message:
         blocks.append(Text(evaluation.message, _tone(evaluation.verdict)))
     if evaluation.cases:
-        blocks.append(Table("cases", _CASE_COLUMNS, tuple(_rows(evaluation.cases))))
+        rows = tuple(_row(number, case) for number, case in numbered(evaluation.cases))
+        blocks.append(Table("cases", _CASE_COLUMNS, rows))
     blocks += [
         Text(f"{case.spec}: {case.message}", Tone.BAD)
         for case in evaluation.cases
@@ -141,22 +140,12 @@ def _tone(verdict: Verdict) -> Tone:
     return Tone.GOOD if verdict is Verdict.PASSED else Tone.BAD
 
 
-def _rows(cases: Sequence[CaseResult]) -> Iterator[tuple[str, ...]]:
-    """Yield one row per case, numbered from 1 within its kind."""
-    numbers: Counter[CaseKind] = Counter()
-    for case in cases:
-        numbers[case.kind] += 1
-        yield _row(numbers[case.kind], case)
-
-
 def _row(number: int, case: CaseResult) -> tuple[str, ...]:
-    measured = case.measurement
+    named, measured = (f"{case.kind} {number}", case.spec, case.status.value), case.measurement
     if measured is None:
-        return (f"{case.kind} {number}", case.spec, case.status.value, "", "", "")
+        return (*named, "", "", "")
     return (
-        f"{case.kind} {number}",
-        case.spec,
-        case.status.value,
+        *named,
         show_time(measured.time_ns, measured.half_width_ns),
         show_time(measured.bound_ns) if measured.bound_ns > 0 else "none",
         str(measured.rounds),
@@ -198,7 +187,7 @@ def isolation_line(isolation: Isolation) -> str:
 
 
 def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) -> Report:
-    """Return one line per running job, the evaluations of ended ones, and the files."""
+    """Return a line for each job without an evaluation, the evaluations, and the files."""
     submission = progress.submission
     title = f"submission #{submission.id}: {submission.file_name} on {progress.board.name}"
     blocks: list[Block] = []
@@ -226,9 +215,8 @@ def job_line(progress: JobStatus) -> Text:
     """Return one job in a few words, such as `CPU: timing 2/5`."""
     job = progress.job
     if progress.evaluation is not None:
-        passed = progress.evaluation.verdict is Verdict.PASSED
-        words = VERDICT_WORDS[progress.evaluation.verdict]
-        return Text(f"{job.gpu}: {words}", Tone.GOOD if passed else Tone.BAD)
+        verdict = progress.evaluation.verdict
+        return Text(f"{job.gpu}: {VERDICT_WORDS[verdict]}", _tone(verdict))
     match job.state:
         case JobState.QUEUED:
             return Text(f"{job.gpu}: {_waiting(progress)}")
@@ -262,8 +250,7 @@ def _waiting(progress: JobStatus) -> str:
     if progress.job.error:
         words += (
             f"; attempt {progress.job.attempt} of {progress.job.max_attempts} failed with an "
-            "internal error: "
-            f"{progress.job.error}"
+            f"internal error: {progress.job.error}"
         )
     return words
 
@@ -279,7 +266,7 @@ _WHEN = (1980, 1, 1, 0, 0, 0)
 
 
 def archives(submission: SubmissionId, files: Sequence[StoredFile]) -> tuple[Attachment, ...]:
-    """Return the archives; `files` come by GPU type. Those that cannot be unpacked are omitted."""
+    """Return a zip of files for each GPU type; `files` are sorted by GPU type."""
     return tuple(
         Attachment(f"profile-{submission}-{gpu}.zip", _zipped([each.file for each in of_gpu]))
         for gpu, of_gpu in groupby(files, lambda each: each.gpu)
@@ -287,6 +274,7 @@ def archives(submission: SubmissionId, files: Sequence[StoredFile]) -> tuple[Att
 
 
 def _zipped(files: Sequence[EvaluationFile]) -> bytes:
+    """Return a zip of the files, without those that cannot be decoded."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for each in files:
@@ -318,12 +306,12 @@ def kernel_lines(log: str, most: int) -> Iterator[str]:
             kernels[-1][1].setdefault(percentage["what"], percentage["share"])
     kernels = [each for each in kernels if "Achieved Occupancy" in each[1]]
     for name, shares in kernels[:most]:
-        yield f"{name}: {_words(shares)}"
+        yield f"{name}: {_show_shares(shares)}"
     if len(kernels) > most:
         yield f"occupancy: and {len(kernels) - most} more"
 
 
-def _words(shares: dict[str, str]) -> str:
+def _show_shares(shares: dict[str, str]) -> str:
     words = f"occupancy {shares['Achieved Occupancy']} %"
     if "Theoretical Occupancy" in shares:
         words += f" of at most {shares['Theoretical Occupancy']} %"

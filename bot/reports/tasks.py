@@ -19,6 +19,7 @@ _STEPS = 500_000
 _SHORT = 60
 """Longer values are shown only in the diff."""
 _OWN_ROWS = frozenset({"description", "files", "tests", "benchmarks", "version_note"})
+"""Fields that are not listed by name and value; the note is shown with its version."""
 _COLUMNS = (Column("what"), Column("now"), Column("then"))
 
 
@@ -95,8 +96,8 @@ def _value(task: TaskDefinition, field: str) -> str:
 
 
 def _cases(task: TaskDefinition, kind: str) -> list[str]:
-    found = task.tests if kind == "tests" else task.benchmarks
-    return [each.model_dump_json(exclude_defaults=True) for each in found]
+    cases = task.tests if kind == "tests" else task.benchmarks
+    return [each.model_dump_json(exclude_defaults=True) for each in cases]
 
 
 def _presence(text: str | None) -> str:
@@ -128,8 +129,8 @@ def _settings_lines(task: TaskDefinition) -> str:
     return _lines(lines)
 
 
-def _lines(found: Sequence[str]) -> str:
-    return "".join(f"{line}\n" for line in found)
+def _lines(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _diff(name: str, before: str, after: str) -> str:
@@ -168,9 +169,9 @@ _TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.PLAIN, Level.INFO: Tone.QUI
 
 
 def task_check_report(report: TaskReport) -> Report:
-    """Return one line per finding, below the overall verdict."""
+    """Return one line per finding, and the overall verdict as the title."""
     lines = tuple(_line(finding) for finding in report.findings)
-    if not report.dry_run:
+    if not report.was_run:
         lines += (Text(f"its solutions were not run: {report.obstacle}", Tone.BAD),)
     return Report(f"{report.task} on {report.gpu}: {_verdict(report)}", lines)
 
@@ -178,7 +179,7 @@ def task_check_report(report: TaskReport) -> Report:
 def _verdict(report: TaskReport) -> str:
     if report.errors:
         return "errors to fix"
-    return "ready to publish" if report.dry_run else "well-formed, but not run"
+    return "ready to publish" if report.was_run else "well-formed, but not run"
 
 
 def _line(finding: Finding) -> Text:
@@ -187,7 +188,7 @@ def _line(finding: Finding) -> Text:
 
 
 def step_line(step: CheckStep, *, with_gpu: bool) -> str:
-    """Return one run of a check in a few words, such as `solutions/correct/fast.py: test 3/5`."""
+    """Return the state of a run of a check, such as `solutions/correct/fast.py: test 3/5`."""
     state = _state(step)
     words = state if state.startswith(step.name) else f"{step.name}: {state}"
     return f"{step.gpu}: {words}" if with_gpu else words

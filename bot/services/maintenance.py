@@ -53,7 +53,7 @@ async def _wait(stop: asyncio.Event, seconds: float) -> None:
 
 async def _requeue_expired(store: Store) -> None:
     try:
-        requeued = await store.jobs.reap()
+        requeued = await store.jobs.requeue_expired()
     except StoreError as error:
         _log.warning("reap failed", action="reap-failed", error=str(error))
         return

@@ -7,7 +7,7 @@ from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, PersonId, SubmissionId
 from bot.domain.records import NamedLimit, SubmissionRules
-from bot.domain.submission import Exclusion, ExclusionKind, RateLimit, span
+from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
 from bot.ports import Store
 from bot.services.audit import audited
 from bot.services.lookup import find_submission, own_submission
@@ -122,7 +122,7 @@ async def resume_gpu(store: Store, decision: Decision, gpu: str) -> str:
 async def set_limit(store: Store, decision: Decision, limit: RateLimit) -> None:
     """Limit everyone's submissions to one board and mode, or to all."""
     covered = await _covered(store, limit.board, limit.mode)
-    subject = f"{limit.most} in {span(limit.window)}, {covered}"
+    subject = f"{limit.most} in {limit.window_words}, {covered}"
     async with _audited(store, decision, "limit", subject) as tx:
         await tx.moderation.set_limit(limit)
 

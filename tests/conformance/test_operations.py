@@ -59,12 +59,12 @@ async def test_leases_that_run_out_are_counted(scene: Scene, clock: ManualClock)
         await scene.submit()
     await scene.claim(2)
     clock.advance(2 * LEASE.total_seconds())
-    assert await scene.store.jobs.reap() == 2
+    assert await scene.store.jobs.requeue_expired() == 2
     assert await scene.store.operations.lost_leases() == {"CPU": 2}
     clock.advance(60)
     await scene.claim(1)
     clock.advance(2 * LEASE.total_seconds())
-    await scene.store.jobs.reap()
+    await scene.store.jobs.requeue_expired()
     assert await scene.store.operations.lost_leases() == {"CPU": 3}
 
 

@@ -261,7 +261,7 @@ async def test_a_stale_fence_is_refused_by_every_write(scene: Scene, clock: Manu
     submission = await scene.submit()
     lost = await scene.claim_one()
     clock.advance(31)
-    assert await scene.store.jobs.reap() == 1
+    assert await scene.store.jobs.requeue_expired() == 1
     clock.advance(60)
     job = await scene.claim_one(worker="w2")
     assert job.fence == lost.fence + 1
@@ -269,10 +269,10 @@ async def test_a_stale_fence_is_refused_by_every_write(scene: Scene, clock: Manu
     assert not await jobs.attach(*old, "call")
     assert not await jobs.accept(*old, make_evaluation(), SCORE)
     assert not await jobs.release(*old, "late", final=True)
-    assert not await jobs.give_back(*old)
+    assert not await jobs.return_to_queue(*old)
     assert not await jobs.end_cancelled(*old)
     assert not await jobs.tell(*old, "test", {})
-    assert await jobs.beat("w1", [old], LEASE) == ()
+    assert await jobs.heartbeat("w1", [old], LEASE) == ()
     assert await scene.job(submission.id) == job
     assert await scene.store.results.evaluations(submission.id) == ()
 
@@ -281,13 +281,13 @@ async def test_a_heartbeat_keeps_the_lease(scene: Scene, clock: ManualClock) -> 
     await scene.submit()
     job = await scene.claim_one()
     clock.advance(20)
-    beats = await scene.store.jobs.beat("w1", [(job.id, job.fence), (JobId(99), 1)], LEASE)
+    beats = await scene.store.jobs.heartbeat("w1", [(job.id, job.fence), (JobId(99), 1)], LEASE)
     assert beats == (Heartbeat(job.id, cancel_requested=False),)
     clock.advance(20)
-    assert await scene.store.jobs.reap() == 0
-    assert await scene.store.jobs.beat("w2", [(job.id, job.fence)], LEASE) == ()
+    assert await scene.store.jobs.requeue_expired() == 0
+    assert await scene.store.jobs.heartbeat("w2", [(job.id, job.fence)], LEASE) == ()
     clock.advance(11)
-    assert await scene.store.jobs.reap() == 1
+    assert await scene.store.jobs.requeue_expired() == 1
 
 
 async def test_a_reaped_job_keeps_its_call_and_waits_out_its_backoff(
@@ -297,7 +297,7 @@ async def test_a_reaped_job_keeps_its_call_and_waits_out_its_backoff(
     job = await scene.claim_one()
     assert await scene.store.jobs.attach(job.id, job.fence, "call-1")
     clock.advance(31)
-    await scene.store.jobs.reap()
+    await scene.store.jobs.requeue_expired()
     reaped = await scene.job(submission.id)
     assert (reaped.state, reaped.call, reaped.worker) == (JobState.QUEUED, "call-1", None)
     assert reaped.run_at == clock.now() + timedelta(seconds=2)
@@ -339,10 +339,10 @@ async def test_a_lost_attempt_is_replaced_until_there_were_too_many(
         job = await scene.claim_one()
         assert (job.attempt, job.max_attempts) == (lost, min(lost + 2, MOST_ATTEMPTS))
         if told:
-            assert await scene.store.jobs.lose(job.id, job.fence, "runner gone \x00")
-            assert not await scene.store.jobs.lose(job.id, job.fence, "runner gone")
+            assert await scene.store.jobs.mark_lost(job.id, job.fence, "runner gone \x00")
+            assert not await scene.store.jobs.mark_lost(job.id, job.fence, "runner gone")
         clock.advance(100)
-        assert await scene.store.jobs.reap() == (0 if told else 1)
+        assert await scene.store.jobs.requeue_expired() == (0 if told else 1)
         clock.advance(100)
     ended = await scene.job(submission.id)
     assert (ended.state, ended.attempt) == (JobState.FAILED, MOST_ATTEMPTS)
@@ -359,7 +359,7 @@ async def test_a_final_release_ends_the_job_at_once(scene: Scene) -> None:
 async def test_a_job_given_back_is_claimable_at_once_without_a_lost_attempt(scene: Scene) -> None:
     submission = await scene.submit()
     job = await scene.claim_one()
-    assert await scene.store.jobs.give_back(job.id, job.fence)
+    assert await scene.store.jobs.return_to_queue(job.id, job.fence)
     assert (await scene.job(submission.id)).attempt == 0
     again = await scene.claim_one()
     assert (again.attempt, again.fence) == (1, 2)
@@ -524,7 +524,7 @@ async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene)
     cpu, t4 = await scene.store.jobs.of(submission.id)
     assert (cpu.state, cpu.cancel_requested) == (JobState.RUNNING, True)
     assert t4.state is JobState.CANCELLED
-    beats = await scene.store.jobs.beat("w1", [(running.id, running.fence)], LEASE)
+    beats = await scene.store.jobs.heartbeat("w1", [(running.id, running.fence)], LEASE)
     assert beats == (Heartbeat(running.id, cancel_requested=True),)
     assert await scene.store.jobs.end_cancelled(running.id, running.fence)
     stored = await scene.store.submissions.get(submission.id)
@@ -532,7 +532,7 @@ async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene)
     assert stored.state is SubmissionState.CANCELLED
 
 
-@pytest.mark.parametrize("ending", ["release", "give_back", "reap"])
+@pytest.mark.parametrize("ending", ["release", "return_to_queue", "requeue_expired"])
 async def test_a_job_that_should_stop_is_never_queued_again(
     scene: Scene, clock: ManualClock, ending: str
 ) -> None:
@@ -542,11 +542,11 @@ async def test_a_job_that_should_stop_is_never_queued_again(
     match ending:
         case "release":
             await scene.store.jobs.release(job.id, job.fence, "lost", final=False)
-        case "give_back":
-            await scene.store.jobs.give_back(job.id, job.fence)
+        case "return_to_queue":
+            await scene.store.jobs.return_to_queue(job.id, job.fence)
         case _:
             clock.advance(31)
-            await scene.store.jobs.reap()
+            await scene.store.jobs.requeue_expired()
     assert (await scene.job(submission.id)).state is JobState.CANCELLED
 
 

@@ -20,7 +20,7 @@ def test_a_backup_of_a_running_podium_is_a_podium_again() -> None:
             assert judged.returncode == 0, judged.stderr
             made = podium("backup", file, "--json")
             assert json.loads(made.stdout)["rows"]["boards"] == 1
-            assert "such a file" in refusal(podium("backup", file), 2)
+            assert "exists already" in refusal(podium("backup", file), 2)
             assert "stop it first" in refusal(podium("restore", file, "--force"), 3)
         assert "--force" in refusal(podium("restore", file), 2)
         restored = podium("restore", file, "--data", other)

@@ -99,7 +99,7 @@ async def test_a_lease_that_ran_out_is_told_with_its_ids(
     job = await scene.claim_one(worker="box")
     clock.advance(timedelta(minutes=5).total_seconds())
     log_to(tmp_path / "podium.log")
-    await postgres_store.jobs.reap()
+    await postgres_store.jobs.requeue_expired()
     [event] = map(json.loads, (tmp_path / "podium.log").read_text("utf-8").splitlines())
     ids = {"submission": job.submission, "job": job.id, "fence": job.fence, "worker": "box"}
     assert {"action": "lease-expired", **ids}.items() <= event.items()

@@ -167,7 +167,7 @@ def _print_published(line: CommandLine, draft: PublishedDraft) -> None:
         words += f", timed only by {show_pins(board.pins)}"
     line.write(words)
     for report in draft.reports:
-        if not report.dry_run:
+        if not report.was_run:
             line.say(f"{board.name}: not run on {report.gpu}: {report.obstacle}")
 
 

@@ -169,7 +169,7 @@ def _token_json(token: Token) -> dict[str, object]:
     whose = (
         {"worker": token.label}
         if token.is_worker_token
-        else {"id": token.id, "scope": token.scope_word}
+        else {"id": token.id, "scope": token.scope.word}
     )
     return {
         **whose,

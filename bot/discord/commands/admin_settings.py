@@ -13,7 +13,7 @@ from bot.domain.accounts import Person
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
 from bot.domain.notifications import NotificationKind
-from bot.domain.submission import RateLimit, span
+from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.reports.admin import submission_rules_report
 from bot.services import lookup, moderation
@@ -55,7 +55,7 @@ async def limit(
         board = await _board(interaction, leaderboard_name)
         wanted = RateLimit(most, timedelta(minutes=minutes), board, mode)
         await moderation.set_limit(context.store, decision, wanted)
-        await answer.say(f"Each person may submit at most {most} in {span(wanted.window)}.")
+        await answer.say(f"Each person may submit at most {most} in {wanted.window_words}.")
 
 
 @app_commands.command(description="Remove the limit of this board and mode")

@@ -51,9 +51,9 @@ async def tokens(interaction: Interaction) -> None:
         if not found:
             await answer.say("You have no token; `/profile link` makes one.")
             return
-        columns = (Column("id", numeric=True), Column("for"), Column("may"), Column("since"))
+        columns = (Column("id", numeric=True), Column("for"), Column("scope"), Column("since"))
         rows = tuple(
-            (str(each.id), each.label, each.scope_word, f"{each.created_at:%Y-%m-%d}")
+            (str(each.id), each.label, each.scope.word, f"{each.created_at:%Y-%m-%d}")
             for each in found
         )
         await answer.show(Report("Your tokens", (Table("not revoked", columns, rows),)))

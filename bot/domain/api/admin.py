@@ -1,4 +1,4 @@
-"""The bodies of `/api/v1/admin`, and of live workers and queues."""
+"""The bodies of `/api/v1/admin`, and those about live workers and queues."""
 
 from datetime import date, datetime
 from typing import Annotated
@@ -18,7 +18,7 @@ class DecisionBody(RequestBody):
 
 
 class PersonDecision(DecisionBody):
-    """The person concerned, by identity, such as `discord:17`."""
+    """A decision about one person, named by identity, such as `discord:17`."""
 
     identity: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
@@ -68,7 +68,7 @@ class LimitAnswer(ResponseBody):
 
 
 class BanAnswer(ResponseBody):
-    """Who may not submit, and why."""
+    """A banned person, and the reason."""
 
     identity: str
     name: str

@@ -12,7 +12,7 @@ from runners.contract.task import Device, Grader, LanguageName, RankingBy, TaskF
 
 
 class BestTime(Time):
-    """The fastest on one GPU type."""
+    """The fastest time on one GPU type."""
 
     gpu: str
     person: str
@@ -100,7 +100,7 @@ class TaskAnswer(ResponseBody):
 
 
 class StandingBody(Time):
-    """One line: a person's best score, its shared rank, and their number of attempts."""
+    """A person's best score, its rank, which ties share, and the number of their attempts."""
 
     rank: int
     person: str

@@ -15,7 +15,7 @@ from runners.contract.wire import Wire
 PATH = "/api/v1/agents"
 """The prefix of every route for workers; the session follows it, one per run of a worker."""
 HARNESS_HEADER = "Podium-Harness"
-"""The version of the worker's harness, in every request: others could measure differently."""
+"""The version of the worker's harness, in every request; another version may time differently."""
 SESSION = re.compile(r"^[0-9a-f]{8,32}$")
 
 BODY_MAX = 256 << 10
@@ -64,7 +64,7 @@ class FreeSlots(Wire):
 
     @model_serializer(mode="wrap")
     def _without_none(self, inner: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Omit None, so that an older server accepts it where possible."""
+        """Omit None, because an older server refuses the unknown key."""
         return {key: value for key, value in inner(self).items() if value is not None}
 
 
@@ -123,14 +123,14 @@ class Claimed(Wire):
 
 
 class HeldJob(Wire):
-    """A job that the worker believes it holds."""
+    """A job that the worker reports as its own; its lease may have expired."""
 
     id: BigInt
     fence: BigInt
 
 
 class Held(Wire):
-    """All jobs that the worker believes it holds."""
+    """All jobs that the worker reports as its own."""
 
     jobs: Annotated[tuple[HeldJob, ...], Field(max_length=4096)]
 

@@ -115,7 +115,7 @@ MAX_RATIO = 200
 _ALWAYS_SMALL = 64 << 10
 MAX_NAME = 240
 METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-"""The compressions that Python can unpack up to a limit; for bz2 and LZMA it has none."""
+"""The compressions that Python can stop unpacking at a limit, unlike bz2 and LZMA."""
 
 _NESTED = re.compile(r"\.(zip|tar|tgz|gz|bz2|xz|7z|rar|zst|whl|jar)$", re.IGNORECASE)
 _IGNORED = re.compile(r"(^|/)(__MACOSX/|__pycache__/|\.DS_Store$|Thumbs\.db$|\._[^/]*$)")
@@ -154,7 +154,7 @@ def write_zip(bundle: TaskBundle) -> bytes:
 
 
 def _compression(content: bytes) -> int:
-    """Return deflate, except for content that would exceed the maximum ratio."""
+    """Return Deflate, or no compression for content that would exceed the maximum ratio."""
     small = len(content) <= _ALWAYS_SMALL
     deflatable = small or len(content) <= MAX_RATIO * len(zlib.compress(content)) // 2
     return zipfile.ZIP_DEFLATED if deflatable else zipfile.ZIP_STORED
@@ -228,7 +228,7 @@ def _kind_fault(entry: zipfile.ZipInfo) -> str:
 
 
 def _require_no_overlap(entries: list[zipfile.ZipInfo]) -> None:
-    """Refuse entries that overlap: zip bombs use this."""
+    """Refuse entries that share bytes of the zip, as those of zip bombs do."""
     end = 0
     for entry in sorted(entries, key=lambda e: e.header_offset):
         if entry.header_offset < end:

@@ -19,7 +19,7 @@ Gpu = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
 
 @dataclass(frozen=True, slots=True)
 class CompetitionEntry:
-    """One board of a competition; `directory` is the task's folder below the set's parent."""
+    """One board of a competition; `directory` is relative to the file's folder."""
 
     directory: str
     name: str
@@ -39,7 +39,7 @@ class Competition:
 
 
 class _Lenient(Wire):
-    """Competition files come from elsewhere: unknown keys are ignored."""
+    """Ignores unknown keys: competition files may be written for KernelBot."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -59,7 +59,7 @@ class _CompetitionFile(_Lenient):
 
 
 def parse_competition(data: bytes, file: str) -> Competition:
-    """Read a competition; UserError with file and line. Unknown keys are only warned about."""
+    """Read a competition; unknown keys become warnings. UserError names file and line."""
     document = yaml_document.read_document(data, file)
     try:
         competition = _CompetitionFile.model_validate_json(json.dumps(document.value))

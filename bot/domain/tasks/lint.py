@@ -1,4 +1,4 @@
-"""What is wrong with a task: findings, how a check reports them, and those that need no run."""
+"""Findings on a task, the report of its check, and the findings that need no run."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ class TaskReport:
     obstacle: str = ""
 
     @property
-    def dry_run(self) -> bool:
+    def was_run(self) -> bool:
         """Return whether the task's solutions were run."""
         return not self.obstacle
 
@@ -57,14 +57,14 @@ class TaskReport:
     @property
     def ok(self) -> bool:
         """Return whether the task was run and may be published."""
-        return self.dry_run and not self.errors
+        return self.was_run and not self.errors
 
 
 @dataclass(frozen=True, slots=True)
 class CheckStep:
     """One run of a check: waiting, at a stage, or ended with its finding.
 
-    `name` is the solution's path or what is tried; `done` of `total` counts the stage's cases.
+    `name` is the solution's path, or says what else is tried. `done` of `total` counts cases.
     """
 
     gpu: str

@@ -1,4 +1,4 @@
-"""The files of new tasks: one to be edited, which runs unchanged, or KernelBench's problems."""
+"""The files of new tasks: one to start from, which runs unchanged, or KernelBench problems."""
 
 import ast
 import re
@@ -118,7 +118,7 @@ _LEVEL = re.compile(r"level(\d+)")
 _FILE = re.compile(r"(\d+)_(\w.*)\.py")
 _NEEDED = frozenset({"Model", "get_inputs", "get_init_inputs"})
 _LIBRARIES = ("einops", "numpy", "torchvision", "transformers")
-"""What a problem may import besides torch, and a runner may lack."""
+"""Libraries other than torch that a problem may import; a runner may not have them."""
 
 _PROBLEM_TASK = """\
 files:
@@ -167,7 +167,7 @@ class ModelNew(Right):
 def problem_tasks(sources: Mapping[str, str], precision: str) -> dict[str, str]:
     """Return the files of a set of tasks, from problems by path such as `level1/1_Name.py`.
 
-    UserError names the first file that is no problem.
+    UserError names the first file that is not a problem.
     """
     tasks: dict[str, str] = {}
     for path, source in sources.items():
@@ -182,7 +182,7 @@ def problem_tasks(sources: Mapping[str, str], precision: str) -> dict[str, str]:
 
 
 def is_problem(path: str) -> bool:
-    """Return whether a path's last two parts are named like a problem."""
+    """Return whether a path ends like that of a problem: `level1/1_Name.py`."""
     folder, _, file = path.rpartition("/")
     level = _LEVEL.fullmatch(folder.rpartition("/")[2])
     return level is not None and _FILE.fullmatch(file) is not None

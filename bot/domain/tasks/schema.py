@@ -18,7 +18,7 @@ from runners.contract.wire import Wire
 from runners.languages import names_of, spec_of, specs
 
 SLOT = "@SUBMISSION@"
-"""Stands for the submission's source."""
+"""The `source` of the file that is the submission."""
 MAX_CASES = 200
 
 
@@ -41,7 +41,7 @@ class FileEntry(Wire):
 
 
 class TaskYaml(Wire):
-    """task.yml as written; keys also in `TaskDefinition` have the same meaning there."""
+    """task.yml as written; a key that `TaskDefinition` has too means the same there."""
 
     files: Annotated[tuple[FileEntry, ...], Field(min_length=1, max_length=100)]
     lang: Annotated[task.LanguageName, BeforeValidator(_known_language)]
@@ -82,13 +82,12 @@ def read_schema(document: Document, *, strict: bool) -> tuple[TaskYaml, tuple[st
 
 
 def _unknown_keys(document: Document, *, strict: bool) -> tuple[str, ...]:
-    found = [key for key in document.value if key not in TaskYaml.model_fields]
-    if found and strict:
-        raise document.refusal((found[0],), unknown_key(found[0], TaskYaml.model_fields))
-    return tuple(
-        f"{document.file}:{document.line((key,))}: {unknown_key(key, TaskYaml.model_fields)}"
-        for key in found
-    )
+    known = TaskYaml.model_fields
+    unknown = [key for key in document.value if key not in known]
+    refusals = [document.refusal((key,), unknown_key(key, known)) for key in unknown]
+    if refusals and strict:
+        raise refusals[0]
+    return tuple(each.message for each in refusals)
 
 
 def _validate(document: Document) -> TaskYaml:
@@ -170,7 +169,7 @@ def _check_slot(written: TaskYaml, document: Document) -> None:
 
 
 def _check_language(written: TaskYaml, document: Document) -> None:
-    """Refuse keys that the language would ignore."""
+    """Refuse `launch` and keys of `config` that the language would ignore."""
     spec = spec_of(written.lang)
     foreign = sorted(written.config.model_fields_set - spec.config_keys)
     path = ("config", *foreign[:1])
@@ -235,7 +234,7 @@ def _check_code(written: TaskYaml, launch: task.Launch, document: Document) -> N
 
 
 def _formulas(written: TaskYaml) -> Iterator[tuple[tuple[str, ...], int | str]]:
-    """Yield every formula of a case's work, with its path."""
+    """Yield the formulas of `flops` and `bytes`, with their paths."""
     if written.flops is not None:
         yield ("flops",), written.flops
     if written.bytes is not None:
@@ -251,7 +250,7 @@ _SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _OUTPUT_FLAGS = frozenset(
     {"-o", "--output-file", "-c", "--compile", "-E", "-ptx", "-cubin", "-run", "--run"}
 )
-"""Compiler flags that control its output."""
+"""Flags by which a compiler chooses what to write, and where."""
 
 
 def _check_program(config: task.BuildConfig, document: Document) -> None:

@@ -63,7 +63,7 @@ def parse_task(
 
 
 def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = True) -> ParsedTask:
-    """Do the same as `parse_task`, with warnings when not strict.
+    """Return the task as `parse_task` does and, when not strict, the warnings.
 
     `name` defaults to the bundle's.
     """
@@ -78,7 +78,7 @@ def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = Tru
 
 
 def digest(task: TaskDefinition) -> str:
-    """Return a hash of everything that makes task versions differ; not of the version's note."""
+    """Return a hash of all that makes a task version: everything except its note."""
     content = task.model_dump(mode="json", exclude={"version_note"})
     content["files"] = sorted(content["files"].items())
     content["shared_files"] = sorted(content["shared_files"])
@@ -87,7 +87,7 @@ def digest(task: TaskDefinition) -> str:
 
 
 def own_rounds(task: TaskDefinition) -> RoundPolicy | None:
-    """Return the rounds that a task made from a request asks for; None for a published task.
+    """Return the rounds that the request behind a task sets; None for a published task.
 
     No task.yml can have this format together with the judge's own grader.
     """
@@ -234,7 +234,7 @@ def _native_obstacle(written: TaskYaml) -> str:
 
 
 def _required_by_launch(written: TaskYaml) -> frozenset[str]:
-    """Return what a launch needs: the judge allocates the output, so it must know its shape."""
+    """Return what a launch needs: from `ref_kernel` the judge knows the output's shape."""
     return frozenset({"ref_kernel"}) if written.launch is not None else frozenset()
 
 
@@ -258,7 +258,7 @@ def _device(files: dict[str, str], written: TaskYaml, grader: Grader) -> Device:
 def _check_evaluation(
     config: BuildConfig, document: Document, files: Mapping[str, str], submission_file: str
 ) -> None:
-    """Raise UserError when the sources lack the task's own program or the submission."""
+    """Raise UserError unless the sources have the task's own program and compile the submission."""
     path = ("config", "sources")
     if not set(config.sources) - {submission_file}:
         words = "none of the sources belongs to the task; add the one with `main`, such as eval.cu"
@@ -275,7 +275,7 @@ def _check_evaluation(
 def _headers(
     config: BuildConfig, document: Document, bundle: TaskBundle, other_files: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the files of `include_dirs` by flat name, as they are next to the sources.
+    """Return the files of `include_dirs` by name without folder: all files go into one folder.
 
     UserError when a folder is missing, is outside the task, or has a subfolder.
     """
@@ -284,7 +284,7 @@ def _headers(
         folder = posixpath.normpath(written)
         if folder == ".":
             continue  # the task's own folder is searched anyway
-        fault = _fault_of(written, folder, bundle)
+        fault = _folder_fault(written, folder, bundle)
         if not fault:
             for name in bundle.under(folder):
                 text = bundle.text(posixpath.join(folder, name))
@@ -296,7 +296,7 @@ def _headers(
     return headers
 
 
-def _fault_of(written: str, folder: str, bundle: TaskBundle) -> str:
+def _folder_fault(written: str, folder: str, bundle: TaskBundle) -> str:
     if folder.startswith(("/", "..")):
         return (
             f"{written!r} is outside the task's folder, and runners only have the compiler's own "

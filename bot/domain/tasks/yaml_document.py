@@ -15,7 +15,7 @@ MAX_NODES = 20_000
 """The most values in a document; an alias counts each time it is used."""
 MAX_DEPTH = 24
 MAX_SCALAR = 64
-"""The most characters of a value that is no text: long YAML numbers are slow to parse."""
+"""The most characters of a value other than text, because long numbers are slow to parse."""
 
 _TEXT = "tag:yaml.org,2002:str"
 _PLAIN = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})

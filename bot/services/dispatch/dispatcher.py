@@ -294,7 +294,7 @@ class Dispatcher:
         if not attempts:
             return
         try:
-            heartbeats = await self._queue.beat([attempt.job for attempt in attempts.values()])
+            heartbeats = await self._queue.heartbeat([attempt.job for attempt in attempts.values()])
         except StoreError as error:
             _log.warning("heartbeat failed", action="beat-failed", error=str(error))
             return

@@ -78,9 +78,9 @@ class StoreQueue:
             profile=profile,
         )
 
-    async def beat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
+    async def heartbeat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         pairs = tuple((job.id, job.fence) for job in held)
-        return await self._store.jobs.beat(self._config.worker, pairs, self._config.lease)
+        return await self._store.jobs.heartbeat(self._config.worker, pairs, self._config.lease)
 
     async def attach(self, job: LeasedJob, call: str) -> bool:
         return await self._store.jobs.attach(job.id, job.fence, call)
@@ -104,9 +104,9 @@ class StoreQueue:
                 final = reason is GiveUpReason.HOPELESS
                 return await jobs.release(job.id, job.fence, error, final=final)
             case GiveUpReason.LOST:
-                return await jobs.lose(job.id, job.fence, error)
+                return await jobs.mark_lost(job.id, job.fence, error)
             case GiveUpReason.UNTOUCHED:
-                return await jobs.give_back(job.id, job.fence)
+                return await jobs.return_to_queue(job.id, job.fence)
             case GiveUpReason.CANCELLED:
                 return await jobs.end_cancelled(job.id, job.fence)
             case _:
@@ -162,10 +162,10 @@ class RemoteWorker:
                 runners[gpu] = {names[0]: free}
         return runners
 
-    async def beat(self, held: Mapping[JobId, int]) -> tuple[Heartbeat, ...]:
+    async def heartbeat(self, held: Mapping[JobId, int]) -> tuple[Heartbeat, ...]:
         """Renew the leases of these jobs, given by id and fence."""
         pairs = tuple(held.items())
-        return await self._store.jobs.beat(self.worker, pairs, self.lease)
+        return await self._store.jobs.heartbeat(self.worker, pairs, self.lease)
 
     async def request(self, job: JobId, fence: int) -> EvaluationRequest:
         """Return the evaluation request of a job that this worker holds."""

@@ -99,7 +99,7 @@ def _require_sound(report: TaskReport, name: str) -> None:
 
 def _require_run(reports: Sequence[TaskReport], name: str) -> None:
     """Require that the solutions were run on at least one GPU type, and say why they were not."""
-    if not any(report.dry_run for report in reports):
+    if not any(report.was_run for report in reports):
         raise UserError(
             "not-dry-run",
             f"{name}: its solutions could not be run: {reports[0].obstacle}, or skip the check "

@@ -80,7 +80,7 @@ class PostgresJobs:
     async def attach(self, job: JobId, fence: int, call: str) -> bool:
         return await self._database.row("jobs.attach", job, fence, call) is not None
 
-    async def beat(
+    async def heartbeat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
     ) -> tuple[Heartbeat, ...]:
         jobs, fences = [job for job, _ in held], [fence for _, fence in held]
@@ -116,12 +116,12 @@ class PostgresJobs:
             job, fence, lambda held, now: after_failure(held, storable(error), now, final=final)
         )
 
-    async def lose(self, job: JobId, fence: int, error: str) -> bool:
+    async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:
         return await self._leave(
             job, fence, lambda held, now: after_loss(held, storable(error), now)
         )
 
-    async def give_back(self, job: JobId, fence: int) -> bool:
+    async def return_to_queue(self, job: JobId, fence: int) -> bool:
         return await self._leave(job, fence, after_return)
 
     async def end_cancelled(self, job: JobId, fence: int) -> bool:
@@ -151,7 +151,7 @@ class PostgresJobs:
         found = await self._database.rows("jobs.unfinished_of", person)
         return tuple(SubmissionId(row["submission"]) for row in found)
 
-    async def reap(self) -> int:
+    async def requeue_expired(self) -> int:
         reaped = 0
         while batch := await self._reap_some():
             reaped += batch

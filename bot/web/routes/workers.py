@@ -68,7 +68,7 @@ async def claim(request: Request, worker: auth.CallingWorker) -> Response:
 async def heartbeat(request: Request, worker: auth.CallingWorker) -> Response:
     """Renew the leases of the worker's jobs; return the jobs it still holds."""
     held = (await bodies.read(request, api.Held, api.BODY_MAX)).jobs
-    heartbeats = await worker.beat({JobId(job.id): job.fence for job in held})
+    heartbeats = await worker.heartbeat({JobId(job.id): job.fence for job in held})
     renewed = (
         api.JobHeartbeat(id=each.job, cancel_requested=each.cancel_requested) for each in heartbeats
     )

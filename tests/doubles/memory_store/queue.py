@@ -51,7 +51,7 @@ class MemoryJobs:
             self._tables.put(replace(held, call=storable(call)))
         return held is not None
 
-    async def beat(
+    async def heartbeat(
         self, worker: str, held: Sequence[tuple[JobId, int]], lease: timedelta
     ) -> tuple[Heartbeat, ...]:
         until = self._tables.clock.now() + lease
@@ -97,13 +97,13 @@ class MemoryJobs:
             self._tables.put(after_failure(held, storable(error), now, final=final))
         return held is not None
 
-    async def lose(self, job: JobId, fence: int, error: str) -> bool:
+    async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:
         held = self._tables.held(job, fence)
         if held is not None:
             self._tables.put(after_loss(held, storable(error), self._tables.clock.now()))
         return held is not None
 
-    async def give_back(self, job: JobId, fence: int) -> bool:
+    async def return_to_queue(self, job: JobId, fence: int) -> bool:
         held = self._tables.held(job, fence)
         if held is not None:
             self._tables.put(after_return(held, self._tables.clock.now()))
@@ -137,7 +137,7 @@ class MemoryJobs:
         }
         return tuple(sorted(unfinished))
 
-    async def reap(self) -> int:
+    async def requeue_expired(self) -> int:
         now = self._tables.clock.now()
         expired = [job for job, until in self._tables.leases.items() if until < now]
         for job in expired:

@@ -10,7 +10,6 @@ from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
 from bot.domain.notifications import NotificationKind
 from bot.domain.records import NamedLimit
-from bot.domain.submission import span
 from bot.reports.history import history_table
 from bot.services import history, lookup, moderation, notify, tokens
 from bot.web.context import context_of
@@ -140,4 +139,4 @@ def _limit_text(named: NamedLimit) -> str:
     mode = f"{limit.mode} " if limit.mode else ""
     noun = "submission" if limit.most == 1 else "submissions"
     where = named.board or "all leaderboards together"
-    return f"At most {limit.most} {mode}{noun} to {where} in {span(limit.window)}"
+    return f"At most {limit.most} {mode}{noun} to {where} in {limit.window_words}"

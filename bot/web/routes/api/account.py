@@ -68,7 +68,7 @@ def _token(token: Token) -> TokenAnswer:
     return TokenAnswer(
         id=token.id,
         label=token.label,
-        scope=cast(Scope, token.scope_word),
+        scope=cast(Scope, token.scope.word),
         created_at=token.created_at,
         expires_at=token.expires_at,
     )

@@ -15,5 +15,5 @@ def test_scopes_go_by_the_words_that_people_choose() -> None:
     words: tuple[Literal["read", "submit", "admin"], ...] = ("read", "submit", "admin")
     for word in words:
         token = Token(TokenId(1), PersonId(1), "x", NOON, None, scope_of(word))
-        assert token.scope_word == word
+        assert token.scope.word == word
         assert not token.is_worker_token

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.ids import BoardId
-from bot.domain.submission import RateLimit, span
+from bot.domain.submission import RateLimit
 from runners.contract.task import Mode
 from tests.doubles.factories import NOON
 
@@ -36,5 +36,5 @@ def test_a_limit_of_nothing_is_no_limit(most: int, window: timedelta) -> None:
         RateLimit(most, window)
 
 
-def test_a_span_is_told_in_words() -> None:
-    assert span(HOUR) == "60 min"
+def test_a_window_is_shown_in_words() -> None:
+    assert RateLimit(1, HOUR).window_words == "60 min"

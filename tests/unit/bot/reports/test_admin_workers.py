@@ -26,7 +26,7 @@ def test_each_worker_has_its_slots_sandbox_and_last_sign() -> None:
     assert table.rows == (
         ("box:1", "box; box more", "1 x CPU, 2 x H200", "2", sandbox, "test", "4 s ago"),
         ("old", "-", "T4", "0", "-", "-", "-"),
-        ("cold", "-", "asking", "0", "-", "-", "0 s ago"),
+        ("cold", "-", "no answer yet", "0", "-", "-", "0 s ago"),
     )
 
 

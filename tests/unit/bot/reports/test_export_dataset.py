@@ -23,7 +23,7 @@ async def test_every_line_has_just_the_columns_that_are_described(
     ]
     tables = (
         (dataset.SUBMISSIONS, list(dataset.submission_rows(found))),
-        (dataset.RESULTS, list(dataset.all_result_rows(found))),
+        (dataset.RESULTS, list(dataset.result_rows(found))),
         (dataset.CASES, cases),
     )
     for table, rows in tables:

@@ -64,7 +64,7 @@ async def test_the_reaper_outlives_a_database_that_is_away(place: Place) -> None
     submission = await place.submit()
     await place.claim()
     place.clock.advance(31)
-    away = {"reap": 1}
+    away = {"requeue_expired": 1}
     await run_for(replace(place, store=failing(place.store, away)), 0.05)
-    assert away == {"reap": 0}
+    assert away == {"requeue_expired": 0}
     assert (await place.jobs(submission))[0].state is JobState.QUEUED

@@ -172,7 +172,7 @@ async def test_work_whose_lease_was_lost_is_stopped_and_its_result_dropped(place
         await until_state(place, submission, JobState.RUNNING)
         await place.store.jobs.limit("CPU", 0)
         place.clock.advance(31)
-        assert await place.store.jobs.reap() == 1
+        assert await place.store.jobs.requeue_expired() == 1
         await place.store.jobs.limit("CPU", 1)
         other = await place.submit(await place.person("bob"), mode=Mode.TEST)
         await until_state(place, other, JobState.SUCCEEDED)
@@ -194,7 +194,7 @@ async def abandoned(
     (job,) = await place.store.jobs.claim(claim)
     assert await place.store.jobs.attach(job.id, job.fence, f"{runner.name}/{call}")
     place.clock.advance(31)
-    assert await place.store.jobs.reap() == 1
+    assert await place.store.jobs.requeue_expired() == 1
     place.clock.advance(20)
     return submission, call
 
@@ -243,7 +243,7 @@ async def test_a_call_of_a_runner_that_is_not_ours_is_started_anew(place: Place)
     assert ours.started == 1
 
 
-@pytest.mark.parametrize("operation", ["accept", "attach", "claim", "beat", "tell"])
+@pytest.mark.parametrize("operation", ["accept", "attach", "claim", "heartbeat", "tell"])
 async def test_a_database_that_is_away_for_a_while_loses_nothing(
     place: Place, operation: str
 ) -> None:

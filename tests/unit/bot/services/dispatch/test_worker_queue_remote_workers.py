@@ -44,7 +44,7 @@ async def test_who_guesses_job_and_fence_of_another_worker_is_refused(place: Pla
             await deed
         assert refused.value.code == "lease-lost"
     assert await place.jobs(submission) == (job,)
-    assert await other.beat({job.id: job.fence}) == ()
+    assert await other.heartbeat({job.id: job.fence}) == ()
 
 
 async def test_an_evaluation_is_taken_once_and_its_repetition_is_no_fault(place: Place) -> None:

@@ -62,7 +62,7 @@ async def test_a_sound_task_is_ok_and_everything_of_it_was_run() -> None:
     runner = DiscerningRunner(create())
     report = await report_on(runner=runner)
     assert report.ok
-    assert report.dry_run
+    assert report.was_run
     assert sorted(mode for mode, _ in runner.modes) == ["ranked"] * 3 + ["test"] * 4
 
 
@@ -108,7 +108,7 @@ async def test_each_gpu_type_is_checked_by_the_runner_that_can() -> None:
     files = {**scaffold("double"), "solutions/wrong/almost_two.py": WRONG}
     bundle = TaskBundle({f"double/{path}": text.encode() for path, text in files.items()}, "double")
     reports = await check_on([cpu, gpu], bundle, parse_task(bundle), ["CPU", "H100", "L4"])
-    assert [(each.gpu, each.dry_run) for each in reports] == [
+    assert [(each.gpu, each.was_run) for each in reports] == [
         ("CPU", True), ("H100", True), ("L4", False),
     ]  # fmt: skip
     assert len(cpu.modes) == len(gpu.modes) == 7
@@ -223,7 +223,7 @@ async def test_without_a_fitting_runner_the_dry_run_is_marked_as_not_done(
     text = text.replace("lang: py", "  - {name: eval.py, source: eval.py}\nlang: py")
     files = {"task.yml": text + change, "eval.py": "print()\n"}
     report = await report_on(files, runner=runner, gpu=gpu)
-    assert not report.dry_run
+    assert not report.was_run
     assert runner.modes == []
     assert reason in report.obstacle
 
@@ -259,7 +259,7 @@ async def test_a_solution_that_needs_triton_runs_on_a_gpu() -> None:
 async def test_a_runner_without_the_tasks_grader_does_no_dry_run() -> None:
     offered = Capabilities(harness_version="1", gpus={"CPU": 1}, graders=())
     report = await report_on(runner=DiscerningRunner(create(capabilities=offered)))
-    assert not report.dry_run
+    assert not report.was_run
     assert "missing grader native" in report.obstacle
 
 

@@ -49,7 +49,7 @@ async def boards(place: Place) -> list[str]:
 async def test_each_task_is_run_and_gets_its_board_for_the_gpus_that_are_here(place: Place) -> None:
     first, second = await release(place, draft(place, "double"), draft(place, "triple", "CPU"))
     assert first.published.change is second.published.change is PublishChange.CREATED
-    assert [report.dry_run for report in first.reports] == [True] * len(first.published.board.gpus)
+    assert [report.was_run for report in first.reports] == [True] * len(first.published.board.gpus)
     assert second.published.board.gpus == ("CPU",)
 
 
@@ -90,7 +90,7 @@ async def test_a_task_that_no_runner_can_run_opens_no_board_unless_somebody_vouc
 async def test_one_gpu_type_that_is_here_is_enough(place: Place) -> None:
     here = create(capabilities=Capabilities(harness_version="1", gpus={"CPU": 1}))
     (opened,) = await release(place, draft(place, "double", "CPU", "H100"), runner=here)
-    assert [(each.gpu, each.dry_run) for each in opened.reports] == [("CPU", True), ("H100", False)]
+    assert [(each.gpu, each.was_run) for each in opened.reports] == [("CPU", True), ("H100", False)]
 
 
 async def test_a_new_board_gets_only_gpu_types_that_fit_its_task(place: Place) -> None:
@@ -98,7 +98,7 @@ async def test_a_new_board_gets_only_gpu_types_that_fit_its_task(place: Place) -
     await place.store.workers.announce("box", ("L4", "CPU"), timedelta(seconds=30))
     (opened,) = await release(place, draft(place, "double", **{"task.yml": CUDA_TEXT}), runner=here)
     assert opened.published.board.gpus == ("H100", "L4")
-    assert [(each.gpu, each.dry_run) for each in opened.reports] == [("H100", True), ("L4", False)]
+    assert [(each.gpu, each.was_run) for each in opened.reports] == [("H100", True), ("L4", False)]
 
 
 async def test_nothing_is_stored_before_every_check_has_passed(place: Place) -> None:
