@@ -78,7 +78,7 @@ def examine_web(settings: Settings) -> tuple[Requirement, ...]:
     """Return where the HTTP front end listens."""
     if settings.http_port is None:
         remedy = "with one, machines elsewhere can judge for `podium up`: bot/remote/README.md"
-        detail = "no PODIUM_HTTP_PORT"
+        detail = "no PODIUM_HTTP_PORT; `make up` uses port 8000"
         return (Requirement(_WEB, found=False, detail=detail, remedy=remedy, optional=True),)
     scheme = "http" if settings.http_certificate is None else "https"
     detail = f"{scheme}, at {settings.http_host} port {settings.http_port or 'of its choice'}"

@@ -202,7 +202,9 @@ def parse_header(source: str) -> Header:
         if words[0] in _MARKERS:
             key, values = _directive(number, words)
             if key in seen:
-                raise _bad(number, f"{key!r} was set in line {seen[key]} already")
+                raise _bad(
+                    number, f"{key!r} was set in line {seen[key]} already; delete one of them"
+                )
             seen[key] = number
             header = _with_value(header, number, key, values)
     return header

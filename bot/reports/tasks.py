@@ -142,7 +142,7 @@ def _diff(name: str, before: str, after: str) -> str:
 
 def task_report(board: Board, task: TaskDefinition) -> Report:
     """Return the description, the number of tests and benchmarks, and every file."""
-    cases = f"{len(task.tests)} tests, {len(task.benchmarks)} benchmarks"
+    cases = f"{_count(len(task.tests), 'test')}, {_count(len(task.benchmarks), 'benchmark')}"
     shown = shown_files(task, board.name)
     files = (Attachment(name, text.encode()) for name, text in shown.items())
     pins = (

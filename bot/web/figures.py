@@ -131,7 +131,7 @@ def _widened(low: float, high: float, *, logarithmic: bool) -> tuple[float, floa
     if logarithmic:
         factor = (high / low) ** _MARGIN
         return low / factor, high * factor
-    margin = _MARGIN * (high - low) or _MARGIN * high
+    margin = _MARGIN * (high - low) or _MARGIN * high or 1.0
     return max(0.0, low - margin), high + margin
 
 
@@ -141,8 +141,9 @@ def histogram(
     """Return the distribution of samples with the marks on its scale; None without samples.
 
     The scale ends at the slowest hundredth, so that one slow sample does not compress all others.
+    A sample less its calibration may be negative on a busy CPU; it is drawn as 0.
     """
-    ordered = sorted(each for each in samples if math.isfinite(each))
+    ordered = sorted(max(each, 0.0) for each in samples if math.isfinite(each))
     if not ordered:
         return None
     cut = ordered[min(len(ordered) - 1, math.ceil(0.99 * len(ordered)))]

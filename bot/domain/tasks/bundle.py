@@ -44,8 +44,9 @@ class TaskBundle:
         path = self.locate(source)
         data = self.files.get(path)
         if data is None:
-            remedy = f"; {_PACK_HINT}" if not _is_below(path, self.root) else ""
-            raise UserError("bad-task", f"{path}: there is no such file{remedy}")
+            if _is_below(path, self.root):
+                raise UserError("bad-task", f"{path}: there is no such file")
+            raise UserError("bad-task", f"{source}: there is no such file; {_PACK_HINT}")
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:

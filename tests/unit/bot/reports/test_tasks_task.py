@@ -15,7 +15,7 @@ def test_a_task_is_told_with_every_file_and_how_much_there_is_to_pass() -> None:
     report = task_report(make_board(), make_task(files=FILES))
     assert report.title == "Task of vectoradd"
     words = [block.text for block in report.blocks if isinstance(block, Text)]
-    assert words == ["Add two vectors.", "2 tests, 1 benchmarks"]
+    assert words == ["Add two vectors.", "2 tests, 1 benchmark"]
     files = [block for block in report.blocks if isinstance(block, Attachment)]
     assert {file.name: file.data.decode() for file in files} == FILES
 

@@ -83,3 +83,15 @@ def test_equal_samples_have_a_bar_and_marks_lie_on_the_scale() -> None:
     assert len(found.bars) == 1
     (_, time), (_, bound) = found.marks
     assert 0 <= bound < time <= 100
+
+
+def test_samples_below_zero_are_drawn_as_zero() -> None:
+    found = histogram([-8.0e6, 0.0, 3.0e6])
+    assert found is not None
+    assert (found.low, found.high, found.count) == (0.0, 3.0e6, 3)
+
+
+def test_a_kernel_below_the_resolution_has_a_histogram() -> None:
+    found = histogram([-1.0, 0.0])
+    assert found is not None
+    assert (found.low, found.median) == (0.0, 0.0)

@@ -28,7 +28,7 @@ def test_a_source_outside_is_refused(source: str) -> None:
 
 def test_what_a_zip_lacks_from_beside_the_task_is_told_with_the_command_that_adds_it() -> None:
     with pytest.raises(
-        UserError, match=r"^eval\.py: there is no such file; `podium task pack DIR`"
+        UserError, match=r"^\.\./eval\.py: there is no such file; `podium task pack DIR`"
     ):
         BUNDLE.text("../eval.py")
     with pytest.raises(UserError, match=r"^add/b\.py: there is no such file$"):
