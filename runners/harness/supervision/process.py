@@ -218,7 +218,7 @@ class CandidateProcess:
         dtype = DTYPES.get(node.dtype)
         if dtype is None or len(node.shape) != len(node.stride):
             raise UnreadableError(f"a tensor of type {node.dtype} cannot be read")
-        if node.room > most:
+        if node.copy_bytes > most:
             raise UnreadableError("the output is larger than the memory limit allows")
         flat = torch.empty(node.span, dtype=dtype)
         try:

@@ -111,7 +111,7 @@ def test_what_fails_first_ends_the_rest(judge: Judge) -> None:
         (("generator = ", "raise KeyError(1)\n    generator = "), "generate_input failed"),
         (("return torch.sort", "raise ValueError(1)\n    return torch.sort"), "ref_kernel failed"),
         (("right = torch.equal", "raise SystemError\n    right = torch.equal"), "SystemError"),
-        (("return right,", "return 1 or"), "gave a int"),
+        (("return right,", "return 1 or"), "returned a int"),
         (("generator = ", "raise SystemExit(0)\n    generator = "), "SystemExit: 0"),
     ],
 )
