@@ -98,17 +98,16 @@ def difference(expected: values.Node, actual: values.Node, where: str = "the out
 
     None if there is no difference.
     """
-    found: str | None = None
     match expected, actual:
         case values.TensorNode(), values.TensorNode():
-            found = _tensor_difference(expected, actual, where)
+            return _tensor_difference(expected, actual, where)
         case values.SequenceNode(), values.SequenceNode():
-            found = _sequence_difference(expected, actual, where)
+            return _sequence_difference(expected, actual, where)
         case values.DictNode(), values.DictNode():
-            found = _dict_difference(expected, actual, where)
+            return _dict_difference(expected, actual, where)
         case _ if _kind(expected) != _kind(actual):
-            found = f"{where} is a {_kind(actual)}, a {_kind(expected)} is expected"
-    return found
+            return f"{where} is a {_kind(actual)}, a {_kind(expected)} is expected"
+    return None
 
 
 def _kind(node: values.Node) -> str:

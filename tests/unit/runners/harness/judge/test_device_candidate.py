@@ -674,7 +674,7 @@ def test_without_a_reference_an_untimed_call_tells_the_outputs_structure(
         (None, Verdict.DISALLOWED, "described no output"),
         (described(dtype="nonsense"), Verdict.WRONG_ANSWER, "is a nonsense tensor"),
         (described(shape=(100, 100)), Verdict.WRONG_ANSWER, "larger than this task allows"),
-        (both(*(described(device="cpu"),) * 900), Verdict.WRONG_ANSWER, "at most 65536 can travel"),
+        (both(*(described(device="cpu"),) * 900), Verdict.WRONG_ANSWER, "at most 65536 are"),
     ],
     ids=["none", "no dtype", "large", "many"],
 )
