@@ -106,11 +106,8 @@ def fits(files: Mapping[str, str]) -> bool:
 
 def _run(order: Program, environment_fd: int, pipes: ProgramPipes) -> None:
     warm = fits(order.files)
-    if (
-        warm
-        and os.getpid() == 1
-        and any("multiprocessing" in text for text in order.files.values())
-    ):
+    spawns = any("multiprocessing" in text for text in order.files.values())
+    if warm and spawns and os.getpid() == 1:
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
         start_fork_server()  # before the environment is set, because its seed must stay unknown
     os.environ.update(json.loads(_read_and_close(environment_fd)))

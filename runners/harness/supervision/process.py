@@ -16,7 +16,7 @@ from runners.process_tree import descendants, thread_states
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
-_CPUCLOCK_SCHED = 2  # the low bits of another process's clock id: count CPU time in ns
+_CPUCLOCK_SCHED = 2  # in the clock id of another process: its CPU time in ns
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 _EVENTS = os.WSTOPPED | os.WCONTINUED

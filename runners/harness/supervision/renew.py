@@ -174,7 +174,8 @@ def _replace_exit_handlers() -> None:
     finalizers = multiprocessing.util._finalizer_registry  # type: ignore[attr-defined]
     queues = vars(thread)["_threads_queues"]
     _ALIVE.extend((weakref.finalize._registry, dict(finalizers), dict(queues)))  # type: ignore[attr-defined]
-    weakref.finalize._registry = {}  # type: ignore[attr-defined]  # otherwise the parent's folders are removed
+    # Otherwise this process would delete the parent's temporary folders.
+    weakref.finalize._registry = {}  # type: ignore[attr-defined]
     finalizers.clear()
     queues.clear()
     for handler in (

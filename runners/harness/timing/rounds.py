@@ -71,7 +71,7 @@ DRIFT_MOST_NS = 3_000.0
 differ by less than 1,000."""
 DRIFT_HOSTED_NS = 20_000.0
 """The same limit if a part of the input is copied to host memory in every window. A busy host made
-them differ by up to 16,000, and an attack that leaves copies running by 44,000."""
+the windows differ by up to 16,000, an attack that leaves copies running by 44,000."""
 DRIFT_NOISE = 6
 """The same limit as a multiple of the standard error of the first windows, if that is more."""
 DISCARDS_MOST = 10
