@@ -165,6 +165,7 @@ def _precision(workload: Workload) -> str:
 
 
 def _weights_seed(workload: Workload) -> int:
+    """The seed of the weights; VerdictError if a case has an argument that is not in `_ARGS`."""
     seed = workload.args.get("weights", WEIGHTS_SEED)
     if not isinstance(seed, int) or workload.args.keys() - _ARGS:
         known = ", ".join(sorted(_ARGS))
