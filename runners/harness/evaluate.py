@@ -68,8 +68,7 @@ def evaluate(
     finally:
         os.close(files_fd)
         builds.close()
-    wall_s = time.monotonic() - begin
-    return _evaluation_of(request, grade, session, isolation=isolation, wall_s=wall_s)
+    return _evaluation_of(request, grade, session, isolation=isolation, begin=begin)
 
 
 @contextmanager
@@ -143,7 +142,7 @@ def _evaluation_of(
     session: EvaluationSession | None,
     *,
     isolation: evaluation.Isolation,
-    wall_s: float,
+    begin: float,
 ) -> evaluation.Evaluation:
     """The evaluation; `session` is None if it ended before one existed."""
     return evaluation.Evaluation(
@@ -160,7 +159,7 @@ def _evaluation_of(
         files=tuple(session.files) if session else (),
         environment=environment_of(request, session),
         isolation=session.isolation if session else isolation,
-        wall_s=wall_s,
+        wall_s=time.monotonic() - begin,
         durations_s=session.durations_s if session else {},
         gpus=1 if request.gpu == evaluation.CPU else request.task.world_size,
     )

@@ -102,10 +102,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
     def _run(
         self, order: channel.CandidateRequest, value: object, deadline: Deadline
     ) -> channel.Exchange:
-        """Execute one request in one window.
-
-        If the call is queued ahead, its first frame says where its output will be.
-        """
+        """Execute a request in one window. A call ahead describes its output in its first frame."""
         self._stage(order.value or values.ScalarNode(), value)
         replies_ahead: list[channel.CandidateReply] = []
 
@@ -137,12 +134,9 @@ class DeviceCandidate(host_candidate.HostCandidate):
                 self.handover.abort()
             raise
         self._restore()
+        output = replies_ahead[0].output if replies_ahead else exchange.reply.output
         if order.launch is not None:  # device code writes into its rooms; the reply is irrelevant
             output = self.answer.room
-        elif replies_ahead:
-            output = replies_ahead[0].output
-        else:
-            return exchange
         return replace(exchange, reply=exchange.reply.model_copy(update={"output": output}))
 
     def _output_places(
