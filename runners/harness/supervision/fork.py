@@ -129,7 +129,9 @@ def _launch(arguments: list[str]) -> None:
 FORK = "--multiprocessing-fork"
 """The last argument of a worker's command line, after the code that it runs."""
 _FRAME_MAX = 128 << 10
+"""The most bytes of a request for a worker."""
 _FDS_MAX = 128
+"""The most descriptors that a worker may inherit."""
 _ANSWER_S = 30.0
 """Seconds for the fork server to fork a worker on a busy machine."""
 _STREAMS = (0, 1, 2)

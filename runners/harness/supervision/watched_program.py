@@ -20,12 +20,16 @@ from runners.process_tree import descendants
 RESULT_MAX = 1 << 20
 """The most bytes that an evaluation may write to its result pipe."""
 _STATUS_MAX = 64 << 10
+"""The most bytes that a sandbox may write to its status pipe."""
 _WATCH_MS = 100
+"""Milliseconds between two checks of a program's time and memory."""
 _AFTER_S = 2.0
 """Seconds for the pipes of a killed program to reach their end; no writer is left then."""
 
 RecordSandbox = Callable[[tuple[str, ...], dict[str, str]], None]
+"""Receives the active layers of a sandbox, and each missing one with the reason."""
 Start = Callable[[Program, ProgramPipes], None]
+"""Starts the program's process with these pipes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ def resolution(rounds: list[Round]) -> float:
 
 
 def _noise(rounds: list[Round]) -> float:
+    """Three standard errors: the larger of those within rounds and those between rounds."""
     within = _combined_error([each.error for each in rounds])
     between = stdev(each.bound for each in rounds) / math.sqrt(len(rounds)) if rounds[1:] else 0.0
     return 3 * max(within, between)
@@ -160,6 +161,7 @@ def _published_resolution(rounds: list[Round]) -> float:
 
 
 def _hidden_ns(rounds: list[Round]) -> float:
+    """The most time of a kernel that its windows can hide."""
     gap = IDLE_GAP_NS if any(each.on_gpu for each in rounds) else 0.0
     return gap + fmean(each.skippable for each in rounds)
 
