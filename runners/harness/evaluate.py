@@ -1,4 +1,4 @@
-"""The steps of one evaluation, from the request to the evaluation with its environment."""
+"""One evaluation, from the request to the result and the environment that it ran in."""
 
 import functools
 import importlib.metadata
@@ -68,7 +68,7 @@ def evaluate(
     finally:
         os.close(files_fd)
         builds.close()
-    return _answer(request, grade, session or isolation, time.monotonic() - begin)
+    return _evaluation_of(request, grade, session, isolation=isolation, begin=begin)
 
 
 @contextmanager
@@ -86,9 +86,11 @@ def plugin(package: ModuleType, name: str) -> ModuleType:
     try:
         return load(package, name)
     except LookupError as error:
-        raise VerdictError(
-            Verdict.TASK_ERROR, f"this runner cannot judge the task: {error}"
-        ) from error
+        raise _cannot_judge(str(error)) from error
+
+
+def _cannot_judge(reason: str) -> VerdictError:
+    return VerdictError(Verdict.TASK_ERROR, f"this runner cannot judge the task: {reason}")
 
 
 def require_toolchain(task: TaskDefinition) -> None:
@@ -101,19 +103,14 @@ def require_toolchain(task: TaskDefinition) -> None:
     try:
         language = languages.language(task.lang)
     except LookupError as error:
-        raise VerdictError(
-            Verdict.TASK_ERROR, f"this runner cannot judge the task: {error}"
-        ) from error
+        raise _cannot_judge(str(error)) from error
     if task.grader is not Grader.NATIVE:
         return
     if "launch" in language.SPEC.requires_one_of and task.launch is None:
-        words = f"grader 'native' judges '{task.lang}' by its 'launch', which lacks"
-        raise VerdictError(Verdict.TASK_ERROR, words)
+        message = f"grader 'native' needs a 'launch' to judge '{task.lang}', and the task has none"
+        raise VerdictError(Verdict.TASK_ERROR, message)
     if language.toolchain(KIT) is None:
-        raise VerdictError(
-            Verdict.TASK_ERROR,
-            f"this runner cannot judge the task: nothing here builds '{task.lang}'",
-        )
+        raise _cannot_judge(f"no toolchain here builds '{task.lang}'")
 
 
 def choose_device(request: evaluation.EvaluationRequest) -> bool:
@@ -139,13 +136,15 @@ def nonce_of(request: evaluation.EvaluationRequest) -> bytes:
     return bytes.fromhex(request.nonce) if request.nonce else secrets.token_bytes(32)
 
 
-def _answer(
+def _evaluation_of(
     request: evaluation.EvaluationRequest,
     grade: GradingResult,
-    known: EvaluationSession | evaluation.Isolation,
-    wall_s: float,
+    session: EvaluationSession | None,
+    *,
+    isolation: evaluation.Isolation,
+    begin: float,
 ) -> evaluation.Evaluation:
-    session = known if isinstance(known, EvaluationSession) else None
+    """The evaluation; `session` is None if it ended before one existed."""
     return evaluation.Evaluation(
         request_id=request.request_id,
         verdict=grade.verdict,
@@ -159,8 +158,8 @@ def _answer(
         log=session.log.decode(errors="replace") if session else "",
         files=tuple(session.files) if session else (),
         environment=environment_of(request, session),
-        isolation=known.isolation if isinstance(known, EvaluationSession) else known,
-        wall_s=wall_s,
+        isolation=session.isolation if session else isolation,
+        wall_s=time.monotonic() - begin,
         durations_s=session.durations_s if session else {},
         gpus=1 if request.gpu == evaluation.CPU else request.task.world_size,
     )
@@ -172,11 +171,16 @@ def environment_of(
     """The machine's environment during this evaluation."""
     if session is None:
         return host_environment()
-    found = (
+    environment = (
         gpu_environment(request.gpu, session.transport) if session.on_gpu else host_environment()
     )
-    noted = {"timing": session.timing, "transport": session.transport}
-    return found.model_copy(update={**noted, "slowed": dict(session.slowed)})
+    return environment.model_copy(
+        update={
+            "timing": session.timing,
+            "transport": session.transport,
+            "slowed": dict(session.slowed),
+        }
+    )
 
 
 @functools.cache
@@ -198,7 +202,7 @@ def _version_of(package: str) -> str | None:
 
 
 def importable() -> tuple[str, ...]:
-    """Return the names of importable packages, with which a task's `libraries` are compared."""
+    """Return the names of importable packages, which a task's `libraries` must be among."""
     found = importlib.metadata.packages_distributions()
     return tuple(sorted(name for name in found if name.isidentifier() and name[0] != "_"))
 
@@ -222,12 +226,12 @@ def host_environment() -> evaluation.Environment:
 def gpu_environment(gpu: str, transport: str) -> evaluation.Environment:
     """The environment of a GPU evaluation, with current readings of the first visible GPU."""
     host = host_environment()
-    gpu_seen = first_gpu()
-    readings = gpu_seen.read()
+    first = first_gpu()
+    readings = first.read()
     return host.model_copy(
         update={
             "gpu": gpu,
-            "gpu_uuid": gpu_seen.handle,
+            "gpu_uuid": first.handle,
             "driver": readings.driver if readings else None,
             "transport": transport,
             "clocks": readings.clocks if readings else {},

@@ -37,7 +37,7 @@ from runners.harness.verdicts import MachineError, VerdictError
 from runners.plugins import load, names
 
 END_OF_INPUT = 64
-"""The exit status of a judge that reached the end of the input."""
+"""The exit status of a judge that read the end of the input instead of a request."""
 UNFIT = 66
 """The exit status of a judge that found its GPU unfit, and then of the server."""
 NO_EVALUATION = 65
@@ -79,17 +79,17 @@ def serve(isolation: Isolation, *, gpu: bool = False) -> int:
         load(graders, name)  # otherwise every judge would import it again
     if not gpu:
         return _serve_all(isolation, None, None)
-    with closing(warm.DriverKeepAlive()) as keeper:
+    with closing(warm.DriverKeepAlive()) as keep_alive:
         warm.warm_up()
-        return _serve_all(isolation, keeper, read_cards())
+        return _serve_all(isolation, keep_alive, read_cards())
 
 
 def _serve_all(
-    isolation: Isolation, keeper: warm.DriverKeepAlive | None, cards: tuple[Card, ...] | None
+    isolation: Isolation, keep_alive: warm.DriverKeepAlive | None, cards: tuple[Card, ...] | None
 ) -> int:
     _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
     while True:
-        status = _run_judge(lambda out: _serve_one(out, isolation, cards), keeper)
+        status = _run_judge(lambda out: _serve_one(out, isolation, cards), keep_alive)
         if status == END_OF_INPUT:
             return 0
         if status == UNFIT:
@@ -101,10 +101,10 @@ def _serve_all(
 def answer_once(isolation: Isolation) -> int:
     """Read one request up to the end of standard input and print only its evaluation."""
     process.adopt_orphans()
-    return _run_judge(lambda out: _answer_all(out, isolation))
+    return _run_judge(lambda out: _answer_one(out, isolation))
 
 
-def _run_judge(body: Callable[[int], int], keeper: warm.DriverKeepAlive | None = None) -> int:
+def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | None = None) -> int:
     """Fork a judge that runs `body`, wait, end all its processes, and return its exit status."""
     gc.freeze()  # a collection in a child would otherwise touch, and so copy, the whole heap
     judge = os.fork()
@@ -121,19 +121,19 @@ def _run_judge(body: Callable[[int], int], keeper: warm.DriverKeepAlive | None =
             sys.stderr.flush()
             os._exit(status)
     _, status = os.waitpid(judge, 0)
-    _sweep(keeper)
+    _sweep(keep_alive)
     return os.waitstatus_to_exitcode(status)
 
 
-def _sweep(keeper: warm.DriverKeepAlive | None = None) -> None:
-    """Kill and reap all processes that an exited judge has left.
+def _sweep(keep_alive: warm.DriverKeepAlive | None = None) -> None:
+    """Kill all processes that an exited judge has left, and wait for their exits.
 
     TimeoutError if one survives, because it would disturb the next timing. The server then exits,
     and its supervisor ends everything below it.
     """
-    if not process_limits.kill_beneath(os.getpid(), keeper.living if keeper else ()):
+    if not process_limits.kill_beneath(os.getpid(), keep_alive.living if keep_alive else ()):
         raise TimeoutError(
-            f"what a judge left still runs after {process_limits.KILL_S:.0f} s of killing"
+            f"a process of a judge still runs {process_limits.KILL_S:.0f} s after it was killed"
         )
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -172,7 +172,7 @@ def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = 
     return 0
 
 
-def _answer_all(out: int, isolation: Isolation) -> int:
+def _answer_one(out: int, isolation: Isolation) -> int:
     template = fork_template()
     process.adopt_orphans()
     request = sys.stdin.buffer.read(REQUEST_MAX)

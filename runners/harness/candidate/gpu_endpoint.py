@@ -17,10 +17,12 @@ BUFFERS: dict[channel.Transport, type[memory.DeviceBuffer] | type[memory.HostBuf
     "pinned-host": memory.HostBuffer,
 }
 """Transport name -> the class that maps the shared memory."""
+Describe = Callable[[object, Callable[[torch.Tensor], torch.Tensor]], channel.CandidateReply]
+"""Returns the reply for an output; the inner function maps each tensor to the one to describe."""
 
 
 class KernelError(Exception):
-    """Device code could not be launched, or failed while it ran."""
+    """Device code could not be launched or failed while it ran."""
 
 
 class GpuEndpoint:
@@ -43,8 +45,8 @@ class GpuEndpoint:
         self.stream = torch.cuda.default_stream()
         self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-        self.filling: Callable[[Any], Any] = _nothing
-        self.stand_in_for: tuple[values.TensorNode, ...] | None = None
+        self.fill: Callable[[Any], Any] = _do_nothing
+        self.fill_rooms: tuple[values.TensorNode, ...] | None = None
         self._load()
 
     def _load(self) -> None:
@@ -66,9 +68,7 @@ class GpuEndpoint:
         self,
         kernel: Callable[[Any], Any],
         order: channel.CandidateRequest,
-        described: Callable[
-            [object, Callable[[torch.Tensor], torch.Tensor]], channel.CandidateReply
-        ],
+        described: Describe,
         tell: Callable[[channel.CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
         """Run the kernel between two CUDA events; return its output and the claimed times in ns.
@@ -88,16 +88,14 @@ class GpuEndpoint:
         self,
         kernel: Callable[[Any], Any],
         order: channel.CandidateRequest,
-        described: Callable[
-            [object, Callable[[torch.Tensor], torch.Tensor]], channel.CandidateReply
-        ],
+        described: Describe,
         tell: Callable[[channel.CandidateReply], None],
     ) -> tuple[Any, tuple[float, float]]:
         """Do what `call` does, without translating errors.
 
         A call that is queued ahead makes all its launches before the input is there, and reports
-        where the output will be. Any other call first waits for its input, and its whole output is
-        copied. The copy of an output into the shared memory counts as the kernel's time.
+        where the output will be. Any other call first waits for its input, and copies its whole
+        output. Copying an output into the shared memory counts as the kernel's time.
         """
         data = self._argument(order)
         self.turn += 1
@@ -126,9 +124,7 @@ class GpuEndpoint:
         self,
         output: object,
         order: channel.CandidateRequest,
-        described: Callable[
-            [object, Callable[[torch.Tensor], torch.Tensor]], channel.CandidateReply
-        ],
+        described: Describe,
     ) -> channel.CandidateReply | None:
         """Queue the copies of an output into its rooms; return a description of the output.
 
@@ -138,14 +134,14 @@ class GpuEndpoint:
         rooms = iter(order.rooms)
         if isinstance(output, torch.Tensor) and not order.ahead:
             self._copied(output, next(rooms, None))
-            return None  # a description takes time, which would count as the kernel's
-        deliver = self._captured_there if order.ahead else self._copied
+            return None  # describing it takes time, which would count as the kernel's
+        deliver = self._in_place_or_copied if order.ahead else self._copied
         return described(output, lambda each: deliver(each, next(rooms, None)))
 
     def _argument(self, order: channel.CandidateRequest) -> Any:  # noqa: ANN401 - as the task's input is
         """Return the kernel's argument: the input or, for device code, a launch on the input."""
         if order.value is None:
-            raise ValueError("an order without an input")
+            raise ValueError("a request without an input")
         data = values.restore(order.value, self.fetch)
         if order.launch is None:
             return data
@@ -161,7 +157,9 @@ class GpuEndpoint:
     def _allocating(self) -> AbstractContextManager[None]:
         return self.pool.used() if self.pool else nullcontext()
 
-    def _captured_there(self, tensor: torch.Tensor, room: values.TensorNode | None) -> torch.Tensor:
+    def _in_place_or_copied(
+        self, tensor: torch.Tensor, room: values.TensorNode | None
+    ) -> torch.Tensor:
         """Return an output tensor itself if the judge can capture it in place, otherwise a copy."""
         if room is not None and _fits(tensor, room) and self._is_capturable(tensor, room):
             return tensor
@@ -183,22 +181,22 @@ class GpuEndpoint:
         within = 0 <= offset <= self.shared.size - size
         return within and size <= room.reach and offset % tensor.element_size() == 0
 
-    def stand_in(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
+    def calibration_kernel(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
         """Return the calibration kernel, which reads the input and fills the output's bytes.
 
         It leaves the cache in a state like that after a real kernel. Its buffers are allocated
         here, before the window in which it runs.
         """
-        if self.stand_in_for != order.rooms:
-            self.stand_in_for = order.rooms
-            self.filling = self._filling(order)
-        return self.filling
+        if self.fill_rooms != order.rooms:
+            self.fill_rooms = order.rooms
+            self.fill = self._make_fill(order)
+        return self.fill
 
-    def _filling(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
+    def _make_fill(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
         whole = self.memory.bytes
         if self.remote:  # then a kernel's output is in private device memory
             whole = torch.empty(self.shared.pool_at, dtype=torch.uint8, device="cuda")
-        ready = tuple(_filled(whole, room) for room in order.rooms)
+        outputs = tuple(_output_in(whole, room) for room in order.rooms)
         parts = [_bytes_of(whole, room) for room in _on_device(order.rooms)]
         parts = parts or [torch.empty(1, dtype=torch.uint8, device="cuda")]
         inputs = _on_device(() if order.value is None else values.tensors(order.value))
@@ -209,7 +207,7 @@ class GpuEndpoint:
             read.amax()
             for part in parts:
                 part.fill_(1)
-            return ready
+            return outputs
 
         fill(None)  # loads its CUDA kernels
         return fill
@@ -225,7 +223,7 @@ def _on_device(nodes: tuple[values.TensorNode, ...]) -> list[values.TensorNode]:
     return [node for node in nodes if node.device == "cuda"]
 
 
-def _filled(whole: torch.Tensor, room: values.TensorNode) -> torch.Tensor:
+def _output_in(whole: torch.Tensor, room: values.TensorNode) -> torch.Tensor:
     """Return the output tensor in its room; zeros if it is on the host."""
     if room.device == "cuda":
         return memory.typed_view(whole, room)
@@ -237,5 +235,5 @@ def _bytes_of(whole: torch.Tensor, room: values.TensorNode) -> torch.Tensor:
     return whole[begin : begin + room.reach]
 
 
-def _nothing(_: object) -> None:
-    """Do nothing: the calibration kernel before the first calibration request."""
+def _do_nothing(_: object) -> None:
+    """The calibration kernel before the first calibration request."""

@@ -28,7 +28,7 @@ from runners.harness.protocol.arena import view
 from runners.harness.sandbox import diagnostics, isolate
 from runners.languages import BuildFailedError, InvalidSubmissionError
 
-MESSAGE = 1000
+MESSAGE_MAX = 1000
 """The most characters of a message; every front end can show that many."""
 Claims = tuple[float, float]
 """A call's wall time and CPU time in ns, measured by the candidate; on a GPU the latter is 0."""
@@ -42,8 +42,8 @@ def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
     return found[-1] if found else data
 
 
-def nothing(data: Any) -> Any:  # noqa: ANN401 - any task's input
-    """Return the input: the kernel of a candidate that has not built a submission."""
+def identity(data: Any) -> Any:  # noqa: ANN401 - any task's input
+    """Return the input: the kernel of a candidate before it builds the submission."""
     return data
 
 
@@ -55,15 +55,15 @@ class Candidate:
         self.spec = spec
         self.builds, arena, *device = fds
         self.buffer = mmap.mmap(arena, spec.arena_size)
-        self.guest = spec.shared and GpuEndpoint(self.buffer, spec.shared, device)
-        self.kernel: Callable[[Any], Any] = nothing
-        self.known: dict[bytes, channel.CandidateRequest] = {}
+        self.gpu = spec.shared and GpuEndpoint(self.buffer, spec.shared, device)
+        self.kernel: Callable[[Any], Any] = identity
+        self.requests: dict[bytes, channel.CandidateRequest] = {}  # by their frames
         self.kept: list[torch.Tensor] = []  # outputs must stay mapped until the judge has read them
 
     def serve(self) -> None:
         """Execute requests until the judge closes the socket."""
         while frame := self.orders.recv(channel.FRAME_MAX):
-            order = self.known.get(frame) or self.known.setdefault(
+            order = self.requests.get(frame) or self.requests.setdefault(
                 frame, channel.CandidateRequest.model_validate_json(frame)
             )
             self.tell(self.answer(order))
@@ -81,22 +81,22 @@ class Candidate:
                 return guarded(lambda: self.call(self.profiled, order), channel.Status.RAISED)
             case channel.Operation.TOUCH:
                 return guarded(
-                    lambda: self.call(self.stand_in(order), order), channel.Status.RAISED
+                    lambda: self.call(self.calibration_kernel(order), order), channel.Status.RAISED
                 )
 
     def profiled(self, data: Any) -> Any:  # noqa: ANN401 - any task's input
         """Call the kernel under the profiler and print the time of each operation."""
         with torch.profiler.profile() as profiler:
             output = self.kernel(data)
-            if self.guest is not None:
+            if self.gpu is not None:
                 torch.cuda.synchronize()
-        order = "self_cpu_time_total" if self.guest is None else "self_cuda_time_total"
+        order = "self_cpu_time_total" if self.gpu is None else "self_cuda_time_total"
         print(profiler.key_averages().table(sort_by=order, row_limit=20))  # noqa: T201 - the log
         return output
 
-    def stand_in(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
+    def calibration_kernel(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
         """Return the calibration kernel."""
-        return self.guest.stand_in(order) if self.guest else touch
+        return self.gpu.calibration_kernel(order) if self.gpu else touch
 
     def build(self, order: channel.CandidateRequest) -> channel.CandidateReply:
         """Import the submission and reuse what an earlier candidate compiled."""
@@ -111,7 +111,7 @@ class Candidate:
         except BuildFailedError as error:
             print(error.log)  # noqa: T201 - the log
             return channel.CandidateReply(
-                status=channel.Status.BUILD_FAILED, message=str(error)[:MESSAGE]
+                status=channel.Status.BUILD_FAILED, message=str(error)[:MESSAGE_MAX]
             )
         self.kernel = built.kernel
         return channel.CandidateReply(status=channel.Status.DONE, compiled=built.compiled)
@@ -122,7 +122,7 @@ class Candidate:
             builds.pack(Path.home(), self.builds)
         except OSError as error:  # the harness's own failure, not for the submission's log
             return channel.CandidateReply(
-                status=channel.Status.DISK, message=f"it cannot be kept: {error}"
+                status=channel.Status.DISK, message=f"compiled code cannot be stored: {error}"
             )
         return channel.CandidateReply(status=channel.Status.DONE)
 
@@ -131,16 +131,16 @@ class Candidate:
     ) -> channel.CandidateReply:
         """Call the kernel on the current input and describe its output."""
         self.kept = []
-        if self.guest:
-            output, (wall, cpu) = self.guest.call(kernel, order, self.described, self.tell)
+        if self.gpu:
+            output, (wall, cpu) = self.gpu.call(kernel, order, self.described, self.tell)
         else:
-            output, (wall, cpu) = self.call_here(kernel, order)
+            output, (wall, cpu) = self.call_on_cpu(kernel, order)
         reply = self.described(output, lambda tensor: tensor)
         return reply.model_copy(update={"claimed_ns": wall, "claimed_cpu_ns": cpu})
 
     def tell(self, reply: channel.CandidateReply) -> None:
         """Send a reply; a call on the GPU sends an additional one when it is queued."""
-        self.orders.sendall(packed(reply))
+        self.orders.sendall(encoded(reply))
 
     def described(
         self, output: object, placed: Callable[[torch.Tensor], torch.Tensor]
@@ -151,20 +151,21 @@ class Candidate:
                 status=channel.Status.INVALID, message="`custom_kernel` returned nothing"
             )
         try:
-            place = lambda tensor: self.whereabouts(placed(tensor))  # noqa: E731 - for one call
-            node = values.describe(output, place, keys_sorted=True)
+            node = values.describe(
+                output, lambda tensor: self.whereabouts(placed(tensor)), keys_sorted=True
+            )
         except values.UndescribableError as error:
             return channel.CandidateReply(
-                status=channel.Status.INVALID, message=f"the output is or holds {error}"
+                status=channel.Status.INVALID, message=f"the output is or contains {error}"
             )
         return channel.CandidateReply(status=channel.Status.DONE, output=node)
 
-    def call_here(
+    def call_on_cpu(
         self, kernel: Callable[[Any], Any], order: channel.CandidateRequest
     ) -> tuple[Any, Claims]:
         """Call the kernel on the CPU; return its output, and its wall and CPU time in ns."""
         if order.value is None:
-            raise ValueError("an order without an input")
+            raise ValueError("a request without an input")
         data = values.restore(order.value, lambda node: view(self.buffer, node))
         self.orders.sendall(channel.READY_FRAME)
         self.orders.recv(channel.FRAME_MAX)
@@ -189,7 +190,7 @@ class Candidate:
         )
 
 
-def packed(reply: channel.CandidateReply) -> bytes:
+def encoded(reply: channel.CandidateReply) -> bytes:
     """Return the encoded reply, or an error reply if the output's description is too long."""
     try:
         return channel.encode(reply)
@@ -205,26 +206,26 @@ def guarded(
     try:
         return step()
     except BaseException as error:  # noqa: BLE001 - submitted code may raise anything at all
-        said = diagnostics.failed_build(_text_of(error))
-        if said is None:
+        build = diagnostics.failed_build(_text_of(error))
+        if build is None:
             traceback.print_exception(error.with_traceback(_submitted_frames(error)))
         else:  # the log is truncated at its end: errors come first, commands last
-            print(said.errors)  # noqa: T201 - the log
+            print(build.errors)  # noqa: T201 - the log
             traceback.print_tb(_submitted_frames(error))
-            print(said.commands)  # noqa: T201 - the log
-        message = _headline(error, None if said is None else said.reason)
+            print(build.commands)  # noqa: T201 - the log
+        message = _headline(error, None if build is None else build.reason)
         return channel.CandidateReply(status=_status(error, failure), message=message)
 
 
 def _text_of(error: BaseException) -> str:
     """Return an exception's text; for one of `subprocess.run` also the program's output."""
-    found = [str(error)]
-    for said in (getattr(error, "stderr", None), getattr(error, "stdout", None)):
-        if isinstance(said, bytes):
-            found.append(said.decode(errors="replace"))
-        elif isinstance(said, str):
-            found.append(said)
-    return "\n".join(found)
+    texts = [str(error)]
+    for printed in (getattr(error, "stderr", None), getattr(error, "stdout", None)):
+        if isinstance(printed, bytes):
+            texts.append(printed.decode(errors="replace"))
+        elif isinstance(printed, str):
+            texts.append(printed)
+    return "\n".join(texts)
 
 
 def _in_home(file: str) -> bool:
@@ -244,12 +245,12 @@ def _headline(error: BaseException, reason: str | None) -> str:
     kind = type(error).__name__
     if isinstance(error, SyntaxError):
         text = f"{kind}: {error.msg} ({error.filename}, line {error.lineno})"
-        return text.replace(f"{Path.home()}/", "")[:MESSAGE]
+        return text.replace(f"{Path.home()}/", "")[:MESSAGE_MAX]
     frames = [each for each in traceback.extract_tb(error.__traceback__) if _in_home(each.filename)]
     where = f" (line {frames[-1].lineno})" if frames else ""
     text = f"{kind}: {error if reason is None else reason}"
-    if len(text) > MESSAGE:  # Triton quotes the kernel first and gives the reason at the end
-        text = f"{text[: MESSAGE // 3]}\n[...]\n{text[-MESSAGE // 2 :]}"
+    if len(text) > MESSAGE_MAX:  # Triton quotes the kernel first and gives the reason at the end
+        text = f"{text[: MESSAGE_MAX // 3]}\n[...]\n{text[-MESSAGE_MAX // 2 :]}"
     return text + where
 
 
@@ -263,8 +264,9 @@ def _status(error: BaseException, failure: channel.Status) -> channel.Status:
     return failure
 
 
-def lay_out_files(fd: int) -> None:
-    """Write the candidate's files from the memory file `fd`, whose position others share."""
+def write_files(fd: int) -> None:
+    """Write the candidate's files from the memory file `fd` into its home."""
+    # Other candidates share the position of `fd`, so it must not move.
     packed = os.pread(fd, os.fstat(fd).st_size, 0)
     for name, text in json.loads(packed).items():
         (Path.home() / name).write_text(text)
@@ -294,8 +296,8 @@ def enter(orders: socket.socket, fds: list[int], spec: channel.CandidateSpec) ->
     if spec.shared is not None:
         limit_copy_queues()
     candidate = Candidate(orders, memory, spec)
-    lay_out_files(files)
-    address = candidate.guest.local.data_ptr() if candidate.guest else 0
+    write_files(files)
+    address = candidate.gpu.local.data_ptr() if candidate.gpu else 0
     orders.sendall(
         channel.encode(
             channel.CandidateReady(layers=layers, missing=missing, device_address=address)

@@ -92,7 +92,7 @@ class HandoverCall:
         self.handover = handover
         self.patience_s = patience_s
         self.steps = steps
-        self.told = steps.take is not None
+        self.has_host_part = steps.take is not None
         """Whether the window waits for the host part of the output."""
 
     def queued(self, first: CandidateReply | None) -> None:
@@ -119,6 +119,6 @@ class HandoverCall:
 
     def host_part_ns(self) -> float:
         """Nanoseconds of the window's last part, in which the judge copied the host part."""
-        if not self.told:
+        if not self.has_host_part:
             return 0.0
         return float(self.handover.captured.elapsed_time(self.handover.closed)) * 1e6

@@ -64,14 +64,15 @@ class _Timed:
         self.workloads = workloads
         self.seconds = seconds
         self.deadline = Deadline.after(seconds)
-        self.fallen: dict[int, VerdictError] = {}
+        self.failed: dict[int, VerdictError] = {}
+        """The number of a workload -> why the first candidate's call on it failed."""
         self.early: WorkloadTimer | None = None
         """The timer of the first workload; its candidates start while the tests still run."""
 
 
 def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) -> None:
     """Start the first workload's candidates, without the submission; `stack` ends them."""
-    with suppress(VerdictError):  # timing raises it again
+    with suppress(VerdictError):  # `_run_benchmarks` meets the same error again
         first = timed.workloads[0]
         timed.early = WorkloadTimer(session.code.session_for(session, first), first)
         stack.enter_context(timed.early.pool)
@@ -88,7 +89,7 @@ def _first_candidate(
     """
     deadline = session.code.deadline(session.request.task.test_timeout)
     with pool.fresh_candidate(
-        session, _room(session, (*tests, *timed.workloads)), None
+        session, _first_plan(session, (*tests, *timed.workloads)), None
     ) as candidate:
         if not _build(session, candidate, result, deadline):
             result.cases += [skipped(CaseKind.TEST, workload) for workload in tests]
@@ -101,12 +102,16 @@ def _first_candidate(
             with session.record_duration("rehearse"):
                 _rehearse(session, candidate, timed)
     if not session.builds.seal() and timed.early:
-        timed.early.pool.close()  # they have the old file, which a process can still write
+        timed.early.pool.close()  # its candidates have the old file, still writable
 
 
 def _rehearse(
     session: EvaluationSession, candidate: host_candidate.HostCandidate, timed: _Timed
 ) -> None:
+    """Call the kernel once on a public input of each timed workload, then store compiled code.
+
+    The first call that fails ends this; its error is raised when that workload is timed.
+    """
     for number, workload in enumerate(timed.workloads):
         if session.code.session_for(session, workload) is not session:
             continue
@@ -116,22 +121,22 @@ def _rehearse(
             launch = session.launch_of(workload)
             candidate.call(channel.Operation.RUN, data, expected, timed.deadline, launch=launch)
         except VerdictError as error:
-            timed.fallen[number] = error
+            timed.failed[number] = error
             return
     with suppress(VerdictError):  # without the files every candidate compiles for itself
         candidate.pack(timed.deadline)
         session.builds.packed = True
 
 
-def _room(session: EvaluationSession, workloads: tuple[Workload, ...]) -> arena.Plan:
+def _first_plan(session: EvaluationSession, workloads: tuple[Workload, ...]) -> arena.Plan:
     """The layout of the largest input; empty on the CPU, where arenas are sparse."""
-    none = arena.Plan(values.ScalarNode(), 0, 0)
+    empty = arena.Plan(values.ScalarNode(), 0, 0)
     if not session.on_gpu:
-        return none
+        return empty
     code, task = session.code, session.request.task
     plans = (code.plan(each, public_seed(task, each)) for each in workloads)
     known = (plan for plan in plans if plan is not None)
-    return code.first_plan(max(known, key=lambda plan: plan.device_size, default=none))
+    return code.first_plan(max(known, key=lambda plan: plan.device_size, default=empty))
 
 
 def _build(
@@ -169,8 +174,8 @@ def _test(
     return step
 
 
-def _run_benchmarks(session: EvaluationSession, result: GradingResult, plan: _Timed) -> None:
-    deadline, workloads = plan.deadline, plan.workloads
+def _run_benchmarks(session: EvaluationSession, result: GradingResult, timed: _Timed) -> None:
+    deadline, workloads, code = timed.deadline, timed.workloads, session.code
     cap = session.request.round_policy.looks[-1]
     for number, workload in enumerate(workloads):
 
@@ -178,37 +183,36 @@ def _run_benchmarks(session: EvaluationSession, result: GradingResult, plan: _Ti
             session.report_progress(Stage.TIMING, before + rounds, cap * len(workloads))
 
         def step(
-            timed: Workload = workload,
+            workload: Workload = workload,
             left: int = len(workloads) - number,
             number: int = number,
             report: Callable[[int], None] = report,
         ) -> Measurement:
-            if number in plan.fallen:
-                raise plan.fallen[number]
+            if number in timed.failed:
+                raise timed.failed[number]
             share = Deadline.after(deadline.remaining / left)
-            with session.code.attributing(timed):
-                early = plan.early if number == 0 else None
-                watch = early or WorkloadTimer(session.code.session_for(session, timed), timed)
-                return watch.measure(TimeBudget(deadline, share), report)
+            with code.attributing(workload):
+                early = timed.early if number == 0 else None
+                timer = early or WorkloadTimer(code.session_for(session, workload), workload)
+                return timer.measure(TimeBudget(deadline, share), report)
 
         _case(result, CaseKind.BENCHMARK, workload, step)
 
 
 def _profile(session: EvaluationSession, result: GradingResult) -> None:
-    workloads = session.request.task.benchmarks
+    code, workloads = session.code, session.request.task.benchmarks
     deadline = Deadline.after(session.request.task.benchmark_timeout)
     for number, workload in enumerate(workloads, 1):
 
-        def step(profiled: Workload = workload) -> None:
-            with session.code.attributing(profiled):
-                profile(session.code.session_for(session, profiled), profiled, deadline)
+        def step(workload: Workload = workload) -> None:
+            with code.attributing(workload):
+                profile(code.session_for(session, workload), workload, deadline)
 
         _case(result, CaseKind.PROFILE, workload, step)
         session.report_progress(Stage.TIMING, number, len(workloads))
     if result.passed:
-        code = session.code
-        own = [each for each in workloads if code.session_for(session, each) is session]
-        profile_kernels(session, own)
+        in_this_session = [each for each in workloads if code.session_for(session, each) is session]
+        profile_kernels(session, in_this_session)
 
 
 def _case(

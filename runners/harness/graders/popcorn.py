@@ -28,8 +28,10 @@ from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skippe
 
 CASES_FILE = "popcorn-cases.txt"
 PRELUDE_S = 120.0
+"""The most seconds for the run of only the submission before a phase."""
 _BUILDS_INLINE = ("cpp_extension", "load_inline")
-_RANKS = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
+"""Names of torch in a source that compiles when it is imported."""
+_LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
 _NO_MULTICAST = {
     "NCCL_NVLS_ENABLE": "0",
     "NVSHMEM_DISABLE_NVLS": "1",
@@ -78,14 +80,14 @@ def grade(session: EvaluationSession) -> GradingResult:
 
 
 def _profile_kernels(session: EvaluationSession, program: int) -> None:
-    """Profile the program on each case; the program marks the call to profile."""
+    """Profile the program on each case; the program itself marks the call to profile."""
     task = session.request.task
 
-    def look(profiler: KernelProfiler, case: Workload, deadline: Deadline) -> KernelProfile:
+    def profile_case(profiler: KernelProfiler, case: Workload, deadline: Deadline) -> KernelProfile:
         plan = _Plan(stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, deadline)
         return profiler.profile_program(_program(session, plan, program), deadline)
 
-    profile_kernels(session, task.benchmarks, look)
+    profile_kernels(session, task.benchmarks, profile_case)
 
 
 def secret_seed(nonce: bytes) -> int:
@@ -116,25 +118,25 @@ def _run(session: EvaluationSession, plan: _Plan, order: Program, result: Gradin
     printed = bytearray()
     start = session.template.start if order.script else programs.start
     phase = WatchedProgram(order, printed, session.record_sandbox, start)
-    found: tuple[stream.ReportedCase, ...] = ()
+    reported: tuple[stream.ReportedCase, ...] = ()
     try:
         with session.record_duration(plan.step.value):
             ended = phase.run(plan.deadline)
-        found = _answer(ended, plan, printed, session.request.task)
-        if wrong := next((case for case in found if not case.passed), None):
+        reported = _answer(ended, plan, printed, session.request.task)
+        if wrong := next((case for case in reported if not case.passed), None):
             result.fail(stage, VerdictError(Verdict.WRONG_ANSWER, wrong.message))
     except VerdictError as error:
         result.fail(stage, error)
-        begun = [
-            each for each in stream.glimpse(bytes(phase.result), plan.step, total) if each.passed
-        ]
-        found = (*begun[: total - 1], stream.ReportedCase(passed=False, message=error.message))
+        begun = stream.glimpse(bytes(phase.result), plan.step, total)
+        passed = [case for case in begun if case.passed]
+        failed = stream.ReportedCase(passed=False, message=error.message)
+        reported = (*passed[: total - 1], failed)
     finally:
         session.add_to_log(bytes(printed))
-    session.add_to_log("".join(case.report for case in found).encode())
-    result.cases += [_result(plan.kind, *each) for each in zip(plan.cases, found, strict=False)] + [
-        skipped(plan.kind, case) for case in plan.cases[len(found) :]
-    ]
+    session.add_to_log("".join(case.report for case in reported).encode())
+    pairs = zip(plan.cases, reported, strict=False)
+    result.cases += [_result(plan.kind, *pair) for pair in pairs]
+    result.cases += [skipped(plan.kind, case) for case in plan.cases[len(reported) :]]
     session.report_progress(stage, total, total)
 
 
@@ -146,10 +148,10 @@ def _answer(
     try:
         return stream.read(ended.result, plan.step, len(plan.cases))
     except stream.UnfinishedError as error:
-        words = f"the evaluation exited with status {ended.status} and its line {error}"
-        raise VerdictError(Verdict.CRASHED, words) from error
+        message = f"the evaluation exited with status {ended.status} and its result {error}"
+        raise VerdictError(Verdict.CRASHED, message) from error
     except stream.BreachError as error:
-        raise VerdictError(Verdict.DISALLOWED, f"the evaluation's line {error}") from error
+        raise VerdictError(Verdict.DISALLOWED, f"the evaluation's result {error}") from error
 
 
 def _result(
@@ -190,11 +192,11 @@ def _program(session: EvaluationSession, plan: _Plan, program: int | None) -> Pr
     if program is None:
         files = {**task.files, task.submission_file: source, **files}
         script = (task.config.main, *arguments)
-        line = own_script("kernelbot/launch.py", *script)
+        command = own_script("kernelbot/launch.py", *script)
     else:
-        line = (f"./{executable.NAME}", *arguments)
+        command = (f"./{executable.NAME}", *arguments)
     return Program(
-        command=line,
+        command=command,
         script=script,
         files=files,
         executables={} if program is None else {executable.NAME: program},
@@ -208,25 +210,25 @@ def _program(session: EvaluationSession, plan: _Plan, program: int | None) -> Pr
 
 def _environment(session: EvaluationSession, plan: _Plan) -> dict[str, str]:
     task = session.request.task
-    found = dict(_NO_MULTICAST)
+    environment = dict(_NO_MULTICAST)
     if not session.on_gpu:
-        found["CUDA_VISIBLE_DEVICES"] = ""
+        environment["CUDA_VISIBLE_DEVICES"] = ""
     if plan.seed is not None:
-        found["POPCORN_SEED"] = str(plan.seed)
+        environment["POPCORN_SEED"] = str(plan.seed)
     if task.multi_gpu:
-        found |= {**_RANKS, "POPCORN_GPUS": str(_gpus(session))}
-    return found
+        environment |= {**_LOOPBACK, "POPCORN_GPUS": str(_gpus(session))}
+    return environment
 
 
 def _gpus(session: EvaluationSession) -> int:
-    """How many workers the evaluation may start: one per GPU, or as many as it requests."""
+    """How many workers the evaluation may start: one per GPU, or without GPUs what it requests."""
     wanted = session.request.task.world_size
-    there = len(visible_gpus()) if session.on_gpu else wanted
-    if there < wanted:
+    visible = len(visible_gpus()) if session.on_gpu else wanted
+    if visible < wanted:
         raise VerdictError(
-            Verdict.TASK_ERROR, f"this task needs {wanted} GPUs, and this runner gives it {there}"
+            Verdict.TASK_ERROR, f"this task needs {wanted} GPUs, and this runner has {visible}"
         )
-    return there
+    return visible
 
 
 def _limits(limits: evaluation.Limits, ranks: int) -> evaluation.Limits:

@@ -12,12 +12,13 @@ import torch
 from runners.contract.verdict import Verdict
 from runners.harness.gpu.buffers import Buffers, device_bytes, on_device
 from runners.harness.gpu.memory import typed_view
-from runners.harness.judge.checks import by_key, difference, like, same
+from runners.harness.judge.checks import difference, ordered_like, same, sorted_by_key
 from runners.harness.protocol import values
 from runners.harness.verdicts import VerdictError
 
 POISON = 0xFF
-"""Every output byte before a call: NaN in floating types, so no unwritten output is right."""
+"""The value of every output byte before a call. In floating types it is NaN, so that an output that
+was not written is wrong."""
 
 
 class Answer:
@@ -47,8 +48,8 @@ class Answer:
         self.taken = []
         self.room = None if expected is None else values.replaced(expected, self._in_output_part)
         if self.room is not None and device_bytes(self.room) > self.buffers.pool_at:
-            words = "the output of ref_kernel takes more than twice its input and 64 MiB"
-            raise VerdictError(Verdict.TASK_ERROR, words)
+            message = "the output of ref_kernel takes more than twice its input plus 64 MiB"
+            raise VerdictError(Verdict.TASK_ERROR, message)
 
     def _in_output_part(self, node: values.TensorNode) -> values.TensorNode:
         if node.device != "cuda":
@@ -57,17 +58,17 @@ class Answer:
         return node.model_copy(update={"offset": offset})
 
     @property
-    def outputs(self) -> tuple[values.TensorNode, ...]:
-        """The rooms of the tensors, in the order of the reference's output."""
+    def rooms_in_expected_order(self) -> tuple[values.TensorNode, ...]:
+        """The room of each tensor, in the order of the reference's output."""
         return () if self.room is None else values.tensors(self.room)
 
     @property
     def rooms(self) -> tuple[values.TensorNode, ...]:
-        """The same sorted by dict keys, because a kernel may fill a dict in any order."""
-        return () if self.room is None else values.tensors(by_key(self.room))
+        """The same rooms sorted by dict keys, because a kernel may fill a dict in any order."""
+        return () if self.room is None else values.tensors(sorted_by_key(self.room))
 
     @property
-    def told(self) -> bool:
+    def has_host_part(self) -> bool:
         """Whether a part of the output arrives in the last frame or in memory that it names."""
         return self.room is not None and values.has_host_part(self.room)
 
@@ -76,7 +77,7 @@ class Answer:
         described = self._in_expected_order(output)
         if self.remote:
             return self.room
-        rooms = iter(self.outputs)
+        rooms = iter(self.rooms_in_expected_order)
 
         def place(node: values.TensorNode) -> values.TensorNode:
             own, offset = next(rooms), node.address - self.base
@@ -85,7 +86,7 @@ class Answer:
             within = 0 <= offset <= self.buffers.memory.size - node.reach
             if not within or offset % node.itemsize or node.reach > own.reach:
                 raise VerdictError(
-                    Verdict.DISALLOWED, "the output does not lie where it can be seen"
+                    Verdict.DISALLOWED, "the output is not in the memory that the judge reads"
                 )
             return node.model_copy(update={"offset": offset, "address": 0})
 
@@ -98,9 +99,9 @@ class Answer:
         wrong = difference(self.room, output)
         if wrong:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)
-        return like(self.room, output)
+        return ordered_like(self.room, output)
 
-    def aim(self, places: values.Node | None) -> None:
+    def expect_at(self, places: values.Node | None) -> None:
         """Expect the output at these places, and poison them."""
         self.wanted = places
         for _, there in self._pairs():
@@ -127,16 +128,16 @@ class Answer:
 
         Trusted code returns only the tensors of a right answer, so its structure is not compared.
         """
-        told = output if trusted else self._in_expected_order(output)
-        if told is not None:
-            self.taken = [read(node) for node in values.tensors(told) if values.on_host(node)]
+        node = output if trusted else self._in_expected_order(output)
+        if node is not None:
+            self.taken = [read(each) for each in values.tensors(node) if values.on_host(each)]
 
     def confirmed(self, output: values.Node) -> list[values.TensorNode]:
         """Return the tensors on the GPU whose bytes at the places in `output` equal the copies."""
         if self.wanted is None:
             return []
         read = self.reader()
-        pairs = [(node, read(node)) for node in values.tensors(like(self.wanted, output))]
+        pairs = [(node, read(node)) for node in values.tensors(ordered_like(self.wanted, output))]
         return [node for node, own in pairs if node.device == "cuda" and self._same_at(node, own)]
 
     def _same_at(self, node: values.TensorNode, own: torch.Tensor) -> bool:

@@ -98,17 +98,16 @@ def difference(expected: values.Node, actual: values.Node, where: str = "the out
 
     None if there is no difference.
     """
-    found: str | None = None
     match expected, actual:
         case values.TensorNode(), values.TensorNode():
-            found = _tensor_difference(expected, actual, where)
+            return _tensor_difference(expected, actual, where)
         case values.SequenceNode(), values.SequenceNode():
-            found = _sequence_difference(expected, actual, where)
+            return _sequence_difference(expected, actual, where)
         case values.DictNode(), values.DictNode():
-            found = _dict_difference(expected, actual, where)
+            return _dict_difference(expected, actual, where)
         case _ if _kind(expected) != _kind(actual):
-            found = f"{where} is a {_kind(actual)}, a {_kind(expected)} is expected"
-    return found
+            return f"{where} is a {_kind(actual)}, a {_kind(expected)} is expected"
+    return None
 
 
 def _kind(node: values.Node) -> str:
@@ -146,29 +145,29 @@ def _dict_difference(expected: values.DictNode, actual: values.DictNode, where: 
     return next((text for text in found if text), None)
 
 
-def by_key(node: values.Node) -> values.Node:
+def sorted_by_key(node: values.Node) -> values.Node:
     """Return the same structure with every dict sorted by key, numbers before texts."""
     match node:
         case values.SequenceNode():
-            return node.model_copy(update={"items": tuple(by_key(item) for item in node.items)})
+            return node.model_copy(update={"items": tuple(map(sorted_by_key, node.items))})
         case values.DictNode():
             pairs = tuple(
-                (key, by_key(item)) for key, item in sorted(node.items, key=values.key_order)
+                (key, sorted_by_key(item)) for key, item in sorted(node.items, key=values.key_order)
             )
             return node.model_copy(update={"items": pairs})
         case _:
             return node
 
 
-def like(pattern: values.Node, node: values.Node) -> values.Node:
+def ordered_like(pattern: values.Node, node: values.Node) -> values.Node:
     """Return `node` with its dicts in the order of `pattern`; both must have the same structure."""
     match pattern, node:
         case values.SequenceNode(), values.SequenceNode():
-            items = tuple(map(like, pattern.items, node.items))
+            items = tuple(map(ordered_like, pattern.items, node.items))
             return node.model_copy(update={"items": items})
         case values.DictNode(), values.DictNode():
             found = dict(node.items)
-            pairs = tuple((key, like(each, found[key])) for key, each in pattern.items)
+            pairs = tuple((key, ordered_like(each, found[key])) for key, each in pattern.items)
             return node.model_copy(update={"items": pairs})
         case _:
             return node

@@ -42,7 +42,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         super().__init__(session, handle, hosted.arena)
         self.buffers = buffers
         self.hosted = hosted
-        self.gate = handover.Handover(buffers.words)
+        self.handover = handover.Handover(buffers.words)
         self.device_base = handle.ready.device_address
         self.remote = isinstance(buffers.memory, HostBuffer)
         self.answer = Answer(buffers, self.device_base, remote=self.remote)
@@ -70,15 +70,14 @@ class DeviceCandidate(host_candidate.HostCandidate):
             expected = self._discover(plan, value, deadline)
         # A call with a host part cannot be queued ahead: the kernel may need the host input while
         # it launches, and the host output exists only after its work is done.
-        by_host = any(map(values.on_host, values.tensors(plan.node))) or values.has_host_part(
+        has_host_part = any(map(values.on_host, values.tensors(plan.node))) or values.has_host_part(
             expected
         )
-        held_up = self.ahead and by_host
-        ahead = self.ahead and not held_up
+        ahead = self.ahead and not has_host_part
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
         exchange = self._run(order, value, deadline)
         self.buffers.check_free_memory()
-        return replace(exchange, late=exchange.late or held_up)
+        return replace(exchange, late=exchange.late or (self.ahead and has_host_part))
 
     def _order(
         self,
@@ -91,10 +90,11 @@ class DeviceCandidate(host_candidate.HostCandidate):
     ) -> channel.CandidateRequest:
         """Return the request for a call with rooms for its output, which the judge now expects."""
         self.answer.expect(expected)
-        rooms = self.answer.rooms if launch is None else self.answer.outputs
+        answer = self.answer
+        rooms = answer.rooms if launch is None else answer.rooms_in_expected_order
         self.guards = None
         if launch is not None and not self.remote:
-            self.guards = Guards.round(values.tensors(plan.node), rooms, self.buffers)
+            self.guards = Guards.around(values.tensors(plan.node), rooms, self.buffers)
         return channel.CandidateRequest(
             operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch
         )
@@ -102,14 +102,14 @@ class DeviceCandidate(host_candidate.HostCandidate):
     def _run(
         self, order: channel.CandidateRequest, value: object, deadline: Deadline
     ) -> channel.Exchange:
-        """Execute one request in one window; the first frame of a call ahead locates its output."""
+        """Execute a request in one window. A call ahead describes its output in its first frame."""
         self._stage(order.value or values.ScalarNode(), value)
-        told: list[channel.CandidateReply] = []
+        replies_ahead: list[channel.CandidateReply] = []
 
         def queued(first: channel.CandidateReply | None) -> None:
             if first and order.ahead:
-                told.append(first)
-            self.answer.aim(self._output_places(order, first))
+                replies_ahead.append(first)
+            self.answer.expect_at(self._output_places(order, first))
 
         def take(last: channel.CandidateReply) -> None:
             with host_candidate.readable():
@@ -123,34 +123,34 @@ class DeviceCandidate(host_candidate.HostCandidate):
             reveal=self._reveal,
             complete=self._complete,
             capture=self.answer.capture,
-            take=take if self.answer.told else None,
+            take=take if self.answer.has_host_part else None,
         )
         patience = PATIENCE_S if order.ahead else deadline.remaining
-        call = handover.HandoverCall(self.gate, patience, steps)
+        call = handover.HandoverCall(self.handover, patience, steps)
         try:
-            exchange = self.handle.call_on_device(self._packed(order), deadline, call)
+            exchange = self.handle.call_on_device(self._encoded(order), deadline, call)
         except BaseException:
             with ignoring_broken_context():
-                self.gate.abort()
+                self.handover.abort()
             raise
         self._restore()
+        output = replies_ahead[0].output if replies_ahead else exchange.reply.output
         if order.launch is not None:  # device code writes into its rooms; the reply is irrelevant
-            told = [channel.CandidateReply(status=channel.Status.DONE, output=self.answer.room)]
-        if not told:
-            return exchange
-        return replace(exchange, reply=exchange.reply.model_copy(update={"output": told[0].output}))
+            output = self.answer.room
+        return replace(exchange, reply=exchange.reply.model_copy(update={"output": output}))
 
     def _output_places(
         self, order: channel.CandidateRequest, first: channel.CandidateReply | None
     ) -> values.Node | None:
         """Return where the output will be, from the first frame; None without a first frame.
 
-        The frame is not used for calibration, for device code, or for a call not queued ahead.
+        In calibration, for device code and for a call that is not queued ahead, the output is
+        always in its rooms.
         """
         if first is None:
             return None
-        own = order.operation is channel.Operation.TOUCH or order.launch is not None
-        if order.ahead and not own:
+        in_rooms = order.operation is channel.Operation.TOUCH or order.launch is not None
+        if order.ahead and not in_rooms:
             return self.answer.places(first.output)
         return self.answer.room
 
@@ -186,6 +186,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         if device_bytes(wanted) > self.buffers.pool_at - self.buffers.output_at:
             raise VerdictError(Verdict.WRONG_ANSWER, "the output is larger than this task allows")
         self.answer.expect(wanted)
+        # If the rooms make the next requests too long, the submission is at fault, not the task.
         with host_candidate.readable():
             rooms = self.answer.rooms
             channel.encode(
@@ -239,11 +240,11 @@ class DeviceCandidate(host_candidate.HostCandidate):
 
 @contextmanager
 def device_start(
-    session: EvaluationSession, room: Plan, expected: values.Node | None
+    session: EvaluationSession, plan: Plan, expected: values.Node | None
 ) -> Iterator[Callable[[], DeviceCandidate]]:
     """Start a fresh candidate on the GPU; yield a function that waits until it is ready."""
     with session.record_duration("memory"):
-        buffers = Buffers.create(room, expected, pooled=session.launching is None)
+        buffers = Buffers.create(plan, expected, pooled=session.launching is None)
     fds = [buffers.memory.fd, buffers.words.fd]
     shared = channel.DeviceFds(
         transport=buffers.memory.transport,
@@ -255,7 +256,7 @@ def device_start(
     session.transport = shared.transport
     try:
         with (
-            host_candidate.host_arena(session, room) as arena,
+            host_candidate.host_arena(session, plan) as arena,
             closing(HostInput(arena)) as hosted,
             host_candidate.start_candidate(session, arena, fds, shared) as handle,
         ):

@@ -11,7 +11,7 @@ from runners.contract.evaluation import Limits
 from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
-from runners.harness.judge.checks import changes_in, difference, like, refuse_changed, spans
+from runners.harness.judge.checks import changes_in, difference, ordered_like, refuse_changed, spans
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import Arena, Plan
@@ -86,7 +86,7 @@ class HostCandidate:
         `launch` defines the launch of device code.
         """
         plan = self._plan(value)
-        order = self._packed(channel.CandidateRequest(operation=operation, value=plan.node))
+        order = self._encoded(channel.CandidateRequest(operation=operation, value=plan.node))
         return self.handle.call(order, deadline, lambda: self.arena.write(plan.node, value))
 
     def slowed_by(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class HostCandidate:
         return plan
 
     @staticmethod
-    def _packed(order: channel.CandidateRequest) -> bytes:
+    def _encoded(order: channel.CandidateRequest) -> bytes:
         try:
             return channel.encode(order)
         except ValueError as error:
@@ -120,7 +120,7 @@ class HostCandidate:
         wrong = difference(expected, reply.output) if expected is not None else None
         if wrong:
             raise VerdictError(Verdict.WRONG_ANSWER, wrong)
-        output = reply.output if expected is None else like(expected, reply.output)
+        output = reply.output if expected is None else ordered_like(expected, reply.output)
         with readable():
             return values.restore(output, self._reader(deadline))
 
@@ -137,13 +137,13 @@ class HostCandidate:
             if node.device != "cpu":
                 raise UnreadableError(f"the output is on device {node.device}, cpu is expected")
             found = self.handle.process.read(node, bytes_left)
-            bytes_left -= node.room
+            bytes_left -= node.copy_bytes
             return found
 
         return read
 
     def overhead(self, exchange: channel.Exchange) -> float:
-        """Return by how many ns a calibration window exceeds the calibration kernel's own time."""
+        """Return the ns of a calibration window beyond its kernel's own time and its host part."""
         return exchange.window_ns - exchange.host_part_ns - exchange.reply.claimed_ns
 
     def refuse_overruns(self) -> None:

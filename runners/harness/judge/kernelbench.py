@@ -41,9 +41,9 @@ class KernelBenchTask(TaskCode):
         self._get_inputs = reference_function(source, "get_inputs")
         self._get_init_inputs = reference_function(source, "get_init_inputs")
         self._device = torch.device("cuda" if on_gpu else "cpu")
-        self._of: tuple[int, str] | None = None
         self._model: Any = None
-        self._given: dict[str, Any] = {}
+        self._model_key: tuple[int, str] | None = None
+        self._model_data: dict[str, Any] = {}
 
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
@@ -52,15 +52,14 @@ class KernelBenchTask(TaskCode):
         Only floating-point tensors get the precision; integers stay integers.
         """
         precision = _precision(workload)
-        given = self._constructed(_weights_seed(workload), precision)
+        model_data = self._data_of_model(_weights_seed(workload), precision)
         inputs = as_task_error("get_inputs", lambda: self._inputs(seed, PRECISIONS[precision]))
-        return {**given, "inputs": inputs}
+        return {**model_data, "inputs": inputs}
 
     @override
     def expected(self, data: Any) -> Node | None:
         """The structure of the reference's output."""
-        room: Node = as_task_error("Model", lambda: arena.compact_description(self._forward(data)))
-        return room
+        return as_task_error("Model", lambda: arena.compact_description(self._forward(data)))
 
     @override
     def mismatch(self, data: Any, output: object, expected: Node | None) -> str | None:
@@ -80,16 +79,16 @@ class KernelBenchTask(TaskCode):
         ):
             raise VerdictError(
                 Verdict.TASK_ERROR,
-                "the task's Model gives another output each time that it is given the same input",
+                "the task's Model returns another output each time for the same input",
             )
         return wrong
 
-    def _constructed(self, seed: int, precision: str) -> dict[str, Any]:
+    def _data_of_model(self, seed: int, precision: str) -> dict[str, Any]:
         """The constructor's arguments and weights; the model is cached until another is needed."""
-        if self._of != (seed, precision):
-            self._given = as_task_error("Model", lambda: self._make(seed, precision))
-            self._of = (seed, precision)
-        return self._given
+        if self._model_key != (seed, precision):
+            self._model_data = as_task_error("Model", lambda: self._make(seed, precision))
+            self._model_key = (seed, precision)
+        return self._model_data
 
     def _make(self, seed: int, precision: str) -> dict[str, Any]:
         _seed_all(seed)
@@ -115,7 +114,7 @@ class KernelBenchTask(TaskCode):
 
     def _forward(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
         """The reference's output; restores the model's buffers."""
-        self._constructed(data["seed"], data["precision"])
+        self._data_of_model(data["seed"], data["precision"])  # makes the model
         with torch.no_grad():
             before = [each.clone() for each in self._model.buffers()]
             output = self._model(*clone(data["inputs"]))
@@ -166,6 +165,7 @@ def _precision(workload: Workload) -> str:
 
 
 def _weights_seed(workload: Workload) -> int:
+    """The seed of the weights; VerdictError if a case has an argument that is not in `_ARGS`."""
     seed = workload.args.get("weights", WEIGHTS_SEED)
     if not isinstance(seed, int) or workload.args.keys() - _ARGS:
         known = ", ".join(sorted(_ARGS))
@@ -181,7 +181,7 @@ def _seed_all(seed: int) -> None:
 def _refuse_undefined(output: object) -> None:
     """VerdictError if the reference returns NaN, which no output can equal."""
     if any(bool(torch.isnan(each).any()) for each in leaves(output) if each.is_floating_point()):
-        raise VerdictError(Verdict.TASK_ERROR, "the task's Model gives NaN for its own input")
+        raise VerdictError(Verdict.TASK_ERROR, "the task's Model returns NaN for its own input")
 
 
 def _difference(want: object, got: object, tolerance: float) -> str | None:

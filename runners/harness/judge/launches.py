@@ -34,8 +34,8 @@ class Launching:
 def launching_of(task: TaskDefinition, source: str) -> Launching | None:
     """The launches from the task and the submission's header; None if the task has no `launch`.
 
-    VerdictError if they cannot be computed: `task_error` if the task is wrong without the header,
-    otherwise `invalid_submission`.
+    VerdictError if they cannot be computed: `task_error` if the task's own `launch` is wrong,
+    `invalid_submission` if the header is.
     """
     if task.launch is None:
         return None
@@ -65,11 +65,11 @@ def refuse_unfit(
             if each.kind == kind and each.index >= len(tensors):
                 raise _unfit(f"names {kind}{each.index}, but there are {len(tensors)} tensors")
             if each.kind == kind and tensors[each.index].device != "cuda":
-                raise _unfit(f"names {kind}{each.index}, which does not lie on the GPU")
+                raise _unfit(f"names {kind}{each.index}, which is not on the GPU")
     written = {each.index for each in named if each.kind == "out"}
     left = next((index for index in range(len(outputs)) if index not in written), None)
     if left is not None:
-        raise _unfit(f"names no out{left}, so that nothing can be written there")
+        raise _unfit(f"names no out{left}, so no kernel can write that output")
 
 
 def _output_tensors(expected: Node | None) -> tuple[TensorNode, ...]:
@@ -82,14 +82,14 @@ def _output_tensors(expected: Node | None) -> tuple[TensorNode, ...]:
         case DictNode():
             parts = tuple(part for _, part in expected.items)
         case None:
-            raise _unfit("needs a `ref_kernel` in reference.py, which tells the output's form")
+            raise _unfit("needs a `ref_kernel` in reference.py to define the output's structure")
         case _:
-            raise _unfit("can fill tensors alone, but the output of ref_kernel holds a number")
+            raise _unfit("can only fill tensors, but the output of ref_kernel has another value")
     return tuple(found for part in parts for found in _output_tensors(part))
 
 
-def _unfit(words: str) -> VerdictError:
-    return VerdictError(Verdict.TASK_ERROR, f"the task's launch {words}")
+def _unfit(reason: str) -> VerdictError:
+    return VerdictError(Verdict.TASK_ERROR, f"the task's launch {reason}")
 
 
 GUARD = 0xA5
@@ -157,7 +157,7 @@ class Guards:
     output_at: int
 
     @classmethod
-    def round(
+    def around(
         cls, inputs: Sequence[TensorNode], outputs: Sequence[TensorNode], within: Buffers
     ) -> Self:
         """The bands around these tensors in the shared memory."""

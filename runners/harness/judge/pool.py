@@ -17,7 +17,7 @@ class CandidatePool:
     """Fresh candidates for inputs like `plan` and outputs like `expected`, each used once.
 
     Candidates start in parallel because starting one on a GPU takes about 150 ms. Timing begins
-    only after all of them are frozen, before any has loaded the submission. Also to save time, a
+    only after all of them are frozen; none has loaded the submission by then. Also to save time, a
     killed candidate exits while the next one starts.
     """
 
@@ -96,8 +96,8 @@ class CandidatePool:
 def _kill_nowait(candidate: HostCandidate) -> None:
     """Kill a candidate without waiting; `wait_for_exits` waits for its exit.
 
-    Only done inside a PID namespace, where killing PID 1 kills all descendants. Without one, its
-    children could not be found afterwards.
+    Only inside a PID namespace, where killing PID 1 kills all descendants. Without a namespace, the
+    candidate's children could not be found afterwards.
     """
     if IsolationLayer.NAMESPACES in candidate.handle.ready.layers:
         candidate.handle.process.kill_nowait()

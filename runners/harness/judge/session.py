@@ -24,7 +24,7 @@ from runners.harness.verdicts import GradingResult, MachineError, as_task_error
 PUBLIC_NONCE = b"public"
 """The key of public seeds, which can be computed without a secret."""
 SLOWED_MOST = 500
-"""The most samples of an evaluation that one reason that slows the GPU may invalidate."""
+"""The most samples of an evaluation that may be discarded for the same slowdown reason."""
 
 
 @dataclass(slots=True)
@@ -163,7 +163,7 @@ class TaskCode(ABC):
         return Deadline.after(seconds)
 
     def plan(self, workload: Workload, seed: int) -> arena.Plan | None:
-        """Return the memory layout of a case's input; None if it is known only from its test."""
+        """Return the layout of a case's input; None if an input cannot be created."""
         return planned(self.generate(workload, seed))
 
     def first_plan(self, largest: arena.Plan) -> arena.Plan:
@@ -175,4 +175,4 @@ class TaskCode(ABC):
         return nullcontext()
 
     def after(self, session: EvaluationSession, grade: GradingResult) -> None:  # noqa: B027
-        """Do what follows after all cases are graded, such as measurements for the log."""
+        """Finish after all cases are graded, for example add measurements to the log."""

@@ -53,10 +53,9 @@ class KernelTask(TaskCode):
         if self._reference is None:
             return None
         reference = self._reference
-        room: values.Node = as_task_error(
+        return as_task_error(
             "ref_kernel", lambda: arena.compact_description(reference(values.clone(data)))
         )
-        return room
 
     @override
     def mismatch(self, data: object, output: object, expected: values.Node | None) -> str | None:
@@ -73,12 +72,11 @@ class KernelTask(TaskCode):
             try:
                 return _complaint(self._check(data, output))
             except _CHECK_ERRORS as error:
-                if not _broke_context(error):  # after that no further CUDA call works
+                if not _broke_context(error):  # with a broken context no CUDA call works
                     self._try_check(data)
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
 
-        found: str | None = as_task_error("check_implementation", check)
-        return found
+        return as_task_error("check_implementation", check)
 
     def _try_check(self, data: object) -> None:
         """Run the check on the reference's output; its exceptions pass through."""
@@ -100,10 +98,7 @@ def shape_mismatch(output: object, expected: values.Node | None) -> str | None:
 def reference_module(folder: Path) -> ModuleType:
     """Import the task's reference.py, with the task's folder on the import path."""
     sys.path.insert(0, str(folder))
-    module: ModuleType = as_task_error(
-        "importing reference.py", lambda: _load(folder / "reference.py")
-    )
-    return module
+    return as_task_error("importing reference.py", lambda: _load(folder / "reference.py"))
 
 
 def _load(path: Path) -> ModuleType:
@@ -139,5 +134,5 @@ def _complaint(found: object) -> str | None:
         return found or None
     raise VerdictError(
         Verdict.TASK_ERROR,
-        f"the task's check_implementation gave a {type(found).__name__}, not (bool, message)",
+        f"the task's check_implementation returned a {type(found).__name__}, not (bool, message)",
     )

@@ -87,7 +87,7 @@ def view(buffer: mmap.mmap, node: values.TensorNode) -> torch.Tensor:
 
 
 def sealed_memory(name: str, size: int) -> int:
-    """Create a memory file whose size no process can change; returns its descriptor."""
+    """Create a memory file whose size no process can change; return its descriptor."""
     fd = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     os.ftruncate(fd, size)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)

@@ -21,8 +21,6 @@ from runners.languages import Recipe
 
 FRAME_MAX = 64 << 10
 """The most bytes of a frame in either direction."""
-
-
 READY_FRAME = b"ready"
 """From a candidate on the CPU: it has parsed the request and waits for its input."""
 GO_FRAME = b"go"
@@ -192,7 +190,7 @@ def encode(frame: Wire) -> bytes:
     """Return the frame as bytes; ValueError if it is longer than `FRAME_MAX`."""
     data = frame.model_dump_json(exclude_none=True).encode()
     if len(data) > FRAME_MAX:
-        raise ValueError(f"a frame of {len(data)} bytes; at most {FRAME_MAX} can travel")
+        raise ValueError(f"a frame of {len(data)} bytes; at most {FRAME_MAX} are allowed")
     return data
 
 
@@ -216,8 +214,8 @@ class DeviceCall(Protocol):
 
     patience_s: float
     """Seconds to wait for the candidate to queue its work before the input is released."""
-    told: bool
-    """Whether the last frame carries a part of the answer; the window then closes after it."""
+    has_host_part: bool
+    """Whether the last frame has a part of the output; the window then closes after that frame."""
 
     def queued(self, first: CandidateReply | None) -> None:
         """Record where the output will be; None if the candidate did not report it in time."""
@@ -226,7 +224,7 @@ class DeviceCall(Protocol):
         """Open the window and make the input visible, which starts the candidate's queued work."""
 
     def take(self, last: CandidateReply) -> None:
-        """Copy the host part of an output if `told`, then close the window."""
+        """Copy the host part of an output if it has one, then close the window."""
 
     def over(self) -> bool:
         """Whether the window has closed."""

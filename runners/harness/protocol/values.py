@@ -47,9 +47,9 @@ class TensorNode(Wire):
     device: Annotated[str, Field(max_length=16)] = "cpu"
 
     @model_validator(mode="after")
-    def _one_stride_an_extent(self) -> Self:
+    def _check_strides(self) -> Self:
         if len(self.shape) != len(self.stride):
-            raise ValueError("as many strides as extents are needed")
+            raise ValueError("a tensor has one stride per extent")
         return self
 
     @property
@@ -66,8 +66,8 @@ class TensorNode(Wire):
         return self.span * self.itemsize
 
     @property
-    def room(self) -> int:
-        """The most bytes of a copy, which includes gaps between elements."""
+    def copy_bytes(self) -> int:
+        """The most bytes of a copy: gaps are copied too, and shared elements once per use."""
         return max(self.span, self.numel) * self.itemsize
 
     @property
@@ -95,9 +95,9 @@ class DictNode(Wire):
     items: tuple[tuple[str | int, "Node"], ...]
 
     @model_validator(mode="after")
-    def _each_key_once(self) -> Self:
+    def _check_keys(self) -> Self:
         if len(dict(self.items)) != len(self.items):
-            raise ValueError("a key is there twice")
+            raise ValueError("a key occurs twice")
         return self
 
 

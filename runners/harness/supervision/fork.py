@@ -2,7 +2,7 @@
 
 The process gets the same sandbox as an executed program. Then it resets itself to the state of a
 new Python interpreter, except for the loaded modules, and runs the script. If the script could
-notice the difference (see `fits`), Python is executed instead.
+notice the difference (`fits` is False), Python is executed instead.
 
 Unlike `exec`, a fork keeps the addresses of loaded modules and the secret of `hash`. Candidates of
 the native grader share both with their template too.
@@ -62,58 +62,58 @@ _READ_AT_IMPORT = re.compile(
 """Environment variables that torch or Python reads at its start; a fork would ignore them."""
 
 
-_SPAWNS = "multiprocessing"
-
-
 def pack(order: Program) -> tuple[int, int]:
     """Put the program and its environment into sealed memory files; return their descriptors.
 
     The template passes them on and never reads them, because the environment contains a seed.
     """
     public = replace(order, environment={})
-    return _file(_ORDER.dump_json(public)), _file(json.dumps(dict(order.environment)).encode())
+    environment = json.dumps(dict(order.environment)).encode()
+    return sealed_file("order", _ORDER.dump_json(public)), sealed_file("order", environment)
 
 
-def _file(content: bytes) -> int:
-    fd = os.memfd_create("order", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+def sealed_file(name: str, content: bytes) -> int:
+    """Put content into a sealed memory file; return its descriptor."""
+    fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     with os.fdopen(os.dup(fd), "wb") as file:
         file.write(content)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
     return fd
 
 
-def _content(fd: int) -> bytes:
+def _read_and_close(fd: int) -> bytes:
     content = os.pread(fd, os.fstat(fd).st_size, 0)
     os.close(fd)
     return content
 
 
-def enter(order_fd: int, environment: int, lines: ProgramPipes) -> None:
+def enter(order_fd: int, environment_fd: int, pipes: ProgramPipes) -> None:
     """Run a task's evaluation in this fresh fork of the template; never returns."""
-    order = _ORDER.validate_json(_content(order_fd))
+    order = _ORDER.validate_json(_read_and_close(order_fd))
     program.become(
-        order, lines, lambda: _run(order, environment, lines), kept=frozenset({environment})
+        order, pipes, lambda: _run(order, environment_fd, pipes), kept=frozenset({environment_fd})
     )
 
 
 def fits(files: Mapping[str, str]) -> bool:
     """Whether a script with these files behaves here as in a new interpreter."""
-    usual = sys.flags.hash_randomization and not any(getattr(sys.flags, it) for it in _ALTERING)
+    usual = sys.flags.hash_randomization and not any(getattr(sys.flags, flag) for flag in _ALTERING)
     options = bool(sys.warnoptions or sys._xoptions)
     shadowed = {Path(name).parts[0].split(".")[0] for name in files} & sys.modules.keys()
     settings = any(_READ_AT_IMPORT.search(text) for text in files.values())
     return bool(usual and renew.search_path() and not (options or shadowed or settings))
 
 
-def _run(order: Program, environment: int, lines: ProgramPipes) -> None:
+def _run(order: Program, environment_fd: int, pipes: ProgramPipes) -> None:
     warm = fits(order.files)
-    if warm and os.getpid() == 1 and any(_SPAWNS in text for text in order.files.values()):
+    spawns = any("multiprocessing" in text for text in order.files.values())
+    if warm and spawns and os.getpid() == 1:
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
         start_fork_server()  # before the environment is set, because its seed must stay unknown
-    os.environ.update(json.loads(_content(environment)))
+    os.environ.update(json.loads(_read_and_close(environment_fd)))
     if not warm:
         program.execute(order.command)
-    os.close(lines.status)  # as `exec` does
+    os.close(pipes.status)  # as `exec` does
     renew.renew(order.command)
     renew.interpret("launch(arguments)", {"launch": _launch, "arguments": [*order.script]})
 
@@ -129,7 +129,9 @@ def _launch(arguments: list[str]) -> None:
 FORK = "--multiprocessing-fork"
 """The last argument of a worker's command line, after the code that it runs."""
 _FRAME_MAX = 128 << 10
+"""The most bytes of a request for a worker."""
 _FDS_MAX = 128
+"""The most descriptors that a worker may inherit."""
 _ANSWER_S = 30.0
 """Seconds for the fork server to fork a worker on a busy machine."""
 _STREAMS = (0, 1, 2)
@@ -158,30 +160,30 @@ class ForkServer:
         self.link = link
         link.settimeout(_ANSWER_S)
         self.execute = execute
-        self.before = _inherited()
+        self.inherited = _inherited()
         self.lock = threading.Lock()
 
-    def spawn(self, path: bytes | str, line: Sequence[bytes | str], kept: Iterable[int]) -> int:
+    def spawn(self, path: bytes | str, args: Sequence[bytes | str], passed: Iterable[int]) -> int:
         """Start a Python program for `multiprocessing`; return its process id.
 
-        The fork server forks it, unless this process has changed what a worker would inherit.
+        The fork server forks it if `_can_fork`; otherwise it is executed.
         """
-        kept = sorted(set(kept))
+        fds = sorted(set(passed))
         try:
-            if self._can_fork(path, line):
-                return self._request_worker(line, (*_STREAMS, *kept))
+            if self._can_fork(path, args):
+                return self._request_worker(args, (*_STREAMS, *fds))
         except (OSError, ValueError):
             self.link.close()
-        return self.execute(path, line, kept)
+        return self.execute(path, args, fds)
 
-    def _can_fork(self, path: bytes | str, line: Sequence[bytes | str]) -> bool:
-        """Whether this starts a worker of PID 1 that would inherit the fork server's state."""
-        worker = os.fsdecode(path) == sys.executable and line[-1] == FORK
-        return worker and os.getpid() == 1 and self.before == _inherited()
+    def _can_fork(self, path: bytes | str, args: Sequence[bytes | str]) -> bool:
+        """Whether PID 1 starts a worker, and has not changed what the worker would inherit."""
+        worker = os.fsdecode(path) == sys.executable and args[-1] == FORK
+        return worker and os.getpid() == 1 and self.inherited == _inherited()
 
-    def _request_worker(self, line: Sequence[bytes | str], numbers: tuple[int, ...]) -> int:
-        words = [*map(os.fsdecode, line)]
-        request = {"line": words, "numbers": numbers, "environment": _environment()}
+    def _request_worker(self, args: Sequence[bytes | str], numbers: tuple[int, ...]) -> int:
+        line = [*map(os.fsdecode, args)]
+        request = {"line": line, "numbers": numbers, "environment": _environment()}
         frame = json.dumps(request).encode()
         if len(frame) > _FRAME_MAX or len(numbers) > _FDS_MAX:
             raise ValueError("the request is too large for the fork server")
@@ -191,7 +193,7 @@ class ForkServer:
 
 
 def _inherited() -> tuple[object, ...]:
-    """The state that `exec` inherits besides the environment and the descriptors."""
+    """What a program inherits through `exec`, apart from the environment and the descriptors."""
     os.umask(mask := os.umask(0o077))
     ignored = [each for each in signal.valid_signals() if signal.getsignal(each) is signal.SIG_IGN]
     names = [name for name in dir(resource) if name.startswith("RLIMIT_")]

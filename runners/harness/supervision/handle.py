@@ -21,41 +21,48 @@ from runners.harness.verdicts import VerdictError, error_of_exit
 
 
 class OutputPipe:
-    """The read end of the pipe for a candidate's stdout and stderr."""
+    """A pipe for what a process writes, which is read up to a limit."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, excess: Callable[[], Exception] | None = None) -> None:
+        """`excess` creates the error beyond the limit; by default that of stdout and stderr."""
         self.limit = limit
+        self.excess = excess or self._too_much_printed
         self.text = bytearray()
         self.ended = False
-        self.fd, self.writer = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self.fd, False)
+        self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.reader, False)
 
     def drain(self) -> None:
-        """Read what is available; VerdictError if it is more than the limit."""
-        while len(self.text) <= self.limit:
+        """Read what is available; raise `excess()` if it is more than the limit."""
+        while not self.ended:
             try:
-                more = os.read(self.fd, 65536)
+                piece = os.read(self.reader, 65536)
             except BlockingIOError:
                 return
-            if not more:
-                self.ended = True
-                return
-            self.text += more
-        del self.text[self.limit :]
-        raise VerdictError(
+            self.ended = not piece
+            self.text += piece
+            if len(self.text) > self.limit:
+                del self.text[self.limit :]
+                raise self.excess()
+
+    def _too_much_printed(self) -> VerdictError:
+        return VerdictError(
             Verdict.OUTPUT_EXCEEDED,
             f"more than {self.limit >> 10} KiB were written to stdout or stderr",
         )
 
     def close_writer(self) -> None:
-        """Close the write end, which the candidate has inherited."""
-        os.close(self.writer)
+        """Close the write end, which the process has inherited."""
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
 
     def close(self) -> None:
-        """Close the read end; the text stays."""
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+        """Close both ends; the text stays."""
+        self.close_writer()
+        if self.reader >= 0:
+            os.close(self.reader)
+            self.reader = -1
 
 
 WATCH_S = 0.1
@@ -64,8 +71,8 @@ WATCH_S = 0.1
 START_S = 30.0
 """Seconds for a candidate to start; only trusted code runs until then."""
 
-DYING_S = 10.0
-"""Seconds for a process to exit after it has closed its sockets; on a GPU over one is usual."""
+EXIT_S = 10.0
+"""Seconds for a process to exit after it has closed its sockets; with a GPU, over one is usual."""
 
 LATE_S = 2.0
 """Seconds by which the wait for an exit may exceed the deadline, and seconds after the last frame
@@ -132,7 +139,7 @@ class CandidateHandle:
         self.orders.settimeout(0)
         self.poll = select.poll()
         self.poll.register(self.orders, select.POLLIN)
-        self.poll.register(self.printed.fd, select.POLLIN)
+        self.poll.register(self.printed.reader, select.POLLIN)
         self.poll.register(self.process.pidfd, select.POLLIN)
 
     @property
@@ -198,9 +205,9 @@ class CandidateHandle:
             turn.release()
             if first is None:
                 self._checked_reply(self._await_frame(deadline))
-            last = None if turn.told else self._until(turn.over, deadline, deadline)
+            last = None if turn.has_host_part else self._until(turn.over, deadline, deadline)
             reply = self._checked_reply(last or self._await_frame(deadline))
-            if turn.told:
+            if turn.has_host_part:
                 turn.take(reply)
             self._confirm_over(turn, deadline)
             self.process.freeze()
@@ -250,10 +257,11 @@ class CandidateHandle:
         except ValidationError as error:
             raise VerdictError(Verdict.DISALLOWED, "the candidate sent no valid reply") from error
         except process.CandidateRanError as error:
-            raise VerdictError(Verdict.DISALLOWED, f"the kernel broke a stop: {error}") from error
+            message = f"the kernel did not stay frozen: {error}"
+            raise VerdictError(Verdict.DISALLOWED, message) from error
         except BlockingIOError as error:
             raise VerdictError(
-                Verdict.DISALLOWED, "the candidate does not read its orders"
+                Verdict.DISALLOWED, "the candidate does not read its requests"
             ) from error
         except (BrokenPipeError, ConnectionResetError) as error:
             raise self._verdict_of_closed_socket(deadline) from error
@@ -266,10 +274,10 @@ class CandidateHandle:
             if not frame:
                 raise ConnectionResetError
             return frame
-        if self.printed.fd in ready:
+        if self.printed.reader in ready:
             self.printed.drain()
             if self.printed.ended:  # poll would report the end again each time
-                self.poll.unregister(self.printed.fd)
+                self.poll.unregister(self.printed.reader)
         if self.process.pidfd in ready:
             self.process.check()
         self._enforce(deadline)
@@ -281,7 +289,7 @@ class CandidateHandle:
         except BlockingIOError:
             return
         if frame:
-            raise VerdictError(Verdict.DISALLOWED, "the candidate answered without being asked")
+            raise VerdictError(Verdict.DISALLOWED, "the candidate sent a reply without a request")
         raise ConnectionResetError
 
     def _await_frame(self, deadline: Deadline) -> bytes:
@@ -305,13 +313,13 @@ class CandidateHandle:
 
     def _verdict_of_closed_socket(self, deadline: Deadline) -> VerdictError:
         # An exiting process closes its sockets shortly before it can be waited for.
-        wait = min(DYING_S, max(0.0, deadline.remaining) + LATE_S)
+        wait = min(EXIT_S, max(0.0, deadline.remaining) + LATE_S)
         select.select([self.process.pidfd], [], [], wait)
         try:
             self.process.check()
         except process.ProcessGoneError as gone:
             return error_of_exit(gone.status)
-        return VerdictError(Verdict.DISALLOWED, "the candidate closed its line to the judge")
+        return VerdictError(Verdict.DISALLOWED, "the candidate closed its socket to the judge")
 
     def close(self) -> None:
         """Kill the candidate and everything that it started, and close its descriptors."""

@@ -16,7 +16,7 @@ from runners.process_tree import descendants, thread_states
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
-_CPUCLOCK_SCHED = 2  # the kind of another process's clock id which counts nanoseconds
+_CPUCLOCK_SCHED = 2  # in the clock id of another process: its CPU time in ns
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 _EVENTS = os.WSTOPPED | os.WCONTINUED
@@ -24,9 +24,10 @@ _EVENTS = os.WSTOPPED | os.WCONTINUED
 STOP_S = 2.0
 """Seconds for a process to freeze."""
 _QUICK_S = 5e-3
+"""Seconds in which the judge waits for a stop without sleeping."""
 RESTING_NS = 50_000
 """The most CPU time in ns that a frozen process and its descendants may use together. On a busy
-machine, a thread that was interrupted while it stopped needs some to finish."""
+machine, a thread that was interrupted while it stopped needs some CPU time to finish stopping."""
 STOP_ROUNDS = 1000
 """The most checks of the descendants until all of them must be frozen."""
 
@@ -96,14 +97,14 @@ class CandidateProcess:
         self.used_at: dict[int, int] = {}
         """Process id -> CPU time in ns when it was frozen or last checked."""
         self.ran_while_frozen = 0
-        """How many checks found more CPU time than `RESTING_NS` used while frozen."""
-        self.reaped = False
+        """How many checks found that more CPU time than `RESTING_NS` was used while frozen."""
+        self.killed = False
 
     def freeze(self) -> int:
         """Stop every thread of the process and of its descendants, and wait until they are stopped.
 
         Return the time of `time.perf_counter_ns` at which the last one was seen stopped. Raise
-        CandidateRanError if they do not stop. A `loose` process is not stopped.
+        CandidateRanError if they do not stop. A process that `may_run` is not stopped.
         """
         if self.frozen or self.may_run:
             return time.perf_counter_ns()
@@ -218,7 +219,7 @@ class CandidateProcess:
         dtype = DTYPES.get(node.dtype)
         if dtype is None or len(node.shape) != len(node.stride):
             raise UnreadableError(f"a tensor of type {node.dtype} cannot be read")
-        if node.room > most:
+        if node.copy_bytes > most:
             raise UnreadableError("the output is larger than the memory limit allows")
         flat = torch.empty(node.span, dtype=dtype)
         try:
@@ -242,7 +243,7 @@ class CandidateProcess:
 
     def kill_nowait(self) -> None:
         """Kill the process without waiting for its exit."""
-        if not self.reaped:
+        if not self.killed:
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def kill(self) -> None:
@@ -250,9 +251,9 @@ class CandidateProcess:
 
         TimeoutError if one does not exit.
         """
-        if self.reaped:
+        if self.killed:
             return
-        self.reaped = True
+        self.killed = True
         ended = kill_tree(self.pid) and select.select([self.pidfd], [], [], STOP_S)[0]
         if ended:
             os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)

@@ -168,22 +168,23 @@ def _renew_hooks() -> None:
 def _replace_exit_handlers() -> None:
     """Replace the parent's exit handlers, such as those that delete its files, by a new process's.
 
-    Exit handlers run in reverse order. `_end` exits before those of the parent and of
-    torch; torch's only dump statistics on request.
+    Exit handlers run in reverse order. `_end` exits before those of the parent and of torch run.
+    Those of torch only dump statistics on request.
     """
     finalizers = multiprocessing.util._finalizer_registry  # type: ignore[attr-defined]
     queues = vars(thread)["_threads_queues"]
     _ALIVE.extend((weakref.finalize._registry, dict(finalizers), dict(queues)))  # type: ignore[attr-defined]
-    weakref.finalize._registry = {}  # type: ignore[attr-defined]  # else folders are removed
+    # Otherwise this process would delete the parent's temporary folders.
+    weakref.finalize._registry = {}  # type: ignore[attr-defined]
     finalizers.clear()
     queues.clear()
-    for ending in (
+    for handler in (
         _end,
         logging.shutdown,
         multiprocessing.util._exit_function,  # type: ignore[attr-defined]
         weakref.finalize._exitfunc,  # type: ignore[attr-defined]
     ):
-        atexit.register(ending)
+        atexit.register(handler)
 
 
 def _end() -> None:

@@ -3,7 +3,6 @@
 It is forked before its judge has read any request, so it holds no input, seed or reference.
 """
 
-import fcntl
 import functools
 import json
 import os
@@ -20,8 +19,6 @@ from runners.harness.sandbox import isolate
 from runners.harness.sandbox.program import Program, ProgramPipes
 from runners.harness.supervision import fork
 
-_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
-
 FDS = 7
 """The most descriptors of a request: the socket, the output pipe, the files, the builds, the arena,
 and on a GPU two device buffers."""
@@ -32,14 +29,14 @@ _EVALUATION = b"evaluation"
 def serve(link: socket.socket) -> None:
     """Fork a candidate for each request until the judge closes the link; several may start at once.
 
-    This also reaps the intermediate processes, which exit as soon as their children run. Until it
-    is reaped, such a process counts toward its candidate's process limit.
+    Each fork is an intermediate process, which exits as soon as its child runs. Until this process
+    has waited for that exit, the intermediate process counts toward its candidate's process limit.
     """
     starting: set[int] = set()
     while True:
         ready, _, _ = select.select([link.fileno(), *starting], [], [])
         for intermediate in starting.intersection(ready):
-            _reap(intermediate)
+            _wait_for_exit(intermediate)
             starting.remove(intermediate)
         if link.fileno() not in ready:
             continue
@@ -55,10 +52,10 @@ def serve(link: socket.socket) -> None:
         starting.add(os.pidfd_open(child))
         link.sendall(b"forked")
     for intermediate in starting:
-        _reap(intermediate)
+        _wait_for_exit(intermediate)
 
 
-def _reap(pidfd: int) -> None:
+def _wait_for_exit(pidfd: int) -> None:
     os.waitid(os.P_PIDFD, pidfd, os.WEXITED)
     os.close(pidfd)
 
@@ -89,11 +86,11 @@ class TemplateProcess:
         """Fork a candidate that inherits `fds`; OSError if the template is gone."""
         self._request(encode(spec), fds)
 
-    def start(self, order: Program, lines: ProgramPipes) -> None:
+    def start(self, order: Program, pipes: ProgramPipes) -> None:
         """Start a program in a fork of the template; OSError if the template is gone."""
         packed = fork.pack(order)
         try:
-            self._request(_EVALUATION, [*packed, lines.result, lines.output, lines.status])
+            self._request(_EVALUATION, [*packed, pipes.result, pipes.output, pipes.status])
         finally:
             for fd in packed:
                 os.close(fd)
@@ -125,12 +122,8 @@ def fork_template() -> TemplateProcess:
 
 
 def pack_files(files: dict[str, str]) -> int:
-    """Put the files that a candidate may see into a sealed memory file; return its descriptor."""
-    fd = os.memfd_create("files", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    with os.fdopen(os.dup(fd), "wb") as packed:
-        packed.write(json.dumps(files).encode())
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)  # all candidates of an evaluation share this file
-    return fd
+    """Put the files that candidates may see into a sealed memory file, which all of them share."""
+    return fork.sealed_file("files", json.dumps(files).encode())
 
 
 _COMPILER = "torch._inductor.config"

@@ -4,15 +4,15 @@ import json
 import os
 import select
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.sandbox import process_limits, program
 from runners.harness.sandbox.program import Program, ProgramPipes
-from runners.harness.supervision.handle import StartError
+from runners.harness.supervision.handle import OutputPipe, StartError
 from runners.harness.supervision.process import CandidateProcess, ProcessGoneError
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import descendants
@@ -20,56 +20,21 @@ from runners.process_tree import descendants
 RESULT_MAX = 1 << 20
 """The most bytes that an evaluation may write to its result pipe."""
 _STATUS_MAX = 64 << 10
+"""The most bytes that a sandbox may write to its status pipe."""
 _WATCH_MS = 100
+"""Milliseconds between two checks of a program's time and memory."""
 _AFTER_S = 2.0
-"""Seconds for the pipes of a killed phase to reach their end; no writer is left then."""
-_PIECE = 1 << 16
+"""Seconds for the pipes of a killed program to reach their end; no writer is left then."""
 
 RecordSandbox = Callable[[tuple[str, ...], dict[str, str]], None]
+"""Receives the active layers of a sandbox, and each missing one with the reason."""
 Start = Callable[[Program, ProgramPipes], None]
-
-
-@dataclass(slots=True)
-class _Pipe:
-    """The read end of a pipe, which is read up to a limit."""
-
-    reader: int
-    writer: int
-    limit: int
-    excess: Callable[[], Exception]
-    text: bytearray = field(default_factory=bytearray)
-    ended: bool = False
-
-    def drain(self) -> None:
-        """Read what is available; raise `excess()` if it is more than the limit."""
-        while not self.ended:
-            try:
-                piece = os.read(self.reader, _PIECE)
-            except BlockingIOError:
-                return
-            self.ended = not piece
-            self.text += piece
-            if len(self.text) > self.limit:
-                del self.text[self.limit :]
-                raise self.excess()
-
-
-@contextmanager
-def _pipe(limit: int, excess: Callable[[], Exception]) -> Iterator[_Pipe]:
-    reader, writer = os.pipe2(os.O_CLOEXEC)
-    os.set_blocking(reader, False)
-    pipe = _Pipe(reader, writer, limit, excess)
-    try:
-        yield pipe
-    finally:
-        os.close(reader)
-        if pipe.writer >= 0:
-            os.close(pipe.writer)
+"""Starts the program's process with these pipes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramExit:
-    """The end of a phase that was not killed: its exit status and what its result pipe has."""
+    """The end of a program that was not killed: its exit status and what its result pipe has."""
 
     status: int
     result: bytes
@@ -97,25 +62,22 @@ class WatchedProgram:
         self.has_layers = False
         self.result = bytearray()
         self.next_check = 0.0
-        self.inherited = process_limits.memory_of_process(
-            os.getpid()
-        )  # memory of a fork of the judge until its exec
+        self.inherited = process_limits.memory_of_process(os.getpid())
+        """Memory that the program shares with the judge from its fork until its `exec`."""
 
     def run(self, deadline: Deadline) -> ProgramExit:
         """Run it to its end; VerdictError if it exceeds a limit, StartError if it cannot start."""
         spared = (*descendants(os.getpid()),)
-        output = self.order.limits.output
         with (
-            _pipe(RESULT_MAX, _result_too_long) as result,
-            _pipe(output, lambda: _output_too_long(output)) as printed,
-            _pipe(_STATUS_MAX, lambda: StartError("its sandbox said too much")) as status,
+            closing(OutputPipe(RESULT_MAX, _result_too_long)) as result,
+            closing(OutputPipe(self.order.limits.output)) as printed,
+            closing(OutputPipe(_STATUS_MAX, _status_too_long)) as status,
         ):
             pipes = (result, printed, status)
             try:
                 self._start(ProgramPipes(result.writer, printed.writer, status.writer))
                 for pipe in pipes:
-                    os.close(pipe.writer)
-                    pipe.writer = -1
+                    pipe.close_writer()
                 code = self._watch(pipes, deadline)
             finally:
                 self._end(spared)
@@ -129,13 +91,13 @@ class WatchedProgram:
                 raise StartError(f"the evaluation did not start: {self.log.decode()[-2000:]}")
             return ProgramExit(code, bytes(self.result))
 
-    def _start(self, lines: ProgramPipes) -> None:
+    def _start(self, pipes: ProgramPipes) -> None:
         try:
-            self.start(self.order, lines)
+            self.start(self.order, pipes)
         except OSError as error:
             raise StartError(f"the evaluation did not start: {error}") from error
 
-    def _watch(self, pipes: tuple[_Pipe, ...], deadline: Deadline) -> int:
+    def _watch(self, pipes: tuple[OutputPipe, ...], deadline: Deadline) -> int:
         """Read the pipes until the process ends; return its exit status."""
         poll = select.poll()
         for pipe in pipes:
@@ -152,7 +114,7 @@ class WatchedProgram:
         except ProcessGoneError as gone:
             return gone.status
 
-    def _check_process(self, poll: "select.poll", status: _Pipe) -> None:
+    def _check_process(self, poll: "select.poll", status: OutputPipe) -> None:
         """Look up the process once its id is known; ProcessGoneError if it has ended."""
         known = self.process
         self._read_status(status)
@@ -162,7 +124,7 @@ class WatchedProgram:
             poll.register(self.process.pidfd, select.POLLIN)
         self.process.check()
 
-    def _read_status(self, status: _Pipe) -> None:
+    def _read_status(self, status: OutputPipe) -> None:
         """Process the lines that the status pipe has delivered so far."""
         *lines, _ = bytes(status.text).split(b"\n")
         for line in map(json.loads, lines):
@@ -172,7 +134,7 @@ class WatchedProgram:
                 self.has_layers = True
                 self.record_sandbox(tuple(line["layers"]), line["missing"])
         if status.ended and self.process is None:
-            raise StartError("no sandbox could be made")
+            raise StartError("no sandbox could be created")
 
     def _enforce(self, deadline: Deadline, *, begun: bool) -> None:
         if deadline.remaining < 0:
@@ -191,28 +153,28 @@ class WatchedProgram:
             )
 
     def _end(self, spared: tuple[int, ...]) -> None:
-        """Kill all processes of this phase, also those whose parent has exited."""
+        """Kill all processes of the program, also those whose parent has exited."""
         if self.process is not None:
             self.process.kill()
         if not process_limits.kill_beneath(os.getpid(), spared):
             raise TimeoutError("a process of the evaluation does not end")
 
 
-def _unregister(poll: "select.poll", pipe: _Pipe) -> None:
+def _unregister(poll: "select.poll", pipe: OutputPipe) -> None:
     try:
         poll.unregister(pipe.reader)
     except KeyError:
         return
 
 
-def _drain_to_the_end(pipes: tuple[_Pipe, ...]) -> None:
+def _drain_to_the_end(pipes: tuple[OutputPipe, ...]) -> None:
     """Read what killed processes left in the pipes; VerdictError if a pipe does not end."""
     deadline = Deadline.after(_AFTER_S)
     for pipe in pipes:
         pipe.drain()
         while not pipe.ended:
             if deadline.remaining < 0:
-                raise VerdictError(Verdict.DISALLOWED, "somebody still holds the evaluation's line")
+                raise VerdictError(Verdict.DISALLOWED, "a process still holds the program's pipe")
             select.select([pipe.reader], [], [], max(0.0, deadline.remaining))
             pipe.drain()
 
@@ -220,11 +182,9 @@ def _drain_to_the_end(pipes: tuple[_Pipe, ...]) -> None:
 def _result_too_long() -> VerdictError:
     return VerdictError(
         Verdict.DISALLOWED,
-        f"more than {RESULT_MAX >> 10} KiB were written to the evaluation's line",
+        f"more than {RESULT_MAX >> 10} KiB were written to the evaluation's result pipe",
     )
 
 
-def _output_too_long(limit: int) -> VerdictError:
-    return VerdictError(
-        Verdict.OUTPUT_EXCEEDED, f"more than {limit >> 10} KiB were written to stdout or stderr"
-    )
+def _status_too_long() -> StartError:
+    return StartError("its sandbox reported too much")

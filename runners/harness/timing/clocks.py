@@ -1,4 +1,4 @@
-"""Turns raw windows and claims into confirmed times, by pure functions over rounds."""
+"""Pure functions that turn the raw windows and claims of rounds into confirmed times."""
 
 import math
 from statistics import fmean, stdev
@@ -9,10 +9,10 @@ from runners.harness.timing.rounds import Interval, Round, rounds_interval, t_qu
 from runners.harness.verdicts import VerdictError
 
 IDLE_GAP_NS = 4_000.0
-"""The most GPU work in ns that a window can hide, because a no-op also pays for the time stamps and
-the last word.
+"""The most GPU work in ns that fits into a window without making it longer than a no-op's.
 
-Attacks that skip these or poll for them gain 2.8 to 3.8 us (`hostile_cuda` in `tests/exploits`).
+In a no-op's window the candidate also records its time stamps and writes the last word. Attacks
+that skip these or poll for them gain 2.8 to 3.8 us (`hostile_cuda` in `tests/exploits`).
 """
 HONEST_NS = 2_000.0
 HONEST = 0.025
@@ -34,7 +34,7 @@ Without this limit, a candidate that varies its windows on purpose could get any
 """
 
 CREDIBLE = 0.95
-"""Times below this fraction of the minimum at the card's nominal rates go to `audit`."""
+"""A time below this fraction of the least time at the card's nominal rates goes to `audit`."""
 
 NARROW_NS = 250.0
 """The half-width at which the interval of a claim on a GPU is narrow enough for any kernel.
@@ -54,6 +54,7 @@ def resolution(rounds: list[Round]) -> float:
 
 
 def _noise(rounds: list[Round]) -> float:
+    """Three standard errors: the larger of those within rounds and those between rounds."""
     within = _combined_error([each.error for each in rounds])
     between = stdev(each.bound for each in rounds) / math.sqrt(len(rounds)) if rounds[1:] else 0.0
     return 3 * max(within, between)
@@ -69,7 +70,7 @@ def _drift(rounds: list[Round]) -> float:
 
 
 def claim_resolution(rounds: list[Round]) -> float:
-    """The most by which bound and claim may differ by chance; limits the candidate's own noise."""
+    """The most by which bound and claim may differ by chance; `VARIED` limits the noise in it."""
     trusted = 3 * _combined_error([each.trusted_error for each in rounds])
     varied = max(VARIED_NS, VARIED * fmean(each.bound for each in rounds))
     return min(_noise(rounds), trusted + varied) + _drift(rounds)
@@ -111,7 +112,7 @@ def combined_bound(rounds: list[Round]) -> float:
 def _rejected(claim: float, rounds: list[Round]) -> VerdictError:
     return VerdictError(
         Verdict.TIMING_REJECTED,
-        f"{claim / 1e3:.2f} us were claimed, but the judge saw"
+        f"the candidate's clock says {claim / 1e3:.2f} us, but the judge measured"
         f" {combined_bound(rounds) / 1e3:.2f} us ± {device_resolution(rounds) / 1e3:.2f}",
     )
 
@@ -129,8 +130,8 @@ def audit_of(rounds: list[Round]) -> VerdictError | None:
         return None
     return VerdictError(
         Verdict.AUDIT,
-        f"{claim / 1e3:.2f} us were claimed and the judge saw {bound / 1e3:.2f} us"
-        f" ± {device_resolution(rounds) / 1e3:.2f}: too coarse to tell",
+        f"the candidate's clock says {claim / 1e3:.2f} us, and the judge measured"
+        f" {bound / 1e3:.2f} us ± {device_resolution(rounds) / 1e3:.2f}: too coarse to confirm it",
     )
 
 
@@ -147,19 +148,20 @@ def below_floor(value: float, floor: float | None) -> VerdictError | None:
 
 def device_resolution(rounds: list[Round]) -> float:
     """The most in ns by which a claim on a GPU can be too low without detection."""
-    return claim_resolution(rounds) + _hidden(rounds)
+    return claim_resolution(rounds) + _hidden_ns(rounds)
 
 
-def _published(rounds: list[Round]) -> float:
+def _published_resolution(rounds: list[Round]) -> float:
     """The published resolution; includes what a window can hide, whichever clock decides."""
     return (
         device_resolution(rounds)
         if publishes_claims(rounds)
-        else resolution(rounds) + _hidden(rounds)
+        else resolution(rounds) + _hidden_ns(rounds)
     )
 
 
-def _hidden(rounds: list[Round]) -> float:
+def _hidden_ns(rounds: list[Round]) -> float:
+    """The most time of a kernel that its windows can hide."""
     gap = IDLE_GAP_NS if any(each.on_gpu for each in rounds) else 0.0
     return gap + fmean(each.skippable for each in rounds)
 
@@ -175,12 +177,12 @@ def interval_of(rounds: list[Round]) -> Interval:
     VerdictError if a claim is not confirmed, or if outputs came sooner than those of a no-op.
     """
     bound = fmean(each.bound for each in rounds)
-    resolution_ns = max(FLOOR_NS, _published(rounds))
+    resolution_ns = max(FLOOR_NS, _published_resolution(rounds))
     if bound < -resolution_ns:
         raise VerdictError(
             Verdict.TIMING_REJECTED,
-            f"the judge had its answers {-bound / 1e3:.2f} us sooner than those of a kernel that"
-            f" does nothing, which is more than its resolution of {resolution_ns / 1e3:.2f} us",
+            f"the outputs came {-bound / 1e3:.2f} us sooner than those of a kernel that does"
+            f" nothing, which is more than the judge's resolution of {resolution_ns / 1e3:.2f} us",
         )
     return device_interval(rounds) if publishes_claims(rounds) else host_interval(rounds)
 
@@ -198,13 +200,13 @@ def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
     """The result of all rounds; VerdictError if a claim is not confirmed."""
     interval = interval_of(rounds)
     by_claim = publishes_claims(rounds)
-    own = [[w - each.overhead for w in each.windows] for each in rounds]
-    samples = [each.claims for each in rounds] if by_claim else own
+    net_windows = [[window - each.overhead for window in each.windows] for each in rounds]
+    samples = [each.claims for each in rounds] if by_claim else net_windows
     return Measurement(
         time_ns=interval.centre,
         half_width_ns=interval.half_width,
         bound_ns=combined_bound(rounds) if by_claim else fmean(each.bound for each in rounds),
-        resolution_ns=max(FLOOR_NS, _published(rounds)),
+        resolution_ns=max(FLOOR_NS, _published_resolution(rounds)),
         rounds=len(rounds),
         samples=tuple(tuple(values) for values in samples),
         discarded=sum(each.discarded for each in rounds),

@@ -64,16 +64,16 @@ def standard_error_of_median(samples: Sequence[float]) -> float:
 
 
 DISTURBED_NS = 50_000.0
-"""A calibration window was disturbed if it is longer by this than those before the import. Two
-contexts that both compute alternate in time slices of milliseconds."""
+"""A calibration window is disturbed if it is this much longer than those before the import. Two
+contexts that both compute take turns in time slices of milliseconds."""
 DRIFT_MOST_NS = 3_000.0
 """The most by which calibration windows before and during a round may differ; on a quiet GPU they
 differ by less than 1,000."""
 DRIFT_HOSTED_NS = 20_000.0
-"""The same limit if a part of the input is copied to host memory in every window: at most 16,000
-were measured on a busy host, and 44,000 during an attack that leaves copies running."""
+"""The same limit if a part of the input is copied to host memory in every window. A busy host made
+the windows differ by up to 16,000, an attack that leaves copies running by 44,000."""
 DRIFT_NOISE = 6
-"""The same limit as a multiple of the standard error of the windows before, if that is more."""
+"""The same limit as a multiple of the standard error of the first windows, if that is more."""
 DISCARDS_MOST = 10
 """The most calls of a round that are repeated; honest kernels rarely need one."""
 
@@ -179,7 +179,7 @@ class Round:
 
     @property
     def drift(self) -> float:
-        """The signed change of the calibration windows between before the import and timing."""
+        """By how much calibration windows became longer after the import; may be negative."""
         return median(self.overheads_during) - median(self.overheads_before)
 
     def drifts(self, overhead: float) -> bool:
@@ -210,5 +210,5 @@ class DisturbedError(Exception):
     """Something other than the calibration candidate used the GPU during calibration."""
 
     def __init__(self, of: Round) -> None:
-        super().__init__("the calibration of a round is disturbed")
+        super().__init__("the calibration of a round was disturbed")
         self.round = of

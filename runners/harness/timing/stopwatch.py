@@ -36,7 +36,7 @@ FLUSH_BYTES = 32 << 20
 """Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 STARTS_MOST = 8
 """The most candidates that start at once on a GPU."""
-RUNS_AFTER_CALLS = "the kernel works on after its calls"
+RUNS_AFTER_CALLS = "the kernel continues to work after its calls"
 SLOWS_AFTER_CALLS = "the kernel leaves work running that slows this GPU between its calls"
 CALIBRATED_EVERY = 2
 """On a GPU, one calibration window follows this many calls."""
@@ -47,9 +47,9 @@ LATE_MOST = 3
 ROUNDS_VOID_MOST = 4
 """The most times that a round is timed if its calibration drifts each time."""
 BLAMED_MOST = 2
-"""The number of void rounds whose drift ended with the candidate after which it is rejected."""
+"""The submission is rejected after this many void rounds whose drift ended with the candidate."""
 CALIBRATIONS_ALONE_MOST = 20
-"""The most medians of calibration windows that are taken while no other candidate exists."""
+"""The most medians of calibration windows that are measured while no other candidate exists."""
 MARGIN = 1.3
 """A round starts only if this many times the last round's duration is left."""
 
@@ -88,10 +88,10 @@ class WorkloadTimer:
             self.expected = self.pool.expected = self._discover()
         with self.pool:
             rounds, stop = self._rounds(report)
-        found = clocks.measurement(rounds, stop)
+        measured = clocks.measurement(rounds, stop)
         if audit := self._audit(rounds):
             raise audit
-        return found
+        return measured
 
     def _rounds(self, report: Callable[[int], None]) -> tuple[list[Round], StopReason]:
         rounds: list[Round] = []
@@ -144,7 +144,7 @@ class WorkloadTimer:
     def _overhead_alone(self, calibrator: HostCandidate, result: Round) -> float:
         """Measure a calibration window after every other candidate of this evaluation has exited.
 
-        The driver may free an exited candidate's memory for a while, so measure repeatedly.
+        After an exit the driver may take a while to free memory, so measure repeatedly.
         """
         self.session.extra_candidates.close()
         self.pool.wait_for_exits()
@@ -158,7 +158,7 @@ class WorkloadTimer:
         return now
 
     def _discover(self) -> values.Node | None:
-        """Learn the output's structure from one candidate; calibration writes as many bytes."""
+        """Learn the output's structure from one candidate: calibration writes as many bytes."""
         with fresh_candidate(self.session, self.plan, None) as candidate:
             candidate.build(self.deadline)
             data = self._fresh_input()

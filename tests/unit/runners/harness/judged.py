@@ -57,7 +57,7 @@ REFUSED: dict[str, tuple[str, Verdict, Stage, str]] = {
     ),
     "closing its line": (
         "import time\n" + BODY + "os.closerange(3, 64); time.sleep(60)",
-        Verdict.DISALLOWED, Stage.TEST, "closed its line",
+        Verdict.DISALLOWED, Stage.TEST, "closed its socket",
     ),
     "speaking unasked": (
         BODY + "for fd in range(3, 30):\n        try: os.write(fd, b'{\"status\":\"done\"}')\n"

@@ -28,7 +28,7 @@ def check_implementation(*_): return True
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handle, "DYING_S", 0.5)  # it is long for the sake of GPUs
+    monkeypatch.setattr(handle, "EXIT_S", 0.5)  # it is long for the sake of GPUs
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -111,7 +111,7 @@ def test_what_fails_first_ends_the_rest(judge: Judge) -> None:
         (("generator = ", "raise KeyError(1)\n    generator = "), "generate_input failed"),
         (("return torch.sort", "raise ValueError(1)\n    return torch.sort"), "ref_kernel failed"),
         (("right = torch.equal", "raise SystemError\n    right = torch.equal"), "SystemError"),
-        (("return right,", "return 1 or"), "gave a int"),
+        (("return right,", "return 1 or"), "returned a int"),
         (("generator = ", "raise SystemExit(0)\n    generator = "), "SystemExit: 0"),
     ],
 )
@@ -199,8 +199,8 @@ def test_an_input_of_a_test_that_is_too_large_is_the_tasks_fault(judge: Judge) -
     [
         (make_sort_task(grader=Grader.POPCORN), "the task has no 'eval.py'"),
         (make_sort_task(multi_gpu=True), "grader 'native' judges on one GPU"),
-        (make_sort_task(lang="cu"), "judges 'cu' by its 'launch'"),
-        (make_sort_task(lang="cu", launch=LAUNCH), "nothing here builds 'cu'"),
+        (make_sort_task(lang="cu"), "needs a 'launch' to judge 'cu'"),
+        (make_sort_task(lang="cu", launch=LAUNCH), "no toolchain here builds 'cu'"),
     ],
 )
 def test_a_task_that_this_harness_cannot_judge_is_no_ones_wrong_answer(

@@ -192,7 +192,7 @@ def test_a_failure_of_our_own_has_a_status_of_its_own_when_asked_once(
     monkeypatch.setattr("sys.stdin", os.fdopen(0, closefd=False))
     reader, writer = os.pipe()
 
-    assert server._answer_all(writer, OPEN) == server.NO_EVALUATION
+    assert server._answer_one(writer, OPEN) == server.NO_EVALUATION
     os.close(writer)
     assert lines_of(reader) == []
     assert f"no evaluation: {failure}" in capsys.readouterr().err
@@ -258,7 +258,7 @@ def test_the_whole_input_is_one_request_when_asked_once(
     monkeypatch.setattr("sys.stdin", os.fdopen(0, closefd=False))
     reader, writer = os.pipe()
 
-    assert server._answer_all(writer, OPEN) == 0
+    assert server._answer_one(writer, OPEN) == 0
     os.close(writer)
     with os.fdopen(reader) as text:
         found = Evaluation.model_validate_json(text.read())
@@ -274,7 +274,7 @@ def test_an_input_that_is_no_request_is_said_when_asked_once(
     monkeypatch.setattr("sys.stdin", os.fdopen(0, closefd=False))
     reader, writer = os.pipe()
 
-    assert server._answer_all(writer, OPEN) == server.NO_EVALUATION
+    assert server._answer_one(writer, OPEN) == server.NO_EVALUATION
     os.close(writer)
     assert os.read(reader, 1) == b""
     os.close(reader)

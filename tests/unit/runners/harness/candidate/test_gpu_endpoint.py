@@ -85,7 +85,7 @@ def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> GpuEndpoint:
         "stream": SimpleNamespace(synchronize=lambda: steps.append("has its input")),
         "begin": event("begin"),
         "end": event("end"),
-        "stand_in_for": None,
+        "fill_rooms": None,
     }.items():
         setattr(made, name, value)
     return made
@@ -99,7 +99,7 @@ def lying(guest: GpuEndpoint, offset: int, shape: tuple[int, ...] = (2, 3)) -> t
 
 
 def delivered(guest: GpuEndpoint, tensor: torch.Tensor, place: TensorNode | None) -> torch.Tensor:
-    return guest._captured_there(tensor, place)
+    return guest._in_place_or_copied(tensor, place)
 
 
 def called(
@@ -294,7 +294,7 @@ def test_the_stand_in_fills_as_many_bytes_as_the_output_and_gives_tensors_like_i
     rooms = (ROOM, room(OUTPUT_AT + 64, stride=(6, 2)), room(0, device="cpu"))
     order = CandidateRequest(operation=Operation.TOUCH, value=room(0), rooms=rooms)
 
-    fill = guest.stand_in(order)
+    fill = guest.calibration_kernel(order)
     guest.memory.bytes.zero_()
     given = fill(None)
 
@@ -312,10 +312,10 @@ def test_the_stand_in_is_made_once_for_each_output(guest: GpuEndpoint) -> None:
     def order(offset: int) -> CandidateRequest:
         return CandidateRequest(operation=Operation.TOUCH, value=room(0), rooms=(room(offset),))
 
-    first = guest.stand_in(order(OUTPUT_AT))
+    first = guest.calibration_kernel(order(OUTPUT_AT))
 
-    assert guest.stand_in(order(OUTPUT_AT)) is first
-    assert guest.stand_in(order(OUTPUT_AT + 64)) is not first
+    assert guest.calibration_kernel(order(OUTPUT_AT)) is first
+    assert guest.calibration_kernel(order(OUTPUT_AT + 64)) is not first
 
 
 SIZES = {"grid": (4, 1, 1), "block": (32, 8, 1), "shared": 64}

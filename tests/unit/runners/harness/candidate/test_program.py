@@ -239,12 +239,14 @@ def test_orders_are_served_until_the_judge_hangs_up(judge: Judge, tmp_path: Path
 def test_on_a_gpu_the_guest_calls_and_calibrates(judge: Judge) -> None:
     asked: list[CandidateRequest] = []
 
-    def stand_in(order: CandidateRequest) -> Callable[[object], object]:
+    def calibration_kernel(order: CandidateRequest) -> Callable[[object], object]:
         asked.append(order)
-        return program.nothing
+        return program.identity
 
-    guest = SimpleNamespace(call=lambda kernel, *_: (kernel(5), (7.0, 3.0)), stand_in=stand_in)
-    judge.candidate.guest = guest  # type: ignore[assignment]
+    guest = SimpleNamespace(
+        call=lambda kernel, *_: (kernel(5), (7.0, 3.0)), calibration_kernel=calibration_kernel
+    )
+    judge.candidate.gpu = guest  # type: ignore[assignment]
     judge.candidate.kernel = lambda data: data + 1
     orders = [
         CandidateRequest(operation=operation) for operation in (Operation.TOUCH, Operation.RUN)
@@ -255,7 +257,7 @@ def test_on_a_gpu_the_guest_calls_and_calibrates(judge: Judge) -> None:
     assert [reply.claimed_ns for reply in replies] == [7.0] * 2
     assert [reply.output for reply in replies] == [ScalarNode(value=value) for value in (5, 6)]
     assert asked == orders[:1]  # the trusted one
-    assert program.nothing(3) == 3
+    assert program.identity(3) == 3
 
 
 def test_a_guest_may_tell_where_an_output_will_lie_before_its_call_is_done(judge: Judge) -> None:
@@ -275,7 +277,7 @@ def test_a_guest_may_tell_where_an_output_will_lie_before_its_call_is_done(judge
             tell(described(output, lambda tensor: elsewhere if tensor is given else tensor))
             return output, (7.0, 0.0)
 
-    judge.candidate.guest = Guest()  # type: ignore[assignment]
+    judge.candidate.gpu = Guest()  # type: ignore[assignment]
     judge.candidate.kernel = lambda _: {"sum": given, "n": 2}
 
     last = judge.candidate.answer(CandidateRequest(operation=Operation.RUN))
@@ -374,7 +376,7 @@ def test_candidates_that_start_at_once_lay_their_files_out_from_one_descriptor(
     shared = pack_files(texts)
     os.lseek(shared, 777, os.SEEK_SET)  # where another one has come to
 
-    program.lay_out_files(os.dup(shared))
+    program.write_files(os.dup(shared))
 
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == texts
     assert os.lseek(shared, 0, os.SEEK_CUR) == 777  # nor is the other one disturbed
@@ -387,7 +389,7 @@ def test_the_descriptor_of_the_files_is_let_go(
     monkeypatch.setenv("HOME", str(tmp_path))
     shared = pack_files({})
 
-    program.lay_out_files(shared)
+    program.write_files(shared)
 
     with pytest.raises(OSError, match="Bad file descriptor"):
         fcntl.fcntl(shared, fcntl.F_GETFD)

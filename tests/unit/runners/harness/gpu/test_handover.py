@@ -121,7 +121,7 @@ def test_where_nothing_is_told_of_the_answer_a_window_waits_for_the_gpu_alone(
 ) -> None:
     turn = crossing(gate, queue)
 
-    assert (turn.told, turn.host_part_ns()) == (False, 0.0)
+    assert (turn.has_host_part, turn.host_part_ns()) == (False, 0.0)
 
 
 def test_no_word_of_the_judges_own_lies_with_another_or_where_a_candidate_can_write(

@@ -303,10 +303,10 @@ def test_on_a_gpu_the_first_candidate_has_room_for_the_largest_of_its_inputs(
         sessions, "planned", lambda data: Plan(ScalarNode(), 0, sizes[len(data[0])])
     )
 
-    assert native._room(session, TWO).device_size == 0  # it grows as it is written
+    assert native._first_plan(session, TWO).device_size == 0  # it grows as it is written
     session.on_gpu = True
-    assert native._room(session, TWO).device_size == 7
-    assert native._room(session, ()).device_size == 0
+    assert native._first_plan(session, TWO).device_size == 7
+    assert native._first_plan(session, ()).device_size == 0
 
 
 def test_an_argument_of_a_case_may_be_called_kernel(judge: Judge) -> None:

@@ -301,7 +301,7 @@ def test_fewer_gpus_than_ranks_are_the_runners_lack(
     session = sit(make_judging(DOUBLES, task=task))
     session.on_gpu = True
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1")
-    with pytest.raises(VerdictError, match="needs 2 GPUs, and this runner gives it 1"):
+    with pytest.raises(VerdictError, match="needs 2 GPUs, and this runner has 1"):
         popcorn.grade(session)
 
 

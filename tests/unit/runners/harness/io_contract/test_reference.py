@@ -123,7 +123,7 @@ def test_a_source_that_tells_no_inputs_falls_where_it_is_tested(
     monkeypatch.setattr(code, "first_plan", lambda plan: plan)
     request = order_of(asked).request("unit")
     session = replace(sit(make_judging()), request=request, on_gpu=True, task_code=code)
-    assert native._room(session, request.task.tests).device_size == 0
+    assert native._first_plan(session, request.task.tests).device_size == 0
 
 
 @pytest.mark.parametrize("args", [{}, {"kernel": "custom"}, {"kernel": "reference"}])

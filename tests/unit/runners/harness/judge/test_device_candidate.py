@@ -209,7 +209,7 @@ def device_seat(
             complete=lambda: None,
             restore=lambda: None,
         ),
-        "gate": SimpleNamespace(turn=0, abort=lambda: steps.append("abort")),
+        "handover": SimpleNamespace(turn=0, abort=lambda: steps.append("abort")),
         "buffers": shared,
         "answer": answer,
         "device_base": BASE,
@@ -410,7 +410,7 @@ def test_two_outputs_may_lie_at_one_place(
     assert [each.tolist() for each in found] == [VALUES.tolist()] * 2  # type: ignore[attr-defined]
 
 
-WITHOUT = Verdict.DISALLOWED, "does not lie where it can be seen"
+WITHOUT = Verdict.DISALLOWED, "is not in the memory that the judge reads"
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_an_output_that_cannot_be_looked_at_is_refused_before_the_window_opens(
 
 
 def test_one_tensor_that_cannot_be_looked_at_is_enough(play: Play) -> None:
-    with pytest.raises(VerdictError, match="does not lie where it can be seen"):
+    with pytest.raises(VerdictError, match="is not in the memory that the judge reads"):
         play(both(landed(64), landed(2)), expected=both(place(0), place(64)))
 
 
@@ -674,7 +674,7 @@ def test_without_a_reference_an_untimed_call_tells_the_outputs_structure(
         (None, Verdict.DISALLOWED, "described no output"),
         (described(dtype="nonsense"), Verdict.WRONG_ANSWER, "is a nonsense tensor"),
         (described(shape=(100, 100)), Verdict.WRONG_ANSWER, "larger than this task allows"),
-        (both(*(described(device="cpu"),) * 900), Verdict.WRONG_ANSWER, "at most 65536 can travel"),
+        (both(*(described(device="cpu"),) * 900), Verdict.WRONG_ANSWER, "at most 65536 are"),
     ],
     ids=["none", "no dtype", "large", "many"],
 )
@@ -711,7 +711,7 @@ def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
     plan = SimpleNamespace(node=flat(EXPECTED))
     monkeypatch.setattr(device_candidate, "lay_out", lambda _: plan)
     device_seat.answer.expect(flat(EXPECTED))
-    device_seat.answer.aim(flat(place(16)))
+    device_seat.answer.expect_at(flat(place(16)))
     device_seat.answer.capture()
     reply = CandidateReply(status=Status.DONE, output=landed(POOL_AT))
 
@@ -723,7 +723,7 @@ def test_from_host_memory_a_kernel_got_a_copy_of_its_input_to_change(
     there = CandidateReply(status=Status.DONE, output=flat(landed(0)))
     with pytest.raises(VerdictError, match="changed an input"):
         device_seat.refuse_changes(None, there)  # it says so, but its answer lies elsewhere
-    device_seat.answer.aim(flat(place(0)))
+    device_seat.answer.expect_at(flat(place(0)))
     device_seat.answer.capture()
     device_seat.refuse_changes(None, there)
 
@@ -861,7 +861,7 @@ def test_a_launch_that_does_not_fit_blames_the_task_before_the_window_opens(
 
 
 def test_an_output_that_finds_no_room_blames_the_task(play: Play) -> None:
-    with pytest.raises(VerdictError, match="more than twice its input and 64 MiB") as ruling:
+    with pytest.raises(VerdictError, match="more than twice its input plus 64 MiB") as ruling:
         play(None, expected=place(0, shape=(4000, 3), stride=(3, 1)), launch=INTO_OUTPUT)
 
     assert ruling.value.verdict is Verdict.TASK_ERROR

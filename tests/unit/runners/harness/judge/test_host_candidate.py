@@ -247,7 +247,7 @@ def test_packing_what_is_too_much_is_refused_as_a_write_is(sit: Sit) -> None:
     session.builds = Builds(1 << 20)
     with fresh_candidate(session, ROOM, None) as candidate:
         candidate.build(Deadline.after(10))
-        with pytest.raises(VerdictError, match="cannot be kept"):
+        with pytest.raises(VerdictError, match="cannot be stored"):
             candidate.pack(Deadline.after(10))
         session.builds.close()
         session.builds = Builds(1 << 20)

@@ -57,7 +57,7 @@ def test_an_output_counts_only_if_the_candidate_stood_still_until_it_was_read(si
         verify(candidate, INPUT, reply, None, deadline=limit)
         signal.pidfd_send_signal(candidate.handle.process.pidfd, signal.SIGCONT)
 
-        with pytest.raises(VerdictError, match="broke a stop") as ruling:
+        with pytest.raises(VerdictError, match="did not stay frozen") as ruling:
             verify(candidate, INPUT, reply, None, deadline=limit)
 
     assert ruling.value.verdict is Verdict.DISALLOWED

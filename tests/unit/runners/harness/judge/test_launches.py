@@ -92,8 +92,8 @@ def test_a_launch_that_fits_is_taken(expected: Node) -> None:
         (numbers("in2", "out0"), TENSOR, "names in2, but there are 2 tensors"),
         (numbers("out1", "out0"), TENSOR, "names out1, but there are 1 tensors"),
         (numbers("out0"), both(TENSOR, TENSOR), "names no out1"),
-        (numbers("in1", "out0"), TENSOR, "names in1, which does not lie on the GPU"),
-        (numbers("out0"), both(TENSOR, ScalarNode(value=3)), "holds a number"),
+        (numbers("in1", "out0"), TENSOR, "names in1, which is not on the GPU"),
+        (numbers("out0"), both(TENSOR, ScalarNode(value=3)), "has another value"),
         (numbers("out0"), None, "needs a `ref_kernel`"),
     ],
 )

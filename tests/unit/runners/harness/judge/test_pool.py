@@ -61,7 +61,7 @@ def test_several_start_at_once_and_each_is_used_once(
             with candidates.next_candidate() as candidate:
                 used.append(candidate.handle.process.pid)
             candidates.wait_for_exits()
-            assert candidate.handle.process.reaped
+            assert candidate.handle.process.killed
 
     assert used[:3] == expected
     assert len(set(used)) == 4  # one more than waited had to be started

@@ -113,7 +113,7 @@ def test_every_form_of_a_checks_answer_is_understood(
 
 @pytest.mark.parametrize("answer", ["return 1", "return (True,)", "return {}"])
 def test_another_form_is_the_tasks_fault(tmp_path: Path, answer: str) -> None:
-    with pytest.raises(VerdictError, match="check_implementation gave a") as ruling:
+    with pytest.raises(VerdictError, match="check_implementation returned a") as ruling:
         checking(tmp_path, answer).mismatch(1, 2, None)
 
     assert ruling.value.verdict is Verdict.TASK_ERROR

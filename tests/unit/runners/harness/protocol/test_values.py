@@ -156,7 +156,7 @@ def test_a_copy_takes_room_for_gaps_and_for_what_is_shown_twice() -> None:
 
     assert isinstance(gaps, TensorNode)
     assert isinstance(twice, TensorNode)
-    assert (gaps.room, twice.room) == (88, 200)
+    assert (gaps.copy_bytes, twice.copy_bytes) == (88, 200)
 
 
 def test_a_clone_shares_nothing_and_keeps_strides() -> None:
@@ -236,7 +236,7 @@ def test_every_tensor_is_replaced_and_nothing_else() -> None:
 def test_a_key_stands_in_a_dict_once() -> None:
     item = '["rows", {"kind": "scalar", "value": 1}]'
 
-    with pytest.raises(ValidationError, match="a key is there twice"):
+    with pytest.raises(ValidationError, match="a key occurs twice"):
         NODE.validate_json(f'{{"kind": "dict", "items": [{item}, {item}]}}')
 
 

@@ -86,7 +86,7 @@ class Crossing:
         self.patience_s = PATIENCE_S
         self.begin = self.end = 0
         self.first: list[CandidateReply | None] = []
-        self.told = False
+        self.has_host_part = False
         self.taken: list[CandidateReply] = []
 
     def queued(self, first: CandidateReply | None) -> None:
@@ -101,7 +101,7 @@ class Crossing:
         self.taken.append(last)
 
     def over(self) -> bool:
-        if self.told and not self.taken:
+        if self.has_host_part and not self.taken:
             return False
         if self.end == 0 and self.words.read(DONE) == self.turn:
             self.end = time.perf_counter_ns()
@@ -111,7 +111,7 @@ class Crossing:
         return float(self.end - self.begin)
 
     def host_part_ns(self) -> float:
-        return 5.0 if self.told else 0.0
+        return 5.0 if self.has_host_part else 0.0
 
 
 class Impostor(TemplateProcess):
@@ -263,7 +263,7 @@ def talk_nonsense(orders: socket.socket, words: Words) -> None:
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Starts guests, frozen as a seat leaves them."""
-    monkeypatch.setattr(handling, "DYING_S", 0.2)
+    monkeypatch.setattr(handling, "EXIT_S", 0.2)
     monkeypatch.setattr(handling, "LATE_S", 0.5)
     handles: list[CandidateHandle] = []
     with Arena(ENLISTMENT.arena_size) as arena:
@@ -318,7 +318,7 @@ def test_where_a_part_of_the_answer_is_told_the_window_lasts_until_that_was_take
 ) -> None:
     started = start(behave)
     turn = Crossing(started[1])
-    turn.told = True
+    turn.has_host_part = True
 
     exchange = race(started, turn=turn)
 
@@ -331,7 +331,7 @@ def test_where_a_part_of_the_answer_is_told_the_window_lasts_until_that_was_take
 def test_a_part_of_the_answer_is_told_once(start: Start) -> None:
     started = start(answer_twice)
     turn = Crossing(started[1])
-    turn.told = True
+    turn.has_host_part = True
 
     with pytest.raises(VerdictError, match="answered before its work was done"):
         race(started, turn=turn)
@@ -483,7 +483,7 @@ def test_what_is_printed_meanwhile_is_kept(start: Start) -> None:
         (die, Verdict.CRASHED, "status 3"),
         (die_before_a_child, Verdict.CRASHED, "status 3"),
         (hang, Verdict.TIMED_OUT, "time limit"),
-        (hang_up, Verdict.DISALLOWED, "closed its line"),
+        (hang_up, Verdict.DISALLOWED, "closed its socket"),
         (print_much, Verdict.OUTPUT_EXCEEDED, "64 KiB"),
         (raise_error, Verdict.CRASHED, "ValueError: no"),
         (talk_nonsense, Verdict.DISALLOWED, "no valid reply"),
@@ -517,9 +517,7 @@ def test_a_frame_beyond_the_two_is_refused_at_the_next_order_at_the_latest(start
         for _ in range(2):
             race(started)
 
-    with pytest.raises(
-        VerdictError, match=r"without being asked|before its work was done"
-    ) as ruling:
+    with pytest.raises(VerdictError, match=r"without a request|before its work was done") as ruling:
         two_races()
 
     assert ruling.value.verdict is Verdict.DISALLOWED

@@ -4,6 +4,7 @@ import ctypes
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.sandbox import isolate, program
 from runners.harness.sandbox.program import Program, own_script
 from runners.harness.supervision import watched_program
-from runners.harness.supervision.handle import StartError
+from runners.harness.supervision.handle import OutputPipe, StartError
 from runners.harness.supervision.process import adopt_orphans
 from runners.harness.supervision.watched_program import RESULT_MAX, ProgramExit, WatchedProgram
 from runners.harness.verdicts import VerdictError
@@ -162,7 +163,7 @@ def test_one_that_never_begins_is_our_own_failure(
 def test_a_line_that_somebody_holds_for_ever_is_a_breach(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched_program, "_AFTER_S", 0.1)
     with (
-        watched_program._pipe(100, ValueError) as held,
+        closing(OutputPipe(100, ValueError)) as held,
         pytest.raises(VerdictError, match="still holds"),
     ):
         watched_program._drain_to_the_end((held,))

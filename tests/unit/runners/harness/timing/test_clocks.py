@@ -104,7 +104,7 @@ def test_a_confirmed_claim_on_a_gpu_is_the_value() -> None:
 
 def test_a_claim_below_the_bound_is_rejected_with_both_numbers() -> None:
     with pytest.raises(
-        VerdictError, match=r"900\.00 us were claimed, but the judge saw 1000\.00"
+        VerdictError, match=r"says 900\.00 us, but the judge measured 1000\.00"
     ) as no:
         device_interval([make_round(claim=0.9 * MS)] * 3)
 
@@ -318,7 +318,7 @@ def test_an_audit_names_claim_bound_and_resolution() -> None:
     far.remote = True
     found = audit_of([far] * 5)
     assert found is not None
-    assert "25.50 us were claimed and the judge saw 28.00 us ± 5.00" in found.message
+    assert "says 25.50 us, and the judge measured 28.00 us ± 5.00" in found.message
 
 
 def test_a_machine_that_grew_faster_is_less_resolved_as_well() -> None:

@@ -198,7 +198,7 @@ def test_a_kernel_beside_which_something_always_runs_is_refused(
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
     with two_candidates(stopwatch) as (candidate, calibrator):
         ran_while_frozen(set(range(1000)), monkeypatch)
-        with pytest.raises(VerdictError, match="works on after its calls") as ruling:
+        with pytest.raises(VerdictError, match="continues to work after its calls") as ruling:
             stopwatch._round(candidate, calibrator, 0)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -256,7 +256,7 @@ def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
 ) -> None:
     without_gpu(monkeypatch, seen_on_gpu(50_000.0, 52_500.0))
 
-    with pytest.raises(VerdictError, match="too coarse to tell") as ruling:
+    with pytest.raises(VerdictError, match="too coarse to confirm") as ruling:
         measured(watch(sit, on_gpu=True, rounds=GPU_LOOKS))
 
     assert ruling.value.verdict is Verdict.AUDIT

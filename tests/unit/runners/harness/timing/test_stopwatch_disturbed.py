@@ -113,7 +113,7 @@ def test_who_works_beside_the_calibration_until_its_death_is_disallowed(
 ) -> None:
     machine.cost_ns = lambda: OTHERS_TURN_NS if machine.lives else CALM_NS
 
-    with pytest.raises(VerdictError, match="works on after its calls") as ruling:
+    with pytest.raises(VerdictError, match="continues to work after its calls") as ruling:
         time_round()
 
     assert ruling.value.verdict is Verdict.DISALLOWED
@@ -138,7 +138,7 @@ def test_what_ends_with_the_candidates_that_live_beside_is_not_the_machines_faul
     machine.stopwatch.session.extra_candidates.callback(beside.clear)
     machine.cost_ns = lambda: OTHERS_TURN_NS if machine.builds and beside else CALM_NS
 
-    with pytest.raises(VerdictError, match="works on after its calls"):
+    with pytest.raises(VerdictError, match="continues to work after its calls"):
         time_round()
 
     assert not beside
