@@ -129,7 +129,7 @@ class FakeRunner:
                 tell(step)
                 await asyncio.sleep(min(script.seconds, limit) / len(steps))
             if script.lost:
-                self._calls.forget(call)
+                self._calls.remove(call)
                 raise RunnerLostError(f"the machine of call {call} was lost")
             if script.error is not None:
                 raise RunnerError(script.error)

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from runners import backends, plugins
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
-from runners.contract.gpus import slots_by_type, spelled
+from runners.contract.gpus import find_gpu_type, slots_by_type
 from runners.contract.runner import CallId, Capabilities, Runner, RunnerError
 from runners.contract.task import TaskFormat
 from runners.evaluator.config import EvaluatorConfig, InfrastructureError
@@ -137,7 +137,7 @@ def _created(config: EvaluatorConfig) -> Runner:
 
 def _gpu_of(config: EvaluatorConfig, found: Capabilities) -> str:
     wanted = config.gpu_type or next(iter(found.gpus), "")
-    gpu = spelled(wanted, found.gpus)
+    gpu = find_gpu_type(wanted, found.gpus)
     if gpu is None or not found.gpus[gpu]:
         there = ", ".join(found.gpus) or "none"
         raise InfrastructureError(f"the runner has no GPU type {wanted!r}; it has {there}")
