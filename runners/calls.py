@@ -1,26 +1,15 @@
-"""What every runner shares: its calls (start, wait, cancel, remove), and its limits."""
+"""The calls of one runner: start, wait, cancel and remove."""
 
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.runner import CallId, ProgressSink, RunnerError, UnknownCallError
 
 Work = Callable[[CallId, ProgressSink], Coroutine[Any, Any, Evaluation]]
 """The work of one call; it reports progress to its second argument."""
-
-GRACE_S = 30.0
-"""Seconds by which a harness may exceed the task's time limits before it is killed; more than the
-harness's own grace, after which it returns a verdict."""
-RANKS_ON_CPU = 8
-"""The most ranks of a multi-GPU task on the CPU, where each rank is only a process."""
-
-
-def hard_limit_s(request: EvaluationRequest) -> float:
-    """Seconds after which a harness is killed, because its own time limits did not work."""
-    return request.task.limit_s(request.mode) + GRACE_S
 
 
 class _Call:

@@ -12,6 +12,11 @@ from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
 
 CPU = "CPU"
 """The GPU type of a machine without a GPU."""
+RANKS_ON_CPU = 8
+"""The most ranks of a multi-GPU task on the CPU, where each rank is only a process."""
+GRACE_S = 30.0
+"""Seconds by which a harness may exceed the task's time limits before its runner kills it; more
+than the harness's own grace, after which it returns a verdict."""
 
 Resource = Annotated[int, Field(ge=0, le=1 << 32)]
 PositiveNs = Annotated[float, Field(gt=0)]
@@ -103,6 +108,11 @@ class EvaluationRequest(Wire):
         if self.rounds is not None:
             return self.rounds
         return RANKED_ROUNDS if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
+
+    @property
+    def hard_limit_s(self) -> float:
+        """Seconds after which a runner kills a harness, because its own limits did not work."""
+        return self.task.limit_s(self.mode) + GRACE_S
 
 
 class CaseKind(StrEnum):

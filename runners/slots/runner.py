@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Generic, Protocol, TypeVar
 
-from runners.calls import RANKS_ON_CPU, Calls, hard_limit_s
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
+from runners.calls import Calls
+from runners.contract.evaluation import CPU, RANKS_ON_CPU, Evaluation, EvaluationRequest
 from runners.contract.runner import CallId, Capabilities, OutOfService, ProgressSink, RunnerError
 from runners.slots.harness import LINE_MAX, START_S, HarnessCall, UnfitError, UnreachedError
 
@@ -268,7 +268,7 @@ class SlotRunner(Generic[SlotT]):
     async def _within_limit(
         self, slot: SlotT, call: HarnessCall, progress: ProgressSink
     ) -> Evaluation:
-        limit_s = hard_limit_s(call.request)
+        limit_s = call.request.hard_limit_s
         with slot.fitness.recorded():
             harness = await slot.warm_harness()
             try:

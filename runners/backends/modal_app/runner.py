@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from runners.backends.modal_app import app
 from runners.backends.modal_app.container import ContainerRequest, ContainerResponse
 from runners.backends.modal_app.transport import ModalConnections, output
-from runners.calls import RANKS_ON_CPU, hard_limit_s
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
+from runners.contract.evaluation import CPU, RANKS_ON_CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.gpus import GPU_TYPES
 from runners.contract.runner import (
     CallId,
@@ -89,7 +88,7 @@ class ModalRunner:
         asked = ContainerRequest(
             request=request,
             gpus=0 if request.gpu == CPU else request.task.world_size,
-            limit_s=hard_limit_s(request),
+            limit_s=request.hard_limit_s,
             asked_at=time.time(),
         )
         return await self._spawn(request.gpu, asked)

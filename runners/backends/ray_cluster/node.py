@@ -199,8 +199,8 @@ class SlotActor:
 
     def _end_when_idle(self) -> None:
         """End this process after `idle_limit_s` seconds without requests, which frees its GPUs."""
-        while True:
-            time.sleep(_CHECK_S)
+        never_set = threading.Event()
+        while not never_set.wait(_CHECK_S):
             limit_s = self._node.idle_limit_s
             if limit_s is None:
                 self._last_used = time.monotonic()

@@ -14,8 +14,7 @@ from typing_extensions import override
 
 from runners.backends.ray_cluster import protocol
 from runners.backends.ray_cluster.bridge import Bridge, ClusterUnavailableError
-from runners.calls import RANKS_ON_CPU
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
+from runners.contract.evaluation import CPU, RANKS_ON_CPU, Evaluation, EvaluationRequest
 from runners.contract.runner import (
     CallId,
     Capabilities,

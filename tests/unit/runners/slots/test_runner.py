@@ -14,8 +14,7 @@ import pytest
 
 from bot.services.dispatch.config import DispatchConfig
 from runners.backends import local_process
-from runners.calls import GRACE_S, hard_limit_s
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
+from runners.contract.evaluation import CPU, GRACE_S, Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities, Runner, RunnerError
 from runners.contract.task import Mode, Workload
 from runners.harness import server
@@ -118,16 +117,16 @@ async def test_a_silent_harness_is_killed_at_the_hard_limit(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pid = int((await evaluate(runner)).message)
-    monkeypatch.setattr(pool, "hard_limit_s", lambda _: 0.2)
+    monkeypatch.setattr(EvaluationRequest, "hard_limit_s", 0.2)
     with pytest.raises(RunnerError, match="no evaluation within 0 s"):
         await evaluate(runner, "hang")
     assert not psutil.pid_exists(pid)
 
 
 def test_the_hard_limit_lies_beyond_every_phase_of_the_task() -> None:
-    assert hard_limit_s(make_request(timeout_s=7)) == 7 + GRACE_S
+    assert make_request(timeout_s=7).hard_limit_s == 7 + GRACE_S
     ranked = make_request(timeout_s=7, mode=Mode.RANKED)
-    assert hard_limit_s(ranked) == 14 + GRACE_S
+    assert ranked.hard_limit_s == 14 + GRACE_S
 
 
 def test_a_harness_gives_up_before_it_is_given_up() -> None:
