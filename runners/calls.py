@@ -26,7 +26,7 @@ class _Call:
         for sink in self._sinks:
             sink(progress)
 
-    async def ended(self, progress: ProgressSink) -> None:
+    async def follow(self, progress: ProgressSink) -> None:
         """Report progress until the task ends, beginning with the latest report."""
         self._sinks.append(progress)
         if self._last is not None:
@@ -38,7 +38,10 @@ class _Call:
 
 
 class Calls:
-    """The common part of every runner's `start`, `wait`, `cancel` and `aclose`."""
+    """The common part of a runner's `start`, `wait`, `cancel` and `aclose`.
+
+    It keeps the `remembered` calls that ended last; older ones are removed.
+    """
 
     def __init__(self, runner: str, *, remembered: int = 256) -> None:
         self._runner = runner
@@ -65,29 +68,29 @@ class Calls:
             raise RunnerError(f"runner {self._runner} is closed")
         if call not in self._calls:
             self._calls[call] = _Call(call, work)
-            self._forget_old()
+            self._remove_old()
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
         """Wait for a call and return its evaluation.
 
         UnknownCallError if the call is unknown or was cancelled; the caller may start it again.
         """
-        known = self._calls.get(call)
-        if known is None:
+        running = self._calls.get(call)
+        if running is None:
             raise UnknownCallError(f"runner {self._runner} does not know call {call}")
-        await known.ended(progress)
-        if known.task.cancelled():
+        await running.follow(progress)
+        if running.task.cancelled():
             raise UnknownCallError(f"call {call} was cancelled")
-        return known.task.result()
+        return running.task.result()
 
     async def cancel(self, call: CallId) -> None:
         """Cancel a call and wait until it has ended; does nothing if it is not running."""
-        known = self._calls.get(call)
-        if known is not None:
-            known.task.cancel()
-            await asyncio.wait({known.task})
+        running = self._calls.get(call)
+        if running is not None:
+            running.task.cancel()
+            await asyncio.wait({running.task})
 
-    def forget(self, call: CallId) -> None:
+    def remove(self, call: CallId) -> None:
         """Remove a call."""
         self._calls.pop(call, None)
 
@@ -101,8 +104,8 @@ class Calls:
         if tasks:
             await asyncio.wait(tasks)
 
-    def _forget_old(self) -> None:
-        ended = [call for call, known in self._calls.items() if known.task.done()]
+    def _remove_old(self) -> None:
+        ended = [call for call, state in self._calls.items() if state.task.done()]
         for call in ended[: max(0, len(ended) - self._remembered)]:
             del self._calls[call]
 

@@ -6,9 +6,9 @@ from types import ModuleType
 
 
 def names(package: ModuleType) -> tuple[str, ...]:
-    """The names of a package's plugins, sorted; modules with a leading underscore are none."""
-    found = pkgutil.iter_modules(package.__path__)
-    return tuple(sorted(m.name for m in found if not m.name.startswith("_")))
+    """The names of a package's plugins, sorted; a module with a leading underscore is no plugin."""
+    modules = pkgutil.iter_modules(package.__path__)
+    return tuple(sorted(each.name for each in modules if not each.name.startswith("_")))
 
 
 def load(package: ModuleType, name: str) -> ModuleType:
@@ -22,5 +22,5 @@ def load(package: ModuleType, name: str) -> ModuleType:
 
 def load_all(package: str) -> tuple[ModuleType, ...]:
     """Import every plugin of the named package."""
-    there = importlib.import_module(package)
-    return tuple(load(there, name) for name in names(there))
+    parent = importlib.import_module(package)
+    return tuple(load(parent, name) for name in names(parent))

@@ -9,14 +9,14 @@ def descendants(pid: int) -> tuple[int, ...]:
     found: list[int] = []
     pending = [pid]
     while pending:
-        for child in _children(pending.pop()):
-            found.append(child)
-            pending.append(child)
+        children = _children(pending.pop())
+        found += children
+        pending += children
     return tuple(child for child in found if alive(child))
 
 
 def _children(pid: int) -> list[int]:
-    """The child processes of all its threads.
+    """The child processes of all threads of a process.
 
     It must be fast: it runs several times per call of a kernel, and a candidate on a GPU has about
     twenty threads.
@@ -48,7 +48,7 @@ def _read(name: str, folder: int) -> bytes:
 
 
 def thread_states(pid: int) -> dict[int, str]:
-    """Thread id -> state letter of every thread of a process; {} if it is gone."""
+    """Thread id -> state letter of every thread of a process; {} if it has ended."""
     found: dict[int, str] = {}
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - names only, and fast
@@ -68,7 +68,7 @@ def _state(path: str) -> str:
 
 def living_threads(pid: int) -> list[int]:
     """Ids of the threads that have not ended; the main thread may end before the others."""
-    return [each for each, state in thread_states(pid).items() if state not in "ZX"]
+    return [thread for thread, state in thread_states(pid).items() if state not in "ZX"]
 
 
 def alive(pid: int) -> bool:

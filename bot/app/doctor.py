@@ -194,7 +194,7 @@ def _sandbox(offer: Capabilities, *, strict: bool) -> Requirement:
     if not isolation.missing:
         return Requirement("sandbox", found=True, detail=present)
     missing = "; ".join(f"{layer}: {reason}" for layer, reason in isolation.missing.items())
-    remedy = _FIX_SANDBOX if isolation.lacking else _FIX_LIMITS
-    optional = not (strict and isolation.lacking)
+    remedy = _FIX_SANDBOX if isolation.missing_strict else _FIX_LIMITS
+    optional = not (strict and isolation.missing_strict)
     detail = f"{present}; missing {missing}"
     return Requirement("sandbox", found=False, detail=detail, remedy=remedy, optional=optional)

@@ -9,7 +9,7 @@ from bot.domain.board import Board
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.times import show_deadline
 from runners.contract.formula import FormulaError
-from runners.contract.gpus import spelled
+from runners.contract.gpus import find_gpu_type
 from runners.contract.launch import MARKER, OVERRIDES, comment_lines, parse_sizes
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
@@ -175,7 +175,7 @@ def choose_gpus(
 
 
 def _board_gpus(names: Sequence[str], board: Sequence[str]) -> tuple[str, ...]:
-    gpus = {name: spelled(name, board) for name in names}
+    gpus = {name: find_gpu_type(name, board) for name in names}
     for name, gpu in gpus.items():
         if gpu is None:
             near = unknown_name("gpu", name, board).message

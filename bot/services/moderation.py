@@ -11,7 +11,7 @@ from bot.domain.submission import Exclusion, ExclusionKind, RateLimit
 from bot.ports import Store
 from bot.services.audit import audited
 from bot.services.lookup import find_submission, own_submission
-from runners.contract.gpus import spelled
+from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
 
 
@@ -102,7 +102,7 @@ async def pause_gpu(store: Store, decision: Decision, gpu: str) -> str:
     UserError for a GPU type that no board runs on.
     """
     known = {each for board in await store.boards.all() for each in board.gpus}
-    name = spelled(gpu, sorted(known))
+    name = find_gpu_type(gpu, sorted(known))
     if name is None:
         raise unknown_name("gpu", gpu, known)
     async with _audited(store, decision, "pause", f"gpu {name}") as tx:
@@ -112,7 +112,7 @@ async def pause_gpu(store: Store, decision: Decision, gpu: str) -> str:
 
 async def resume_gpu(store: Store, decision: Decision, gpu: str) -> str:
     """Start jobs on this GPU type again; return its canonical name."""
-    name = spelled(gpu, await store.moderation.pool_pauses())
+    name = find_gpu_type(gpu, await store.moderation.pool_pauses())
     async with _audited(store, decision, "resume", f"gpu {name}") as tx:
         if name is None or not await tx.moderation.resume_pool(name):
             raise UserError("not-paused", f"GPU type {gpu!r} is not paused")

@@ -30,7 +30,7 @@ from bot.domain.submission import Submission
 from bot.ports import Clock, Store
 from bot.services.cache import SharedCache, always
 from bot.services.lookup import find_board, find_submission
-from runners.contract.gpus import spelled
+from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Grader
 from runners.contract.verdict import Stage
 
@@ -166,7 +166,7 @@ def _without_quotes(standings: BoardStandings) -> BoardStandings:
 
 def _gpu_name(gpu: str, board: Board) -> str:
     """Return the GPU type as the board writes it."""
-    spelling = spelled(gpu, board.gpus)
+    spelling = find_gpu_type(gpu, board.gpus)
     if spelling is None:
         raise unknown_name("gpu", gpu, board.gpus)
     return spelling

@@ -33,7 +33,7 @@ from runners.languages import names_of, specs
 _VERSION = "fake-1"
 _DIRECTIVE = re.compile(r"^\s*(?:#|//)\s*fake:(?P<words>.*)$", re.MULTILINE)
 _REMEMBERED = 10_000
-"""How many ended calls can still be awaited; a test may start many before it waits."""
+"""How many ended calls can still be awaited; a test may start many before it awaits one."""
 
 _ENVIRONMENT = Environment(
     gpu=CPU, python="-", cpu="-", cores=1, platform="-", harness_version=_VERSION, transport="-"
@@ -63,8 +63,8 @@ class _Script:
 
 
 def _script(source: str) -> _Script:
-    found = _DIRECTIVE.search(source)
-    words = found["words"].split() if found else []
+    directive = _DIRECTIVE.search(source)
+    words = directive["words"].split() if directive else []
     values = dict(word.partition("=")[::2] for word in words)
     try:
         verdict = Verdict(values.get("verdict", Verdict.PASSED))
@@ -83,26 +83,21 @@ def _script(source: str) -> _Script:
 
 
 class FakeRunner:
-    """Simulates evaluations deterministically, with the slots and GPU types of `capabilities`."""
+    """Simulates evaluations, with the slots and GPU types of `capabilities`."""
 
     def __init__(self, name: str, capabilities: Capabilities) -> None:
-        self._name = name
+        self.name = name
         self._capabilities = capabilities
         self._free = {gpu: asyncio.Semaphore(count) for gpu, count in capabilities.gpus.items()}
         self._calls = Calls(name, remembered=_REMEMBERED)
-
-    @property
-    def name(self) -> str:
-        """The name it was created with."""
-        return self._name
 
     async def capabilities(self) -> Capabilities:
         return self._capabilities
 
     async def start(self, request: EvaluationRequest) -> CallId:
         if request.gpu not in self._free:
-            raise RunnerError(f"runner {self._name} has no GPU type {request.gpu}")
-        return self._calls.start(lambda call, tell: self._evaluate(call, request, tell))
+            raise RunnerError(f"runner {self.name} has no GPU type {request.gpu}")
+        return self._calls.start(lambda call, progress: self._evaluate(call, request, progress))
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
         return await self._calls.wait(call, progress)
@@ -119,17 +114,17 @@ class FakeRunner:
         return self._calls.started
 
     async def _evaluate(
-        self, call: CallId, request: EvaluationRequest, tell: ProgressSink
+        self, call: CallId, request: EvaluationRequest, progress: ProgressSink
     ) -> Evaluation:
         async with self._free[request.gpu]:
             script = _script(request.source)
             limit = request.task.timeout_s(request.mode)
             steps = _steps(request)
             for step in steps:
-                tell(step)
+                progress(step)
                 await asyncio.sleep(min(script.seconds, limit) / len(steps))
             if script.lost:
-                self._calls.forget(call)
+                self._calls.remove(call)
                 raise RunnerLostError(f"the machine of call {call} was lost")
             if script.error is not None:
                 raise RunnerError(script.error)
@@ -138,13 +133,13 @@ class FakeRunner:
             return _evaluation(request, script)
 
 
-def _kinds(mode: Mode) -> tuple[bool, bool]:
+def _phases(mode: Mode) -> tuple[bool, bool]:
     """Whether a mode runs the tests, and whether it times the benchmarks."""
     return mode in {Mode.TEST, Mode.RANKED}, mode is not Mode.TEST
 
 
 def _steps(request: EvaluationRequest) -> list[Progress]:
-    tests, timing = _kinds(request.mode)
+    tests, timing = _phases(request.mode)
     steps = [Progress(stage=Stage.BUILD)]
     if tests:
         steps.append(Progress(stage=Stage.TEST, done=0, total=len(request.task.tests)))
@@ -172,7 +167,7 @@ def _evaluation(request: EvaluationRequest, script: _Script) -> Evaluation:
 
 
 def _cases(request: EvaluationRequest, script: _Script) -> tuple[CaseResult, ...]:
-    tests, _ = _kinds(request.mode)
+    tests, _ = _phases(request.mode)
     workloads = [(CaseKind.TEST, each) for each in request.task.tests if tests]
     workloads += [(CaseKind.BENCHMARK, each) for each in request.task.timed(request.mode)]
     if request.mode is Mode.PROFILE:
@@ -220,7 +215,7 @@ def create(
 ) -> FakeRunner:
     """A fake runner with these slots per GPU type, by default one on the CPU.
 
-    `capabilities` replaces everything that it would report, including the slots.
+    `capabilities` replaces everything that it would otherwise report, including the slots.
     """
     gpus = dict(slots) if slots is not None else {CPU: 1}
     offered = capabilities or Capabilities(

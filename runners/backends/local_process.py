@@ -40,8 +40,8 @@ def from_driver(folder: Path) -> Iterator[Gpu]:
 
 def from_listing(text: str) -> Iterator[Gpu]:
     """The cards in the output of `nvidia-smi -L`."""
-    for found in _LISTED_CARD.finditer(text):
-        yield Gpu(int(found[1]), found[3], type_of_model(found[2]))
+    for index, model, handle in _LISTED_CARD.findall(text):
+        yield Gpu(int(index), handle, type_of_model(model))
 
 
 def find_gpus(driver: Path = _DRIVER) -> tuple[Gpu, ...]:
@@ -66,35 +66,35 @@ _log = logging.getLogger(__name__)
 class LocalSlot:
     """A slot with one GPU, with none (the CPU), or with several for one multi-GPU evaluation."""
 
-    def __init__(self, gpus: tuple[Gpu, ...], walls: SandboxOptions) -> None:
+    def __init__(self, gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> None:
         self.gpus = gpus
-        self.walls = walls
+        self.sandbox = sandbox
         self.harness: Harness | None = None
         self.offered: Capabilities | None = None
         self.fitness = Fitness(gpus[0].kind if gpus else CPU, tuple(gpu.handle for gpu in gpus))
 
-    async def warm(self) -> Harness:
+    async def warm_harness(self) -> Harness:
         if self.harness is not None and not self.harness.alive:
             _log.warning("harness %d died while idle; starting another", self.harness.pid)
-            await self.cool()
+            await self.stop()
         if self.harness is None:
-            self.harness = await start_harness(self.gpus, self.walls)
+            self.harness = await start_harness(self.gpus, self.sandbox)
             self.offered = self.harness.capabilities
         return self.harness
 
-    async def rest(self) -> None:
+    async def wait_ready(self) -> None:
         if self.harness is not None:
-            await self.harness.rest()
+            await self.harness.wait_ready()
 
-    async def cool(self) -> None:
+    async def stop(self) -> None:
         harness, self.harness = self.harness, None
         if harness is not None:
             await harness.stop()
 
 
 def join(slots: Sequence[LocalSlot]) -> LocalSlot:
-    """One slot with the GPUs of all these slots, which must run no other evaluation meanwhile."""
-    return LocalSlot(tuple(gpu for slot in slots for gpu in slot.gpus), slots[0].walls)
+    """One slot with the GPUs of all these slots, which must not be used at the same time."""
+    return LocalSlot(tuple(gpu for slot in slots for gpu in slot.gpus), slots[0].sandbox)
 
 
 NAME = "local_process"
@@ -107,16 +107,16 @@ def create(
 
     `slots` is GPU type -> number of slots, at most one per GPU; the default is one per GPU. With
     `strict` the harness refuses to run if a sandbox layer is missing. Submissions cannot see the
-    folders `hidden`. ModuleNotFoundError without torch, which every harness needs; RunnerError for
-    slots that this machine does not have.
+    folders `hidden`. ModuleNotFoundError if torch, which every harness needs, is missing;
+    RunnerError for slots that this machine does not have.
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
     found = find_gpus()
     kinds = list(dict.fromkeys(gpu.kind for gpu in found)) or [CPU]
     wanted = slots or {kind: max(1, _count(found, kind)) for kind in kinds}
-    walls = SandboxOptions(strict=strict, hidden=tuple(hidden))
-    slots_of = {kind: _slots(kind, count, found, walls) for kind, count in wanted.items()}
+    sandbox = SandboxOptions(strict=strict, hidden=tuple(hidden))
+    slots_of = {kind: _slots(kind, count, found, sandbox) for kind, count in wanted.items()}
     return SlotRunner(NAME, slots_of, join, "this machine")
 
 
@@ -125,16 +125,16 @@ def _count(found: tuple[Gpu, ...], kind: str) -> int:
 
 
 def _slots(
-    kind: str, count: int, found: tuple[Gpu, ...], walls: SandboxOptions
+    kind: str, count: int, found: tuple[Gpu, ...], sandbox: SandboxOptions
 ) -> tuple[LocalSlot, ...]:
     if kind == CPU:
         if count != 1:
             raise RunnerError(
-                f"{count} slots of {CPU} are asked for; a machine runs one evaluation at a time "
+                f"{count} slots of {CPU} were requested; a machine runs one evaluation at a time "
                 "on its CPU, because two would disturb each other's times"
             )
-        return (LocalSlot((), walls),)
+        return (LocalSlot((), sandbox),)
     gpus = [gpu for gpu in found if gpu.kind == kind]
     if not 1 <= count <= len(gpus):
-        raise RunnerError(f"{count} slots of {kind} are asked for; this machine has {len(gpus)}")
-    return tuple(LocalSlot((gpu,), walls) for gpu in gpus[:count])
+        raise RunnerError(f"{count} slots of {kind} were requested; this machine has {len(gpus)}")
+    return tuple(LocalSlot((gpu,), sandbox) for gpu in gpus[:count])

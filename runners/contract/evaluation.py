@@ -1,4 +1,4 @@
-"""The evaluation request to a runner, with its options of the profiler, and its evaluation."""
+"""The evaluation request, with the profiler's options, and the evaluation that answers it."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -12,6 +12,11 @@ from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
 
 CPU = "CPU"
 """The GPU type of a machine without a GPU."""
+RANKS_ON_CPU = 8
+"""The most ranks of a multi-GPU task on the CPU, where each rank is only a process."""
+GRACE_S = 30.0
+"""Seconds by which a harness may exceed the task's time limits before its runner kills it; more
+than the harness's own grace, after which it returns a verdict."""
 
 Resource = Annotated[int, Field(ge=0, le=1 << 32)]
 PositiveNs = Annotated[float, Field(gt=0)]
@@ -61,7 +66,7 @@ class KernelNameBase(StrEnum):
 
 
 class ProfileOptions(Wire):
-    """Options of one profile: which benchmark, which kernels of a call; None is no restriction."""
+    """What to profile: which benchmark, which kernels of a call. None does not restrict it."""
 
     benchmark: Annotated[int, Field(ge=0)] | None = None
     """The index of the only benchmark to profile, from 0."""
@@ -73,7 +78,7 @@ class ProfileOptions(Wire):
     launch_count: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """How many kernels of each call are profiled."""
 
-    def chosen(self, task: TaskDefinition) -> TaskDefinition:
+    def select_benchmark(self, task: TaskDefinition) -> TaskDefinition:
         """The task with only the requested benchmark; IndexError if it does not exist."""
         if self.benchmark is None:
             return task
@@ -81,7 +86,7 @@ class ProfileOptions(Wire):
 
 
 class EvaluationRequest(Wire):
-    """One complete order to a runner: it needs nothing else to evaluate a submission."""
+    """Everything that a runner needs to evaluate one submission."""
 
     contract_version: ContractVersion = CONTRACT_VERSION
     request_id: Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -103,6 +108,11 @@ class EvaluationRequest(Wire):
         if self.rounds is not None:
             return self.rounds
         return RANKED_ROUNDS if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
+
+    @property
+    def hard_limit_s(self) -> float:
+        """Seconds after which a runner kills a harness, because its own limits did not work."""
+        return self.task.limit_s(self.mode) + GRACE_S
 
 
 class CaseKind(StrEnum):
@@ -208,7 +218,7 @@ class CaseResult(Wire):
     def _status_decides(self) -> Self:
         timed = self.kind is CaseKind.BENCHMARK and self.status is CaseStatus.PASSED
         if timed != (self.measurement is not None):
-            raise ValueError("a measurement belongs to a passed benchmark, and only there")
+            raise ValueError("a passed benchmark, and no other case, has a measurement")
         return self
 
 
@@ -252,15 +262,15 @@ class Isolation(Wire):
     """Layer -> why it is missing; `harness X` is layer X around the harness."""
 
     @property
-    def lacking(self) -> tuple[str, ...]:
+    def missing_strict(self) -> tuple[str, ...]:
         """The missing layers that a strict sandbox must have."""
         return tuple(name for name in self.missing if name in _STRICT)
 
-    def around(self, layers: tuple[str, ...], missing: dict[str, str]) -> Self:
-        """The isolation after one more candidate; a layer that any of them lacks is missing."""
-        lacking = {**self.missing, **missing}
-        active = (name for name in dict.fromkeys((*self.layers, *layers)) if name not in lacking)
-        return self.model_copy(update={"layers": tuple(active), "missing": lacking})
+    def with_layers(self, layers: tuple[str, ...], missing: dict[str, str]) -> Self:
+        """The isolation with the layers of one more process; a layer missing in any is missing."""
+        missing = {**self.missing, **missing}
+        active = (name for name in dict.fromkeys((*self.layers, *layers)) if name not in missing)
+        return self.model_copy(update={"layers": tuple(active), "missing": missing})
 
 
 class Evaluation(Wire):
@@ -290,7 +300,7 @@ class Evaluation(Wire):
     gpus: Annotated[int, Field(ge=1, le=1024)] = 1
     """How many GPUs it used; 1 on the CPU."""
     used_s: Annotated[float, Field(ge=0)] | None = None
-    """Seconds for which it occupied its GPUs, if that is more than `wall_s`, as in a container that
+    """Seconds for which it occupied its GPUs; None if that is `wall_s`. It is more if a container
     starts for one evaluation."""
 
     @property
@@ -310,9 +320,9 @@ class Evaluation(Wire):
     @model_validator(mode="after")
     def _files_fit(self) -> Self:
         if not fit(self.files):
-            raise ValueError("the files are more than can travel")
+            raise ValueError("the files are too many or too large")
         if len({each.name for each in self.files}) < len(self.files):
-            raise ValueError("two files have one name")
+            raise ValueError("two files have the same name")
         return self
 
 

@@ -15,7 +15,7 @@ PACKED_MAX = 8 << 20
 FILE_MAX = 64 << 20
 """The most bytes of a file, uncompressed."""
 FILES_MAX = 64
-"""The most files of an evaluation; limited because few compressed bytes can unpack to many."""
+"""The most files of an evaluation; limited because a few compressed bytes can unpack to many."""
 _LEVEL = 6
 _PER_THREE = 4
 _BASE64_MAX = -(-PACKED_MAX // 3) * _PER_THREE
@@ -65,12 +65,12 @@ class EvaluationFile(Wire):
         """Its content; ValueError if it cannot be decompressed or is larger than `FILE_MAX`."""
         unpacking = zlib.decompressobj()
         try:
-            found = unpacking.decompress(self.zipped, FILE_MAX)
+            content = unpacking.decompress(self.zipped, FILE_MAX)
         except zlib.error as error:
             raise ValueError(f"the file {self.name} cannot be unpacked: {error}") from error
         if not unpacking.eof:
-            raise ValueError(f"the file {self.name} is cut, or has more than {FILE_MAX} bytes")
-        return found
+            raise ValueError(f"the file {self.name} is truncated or has more than {FILE_MAX} bytes")
+        return content
 
 
 def fit(files: Sequence[EvaluationFile]) -> bool:

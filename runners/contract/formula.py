@@ -23,11 +23,11 @@ def _power(base: Number, exponent: Number) -> Number:
     if not 0 <= exponent <= MAX_EXPONENT:
         raise FormulaError(f"an exponent must be from 0 to {MAX_EXPONENT}")
     if abs(base) ** float(exponent) > MAX_VALUE:
-        raise FormulaError(f"a value above {MAX_VALUE:g}")
+        raise FormulaError(f"the value is above {MAX_VALUE:g}")
     power = base**exponent
     if isinstance(power, int | float):
         return power
-    raise FormulaError("a root of a negative number")
+    raise FormulaError("the value is a root of a negative number")
 
 
 _OPERATORS: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
@@ -113,7 +113,7 @@ def _value(node: ast.expr, args: Mapping[str, ArgValue]) -> Number:
 def _bounded(number: Number) -> Number:
     """The number if it is within bounds, otherwise FormulaError, also for NaN."""
     if not abs(number) <= MAX_VALUE:
-        raise FormulaError(f"a value above {MAX_VALUE:g}")
+        raise FormulaError(f"the value is above {MAX_VALUE:g}")
     return number
 
 
@@ -159,8 +159,8 @@ def expression_tree(text: str) -> ast.expr:
 def _tree(text: str, mode: Literal["exec", "eval"]) -> ast.AST:
     """Parse, safe in any thread.
 
-    CPython 3.11 has one recursion counter for the trees of all threads. If the garbage collector
-    switches between two threads that build trees, it raises SystemError
+    CPython 3.11 has one recursion counter for the trees of all threads. If a garbage collection
+    switches between two threads that build trees, `ast.parse` raises SystemError
     (github.com/python/cpython/issues/106905). This function then tries again.
     """
     for _ in range(_ATTEMPTS - 1):

@@ -1,9 +1,10 @@
-"""The table of GPU types: names, aliases, nominal rates, and the least times that follow from them.
+"""The table of GPU types: names, aliases, nominal rates, and the lower bounds of times.
 
-One card is one type on every runner. Boards, jobs and scores use its canonical name.
+The same card has the same type on every runner. Boards, jobs and scores use its canonical name.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -87,10 +88,10 @@ def gpu_type(name: str) -> str:
 
     A number of cards, as in `L4x4` and `A100:8`, is removed, because a task defines the number.
     """
-    found = _CANONICAL.get(name.casefold())
-    if found is None and (counted := _WITH_COUNT.fullmatch(name)):
-        found = _CANONICAL.get(counted[1].casefold())
-    return found or name
+    canonical = _CANONICAL.get(name.casefold())
+    if canonical is None and (counted := _WITH_COUNT.fullmatch(name)):
+        canonical = _CANONICAL.get(counted[1].casefold())
+    return canonical or name
 
 
 def gpu_types(names: Iterable[str]) -> tuple[str, ...]:
@@ -98,7 +99,7 @@ def gpu_types(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(gpu_type, names)))
 
 
-def spelled(name: str, among: Iterable[str]) -> str | None:
+def find_gpu_type(name: str, among: Iterable[str]) -> str | None:
     """The name in `among` that means the same GPU type; None if there is none."""
     wanted = gpu_type(name).casefold()
     return next((each for each in among if gpu_type(each).casefold() == wanted), None)
@@ -106,10 +107,10 @@ def spelled(name: str, among: Iterable[str]) -> str | None:
 
 def slots_by_type(slots: Mapping[str, int]) -> dict[str, int]:
     """Canonical name of a GPU type -> number of slots."""
-    found: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for name, count in slots.items():
-        found[gpu_type(name)] = found.get(gpu_type(name), 0) + count
-    return found
+        total[gpu_type(name)] += count
+    return dict(total)
 
 
 def amount(formula: str | None, workload: Workload) -> float:
@@ -132,5 +133,5 @@ def floor_ns(task: TaskDefinition, workload: Workload, gpu: str) -> float | None
 
 def floors(task: TaskDefinition, gpu: str) -> dict[str, float]:
     """Spec of a benchmark -> its lower bound in ns, if known."""
-    found = ((each.spec, floor_ns(task, each, gpu)) for each in task.benchmarks)
-    return {spec: floor for spec, floor in found if floor is not None}
+    bounds = ((each.spec, floor_ns(task, each, gpu)) for each in task.benchmarks)
+    return {spec: bound for spec, bound in bounds if bound is not None}

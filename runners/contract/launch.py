@@ -1,6 +1,6 @@
 """Computes a kernel's launch for one case from the task's formulas and a submission's header.
 
-The computation is arithmetic over the arguments of the case; it runs outside of the submission's
+The computation is arithmetic over the arguments of the case; it runs outside the submission's
 process. The limits are from the CUDA C++ programming guide, "Technical Specifications per Compute
 Capability".
 """
@@ -19,9 +19,9 @@ from runners.contract.parameters import (
     BufferArgument,
     LaunchScalar,
     Parameter,
+    as_integer,
     bytes_of,
     parse_parameter,
-    whole,
 )
 from runners.contract.task import ArgValue, Launch, Workload
 from runners.contract.wire import Wire
@@ -45,7 +45,7 @@ def comment_lines(
 
 
 MARKER = "//!PODIUM"
-"""The beginning of a header line that overrides a launch."""
+"""The beginning of a header line that overrides a part of the task's launch."""
 OVERRIDES = ("block", "grid", "shared")
 """The keys of such a line, in the order of their evaluation."""
 MAX_THREADS = 1024
@@ -104,17 +104,17 @@ class _Sizes:
     def numbers(self, args: Mapping[str, ArgValue]) -> tuple[int, ...]:
         """The sizes for one case; LaunchError if CUDA does not allow one."""
         least = 0 if self.key == "shared" else 1
-        found = []
+        sizes = []
         for formula, most in zip(self.formulas, _MOST[self.key], strict=False):
             try:
-                size = whole(formula.number(args), formula.text)
+                size = as_integer(formula.number(args), formula.text)
             except FormulaError as error:
                 raise LaunchError(self.key, f"{self.where}: {error}") from error
             if not least <= size <= most:
-                words = f"{formula.text!r} is {size}, which must be from {least} to {most}"
-                raise LaunchError(self.key, f"{self.where}: {words}")
-            found.append(size)
-        return tuple(found)
+                message = f"{formula.text!r} is {size}, which must be from {least} to {most}"
+                raise LaunchError(self.key, f"{self.where}: {message}")
+            sizes.append(size)
+        return tuple(sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class LaunchPlan:
     """A task's parsed `launch`, with the overrides of a submission if any."""
 
     kernel: str
-    written: tuple[str, ...]
+    parameter_texts: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     block: _Sizes
     grid: _Sizes
@@ -132,12 +132,12 @@ class LaunchPlan:
     def of(cls, launch: Launch) -> Self:
         """Parse the `launch` of task.yml; LaunchError if it is invalid."""
         if len(launch.kernel) > MAX_NAME or not _KERNEL.fullmatch(launch.kernel):
-            raise LaunchError("kernel", f"launch.kernel: {launch.kernel!r} is no kernel's name")
+            raise LaunchError("kernel", f"launch.kernel: {launch.kernel!r} is not a kernel's name")
         if len(launch.params) > MAX_PARAMETERS:
             raise LaunchError("params", f"launch.params: at most {MAX_PARAMETERS} are allowed")
         return cls(
             kernel=launch.kernel,
-            written=launch.params,
+            parameter_texts=launch.params,
             parameters=tuple(map(_parameter, launch.params)),
             block=_sizes("block", "launch.block", [str(part) for part in launch.block]),
             grid=_sizes("grid", "launch.grid", [str(part) for part in launch.grid]),
@@ -156,7 +156,7 @@ class LaunchPlan:
 
     def numbers(self, workload: Workload) -> LaunchNumbers:
         """The launch for one case; LaunchError names the formula that has no valid value."""
-        args = names_of(workload)
+        args = formula_arguments(workload)
         try:
             block = self._block(args)
             known = args | dict(zip(_BLOCK_NAMES, block, strict=True))
@@ -173,8 +173,8 @@ class LaunchPlan:
     def _block(self, args: Mapping[str, ArgValue]) -> tuple[int, int, int]:
         block = _padded(self.block.numbers(args))
         if block[0] * block[1] * block[2] > MAX_THREADS:
-            words = f"{self.block.where}: {' x '.join(map(str, block))} threads"
-            raise LaunchError("block", f"{words}; a block has at most {MAX_THREADS}")
+            threads = f"{self.block.where}: {' x '.join(map(str, block))} threads"
+            raise LaunchError("block", f"{threads}; a block has at most {MAX_THREADS}")
         return block
 
     def _arguments(
@@ -186,7 +186,7 @@ class LaunchPlan:
                 yield parameter, POINTER
                 continue
             try:
-                kind, data = parameter.packed(args)
+                kind, data = parameter.pack(args)
             except FormulaError as error:
                 raise LaunchError("params", f"launch.params: {error}") from error
             yield LaunchScalar(data=data.hex()), kind.value
@@ -195,30 +195,30 @@ class LaunchPlan:
         """The signature that the kernel must have; LaunchError if the cases disagree."""
         kinds: dict[tuple[str, ...], str] = {}
         for workload in workloads:
-            types = tuple(kind for _, kind in self._arguments(names_of(workload)))
+            types = tuple(kind for _, kind in self._arguments(formula_arguments(workload)))
             kinds.setdefault(types, workload.spec)
         if len(kinds) > 1:
             one, other = list(kinds)[:2]
-            pairs = zip(self.written, one, other, strict=True)
-            text, left, right = next(each for each in pairs if each[1] != each[2])
+            pairs = zip(self.parameter_texts, one, other, strict=True)
+            text, kind, other_kind = next(each for each in pairs if each[1] != each[2])
             raise LaunchError(
                 "params",
-                f"launch.params: {text!r} is of type {left} in some cases and {right} in others; "
-                f"name its type, as in '{right} {text}'",
+                f"launch.params: {text!r} has type {kind} in some cases and {other_kind} in "
+                f"others; name its type, as in '{other_kind} {text}'",
             )
         sizes = (bytes_of(kind) for kind in next(iter(kinds), ()))
-        return Signature(kernel=self.kernel, parameters=self.written, sizes=tuple(sizes))
+        return Signature(kernel=self.kernel, parameters=self.parameter_texts, sizes=tuple(sizes))
 
 
-def names_of(workload: Workload) -> dict[str, ArgValue]:
+def formula_arguments(workload: Workload) -> dict[str, ArgValue]:
     """The arguments of a case that a launch's formulas may use: all except the secret seed.
 
     LaunchError if one has the name of a block size.
     """
     taken = next((name for name in _BLOCK_NAMES if name in workload.args), None)
     if taken is not None:
-        words = f"{taken!r} is the block's own size; call the case's argument otherwise"
-        raise LaunchError("grid", f"launch: {words}")
+        message = f"{taken!r} is the block's own size; rename the case's argument"
+        raise LaunchError("grid", f"launch: {message}")
     return {name: value for name, value in workload.args.items() if name != _SEED}
 
 

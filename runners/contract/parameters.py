@@ -75,18 +75,18 @@ class Scalar:
     formula: Formula
     type: ScalarType | None
 
-    def packed(self, args: Mapping[str, ArgValue]) -> tuple[ScalarType, bytes]:
-        """Its type and bytes for one case; FormulaError if the type cannot hold the value."""
+    def pack(self, args: Mapping[str, ArgValue]) -> tuple[ScalarType, bytes]:
+        """Return its type and bytes for a case; FormulaError if the type cannot hold the value."""
         number = self.formula.number(args)
         kind = self.type or _default_type(number)
-        fits = float(number) if kind in _FRACTIONS else whole(number, self.formula.text)
+        value = float(number) if kind in _FRACTIONS else as_integer(number, self.formula.text)
         try:
-            return kind, struct.pack(_LAYOUT[kind], fits)
+            return kind, struct.pack(_LAYOUT[kind], value)
         except (struct.error, OverflowError) as error:
-            wider = ", ".join(ScalarType)
+            types = ", ".join(ScalarType)
             raise FormulaError(
                 f"{self.formula.text!r} is {number}, too large for {kind}; name another type"
-                f" before it: {wider}"
+                f" before it: {types}"
             ) from error
 
 
@@ -95,20 +95,20 @@ Parameter = BufferArgument | Scalar
 
 def parse_parameter(text: str) -> Parameter:
     """Parse a parameter of task.yml; FormulaError if it is invalid."""
-    found = _BUFFER.fullmatch(text.strip())
-    if found:
-        kind: Literal["in", "out"] = "in" if found[1] == "in" else "out"
-        return BufferArgument(kind=kind, index=int(found[2]))
+    buffer = _BUFFER.fullmatch(text.strip())
+    if buffer:
+        kind: Literal["in", "out"] = "in" if buffer[1] == "in" else "out"
+        return BufferArgument(kind=kind, index=int(buffer[2]))
     typed = _TYPED.fullmatch(text.strip())
     try:
         if typed and typed[1] in set(ScalarType):
             return Scalar(parse_formula(typed[2]), ScalarType(typed[1]))
         return Scalar(parse_formula(text), None)
     except FormulaError as error:
-        known = ", ".join(ScalarType)
+        types = ", ".join(ScalarType)
         raise FormulaError(
-            f"{text!r} is neither in0, in1, ..., nor out0, out1, ..., nor a formula "
-            f"with a type before it or none ({known}): {error}"
+            f"{text!r} is neither in0, in1, ..., nor out0, out1, ..., nor a formula, which may "
+            f"have a type before it ({types}): {error}"
         ) from error
 
 
@@ -118,10 +118,10 @@ def _default_type(number: Number) -> ScalarType:
     return ScalarType.INT if isinstance(number, int) else ScalarType.FLOAT
 
 
-def whole(number: Number, text: str) -> int:
+def as_integer(number: Number, text: str) -> int:
     """A formula's value as an integer; FormulaError if it has a fraction."""
     if number != int(number):
-        raise FormulaError(f"{text!r} is {number:g}, not a whole number; // divides without a rest")
+        raise FormulaError(f"{text!r} is {number:g}, not a whole number; // rounds down")
     return int(number)
 
 

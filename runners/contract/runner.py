@@ -24,7 +24,7 @@ class RunnerLostError(RunnerError):
 
 
 class UnknownCallError(RunnerLostError):
-    """The runner does not know the call any more, because its machine is gone."""
+    """The runner does not know the call: it was canceled, or its machine was lost."""
 
 
 class OutOfService(Wire):
@@ -70,7 +70,7 @@ class ServedLine(Wire):
     """One line that a warm harness prints; exactly one field is set.
 
     The first line is `ready`. Then, for each request, it prints `health` before it reads the
-    request, any number of `progress`, and at last `evaluation` or `error`.
+    request, any number of `progress`, and finally `evaluation` or `error`.
     """
 
     ready: Capabilities | None = None

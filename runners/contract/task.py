@@ -20,12 +20,12 @@ ArgName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63
 LanguageName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_+-]{0,15}$")]
 """The name of a language of submissions; `runners.languages` has all of them."""
 PYTHON: LanguageName = "py"
-"""The language of the tasks that Podium itself creates."""
+"""The language of tasks that Podium itself creates, such as KernelBench problems."""
 Seconds = Annotated[int, Field(ge=1, le=3600)]
 COMPILE_S = 120
 """Seconds for compiling a program's sources, in addition to the limits of its phases."""
 PROFILE_S = 120
-"""Seconds for the kernel profiler in a whole evaluation, in addition to the same limits."""
+"""Seconds for the kernel profiler in a whole evaluation, in addition to those limits."""
 
 
 class Mode(StrEnum):
@@ -122,7 +122,7 @@ def _format(value: ArgValue) -> str:
 
 
 class BuildConfig(Wire):
-    """Key `config` of task.yml: `main` for Python, the rest for a program in CUDA C++.
+    """Key `config` of task.yml: `main` for Python, the other keys for a program in CUDA C++.
 
     `include_dirs` are folders of the task; their headers are in the same folder as its other files.
     """
@@ -184,9 +184,9 @@ class TaskDefinition(Wire):
     def _files_exist(self) -> Self:
         for name in (*self.shared_files, *self.templates.values()):
             if name not in self.files:
-                raise ValueError(f"file {name!r} is named but not there")
+                raise ValueError(f"the task names the file {name!r} but does not have it")
         if self.submission_file in self.files:
-            raise ValueError(f"{self.submission_file!r} is the submission's name")
+            raise ValueError(f"{self.submission_file!r} is the submission's name; rename the file")
         return self
 
     def timed(self, mode: Mode) -> tuple[Workload, ...]:

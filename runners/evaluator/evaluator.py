@@ -1,4 +1,4 @@
-"""The evaluator: takes jobs and returns each result as soon as it is there."""
+"""The evaluator: takes jobs and returns their results, each evaluated once."""
 
 import asyncio
 import time
@@ -14,11 +14,11 @@ from runners.evaluator.job import (
     KernelJob,
     baseline_job,
     baseline_request,
-    digest,
+    cache_key,
     kernel_request,
     read_job,
 )
-from runners.evaluator.pool import EvaluatorPool, Shared, evaluation
+from runners.evaluator.pool import DeduplicatingCache, EvaluatorPool, run_evaluation
 from runners.evaluator.result import Baseline, KernelResult, baseline_of, no_result, result_of
 
 _BASELINES = 4096
@@ -46,8 +46,8 @@ class KernelEvaluator:
     def __init__(self, config: EvaluatorConfig | None = None, runner: Runner | None = None) -> None:
         self._config = config or EvaluatorConfig()
         self._pool = EvaluatorPool(runner)
-        self._results = Shared[KernelResult](_is_cacheable)
-        self._baselines = Shared[Baseline](lambda found: found.kind is not _INFRASTRUCTURE)
+        self._results = DeduplicatingCache[KernelResult](_is_cacheable)
+        self._baselines = DeduplicatingCache[Baseline](lambda it: it.kind is not _INFRASTRUCTURE)
 
     @property
     def config(self) -> EvaluatorConfig:
@@ -108,7 +108,7 @@ class KernelEvaluator:
         """
         config, done = self._config, 0
 
-        async def one(index: int, job: Mapping[str, Any]) -> KernelResult:
+        async def evaluate(index: int, job: Mapping[str, Any]) -> KernelResult:
             nonlocal done
             result = await self._evaluate(config, job)
             done += 1
@@ -118,17 +118,17 @@ class KernelEvaluator:
 
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(*each)) for each in enumerate(jobs)]
+                tasks = [group.create_task(evaluate(*each)) for each in enumerate(jobs)]
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from errors
         return [task.result() for task in tasks]
 
     async def _evaluate(self, config: EvaluatorConfig, raw: Mapping[str, Any]) -> KernelResult:
         """Return the result; with `return_exceptions` on, an error becomes a result too."""
-        begin = time.perf_counter()
+        started = time.perf_counter()
         try:
             job = read_job(raw)
-            result, known = await self._cached(config, job)
+            result, was_cached = await self._cached(config, job)
         except (InfrastructureError, JobError) as error:
             if not config.return_exceptions:
                 raise
@@ -136,53 +136,53 @@ class KernelEvaluator:
             trials = raw.get("num_correct_trials", 0)
             total = trials if isinstance(trials, int) else 0
             result = no_result(raw.get("kernel_code"), total, kind, error)
-            known = False
+            was_cached = False
         metadata = result["metadata"]
-        metadata["cache_hit"] = known
-        metadata.setdefault("timings", {})["total_eval_s"] = time.perf_counter() - begin
+        metadata["cache_hit"] = was_cached
+        metadata.setdefault("timings", {})["total_eval_s"] = time.perf_counter() - started
         return result
 
     async def _cached(self, config: EvaluatorConfig, job: KernelJob) -> tuple[KernelResult, bool]:
         gpu, harness = await self._pool.offer(config)
-        name = digest(config, job, gpu, harness)
-        found, known = await self._results.get(
-            name, lambda: self._judged(config, job), config.cache_size
+        key = cache_key(config, job, gpu, harness)
+        result, was_cached = await self._results.get(
+            key, lambda: self._evaluate_job(config, job), config.cache_size
         )
-        if not config.return_exceptions and found["metadata"]["error_kind"] == _INFRASTRUCTURE:
-            raise InfrastructureError(found["error_message"])
-        return deepcopy(found), known
+        if not config.return_exceptions and result["metadata"]["error_kind"] == _INFRASTRUCTURE:
+            raise InfrastructureError(result["error_message"])
+        return deepcopy(result), was_cached
 
-    async def _judged(self, config: EvaluatorConfig, job: KernelJob) -> KernelResult:
-        """The kernel's evaluation, and the reference's if times are requested."""
+    async def _evaluate_job(self, config: EvaluatorConfig, job: KernelJob) -> KernelResult:
+        """The result of the kernel's evaluation, and of the reference's if times are requested."""
         gpu, _ = await self._pool.offer(config)
         request = kernel_request(config, job, gpu)
         if not job.measure_performance:
             return result_of(job, await self._run(config, request), None)
         try:
             async with asyncio.TaskGroup() as group:
-                timed = group.create_task(self._baseline(config, job))
+                baseline = group.create_task(self._baseline(config, job))
                 judged = group.create_task(self._run(config, request))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from errors
-        return result_of(job, judged.result(), timed.result())
+        return result_of(job, judged.result(), baseline.result())
 
     async def _baseline(self, config: EvaluatorConfig, job: KernelJob) -> Baseline:
         """The reference's time, measured once for all kernels of a problem."""
         gpu, harness = await self._pool.offer(config)
-        name = digest(config, baseline_job(job), gpu, harness)
+        key = cache_key(config, baseline_job(job), gpu, harness)
 
-        async def timed() -> Baseline:
+        async def measure() -> Baseline:
             try:
                 return baseline_of(await self._run(config, baseline_request(config, job, gpu)))
             except InfrastructureError as error:
                 return Baseline(None, f"the reference could not be timed: {error}", _INFRASTRUCTURE)
 
-        found, _ = await self._baselines.get(name, timed, _BASELINES)
-        return found
+        baseline, _ = await self._baselines.get(key, measure, _BASELINES)
+        return baseline
 
     async def _run(self, config: EvaluatorConfig, request: EvaluationRequest) -> Evaluation:
         async with self._pool.slot(config) as runner:
-            return await evaluation(runner, request, config.attempts)
+            return await run_evaluation(runner, request, config.attempts)
 
 
 _INFRASTRUCTURE = ErrorKind.INFRASTRUCTURE

@@ -38,7 +38,7 @@ class KernelJob(BaseModel):
     ref_code: Source
     kernel_code: Source
     backend: Literal["cuda", "triton", "tilelang", "cute", "thunderkittens", "hip"] = "triton"
-    """What the kernel is written in; it makes no difference to the judge."""
+    """What the kernel is written in; the judge does not use it."""
     num_correct_trials: Annotated[int, Field(ge=1, le=200)] = 5
     measure_performance: bool = False
     num_perf_trials: Annotated[int, Field(ge=1, le=10_000)] = 100
@@ -55,7 +55,7 @@ def read_job(raw: Mapping[str, Any]) -> KernelJob:
         raise JobError(f"{where}: {first['msg']}") from error
 
 
-def digest(config: EvaluatorConfig, job: KernelJob, gpu: str, harness: str) -> str:
+def cache_key(config: EvaluatorConfig, job: KernelJob, gpu: str, harness: str) -> str:
     """A hash of everything that can make the results of two evaluations differ."""
     content = [
         job.model_dump(), gpu, harness, config.timeout, config.rounds,
@@ -70,7 +70,7 @@ def kernel_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> Evaluat
     Its seeds are derived from the configuration's secret and both sources. Inputs cannot be
     predicted without the secret, and the same kernel always gets the same inputs.
     """
-    return _request(config, job, gpu, job.kernel_code, timed_only=False)
+    return _request(config, job, gpu, share_reference=False)
 
 
 def baseline_job(job: KernelJob) -> KernelJob:
@@ -86,29 +86,31 @@ def baseline_job(job: KernelJob) -> KernelJob:
 
 def baseline_request(config: EvaluatorConfig, job: KernelJob, gpu: str) -> EvaluationRequest:
     """The request to evaluate the reference as a kernel."""
-    timed = baseline_job(job)
-    return _request(config, timed, gpu, timed.kernel_code, timed_only=True)
+    return _request(config, baseline_job(job), gpu, share_reference=True)
 
 
 def _reference_submission(ref_code: str) -> str:
-    """The submission that consists of the reference; chosen by its text, because it is not run."""
+    """The submission that is the reference itself.
+
+    The text of `ref_code` decides between model and function, because this process runs no code.
+    """
     is_function = _FUNCTION.search(ref_code) and not _MODEL.search(ref_code)
     return REFERENCE_FUNCTION if is_function else REFERENCE_MODEL
 
 
 def _request(
-    config: EvaluatorConfig, job: KernelJob, gpu: str, source: str, *, timed_only: bool
+    config: EvaluatorConfig, job: KernelJob, gpu: str, *, share_reference: bool
 ) -> EvaluationRequest:
-    keys = _Keys(config.secret, job)
+    seeds = _Seeds(config.secret, job)
     task = TaskDefinition(
         name="kernelbench",
         lang=PYTHON,
         description="A KernelBench problem.",
         format=TaskFormat.KERNELBENCH,
         files={"reference.py": job.ref_code},
-        shared_files=("reference.py",) if timed_only else (),
-        tests=tuple(_case(job, keys, trial) for trial in range(job.num_correct_trials)),
-        benchmarks=(_case(job, keys, job.num_correct_trials),),
+        shared_files=("reference.py",) if share_reference else (),
+        tests=tuple(_case(job, seeds, trial) for trial in range(job.num_correct_trials)),
+        benchmarks=(_case(job, seeds, job.num_correct_trials),),
         test_timeout=config.timeout,
         ranked_timeout=config.timeout,
     )
@@ -116,24 +118,24 @@ def _request(
     return EvaluationRequest(
         request_id=f"kernel-{secrets.token_hex(8)}",
         task=task,
-        source=source,
+        source=job.kernel_code,
         mode=Mode.RANKED if job.measure_performance else Mode.TEST,
         gpu=gpu,
-        nonce=keys.hex("nonce"),
+        nonce=seeds.hex("nonce"),
         rounds=RoundPolicy(looks=(config.rounds,), samples=samples),
         limits=config.limits,
     )
 
 
-class _Keys:
-    """Numbers derived from a secret and a job; unpredictable without the secret."""
+class _Seeds:
+    """Seeds derived from a secret and a job; unpredictable without the secret."""
 
     def __init__(self, secret: bytes, job: KernelJob) -> None:
         self.secret = secret
         self.sources = f"{job.ref_code}\0{job.kernel_code}\0{job.precision}\0".encode()
 
     def hex(self, name: str) -> str:
-        """A key of 64 hexadecimal digits."""
+        """A seed of 64 hexadecimal digits."""
         text = self.sources + name.encode()
         return hashlib.blake2b(text, key=self.secret, digest_size=32).hexdigest()
 
@@ -142,11 +144,11 @@ class _Keys:
         return int(self.hex(name)[:8], 16) & 0x7FFFFFFF
 
 
-def _case(job: KernelJob, keys: _Keys, trial: int) -> Workload:
+def _case(job: KernelJob, seeds: _Seeds, trial: int) -> Workload:
     return Workload(
         args={
             "precision": job.precision,
-            "weights": keys.number("weights"),
-            "seed": keys.number(f"trial {trial}"),
+            "weights": seeds.number("weights"),
+            "seed": seeds.number(f"trial {trial}"),
         }
     )

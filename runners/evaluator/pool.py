@@ -1,4 +1,4 @@
-"""The runner of an evaluator; deduplicates concurrent calls and caches their results."""
+"""The runner of an evaluator, and a cache that runs concurrent identical work only once."""
 
 import asyncio
 from collections import OrderedDict
@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from runners import backends, plugins
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
-from runners.contract.gpus import slots_by_type, spelled
+from runners.contract.gpus import find_gpu_type, slots_by_type
 from runners.contract.runner import CallId, Capabilities, Runner, RunnerError
 from runners.contract.task import TaskFormat
 from runners.evaluator.config import EvaluatorConfig, InfrastructureError
@@ -19,35 +19,35 @@ GRACE_S = 240.0
 and the runner's own grace, after which the runner itself reports the failure."""
 STOP_S = 30.0
 """Seconds for a runner to stop a call."""
-OFFER_S = 300.0
+CAPABILITIES_S = 300.0
 """Seconds for a runner to report its capabilities; it may have to start a harness for that."""
 
 
-async def offered(runner: Runner) -> Capabilities:
+async def capabilities_of(runner: Runner) -> Capabilities:
     """The runner's capabilities; InfrastructureError if it does not report them."""
     try:
-        async with asyncio.timeout(OFFER_S):
+        async with asyncio.timeout(CAPABILITIES_S):
             return await runner.capabilities()
     except TimeoutError as error:
-        words = f"runner {runner.name} did not say within {OFFER_S:.0f} s what it offers"
-        raise InfrastructureError(words) from error
+        message = f"runner {runner.name} reported no capabilities within {CAPABILITIES_S:.0f} s"
+        raise InfrastructureError(message) from error
     except RunnerError as error:
         raise InfrastructureError(f"runner {runner.name}: {error}") from error
 
 
-async def evaluation(
+async def run_evaluation(
     runner: Runner, request: EvaluationRequest, attempts: int, grace_s: float = GRACE_S
 ) -> Evaluation:
     """The runner's evaluation; InfrastructureError if every attempt failed or one timed out."""
     limit_s = request.task.limit_s(request.mode) + grace_s
-    for left in reversed(range(attempts)):
+    for attempts_left in reversed(range(attempts)):
         try:
             return await _attempt(runner, request, limit_s)
         except TimeoutError as error:
-            words = f"runner {runner.name} gave no evaluation within {limit_s:.0f} s"
-            raise InfrastructureError(words) from error
+            message = f"runner {runner.name} returned no evaluation within {limit_s:.0f} s"
+            raise InfrastructureError(message) from error
         except RunnerError as error:
-            if not left:
+            if not attempts_left:
                 raise InfrastructureError(f"runner {runner.name}: {error}") from error
     raise ValueError("an evaluation needs at least one attempt")
 
@@ -70,41 +70,42 @@ async def _stop(runner: Runner, starting: "asyncio.Future[CallId]") -> None:
 
 
 def _ignore(_: Progress) -> None:
-    """Ignore the progress of one evaluation."""
+    """Ignore progress."""
 
 
 class EvaluatorPool:
     """A runner with a limit on concurrent evaluations.
 
-    At most one evaluation per slot runs at once, so a call never waits in the runner's own queue
-    and its time limit need not include that.
+    At most one evaluation per slot runs at once. A call therefore never waits in the runner's own
+    queue, and its time limit need not include that wait.
     """
 
     def __init__(self, runner: Runner | None) -> None:
         self._runner = runner
-        self._own = runner is None
+        self._owns_runner = runner is None
         self._closed = False
-        self._offers = Shared[Capabilities](lambda _: True)
+        self._offers = DeduplicatingCache[Capabilities](lambda _: True)
         self._free: dict[tuple[str, int], asyncio.Semaphore] = {}
 
     async def offer(self, config: EvaluatorConfig) -> tuple[str, str]:
         """The GPU type on which kernels run, and the harness version."""
-        _, found = await self._open(config)
-        return _gpu_of(config, found), found.harness_version
+        _, capabilities = await self._open(config)
+        return _gpu_of(config, capabilities), capabilities.harness_version
 
     @asynccontextmanager
     async def slot(self, config: EvaluatorConfig) -> AsyncIterator[Runner]:
         """The runner, with one slot reserved inside the block; callers wait in order."""
-        runner, found = await self._open(config)
-        gpu = _gpu_of(config, found)
-        count = min(found.gpus[gpu], config.max_concurrency or found.gpus[gpu])
+        runner, capabilities = await self._open(config)
+        gpu = _gpu_of(config, capabilities)
+        slots = capabilities.gpus[gpu]
+        count = min(slots, config.max_concurrency or slots)
         free = self._free.setdefault((gpu, count), asyncio.Semaphore(count))
         try:
             async with asyncio.timeout(config.queue_timeout_s):
                 await free.acquire()
         except TimeoutError as error:
-            words = f"no slot of {gpu} was free for {config.queue_timeout_s:.0f} s"
-            raise InfrastructureError(words) from error
+            message = f"no slot of {gpu} was free for {config.queue_timeout_s:.0f} s"
+            raise InfrastructureError(message) from error
         try:
             yield runner
         finally:
@@ -113,35 +114,36 @@ class EvaluatorPool:
     async def aclose(self) -> None:
         """Close the runner if this pool created it."""
         self._closed = True
-        if self._own and self._runner is not None:
+        if self._owns_runner and self._runner is not None:
             await self._runner.aclose()
 
     async def _open(self, config: EvaluatorConfig) -> tuple[Runner, Capabilities]:
         if self._closed:
             raise InfrastructureError("the evaluator is closed")
         if self._runner is None:
-            self._runner = _created(config)
+            self._runner = _create_runner(config)
         runner = self._runner
-        found, _ = await self._offers.get("offer", lambda: offered(runner), 1)
-        return runner, found
+        capabilities, _ = await self._offers.get("offer", lambda: capabilities_of(runner), 1)
+        return runner, capabilities
 
 
-def _created(config: EvaluatorConfig) -> Runner:
+def _create_runner(config: EvaluatorConfig) -> Runner:
     slots = None if config.slots is None else slots_by_type(config.slots)
     try:
-        found: Runner = plugins.load(backends, config.backend).create(slots=slots)
+        runner: Runner = plugins.load(backends, config.backend).create(slots=slots)
     except (LookupError, RunnerError) as error:
         raise InfrastructureError(str(error)) from error
-    return found
+    return runner
 
 
-def _gpu_of(config: EvaluatorConfig, found: Capabilities) -> str:
-    wanted = config.gpu_type or next(iter(found.gpus), "")
-    gpu = spelled(wanted, found.gpus)
-    if gpu is None or not found.gpus[gpu]:
-        there = ", ".join(found.gpus) or "none"
-        raise InfrastructureError(f"the runner has no GPU type {wanted!r}; it has {there}")
-    if TaskFormat.KERNELBENCH not in found.formats:
+def _gpu_of(config: EvaluatorConfig, capabilities: Capabilities) -> str:
+    gpus = capabilities.gpus
+    wanted = config.gpu_type or next(iter(gpus), "")
+    gpu = find_gpu_type(wanted, gpus)
+    if gpu is None or not gpus[gpu]:
+        kinds = ", ".join(gpus) or "none"
+        raise InfrastructureError(f"the runner has no GPU type {wanted!r}; it has {kinds}")
+    if TaskFormat.KERNELBENCH not in capabilities.formats:
         raise InfrastructureError("the runner cannot judge tasks of format 'kernelbench'")
     return gpu
 
@@ -154,10 +156,10 @@ class _Work(Generic[V]):
     """Running work for one key, and the number of its waiters."""
 
     task: "asyncio.Task[V]"
-    waiting: int = 0
+    waiters: int = 0
 
 
-class Shared(Generic[V]):
+class DeduplicatingCache(Generic[V]):
     """Runs work once per key, and caches the most recently used results that `keep` accepts."""
 
     def __init__(self, keep: Callable[[V], bool]) -> None:
@@ -168,22 +170,22 @@ class Shared(Generic[V]):
     async def get(
         self, key: str, make: Callable[[], Coroutine[Any, Any, V]], size: int
     ) -> tuple[V, bool]:
-        """Return the value of a key, and whether it was cached or already in work.
+        """Return the value of a key, and whether it was cached or its work was already running.
 
-        At most `size` values are cached. Work without waiters is cancelled.
+        At most `size` values are cached. Work without waiters is canceled.
         """
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key], True
         joined = key in self._running
         work = self._running.get(key) or self._begin(key, make, size)
-        work.waiting += 1
+        work.waiters += 1
         try:
             return await asyncio.shield(work.task), joined
         finally:
-            work.waiting -= 1
-            if not work.waiting:
-                await self._abandon(key, work)
+            work.waiters -= 1
+            if not work.waiters:
+                await self._cancel_unless_done(key, work)
 
     def _begin(self, key: str, make: Callable[[], Coroutine[Any, Any, V]], size: int) -> _Work[V]:
         work = self._running[key] = _Work(asyncio.create_task(make()))
@@ -200,7 +202,7 @@ class Shared(Generic[V]):
         while len(self._cache) > size:
             self._cache.popitem(last=False)
 
-    async def _abandon(self, key: str, work: _Work[V]) -> None:
+    async def _cancel_unless_done(self, key: str, work: _Work[V]) -> None:
         if work.task.done():
             return
         if self._running.get(key) is work:

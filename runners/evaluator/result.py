@@ -35,7 +35,7 @@ def pass_at_k(tries: int, right: int, k: int) -> float:
     ValueError if `right` is more than `tries`, or `k` is not from 1 to `tries`.
     """
     if not 0 <= right <= tries or not 1 <= k <= tries:
-        raise ValueError(f"pass@{k} of {tries} tries with {right} right ones has no meaning")
+        raise ValueError(f"pass@{k} is not defined for {tries} tries of which {right} are right")
     if tries - right < k:
         return 1.0
     return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
@@ -47,13 +47,12 @@ def _speedup_of(result: Mapping[str, Any]) -> float:
 
 
 LOG_MOST = 4000
-"""A result has at most this many characters from the end of the candidate's output."""
+"""The most characters of a result's `log`, which is the end of the candidate's output."""
 
 _NOT_COMPILED = {Verdict.BUILD_FAILED, Verdict.INVALID_SUBMISSION}
 _FORGED = {Verdict.TIMING_REJECTED, Verdict.DISALLOWED}
-_HELD = {Verdict.AUDIT}
-"""Verdicts with right outputs but a time that must not count."""
-_WRONG = {Verdict.WRONG_ANSWER}
+_RIGHT = {Verdict.PASSED, Verdict.AUDIT}
+"""Verdicts with right outputs; with AUDIT the time must not count."""
 
 
 class KernelResult(TypedDict):
@@ -117,12 +116,12 @@ def result_of(job: KernelJob, evaluation: Evaluation, baseline: Baseline | None)
     return KernelResult(
         format_ok=built or evaluation.verdict is not Verdict.INVALID_SUBMISSION,
         compiled=built,
-        correctness=evaluation.verdict is Verdict.PASSED or evaluation.verdict in _HELD,
+        correctness=evaluation.verdict in _RIGHT,
         tests_passed=_tests_passed(evaluation),
         tests_total=job.num_correct_trials,
         speedup=_speedup(baseline.measured, runtime),
-        runtime_ms=_in_ms(runtime),
-        baseline_runtime_ms=_in_ms(baseline.measured),
+        runtime_ms=_milliseconds(runtime),
+        baseline_runtime_ms=_milliseconds(baseline.measured),
         cheated=evaluation.verdict in _FORGED,
         error_message=_error_message(evaluation) or baseline.error or None,
         code_length=len(job.kernel_code),
@@ -135,8 +134,8 @@ def baseline_of(evaluation: Evaluation) -> Baseline:
     measured = _measured(evaluation)
     if measured is not None:
         return Baseline(measured)
-    words = f"the reference could not be timed: {_error_message(evaluation)}"
-    return Baseline(None, words, ErrorKind.REFERENCE)
+    message = f"the reference could not be timed: {_error_message(evaluation)}"
+    return Baseline(None, message, ErrorKind.REFERENCE)
 
 
 def _unbuilt(evaluation: Evaluation) -> bool:
@@ -150,7 +149,7 @@ def _measured(evaluation: Evaluation) -> Measurement | None:
     return timed[-1] if timed and evaluation.verdict is Verdict.PASSED else None
 
 
-def _in_ms(measured: Measurement | None) -> float | None:
+def _milliseconds(measured: Measurement | None) -> float | None:
     return None if measured is None else measured.time_ns / 1e6
 
 
@@ -163,11 +162,11 @@ def _speedup(baseline: Measurement | None, measured: Measurement | None) -> floa
     return baseline.time_ns / measured.time_ns
 
 
-def _lowest(measured: Measurement) -> float:
-    return measured.time_ns - _uncertain(measured)
+def _lower_bound(measured: Measurement) -> float:
+    return measured.time_ns - _uncertainty(measured)
 
 
-def _uncertain(measured: Measurement) -> float:
+def _uncertainty(measured: Measurement) -> float:
     """The uncertainty of a time in ns: its half-width plus the judge's resolution."""
     return measured.half_width_ns + measured.resolution_ns
 
@@ -188,9 +187,9 @@ def _statistics(measured: Measurement) -> dict[str, Any]:
 
 def _speedup_range(baseline: Measurement, measured: Measurement) -> list[float | None]:
     """The least and greatest speed-up within the uncertainty of both times; None is no bound."""
-    fastest = _lowest(measured)
-    low = max(0.0, _lowest(baseline)) / (measured.time_ns + _uncertain(measured))
-    high = (baseline.time_ns + _uncertain(baseline)) / fastest if fastest > 0 else None
+    fastest = _lower_bound(measured)
+    low = max(0.0, _lower_bound(baseline)) / (measured.time_ns + _uncertainty(measured))
+    high = (baseline.time_ns + _uncertainty(baseline)) / fastest if fastest > 0 else None
     return [low, high]
 
 
@@ -244,7 +243,7 @@ def _metadata(job: KernelJob, evaluation: Evaluation, baseline: Baseline) -> dic
     }
     found |= _times(_measured(evaluation), baseline)
     if kind is ErrorKind.KERNEL:
-        found[_key_of(evaluation)] = _error_message(evaluation)
+        found[_failure_key(evaluation)] = _error_message(evaluation)
     return found
 
 
@@ -259,8 +258,9 @@ def _times(measured: Measurement | None, baseline: Baseline) -> dict[str, Any]:
     return found
 
 
-def _key_of(evaluation: Evaluation) -> str:
+def _failure_key(evaluation: Evaluation) -> str:
     """KernelBench's key for the failure."""
-    if evaluation.verdict in _NOT_COMPILED and _unbuilt(evaluation):
-        return "compilation_error"
-    return "correctness_issue" if evaluation.verdict in _WRONG else "runtime_error"
+    if evaluation.verdict is Verdict.WRONG_ANSWER:
+        return "correctness_issue"
+    not_compiled = evaluation.verdict in _NOT_COMPILED and _unbuilt(evaluation)
+    return "compilation_error" if not_compiled else "runtime_error"

@@ -25,7 +25,7 @@ Kernel = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class LanguageSpec:
-    """What the server and the harness know of a language without building anything."""
+    """What the server and the harness need to know about a language without building anything."""
 
     name: LanguageName
     """The language's name in task.yml and in wire types."""
@@ -54,7 +54,7 @@ class LanguageSpec:
     program_compiler: str = ""
     """The tool that compiles a task's own sources and the submission into one program."""
     in_python: str = ""
-    """Advice on how to submit it to a leaderboard for Python."""
+    """Advice on how to submit code in this language to a leaderboard for Python."""
 
 
 class Recipe(Wire):
@@ -180,10 +180,10 @@ def specs() -> tuple[LanguageSpec, ...]:
 
 def language(name: LanguageName) -> ModuleType:
     """Return one language's module; LookupError with the existing names if there is none."""
-    found = {each.SPEC.name: each for each in languages()}
-    if name not in found:
-        raise LookupError(f"no language {name!r}; there are {', '.join(found)}")
-    return found[name]
+    modules = {each.SPEC.name: each for each in languages()}
+    if name not in modules:
+        raise LookupError(f"no language {name!r}; there are {', '.join(modules)}")
+    return modules[name]
 
 
 def spec_of(name: LanguageName) -> LanguageSpec:
@@ -197,6 +197,6 @@ def spec_by_suffix(suffix: str) -> LanguageSpec | None:
     return next((each for each in specs() if suffix in each.suffixes), None)
 
 
-def names_of(found: Iterable[LanguageSpec]) -> tuple[LanguageName, ...]:
+def names_of(chosen: Iterable[LanguageSpec]) -> tuple[LanguageName, ...]:
     """Return the names of these languages."""
-    return tuple(each.name for each in found)
+    return tuple(each.name for each in chosen)

@@ -33,9 +33,9 @@ SPEC = LanguageSpec(
     ),
 )
 CACHE = "device"
-"""The folder in which later candidates find what the first one compiled."""
+"""The name of the folder in which later candidates find what the first one compiled."""
 _CUBIN, _LISTING = "kernel.cubin", "kernel.json"
-_ALWAYS = ("-lineinfo", "-default-device")
+_FIXED_OPTIONS = ("-lineinfo", "-default-device")
 _STANDARD = "--std=c++20"
 
 
@@ -49,8 +49,8 @@ class CachedKernel(Wire):
 
 def toolchain(kit: BuildKit) -> str | None:
     """Return the library that compiles device code here; None without a library or GPU."""
-    found = kit.nvrtc() if kit.has_gpu() else None
-    return None if found is None or not found.includes else found.title
+    compiler = kit.nvrtc() if kit.has_gpu() else None
+    return None if compiler is None or not compiler.includes else compiler.title
 
 
 def build(folder: Path, recipe: Recipe, kit: BuildKit) -> Built:
@@ -60,37 +60,37 @@ def build(folder: Path, recipe: Recipe, kit: BuildKit) -> Built:
     """
     cached = kit.cache_folder(folder, CACHE)
     try:
-        listing = CachedKernel.model_validate_json((cached / _LISTING).read_bytes())
+        kernel = CachedKernel.model_validate_json((cached / _LISTING).read_bytes())
         cubin = (cached / _CUBIN).read_bytes()
     except (OSError, ValidationError):
-        listing, cubin = compiled(folder, recipe, kit, kit.gpu_architecture())
+        kernel, cubin = compile_kernel(folder, recipe, kit, kit.gpu_architecture())
         cached.mkdir(parents=True, exist_ok=True)
         (cached / _CUBIN).write_bytes(cubin)
-        (cached / _LISTING).write_text(listing.model_dump_json())
-    return Built(kit.device_kernel(cubin, listing.entry), listing.compiled)
+        (cached / _LISTING).write_text(kernel.model_dump_json())
+    return Built(kit.device_kernel(cubin, kernel.entry), kernel.compiled)
 
 
-def compiled(
+def compile_kernel(
     folder: Path, recipe: Recipe, kit: BuildKit, target: str
 ) -> tuple[CachedKernel, bytes]:
-    """Compile for the architecture `target` in NVRTC's notation; prints the compiler's warnings.
+    """Compile for the architecture `target` in NVRTC's notation; print the compiler's warnings.
 
     BuildFailedError with the compiler's first error; InvalidSubmissionError if the kernel does not
     have the signature with which the task calls it.
     """
-    found, signature = kit.nvrtc(), recipe.signature
-    if found is None or signature is None:
+    compiler, signature = kit.nvrtc(), recipe.signature
+    if compiler is None or signature is None:
         raise BuildFailedError("this machine cannot compile device code", "")
     try:
-        code = found.compile(
+        code = compiler.compile(
             (folder / recipe.submission_file).read_text(encoding="utf-8"),
             recipe.submission_file,
             kernel=signature.kernel,
-            options=options(recipe.config, target, (folder, *found.includes)),
+            options=options(recipe.config, target, (folder, *compiler.includes)),
         )
     except BuildFailedError as error:
-        home = f"{folder}/"
-        raise BuildFailedError(str(error).replace(home, ""), error.log.replace(home, "")) from error
+        path = f"{folder}/"
+        raise BuildFailedError(str(error).replace(path, ""), error.log.replace(path, "")) from error
     except InvalidSubmissionError as error:
         raise InvalidSubmissionError(f"{error}, called as {signature.text}") from error
     _check_parameters(signature, code.parameter_sizes)
@@ -104,7 +104,7 @@ def options(config: BuildConfig, target: str, includes: tuple[Path, ...]) -> lis
     own_standard = any(flag.lstrip("-").startswith("std=") for flag in config.compile_flags)
     return [
         f"--gpu-architecture={target}",
-        *_ALWAYS,
+        *_FIXED_OPTIONS,
         *(() if own_standard else (_STANDARD,)),
         *(f"-D{name}{_define_suffix(value)}" for name, value in config.defines.items()),
         *(f"-I{folder}" for folder in (*config.include_dirs, *includes)),
@@ -121,13 +121,13 @@ def _define_suffix(value: Scalar | None) -> str:
 def _check_parameters(wanted: Signature, sizes: tuple[int, ...]) -> None:
     if sizes == wanted.sizes:
         return
-    called = _listed(wanted.sizes)
+    has, needs = _describe_sizes(sizes), _describe_sizes(wanted.sizes)
     raise InvalidSubmissionError(
-        f"`{wanted.kernel}` takes {_listed(sizes)}; the task calls it with {called}: {wanted.text}"
+        f"`{wanted.kernel}` takes {has}; the task calls it with {needs}: {wanted.text}"
     )
 
 
-def _listed(sizes: tuple[int, ...]) -> str:
+def _describe_sizes(sizes: tuple[int, ...]) -> str:
     if not sizes:
         return "no parameters"
     count = "1 parameter" if len(sizes) == 1 else f"{len(sizes)} parameters"

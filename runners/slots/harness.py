@@ -29,8 +29,8 @@ def kill(pids: Sequence[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-async def gone(pids: Sequence[int], timeout_s: float) -> bool:
-    """Wait until none of these processes runs; False if one still runs after `timeout_s`."""
+async def wait_exited(pids: Sequence[int], timeout_s: float) -> bool:
+    """Wait until all these processes have exited; False if one still runs after `timeout_s`."""
     end = asyncio.get_running_loop().time() + timeout_s
     while any(alive(pid) for pid in pids):
         if asyncio.get_running_loop().time() > end:
@@ -43,8 +43,8 @@ LINE_MAX = 16 << 20
 """The most bytes of a request, and of a line that a harness prints."""
 START_S = 120.0
 """Seconds for a harness to start; importing torch from a slow disk takes most of them."""
-REST_S = 60.0
-"""Seconds for a harness to end a judge, check the GPU and start the next judge."""
+READY_AGAIN_S = 60.0
+"""Seconds for a harness to end its judge, check the GPU and start the next judge."""
 _STOP_S = 3.0
 _ROOT = Path(__file__).resolve().parents[2]
 _SEARCH_PATH = "/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin"
@@ -75,17 +75,17 @@ class SandboxOptions:
 class HarnessCall:
     """A call's id, its request, and the request as the JSON line for the harness."""
 
-    call: runner.CallId
+    id: runner.CallId
     request: EvaluationRequest
     line: bytes
 
 
-def command(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> list[str]:
+def command(gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> list[str]:
     """The command line of a harness."""
     line = [sys.executable, "-m", "runners.harness", "--serve"]
     line += ["--gpu-index", str(gpus[0].index)] if gpus else []
-    line += [word for folder in walls.hidden for word in ("--hide", str(folder.resolve()))]
-    return [*line, "--strict"] if walls.strict else line
+    line += [word for folder in sandbox.hidden for word in ("--hide", str(folder.resolve()))]
+    return [*line, "--strict"] if sandbox.strict else line
 
 
 def environment(gpus: tuple[Gpu, ...]) -> dict[str, str]:
@@ -103,7 +103,7 @@ class UnreachedError(runner.RunnerLostError):
 
 
 class UnfitError(runner.RunnerError):
-    """The machine is not fit for an evaluation; nothing was started."""
+    """The machine is unfit for an evaluation; nothing was started."""
 
 
 class Harness:
@@ -111,7 +111,7 @@ class Harness:
 
     def __init__(self, process: Process) -> None:
         if process.stdin is None or process.stdout is None or process.stderr is None:
-            raise ValueError("a harness is talked to through pipes")
+            raise ValueError("the harness process needs pipes for stdin, stdout and stderr")
         self._process = process
         self._stdin = process.stdin
         self._stdout = process.stdout
@@ -125,7 +125,7 @@ class Harness:
     def capabilities(self) -> runner.Capabilities:
         """The capabilities that it reported at its start."""
         if self._offered is None:
-            raise runner.RunnerError("the harness did not say what it offers")
+            raise runner.RunnerError("the harness has not reported its capabilities")
         return self._offered
 
     @property
@@ -159,53 +159,55 @@ class Harness:
     async def _exit_message(self) -> str:
         await asyncio.wait({asyncio.ensure_future(self._process.wait())}, timeout=_STOP_S)
         await asyncio.wait({self._listener}, timeout=1)
-        words = "".join(self._stderr_tail).strip()[-2000:]
+        output = "".join(self._stderr_tail).strip()[-2000:]
         status = self._process.returncode
-        return f"the harness ended with status {status}: {words or 'it said nothing'}"
+        return f"the harness ended with status {status}: {output or 'it printed no error'}"
 
-    async def greet(self) -> None:
+    async def wait_started(self) -> None:
         """Wait until a new harness has reported its capabilities and is ready for a request."""
         try:
             first = await asyncio.wait_for(self._line(), START_S)
         except TimeoutError as error:
             raise runner.RunnerError(f"the harness was not ready after {START_S:.0f} s") from error
         if first.ready is None:
-            raise runner.RunnerError("the harness began with another line than its capabilities")
+            raise runner.RunnerError("the first line of the harness has no capabilities")
         self._offered = first.ready
-        await self.rest()
+        await self.wait_ready()
 
-    async def rest(self) -> None:
-        """Wait until it is ready for a request; UnfitError if its machine is not fit."""
+    async def wait_ready(self) -> None:
+        """Wait until it is ready for a request; UnfitError if its machine is unfit."""
         if self._ready:
             return
         try:
-            line = await asyncio.wait_for(self._line(), REST_S)
+            line = await asyncio.wait_for(self._line(), READY_AGAIN_S)
         except TimeoutError as error:
-            raise UnfitError(f"the harness was not ready again after {REST_S:.0f} s") from error
+            raise UnfitError(
+                f"the harness was not ready again after {READY_AGAIN_S:.0f} s"
+            ) from error
         if line.health is None:
-            raise UnfitError(line.error or "the harness does not say how it is")
+            raise UnfitError(line.error or "the harness reported no health")
         if line.health.unfit:
             raise UnfitError(line.health.unfit)
         self._ready = True
 
-    async def evaluate(self, order: HarnessCall, tell: runner.ProgressSink) -> Evaluation:
+    async def evaluate(self, call: HarnessCall, progress: runner.ProgressSink) -> Evaluation:
         """Send one request and return its evaluation.
 
         UnreachedError if the harness ended before its first answer, RunnerError for any other
         failure.
         """
         try:
-            await self.rest()
+            await self.wait_ready()
         except runner.RunnerLostError as error:
             raise UnreachedError(str(error)) from error
         self._ready = False
-        answer = await self._first_answer(order.line)
+        answer = await self._first_answer(call.line)
         while answer.progress is not None:
-            tell(answer.progress)
+            progress(answer.progress)
             answer = await self._line()
         if answer.evaluation is None:
-            raise runner.RunnerError(answer.error or "the harness gave no evaluation")
-        if answer.evaluation.request_id != order.request.request_id:
+            raise runner.RunnerError(answer.error or "the harness returned no evaluation")
+        if answer.evaluation.request_id != call.request.request_id:
             raise runner.RunnerError("the harness answered another request")
         return answer.evaluation
 
@@ -234,17 +236,17 @@ class Harness:
             processes += descendants(self.pid)
             kill([*processes, self.pid])
             await self._process.wait()
-        if not await gone(processes, _STOP_S):
+        if not await wait_exited(processes, _STOP_S):
             _log.error("processes beneath harness %d did not end", self.pid)
         self._listener.cancel()
         await asyncio.wait({self._listener})
 
 
-async def start_harness(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> Harness:
+async def start_harness(gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> Harness:
     """Start a harness in its own session and wait until it is ready."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *command(gpus, walls),
+            *command(gpus, sandbox),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
@@ -257,7 +259,7 @@ async def start_harness(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> Harness
         raise runner.RunnerError(f"the harness cannot be started: {error}") from error
     harness = Harness(process)
     try:
-        await harness.greet()
+        await harness.wait_started()
     except BaseException:
         await asyncio.shield(harness.stop())
         raise

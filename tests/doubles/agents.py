@@ -1,4 +1,4 @@
-"""The web door without a network, and the queue that an agent has behind it."""
+"""The web server without a network, and the queue that a remote worker reaches through it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,17 +19,17 @@ LEASE = timedelta(seconds=30)
 
 
 def make_door(store: Store, clock: Clock) -> WebContext:
-    """A door whose judge has the harness `HARNESS`."""
+    """A web server that expects the harness version `HARNESS`."""
     return WebContext(store, clock, LEASE, HARNESS, "9.8.7")
 
 
 def way_to(door: WebContext) -> httpx.ASGITransport:
-    """A way to the door's application that needs no network."""
+    """A transport to the server's application without a network."""
     return httpx.ASGITransport(build(door), raise_app_exceptions=False)
 
 
 async def make_token(store: Store, clock: Clock, name: str = "box") -> str:
-    """The secret of a worker's token."""
+    """Create a worker's token and return its secret."""
     admin = await store.people.ensure("local:admin", "Admin")
     made = await create_worker_token(store, clock, admin.id, name, lifetime=timedelta(days=1))
     return made.secret
@@ -39,7 +39,7 @@ async def make_token(store: Store, clock: Clock, name: str = "box") -> str:
 async def connecting(
     door: WebContext, token: str, session: str = SESSION, harness: str = HARNESS
 ) -> AsyncIterator[ServerConnection]:
-    """An agent's line to the door."""
+    """A remote worker's connection to the server."""
     server = Server("http://podium.test", token)
     async with connected(server, session, harness, way_to(door)) as connection:
         yield connection
@@ -47,7 +47,7 @@ async def connecting(
 
 @asynccontextmanager
 async def remote_queue(store: Store, clock: Clock, name: str = "box") -> AsyncIterator[RemoteQueue]:
-    """The queue of a fresh agent."""
+    """The queue of a new remote worker."""
     token = await make_token(store, clock, name)
     async with connecting(make_door(store, clock), token) as connection:
         yield RemoteQueue(connection, LEASE)

@@ -22,27 +22,27 @@ ROOT = f"http://podium.test{PATH}"
 
 @dataclass(frozen=True)
 class Api:
-    """A place with its door; `asking` calls for a person by a token of a scope."""
+    """A place with its web server; `asking` returns a client with a person's token."""
 
     place: Place
     door: WebContext
 
     @cached_property
     def way(self) -> httpx.ASGITransport:
-        """The application: to make one takes longer than most of what is asked of it."""
+        """The application, created once because that takes longer than most requests."""
         return way_to(self.door)
 
     @asynccontextmanager
     async def asking(
         self, name: str | None = None, scope: TokenScope = TokenScope.PERSON
     ) -> AsyncIterator[httpx.AsyncClient]:
-        """A client with a new token of this person; nobody's without a name."""
+        """A client with a new token of this person; without a name it has no token."""
         headers = {} if name is None else await self.headers(name, scope)
         async with httpx.AsyncClient(transport=self.way, base_url=ROOT, headers=headers) as client:
             yield client
 
     async def headers(self, name: str, scope: TokenScope = TokenScope.PERSON) -> dict[str, str]:
-        """What a request of this person has."""
+        """The headers of this person's requests."""
         place, day = self.place, timedelta(days=1)
         made = await create_local_token(
             place.store, place.clock, place.ada, name, scope=scope, lifetime=day
@@ -51,7 +51,7 @@ class Api:
 
 
 async def make_api(requests_per_minute: int = 0) -> Api:
-    """A board of Ada's, and the door to it."""
+    """A place with Ada's board, and the web server for it."""
     clock = ManualClock()
     store = MemoryStore(clock)
     door = replace(make_door(store, clock), requests_per_minute=requests_per_minute)

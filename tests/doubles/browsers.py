@@ -1,4 +1,4 @@
-"""A browser without a network or a picture: cookies, forms of ours with their stamp, redirects."""
+"""A browser without a network or rendering: cookies, forms with their stamps, redirects."""
 
 import re
 from collections.abc import Mapping
@@ -32,13 +32,13 @@ class Browser:
         return await self.client.get(path)
 
     async def text(self, path: str) -> str:
-        """A page that must be there."""
+        """The text of a page, which must exist."""
         answer = await self.get(path)
         assert answer.status_code == 200, answer.text
         return answer.text
 
     async def stamp(self) -> str:
-        """Of this browser's forms; every page for acting has one."""
+        """The stamp of this browser's forms, from a page with a form."""
         found = _STAMP.search(await self.text("/me"))
         assert found is not None
         return found[1]
@@ -51,7 +51,7 @@ class Browser:
         file: tuple[str, str, bytes] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """Send a form as a page of ours does; `file` is a field, a name and bytes."""
+        """Send a form as Podium's pages do; `file` is a field, a file name and bytes."""
         stamped = {"stamp": await self.stamp(), **(fields or {})}
         files = None if file is None else {file[0]: (file[1], file[2])}
         asked = SAME_ORIGIN if headers is None else headers
@@ -63,7 +63,7 @@ class Browser:
 
 
 async def signed_in(door: WebContext, name: str = "ada") -> tuple[Browser, NewToken]:
-    """The browser of a person of this name, in by a token."""
+    """The browser of a person who signed in with a token."""
     person = await door.store.people.ensure(f"local:{name}", name)
     made = await create_token(door.store, person.id, "laptop")
     browser = Browser(door)

@@ -1,4 +1,4 @@
-"""A migrated Postgres of our own in a temporary folder, for scripts that run outside pytest."""
+"""A migrated Postgres in a temporary folder, for scripts that run outside pytest."""
 
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -11,7 +11,7 @@ from bot.store.migrate import migrate
 
 @asynccontextmanager
 async def fresh_database() -> AsyncIterator[str]:
-    """The address of an empty database, gone with everything in it at the end."""
+    """The address of an empty database, which is deleted at the end of the block."""
     with _open_folder() as folder:
         async with open_database(folder / "data") as database:
             await migrate(database.dsn)
@@ -20,7 +20,7 @@ async def fresh_database() -> AsyncIterator[str]:
 
 @contextmanager
 def _open_folder() -> Iterator[Path]:
-    """A folder which the server's account can enter, whoever runs this."""
+    """A folder that the server's account can enter, for every user that runs this."""
     with tempfile.TemporaryDirectory(prefix="podium-database-") as name:
         folder = Path(name)
         folder.chmod(0o711)

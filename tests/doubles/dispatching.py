@@ -20,7 +20,7 @@ from tests.doubles.memory_store import MemoryStore
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A dispatcher under way."""
+    """A running dispatcher."""
 
     stop: asyncio.Event
     task: asyncio.Task[None]
@@ -59,28 +59,28 @@ async def dispatching(
 
 
 async def until(true: Callable[[], Awaitable[bool]], within_s: float = 5.0) -> None:
-    """Wait until something has come true; TimeoutError when it does not."""
+    """Wait until a condition is true; TimeoutError if it never is."""
     async with asyncio.timeout(within_s):
         while not await true():  # noqa: ASYNC110  what is waited for has no event of its own
             await asyncio.sleep(0.005)
 
 
 def failing(store: MemoryStore, failures: dict[str, int], role: str = "jobs") -> MemoryStore:
-    """The same store, whose named operations of one role fail so many times first."""
+    """The same store, but the named operations of one role fail the first few times."""
     altered = copy.copy(store)
     vars(altered)[role] = _Failing(getattr(store, role), failures)
     return altered
 
 
 def failing_to_read(store: MemoryStore) -> MemoryStore:
-    """The same store, which cannot give any submission."""
+    """The same store, but reading a submission fails."""
     altered = copy.copy(store)
     vars(altered)["submissions"] = _Failing(store.submissions, {"get": 1_000})
     return altered
 
 
 class _Failing:
-    """Passes every operation on, unless it is to fail."""
+    """Forwards every operation unless it is to fail."""
 
     def __init__(self, jobs: object, failures: dict[str, int]) -> None:
         self._jobs = jobs
@@ -94,7 +94,7 @@ class _Failing:
 
 
 def silent(store: MemoryStore) -> MemoryStore:
-    """The same store, whose notices never come."""
+    """The same store, but its subscriptions never get a notice."""
     altered = copy.copy(store)
     vars(altered)["events"] = _Silence()
     return altered

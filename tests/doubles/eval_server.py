@@ -1,4 +1,4 @@
-"""The evaluation server's surface without a network, with a fake runner behind the queue."""
+"""The evaluation server's API without a network, with a fake runner behind the queue."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ HERE = "http://127.0.0.1"
 
 
 def kernel(directive: str = "", **changes: object) -> dict[str, Any]:
-    """A kernel as the client sends it; the fake runner reads its fate in its source."""
+    """A kernel as the client sends it; a directive in its source sets the fake runner's result."""
     fate = f"# fake: {directive}\n" if directive else ""
     return {"source_code": f"{fate}class Model: ...\n", "kernel_type": "torch", **changes}
 
@@ -45,7 +45,7 @@ def make_request(directive: str = "", **changes: object) -> EvaluateRequest:
 
 @dataclass(frozen=True, slots=True)
 class EvalServer:
-    """A door that listens to this machine alone, with its store."""
+    """A web server that accepts this machine only, with its store."""
 
     door: WebContext
     store: MemoryStore
@@ -58,7 +58,7 @@ class EvalServer:
         local: bool = True,
         **options: Any,  # noqa: ANN401 - httpx's own
     ) -> AsyncIterator[httpx.AsyncClient]:
-        """Somebody who asks, of a fresh application, as after a restart of the server."""
+        """A client of a new application, as after a restart of the server."""
         app = build(self.door)
         app.state.loopback = local
         way = httpx.ASGITransport(app, raise_app_exceptions=False)
@@ -67,7 +67,7 @@ class EvalServer:
             yield client
 
     async def asked(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401 - httpx's own
-        """The answer of a fresh application to a program of this machine."""
+        """The response of a new application to a program on this machine."""
         async with self.client() as client:
             return await client.request(method, path, **options)
 
@@ -81,7 +81,7 @@ class EvalServer:
 async def eval_server(
     store: MemoryStore, clock: ManualClock, slots: dict[str, int] | None = None
 ) -> AsyncIterator[EvalServer]:
-    """A door with a fake runner that has these slots; none: no runner at all."""
+    """A web server and a fake runner with these slots; without slots there is no runner."""
     server = EvalServer(make_door(store, clock), store, clock)
     if slots == {}:
         yield server
@@ -93,7 +93,7 @@ async def eval_server(
 
 @asynccontextmanager
 async def hurrying(clock: ManualClock) -> AsyncIterator[None]:
-    """Time that flies, so that nobody waits for the next attempt at a job."""
+    """Move the clock forward continuously, so that the next attempt at a job starts at once."""
 
     async def fly() -> None:
         while True:

@@ -45,7 +45,7 @@ def make_request(
     limits: Limits | None = None,
     gpu: str = CPU,
 ) -> EvaluationRequest:
-    """A request with an id of its own."""
+    """A request with a new id."""
     return EvaluationRequest(
         request_id=f"request-{next(_numbers)}",
         task=make_identity(timeout_s),

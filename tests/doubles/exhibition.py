@@ -1,4 +1,4 @@
-"""A store that looks like a season in full swing, for whoever wants to see pages."""
+"""A store with the data of a busy season, for looking at pages."""
 
 import math
 import random
@@ -159,7 +159,7 @@ async def _publish(
 
 
 async def _play(shown: Exhibition, rounds: int) -> None:
-    """Everybody tries several times, each time a little faster."""
+    """Store several submissions of each person, each a little faster than the one before."""
     for turn in range(rounds):
         for place, who in enumerate(PEOPLE[:-3]):
             shown.clock.advance(3 * 3600)

@@ -1,4 +1,4 @@
-"""Makes the nouns of the program for tests, each with sound values and what a test wants else."""
+"""Creates domain values for tests: valid defaults, which a test may override."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ _numbers = count(1)
 
 
 def make_task(**changes: object) -> TaskDefinition:
-    """A small sound task with two tests and one benchmark."""
+    """A small valid task with two tests and one benchmark."""
     values: dict[str, Any] = {
         "name": "vectoradd",
         "lang": "py",
@@ -58,7 +58,7 @@ def make_board(**changes: object) -> Board:
 
 
 def make_submission(person: int = 1, **changes: object) -> SubmissionRequest:
-    """A ranked submission to the board `vectoradd`, as a door hands it over."""
+    """A ranked submission to the board `vectoradd`, as a front end creates it."""
     values: dict[str, Any] = {
         "viewer": Viewer(PersonId(person)),
         "file_name": "kernel.py",
@@ -70,7 +70,7 @@ def make_submission(person: int = 1, **changes: object) -> SubmissionRequest:
 
 
 def make_request(**changes: object) -> EvaluationRequest:
-    """An order to evaluate a submission on the CPU."""
+    """A request to evaluate a submission on the CPU."""
     values: dict[str, Any] = {
         "request_id": "job-1",
         "task": make_task(),
@@ -95,7 +95,7 @@ def make_measurement(time_ns: float = 1_000.0, half_width_ns: float = 1.0) -> Me
 
 
 def make_case(kind: CaseKind = CaseKind.TEST, **changes: object) -> CaseResult:
-    """A passed case, with a measurement when it is a benchmark."""
+    """A passed case, with a measurement if it is a benchmark."""
     values: dict[str, Any] = {"spec": "size: 16", "kind": kind, "status": CaseStatus.PASSED}
     if kind is CaseKind.BENCHMARK:
         values |= {"spec": "size: 1024", "measurement": make_measurement()}
@@ -122,7 +122,7 @@ def make_evaluation(**changes: object) -> Evaluation:
 
 
 def make_environment(gpu: str = CPU) -> Environment:
-    """A machine that does not exist."""
+    """The environment of an invented machine."""
     return Environment(
         gpu=gpu,
         python="3.11",
@@ -141,7 +141,7 @@ def make_capabilities(**changes: object) -> Capabilities:
 
 
 def make_score(person: int, time_ns: float, half_width_ns: float = 0.0, **changes: object) -> Score:
-    """A score of a person, each later than the one made before."""
+    """A score of a person; each is later than the previous one."""
     number = next(_numbers)
     values: dict[str, Any] = {
         "submission": SubmissionId(number),
@@ -157,5 +157,5 @@ def make_score(person: int, time_ns: float, half_width_ns: float = 0.0, **change
 
 
 def rank(scores: Iterable[Score]) -> tuple[Standing, ...]:
-    """The standings that these scores make."""
+    """The standings of these scores."""
     return rank_entrants(entrants(scores))

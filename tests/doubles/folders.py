@@ -1,4 +1,4 @@
-"""Where the databases of tests lie."""
+"""The folder in which the databases of tests are created."""
 
 import shutil
 from functools import cache
@@ -10,7 +10,7 @@ _ROOM = 4 << 30
 
 @cache
 def of_databases() -> Path | None:
-    """A file system in memory, where there is room; None for the usual place.
+    """A file system in memory if it has enough room; None for the default folder.
 
     Each database is hundreds of files, made and deleted within seconds, and ext4 passes over every
     inode that was deleted just now when it makes another: that took half of all processor time.

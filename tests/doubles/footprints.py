@@ -1,4 +1,4 @@
-"""Counts, while coverage is measured, the code that cannot write down its own coverage.
+"""Measures the coverage of processes that cannot save their own coverage data.
 
 The sandbox and the candidate run in forked processes which lose their files, their user and their
 descriptors, and which end by `os._exit` or are killed: coverage.py can save nothing there. So each
@@ -64,7 +64,7 @@ class Footprints:
             self.marks = mmap.mmap(file.fileno(), 0)
 
     def follow(self) -> None:
-        """Trace this process from here on, and whatever it forks."""
+        """Trace this process and its later forks from now on."""
         frame: FrameType | None = sys._getframe(1)
         while frame:
             number = self.numbers.get(frame.f_code.co_filename)
@@ -83,7 +83,7 @@ class Footprints:
         return _Steps(self.marks, number, last)
 
     def arcs(self) -> dict[str, set[tuple[int, int]]]:
-        """The pairs of lines that anybody stepped from and to, by file."""
+        """The pairs of consecutive lines that any process executed, by file."""
         found: dict[str, set[tuple[int, int]]] = {name: set() for name in self.numbers}
         for name, number in self.numbers.items():
             marks = self.marks[number * _SIDE**2 : (number + 1) * _SIDE**2]
@@ -101,7 +101,7 @@ def begin() -> None:
 
 
 def inherited() -> dict[str, str]:
-    """What the environment of a program that calls `begin` must hold."""
+    """The environment variables that a program needs to call `begin`."""
     return {FILE: os.environ[FILE]} if FILE in os.environ else {}
 
 

@@ -1,4 +1,4 @@
-"""Kernels and arguments of the evaluation server's, for tests of the door and of the judge."""
+"""Kernels and arguments in the evaluation server's format, for tests of its API and the judge."""
 
 from typing import Any
 
@@ -33,18 +33,18 @@ RANDN = {"kind": "randn"}
 
 
 def tensor(name: str, *, role: str = "input", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
-    """A tensor of 8 by 8 floats, drawn unless something else is said."""
+    """A tensor of 8 by 8 floats, random by default."""
     spec = {"shape": [8, 8], **({} if role == "output" else {"init": RANDN}), **spec}
     return {"name": name, "type": "tensor", "role": role, "tensor_spec": spec}
 
 
 def scalar(name: str, value: bool | int | float | str, **more: Any) -> dict[str, Any]:  # noqa: ANN401, FBT001, PYI041
-    """A plain argument of the type of its value."""
+    """A scalar argument with the type of its value."""
     return {"name": name, "type": type(value).__name__, "value": value, **more}
 
 
 def io(*args: dict[str, Any], **launch: Any) -> IOContract:  # noqa: ANN401 - of any part of it
-    """A contract of these arguments."""
+    """A contract with these arguments."""
     return IOContract.model_validate({"args": args, **({"launch": launch} if launch else {})})
 
 
@@ -54,7 +54,7 @@ def kernel(
     contract: IOContract | None = None,
     **metadata: Any,  # noqa: ANN401
 ) -> KernelCode:
-    """A kernel by its source, its kind and what its metadata name."""
+    """A kernel with this source, kind and metadata."""
     return KernelCode(
         source_code=source, kernel_type=KernelType(kind), io=contract, metadata=metadata or None
     )
@@ -67,7 +67,7 @@ ADDING_INTO = kernel(ADD_INTO, "multi_kernel", TRIPLE, entry_point="go")
 
 
 def evaluate(code: KernelCode = ADDING, trials: int = 3, timeout: int = 30) -> EvaluateRequest:
-    """One kernel by itself, with hardly any trials."""
+    """A request to evaluate one kernel with few trials."""
     return EvaluateRequest(kernel=code, num_trials=trials, timeout=timeout)
 
 
@@ -78,7 +78,7 @@ def compare(
     timeout: int = 30,
     **tolerances: float | None,
 ) -> CompareRequest:
-    """A kernel beside its reference, likewise."""
+    """A request to compare a kernel with its reference, with few trials."""
     return CompareRequest.model_validate(
         {
             "ref_kernel": ref.model_dump(),

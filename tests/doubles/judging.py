@@ -1,4 +1,4 @@
-"""Real evaluations for tests: a harness program to talk to, and small tasks for it to judge."""
+"""Real evaluations for tests: a harness process, and small tasks for it."""
 
 import itertools
 import json
@@ -35,7 +35,7 @@ SORTED = "import torch\ndef custom_kernel(data):\n    return torch.sort(data[0])
 
 
 def make_sort_task(reference: str = SORT, **changes: object) -> TaskDefinition:
-    """Sort numbers: work of a known length which no trick can shorten."""
+    """A task that sorts numbers: its time is known and cannot be shortened."""
     values: dict[str, Any] = {
         "name": "sort",
         "lang": "py",
@@ -53,7 +53,7 @@ def make_sort_task(reference: str = SORT, **changes: object) -> TaskDefinition:
 def make_judging(
     source: str = SORTED, mode: Mode = Mode.TEST, **changes: object
 ) -> EvaluationRequest:
-    """A request with few rounds and an id of its own."""
+    """A request with few rounds and a new id."""
     values: dict[str, Any] = {
         "request_id": f"judging-{next(_numbers)}",
         "task": make_sort_task(),
@@ -69,7 +69,7 @@ class Harness:
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         if process.stdin is None or process.stdout is None:
-            raise ValueError("a harness is talked to through pipes")
+            raise ValueError("the harness process needs pipes")
         self.process = process
         self.stdin = process.stdin
         self.stdout = process.stdout
@@ -87,7 +87,7 @@ class Harness:
         self.stdin.flush()
 
     def ask(self, line: bytes) -> dict[str, Any]:
-        """Send one line and give the first answer that is no progress."""
+        """Send one line and return the first answer that is not progress."""
         self.progress = []
         self.send(line)
         while (answer := self.line()).keys() == {"progress"}:
@@ -95,7 +95,7 @@ class Harness:
         return answer
 
     def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """Have one request judged; AssertionError when the harness failed itself."""
+        """Return the evaluation of a request; AssertionError if the harness itself failed."""
         answer = self.ask(request.model_dump_json().encode())
         assert "evaluation" in answer, answer
         return Evaluation.model_validate_json(json.dumps(answer["evaluation"]))

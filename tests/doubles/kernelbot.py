@@ -299,7 +299,7 @@ def ref_kernel(data):
 
 
 def check_implementation("""
-"""Put into the reference: what public ones do by a context of their own."""
+"""Inserted into the reference; public references do this in a context manager of their own."""
 PACKED = """
 import torch
 
@@ -382,7 +382,7 @@ PACKED_WRONG = PACKED_KERNEL.replace(
 
 
 def reference(device: str = "cpu", check: str = "pair") -> str:
-    """The reference, its device hard-coded as KernelBot's are."""
+    """The reference with a hard-coded device, as in KernelBot's tasks."""
     text = REFERENCE.replace("DEVICE", device)
     for place, words in zip(("SHAPE", "VALUES", "RIGHT"), CHECKS[check], strict=True):
         text = text.replace(f"CHECKED_{place}", words)
@@ -414,7 +414,7 @@ def make_affine_task(device: str = "cpu", check: str = "pair", **changes: object
 
 
 def make_strict_task(device: str = "cpu", **changes: object) -> TaskDefinition:
-    """The same, whose reference asks torch for deterministic algorithms."""
+    """The same task with a reference that requests deterministic algorithms from torch."""
     task = make_affine_task(device, "pair", **changes)
     strict = task.files["reference.py"].replace("def check_implementation(", STRICT, 1)
     return task.model_copy(update={"files": {**task.files, "reference.py": strict}})
@@ -484,12 +484,12 @@ for number, case in enumerate(cases):
 print("check:", "pass" if passed else "fail", file=line, flush=True)
 sys.exit(0 if passed else 112)
 """
-"""An evaluation in one process and without torch: it starts at once, and nothing protects it."""
+"""An evaluation in one process and without torch: it starts at once but has no protection."""
 DOUBLES = "def custom_kernel(data):\n    return [2 * each for each in data]\n"
 
 
 def make_plain_task(evaluation: str = PLAIN_EVAL, **changes: object) -> TaskDefinition:
-    """Twice the numbers of a list, by an evaluation in one process."""
+    """A task that doubles the numbers of a list, with an evaluation in one process."""
     values: dict[str, Any] = {
         "name": "plain",
         "files": {"eval.py": evaluation},

@@ -1,4 +1,4 @@
-"""KernelBench problems and answers to them, small enough for a CPU."""
+"""KernelBench problems and kernels for them, small enough for a CPU."""
 
 from typing import Any
 
@@ -42,15 +42,15 @@ SHAPELESS = "x = 1\n"
 ENDLESS = RIGHT.replace("return torch.relu", "while True: pass\n        return torch.relu")
 
 FAKE = "class ModelNew: ...\n"
-"""For the fake runner, to which nothing but a directive matters."""
+"""A kernel for the fake runner, which reads only a directive."""
 
 
 def told(directive: str) -> str:
-    """A kernel of which the fake runner says what the directive says."""
+    """A kernel whose directive tells the fake runner the result."""
     return f"{FAKE}# fake: {directive}\n"
 
 
 def make_job(kernel_code: str = RIGHT, **changes: object) -> dict[str, Any]:
-    """A job as an environment writes it."""
+    """A job as a training environment writes it."""
     job: dict[str, Any] = {"ref_code": LINEAR, "kernel_code": kernel_code, "num_correct_trials": 2}
     return job | changes

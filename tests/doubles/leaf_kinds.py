@@ -1,4 +1,4 @@
-"""Tasks whose answers hold every kind of leaf, and kernels that give one leaf of it too late."""
+"""Tasks whose outputs have every kind of leaf, and kernels that return one leaf too late."""
 
 import itertools
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from runners.contract.task import Device, TaskDefinition, Workload
 from runners.harness.timing.stopwatch import WARM_UPS
 
 SLEEP_S = 0.02
-"""How long a late leaf takes, beside which everything else of a call is short."""
+"""How long a late leaf takes; everything else in a call takes far less."""
 HONEST_CALLS = WARM_UPS
-"""So many calls of a candidate are right, so that it comes as far as being timed."""
+"""This many calls of a candidate are right, so that it reaches the timing."""
 
 RIGHT = {
     "device": "x * {k}",
@@ -35,16 +35,16 @@ EARLY = {
 }
 """A wrong one of the same structure, for every kind that has any content."""
 HOST_KINDS = tuple(kind for kind in RIGHT if kind != "device")
-"""What an answer can hold where there is no GPU."""
+"""The kinds that an output can have without a GPU."""
 
 
 class Way(StrEnum):
-    """How a leaf comes late."""
+    """How a leaf is late."""
 
     DESCRIBED = "described"
-    """Nothing is there when the kernel returns; the answer is made when it is to be described."""
+    """The kernel returns an empty object; the output is made when it is described."""
     AFTER_FRAME = "after frame"
-    """The answer is described first, and what it names is filled once that was sent."""
+    """The output is described first, and filled after the description was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Shape:
         return tuple(kind for item in self.items for kind in item.leaves)
 
     def text(self, late: int = 0) -> str:
-        """The answer as an expression of Python over the input `x`; leaf number `late` is wrong."""
+        """The output as a Python expression over the input `x`; leaf number `late` is wrong."""
         return self._text(itertools.count(1), late)
 
     def _text(self, numbers: Iterator[int], late: int) -> str:
@@ -77,7 +77,7 @@ class Shape:
 
 
 def shapes(kinds: tuple[str, ...]) -> st.SearchStrategy[Shape]:
-    """Answers of these kinds of leaves, one of which can be late at least."""
+    """Outputs with these kinds of leaves, of which at least one can be late."""
     leaf = st.sampled_from(kinds).map(Shape)
 
     def grown(inner: st.SearchStrategy[Shape]) -> st.SearchStrategy[Shape]:
@@ -95,7 +95,7 @@ def late_leaves(shape: Shape) -> st.SearchStrategy[int]:
 
 
 def task_of(shape: Shape, device: Device) -> TaskDefinition:
-    """A task with such an answer."""
+    """A task with such an output."""
     where = "cuda" if device is Device.CUDA else "cpu"
     reference = f"""
 import torch
@@ -133,12 +133,12 @@ def check_implementation(x, output):
 
 
 def honest_kernel(shape: Shape) -> str:
-    """A kernel that gives all of its answer in time."""
+    """A kernel that returns its whole output in time."""
     return f"import torch\n\n\ndef custom_kernel(x):\n    return {shape.text()}\n"
 
 
 def late_kernel(shape: Shape, late: int, way: Way) -> str:
-    """A kernel that gives leaf number `late` of its answer later than the rest."""
+    """A kernel that returns leaf number `late` of its output later than the others."""
     work = {
         Way.DESCRIBED: """
 def install(candidate):

@@ -1,7 +1,7 @@
-"""The `podium` command whose clock a test moves: a signal takes its loop some seconds forward.
+"""The `podium` command with a clock that a test moves: a signal moves its loop forward.
 
-Everything else of it is what people run. Timers of the loop fire as if the time had passed;
-the clock of the wall stays as it is.
+Everything else is the real command. Timers of the loop fire as if the time had passed;
+the system clock does not change.
 """
 
 import asyncio

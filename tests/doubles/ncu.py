@@ -1,4 +1,4 @@
-"""A stand-in for NVIDIA's `ncu`, which profiles nothing: it runs the command, and makes a report.
+"""A fake of NVIDIA's `ncu`: it runs the command and writes a report, but profiles nothing.
 
 It takes the options that the judge gives to the real one and prints tables that say what they are.
 Its report holds the words that the command left in `launched` in the work folder, a line for each
@@ -46,7 +46,7 @@ else:
 
 
 def installed(folder: Path) -> Ncu:
-    """The stand-in in a folder of its own."""
+    """Install the fake in a folder of its own."""
     folder.mkdir(parents=True)
     program = folder / "ncu"
     program.write_text(_SCRIPT.format(python=sys.executable, version=VERSION))

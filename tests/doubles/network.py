@@ -1,4 +1,4 @@
-"""A stretch of network that can be cut: what is sent meanwhile arrives late, as TCP has it."""
+"""A network connection that can be cut: what is sent meanwhile arrives later, as with TCP."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 
 class Network:
-    """Carries bytes to one port, unless it is cut; nobody is told that it is."""
+    """Forwards bytes to one port unless it is cut; neither side gets an error from a cut."""
 
     def __init__(self, port: int) -> None:
         self._there = port
@@ -16,15 +16,15 @@ class Network:
         self.carried = 0
 
     def cut(self) -> None:
-        """Carry nothing from here on."""
+        """Stop forwarding."""
         self._whole.clear()
 
     def mend(self) -> None:
-        """Carry everything, and what has waited first."""
+        """Forward again, first what has waited."""
         self._whole.set()
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, both ways, until either side ends it."""
+        """Forward one connection in both directions until either side closes it."""
         with suppress(OSError):
             there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._there)
             ways = {
@@ -48,7 +48,7 @@ class Network:
             writer.close()
 
     async def aclose(self) -> None:
-        """Break every connection."""
+        """Close every connection."""
         for pump in self._pumps:
             pump.cancel()
         if self._pumps:
@@ -57,7 +57,7 @@ class Network:
 
 @asynccontextmanager
 async def network_to(port: int) -> AsyncIterator[tuple[Network, int]]:
-    """A network to this port of this machine, and the port at which it begins."""
+    """A network to this port of this machine, and the port on which it listens."""
     network = Network(port)
     async with await asyncio.start_server(network.connect, "127.0.0.1", 0) as server:
         yield network, server.sockets[0].getsockname()[1]

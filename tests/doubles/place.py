@@ -36,7 +36,7 @@ class Place:
         return await submit(self.store, self.clock, request)
 
     async def asked(self) -> Submission:
-        """What ada asked of the evaluation server, on the house's board."""
+        """A request of ada's to the evaluation server, stored on its board."""
         board = await requests_board(self.store)
         return await self.store.submissions.add(
             NewSubmission(
@@ -55,7 +55,7 @@ class Place:
         return await self.store.jobs.of(submission.id)
 
     async def claim(self, worker: str = "test", gpu: str = CPU) -> Job:
-        """The next job of a GPU type, or of the CPU."""
+        """Claim the next job of a GPU type."""
         claim = Claim(worker, {gpu: 1}, timedelta(seconds=30))
         (job,) = await self.store.jobs.claim(claim)
         return job

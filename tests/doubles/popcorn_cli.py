@@ -1,4 +1,4 @@
-"""popcorn-cli as a server sees it: the bytes that it sends, and what it makes of the answers.
+"""popcorn-cli as a server sees it: the bytes that it sends, and how it reads the answers.
 
 It is written in Rust over reqwest: names of headers in small letters, in the order in which reqwest
 puts them; a form whose one part has a file name and no content type.
@@ -29,7 +29,7 @@ Json = dict[str, Any]
 def form(
     content: bytes = SOURCE, disposition: str = 'filename="kernel.py"', **fields: str
 ) -> bytes:
-    """The body of an upload, with other fields behind the file."""
+    """The body of an upload, with other fields after the file."""
     parts = {f'"file"; {disposition}': content}
     parts |= {f'"{name}"': value.encode() for name, value in fields.items()}
     head = f"--{BOUNDARY}\r\nContent-Disposition: form-data; name="
@@ -40,7 +40,7 @@ def form(
 
 
 def upload_headers(token: str | None, length: int) -> tuple[tuple[str, str], ...]:
-    """The headers of an upload but `host`, in order."""
+    """The headers of an upload in order, without `host`."""
     sent = (
         ("content-type", f"multipart/form-data; boundary={BOUNDARY}"),
         ("content-length", str(length)),
@@ -51,13 +51,13 @@ def upload_headers(token: str | None, length: int) -> tuple[tuple[str, str], ...
 
 @lru_cache(maxsize=1)
 def _way_of(place: Place) -> httpx.ASGITransport:
-    """One application for everybody of a test: its first answer takes longer than all others."""
+    """One application for all clients of a test, because its first response is slow."""
     return way_to(make_door(place.store, place.clock))
 
 
 @dataclass(frozen=True, slots=True)
 class PopcornCli:
-    """The command line with one `~/.popcorn.yaml`, and the application that it asks."""
+    """The command line with one `~/.popcorn.yaml`, and the application that it calls."""
 
     place: Place
     token: str | None
@@ -67,13 +67,13 @@ class PopcornCli:
     async def of(
         cls, place: Place, name: str = "ada", scope: TokenScope = TokenScope.PERSON
     ) -> Self:
-        """The command line of a person who has written a token of theirs there."""
+        """The command line of a person, with a token of theirs in that file."""
         made = await create_token(place.store, await place.person(name), "popcorn", scope=scope)
         return cls.with_token(place, made.secret)
 
     @classmethod
     def with_token(cls, place: Place, token: str | None) -> Self:
-        """The command line of whoever has written this there."""
+        """The command line with this token in that file."""
         return cls(place, token, _way_of(place))
 
     async def asked(
@@ -94,7 +94,7 @@ class PopcornCli:
         return answer
 
     async def get(self, path: str) -> Any:  # noqa: ANN401 - any JSON
-        """What a successful reading gives."""
+        """The JSON body of a successful GET request."""
         answer = await self.asked("GET", path)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -105,7 +105,7 @@ class PopcornCli:
         return await self.asked("POST", path, body, upload_headers(self.token, len(body)))
 
     async def submit(self, mode: str = "test", board: str = "vectoradd") -> int:
-        """The id of a submission that was taken in."""
+        """Submit a kernel and return the id of the submission."""
         answer = await self.posted(f"/submission/{board}/CPU/{mode}")
         assert answer.status_code == 202, answer.text
         number = answer.json()["details"]["id"]
@@ -113,7 +113,7 @@ class PopcornCli:
         return number
 
     async def poll(self, number: int) -> Json:
-        """A submission of one's own."""
+        """The status of the caller's own submission."""
         found: Json = await self.get(f"/user/submissions/{number}")
         return found
 
@@ -130,19 +130,19 @@ class Line:
         return (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
 
     async def json(self, head: str) -> Json:
-        """The answer's body, whose length its headers tell."""
+        """The answer's body, whose length is in its headers."""
         found = dict(line.split(": ", 1) for line in head.splitlines()[1:] if line)
         body: Json = json.loads(await self.reader.readexactly(int(found["content-length"])))
         return body
 
     async def event(self) -> str:
-        """The next piece of a stream, up to the end of an event."""
+        """The next event of a stream."""
         return (await self.reader.readuntil(b"\n\n")).decode()
 
 
 @asynccontextmanager
 async def uploading(url: str, token: str, path: str, body: bytes) -> AsyncIterator[Line]:
-    """A connection to a served door on which an upload was sent; left, it is closed."""
+    """A connection to a running server on which an upload was sent; closed after the block."""
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     headers = (*upload_headers(token, len(body)), ("host", parts.netloc))

@@ -157,11 +157,11 @@ output_t custom_kernel(const input_t& data) {
     return answer;
 }
 """
-"""One submission with every deed, chosen by the case, so that it is compiled once."""
+"""One submission with every behavior, which the case selects; it is compiled only once."""
 
 
 def case(act: int = 0, size: int = 3) -> Workload:
-    """A case in which the submission does its deed of that number."""
+    """A case in which the submission shows the behavior of that number."""
     return Workload(args={"size": size, "act": act, "seed": 5})
 
 

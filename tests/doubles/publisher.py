@@ -1,4 +1,4 @@
-"""A process that publishes for both doors and stops in one state, to be killed in it.
+"""A process that publishes for both front ends and stops in one state, in which a test kills it.
 
 `python -m tests.doubles.publisher DSN POSTS STATE` prints a line for each publication that has
 reached STATE.
@@ -36,7 +36,7 @@ STATES = ("read", "checking", "publishing", "committing", "published", "outcome"
 
 
 class Posts:
-    """Stands in for Discord: keeps one line per message, and none twice of one nonce."""
+    """Replaces Discord: stores one line per message, and only one for each nonce."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -59,7 +59,7 @@ class Posts:
 
 
 async def hand_in(store: Store, person: PersonId, door: str, name: str) -> PublicationId:
-    """A task for a new board, as the door stores it."""
+    """Store the publication of a task for a new board, as a front end does."""
     request = PublishRequest(person, name, ("CPU",), onto=NO_BOARD)
     place = PublicationThread(channel=1, user=2, thread=3).model_dump_json()
     stored = REQUEST.dump_json(request).decode()
@@ -68,7 +68,7 @@ async def hand_in(store: Store, person: PersonId, door: str, name: str) -> Publi
 
 @asynccontextmanager
 async def publishing(store: Store, posts: Posts) -> AsyncIterator[None]:
-    """Both doors' engines run until the block ends."""
+    """Run the engines of both front ends inside the block."""
     web = replace(make_door(store, SystemClock()), runners=(make_judge(),), lease=LEASE)
     room = DiscordContext(store, SystemClock(), [make_judge()], lease=LEASE)
     async with publications.checking(web), publication_thread.run_publications(posts.client, room):
@@ -76,7 +76,7 @@ async def publishing(store: Store, posts: Posts) -> AsyncIterator[None]:
 
 
 def _stop_at(state: str) -> None:
-    """Replace one step by one that says that it was reached, and waits to be killed."""
+    """Replace one step by one that reports that it was reached and then waits to be killed."""
     before: dict[str, tuple[tuple[object, str], ...]] = {
         "read": ((engine, "read_upload"),),
         "checking": ((pipeline, "check_on"),),

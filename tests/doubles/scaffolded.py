@@ -1,4 +1,4 @@
-"""A runner that knows what is right of the task which `podium task new` writes."""
+"""A runner that knows the right solution of the task that `podium task new` writes."""
 
 from typing_extensions import override
 
@@ -10,12 +10,12 @@ from tests.doubles.task_zips import RIGHT
 
 
 def code_of(source: str) -> str:
-    """What stands beneath the heading, which names a board."""
+    """The source without the header, which names a board."""
     return source.partition("\n")[2]
 
 
 class Judge(fake.FakeRunner):
-    """Finds the scaffold's right solution right for any board, and everything else wrong."""
+    """Accepts the scaffold's right solution for any board, and rejects everything else."""
 
     @override
     async def start(self, request: EvaluationRequest) -> CallId:
@@ -25,5 +25,5 @@ class Judge(fake.FakeRunner):
 
 
 def make_judge() -> Judge:
-    """One with a slot of the CPU."""
+    """A judge with one slot on the CPU."""
     return Judge("fake", make_capabilities())

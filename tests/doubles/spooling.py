@@ -1,4 +1,4 @@
-"""Sees the temporary files that reading forms makes, and whether they are closed."""
+"""Records the temporary files that are created when a form is read."""
 
 import tempfile
 
@@ -9,7 +9,7 @@ Spooled = list[tempfile.SpooledTemporaryFile[bytes]]
 
 
 def spooling(monkeypatch: pytest.MonkeyPatch) -> Spooled:
-    """The files that are made from now on."""
+    """The list of temporary files that are created from now on."""
     made: Spooled = []
 
     def make(max_size: int) -> tempfile.SpooledTemporaryFile[bytes]:

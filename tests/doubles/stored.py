@@ -1,4 +1,4 @@
-"""Rows for the stores: tasks, boards, people, submissions and evaluations, made in one call."""
+"""Creates rows in a store: tasks, boards, people, submissions and evaluations."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -55,7 +55,7 @@ def make_environment() -> Environment:
 def make_evaluation(
     verdict: Verdict = Verdict.PASSED, message: str = "", mode: Mode = Mode.RANKED
 ) -> Evaluation:
-    """An evaluation with one timed benchmark, or one which ended before any case."""
+    """An evaluation with one timed benchmark, or one that ended before any case."""
     passed = verdict is Verdict.PASSED
     return Evaluation(
         request_id="r1",
@@ -93,7 +93,7 @@ def make_benchmark() -> CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A board with someone who can submit to it."""
+    """A board, and a person who can submit to it."""
 
     store: Store
     board: Board
@@ -127,11 +127,11 @@ class Scene:
         return await self.store.submissions.add(new)
 
     async def claim(self, slots: int = 1, gpu: str = "CPU", worker: str = "w1") -> tuple[Job, ...]:
-        """Claim up to so many jobs of one GPU type."""
+        """Claim up to this many jobs of one GPU type."""
         return await self.store.jobs.claim(Claim(worker, {gpu: slots}, LEASE))
 
     async def claim_one(self, gpu: str = "CPU", worker: str = "w1") -> Job:
-        """Claim the one job there is."""
+        """Claim the only job."""
         (job,) = await self.claim(1, gpu, worker)
         return job
 

@@ -1,4 +1,4 @@
-"""A reverse proxy as one stands before a Podium: it speaks HTTPS and says who asks, and how."""
+"""A reverse proxy for Podium: it accepts HTTPS and forwards the client's address and scheme."""
 
 import asyncio
 import ssl
@@ -14,7 +14,7 @@ CERTIFICATE = TLS / "certificate.pem"
 
 @dataclass(frozen=True, slots=True)
 class _Proxy:
-    """Carries one request a connection to the port; `host` is what it sends in place of `Host`."""
+    """Forwards one request per connection to the port; `host` replaces the header `Host`."""
 
     there: int
     host: str | None
@@ -37,7 +37,7 @@ class _Proxy:
         writer.close()
 
     def _own(self, writer: asyncio.StreamWriter) -> dict[str, str]:
-        """What it says in place of the browser."""
+        """The headers that it sends instead of the browser's."""
         said = {
             "connection": "close",
             "x-forwarded-for": writer.get_extra_info("peername")[0],
@@ -48,7 +48,7 @@ class _Proxy:
 
 @asynccontextmanager
 async def tls_proxy(there: int, host: str | None = None) -> AsyncIterator[str]:
-    """The address of a proxy before this port, for those who trust `CERTIFICATE`."""
+    """The address of a proxy for this port; its clients must trust `CERTIFICATE`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE, TLS / "key.pem")
     proxy = _Proxy(there, host)

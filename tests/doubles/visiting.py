@@ -1,4 +1,4 @@
-"""The command line on a store in memory: here, and at a server that is the door of the same one."""
+"""The command line over a store in memory: locally, and at a server with the same store."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -31,7 +31,7 @@ SERVER = "https://podium.test"
 
 @dataclass
 class Visiting:
-    """An installation whose server is its own door; a dispatcher runs while a command does."""
+    """An installation that is also the server; a dispatcher runs while a command runs."""
 
     store: MemoryStore = field(default_factory=lambda: MemoryStore(SystemClock()))
     token: str = ""

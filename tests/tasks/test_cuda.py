@@ -47,7 +47,7 @@ def built(folder: Path, task: TaskDefinition, source: str) -> Verdict:
         launching = launching_of(task, source)
         assert launching is not None
         (folder / task.submission_file).write_text(source)
-        cuda.compiled(folder, Recipe.of(task, launching.signature), KIT, "sm_90a")
+        cuda.compile_kernel(folder, Recipe.of(task, launching.signature), KIT, "sm_90a")
     except VerdictError as ruling:
         return ruling.verdict
     except BuildFailedError:

@@ -67,7 +67,7 @@ class StoreQueue:
         is_system_job, profile = job.is_system_job, submission.profile or ProfileOptions()
         return EvaluationRequest(
             request_id=f"job-{job.id}",
-            task=as_candidate(task) if is_system_job else profile.chosen(task),
+            task=as_candidate(task) if is_system_job else profile.select_benchmark(task),
             source=await self._store.submissions.source(submission.id),
             mode=job.mode,
             gpu=job.gpu,

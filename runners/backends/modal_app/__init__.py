@@ -22,8 +22,8 @@ def create(*, slots: Mapping[str, int] | None = None, version: str | None = None
     wanted = slots or {CPU: 1}
     unknown = sorted(wanted.keys() - {*OFFERED, CPU})
     if unknown:
-        there = ", ".join(OFFERED)
-        raise RunnerError(f"Modal has no GPU type {', '.join(unknown)}; it has {there}")
+        offered = ", ".join(OFFERED)
+        raise RunnerError(f"Modal has no GPU type {', '.join(unknown)}; it has {offered}")
     return ModalRunner(wanted, version)
 
 

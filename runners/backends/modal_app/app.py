@@ -28,7 +28,7 @@ _CUTLASS = "nvidia-cutlass==4.2.0.0"
 _START_S = 1200
 """Seconds for a container to start; the first one of an image downloads several gigabytes."""
 DEPLOY = "podium modal deploy"
-AWAY = (
+UNAVAILABLE = (
     faults.ConnectionError,
     faults.ServiceError,
     faults.InternalError,
@@ -40,14 +40,11 @@ OFFERED = tuple(each.name for each in GPU_TYPES.values() if each.modal)
 """The GPU types that Modal has."""
 TIMEOUTS_S = (300, 900, 3600, 10_800)
 """The possible hard limits of a container, in seconds; the last is above any task's limit."""
-GRACE_S = 30.0
-"""Seconds by which a harness may exceed the task's time limits before it is killed; more than the
-harness's own grace, after which it returns a verdict."""
 _MARGIN_S = 20.0
 
 
 def image() -> modal.Image:
-    """The same image as docker/'s for GPUs, with `runners/` and no other code of Podium."""
+    """The same image as the one for GPUs in docker/, with `runners/` and no other Podium code."""
     return (
         modal.Image.from_registry(_BASE, add_python=_PYTHON)
         .entrypoint([])
@@ -97,7 +94,7 @@ async def deploy() -> str:
 
 
 class NotDeployedError(RunnerError):
-    """Modal knows no such app or function."""
+    """Modal has no such app or function."""
 
 
 class NoTokenError(RunnerError):
@@ -106,7 +103,7 @@ class NoTokenError(RunnerError):
 
 @asynccontextmanager
 async def translated() -> AsyncIterator[None]:
-    """Turn Modal's errors into RunnerErrors; if advice exists, the message has it."""
+    """Turn Modal's errors into RunnerErrors, with advice in the message where there is any."""
     try:
         yield
     except (faults.AuthError, faults.PermissionDeniedError) as error:
@@ -115,7 +112,7 @@ async def translated() -> AsyncIterator[None]:
         raise NoTokenError(f"Modal refuses the token: {reason}; {advice}") from error
     except faults.NotFoundError as error:
         raise NotDeployedError(f"Modal: {_first_line(error)}; run `{DEPLOY}`") from error
-    except AWAY as error:
+    except UNAVAILABLE as error:
         raise RunnerError(f"Modal cannot be reached: {_first_line(error)}") from error
     except faults.Error as error:
         raise RunnerError(f"Modal: {_first_line(error)}") from error
@@ -133,13 +130,14 @@ def modal_gpu(kind: str, count: int) -> str | None:
     """
     if kind == CPU:
         return None
-    found = GPU_TYPES.get(kind)
-    if found is None or found.modal is None:
+    card = GPU_TYPES.get(kind)
+    if card is None or card.modal is None:
         raise RunnerError(f"Modal has no GPU type {kind}; it has {', '.join(OFFERED)}")
-    if count > found.modal_at_once:
-        most = found.modal_at_once
-        raise RunnerError(f"{count} {kind} are asked for; Modal gives at most {most}")
-    return found.modal if count == 1 else f"{found.modal}:{count}"
+    if count > card.modal_at_once:
+        raise RunnerError(
+            f"the evaluation needs {count} {kind}; Modal gives at most {card.modal_at_once}"
+        )
+    return card.modal if count == 1 else f"{card.modal}:{count}"
 
 
 def container_timeout_s(harness_s: float) -> int:

@@ -17,7 +17,7 @@ from runners.contract.runner import Capabilities, ServedLine
 from runners.contract.wire import Wire
 
 ANSWER_MAX = 16 << 20
-"""The most bytes of an accepted answer."""
+"""The most bytes of one line of the harness, and of the data in a container's response."""
 READY_S = 120.0
 """Seconds for a harness to start in a fresh container, including the import of torch."""
 _ROOT = Path(__file__).resolve().parents[3]
@@ -27,13 +27,13 @@ _STARTED_AT = time.time()
 
 
 class ContainerRequest(Wire):
-    """The request to a container: evaluate `request`, or only report capabilities if it is None."""
+    """The request to a container: evaluate `request`; if it is None, only report capabilities."""
 
     request: EvaluationRequest | None = None
     gpus: int = 0
     """How many GPUs were requested for the container."""
     limit_s: float = 0.0
-    """Seconds after which a ready harness counts as hung."""
+    """Seconds that a ready harness may take for the evaluation before it is killed."""
     asked_at: float
     """When the call was sent to Modal, in seconds since 1970."""
 
@@ -52,28 +52,28 @@ class ContainerResponse(Wire):
     ready_s: float = 0.0
     """From the start of the harness until it was ready."""
     used_s: float
-    """From the acceptance until the response."""
+    """From the moment at which the container accepted the call until its response."""
 
 
-def evaluate(order: str) -> str:
+def evaluate(request_json: str) -> str:
     """Execute a `ContainerRequest` and return a `ContainerResponse`, both as JSON.
 
-    A failure of the harness is part of the response and raises no exception.
+    A failure of the harness becomes the response's `error`; it raises no exception.
     """
-    began = time.time()
-    asked = ContainerRequest.model_validate_json(order)
+    accepted_at = time.time()
+    asked = ContainerRequest.model_validate_json(request_json)
     with tempfile.TemporaryFile() as stderr, _Harness(asked.gpus, stderr) as harness:
         try:
-            answer = _converse(harness, asked)
+            answer = _exchange(harness, asked)
         except (OSError, ValidationError, _HarnessError) as error:
-            answer = {"error": f"{error}: {harness.last_words()}"[: 2 * _STDERR_MAX]}
+            answer = {"error": f"{error}: {harness.stderr_end()}"[: 2 * _STDERR_MAX]}
     return ContainerResponse.model_validate(
         {
             **answer,
             "cold": asked.asked_at < _STARTED_AT,
-            "waited_s": max(0.0, began - asked.asked_at),
+            "waited_s": max(0.0, accepted_at - asked.asked_at),
             "ready_s": harness.ready_s,
-            "used_s": time.time() - began,
+            "used_s": time.time() - accepted_at,
         }
     ).model_dump_json()
 
@@ -85,14 +85,14 @@ class _HarnessError(Exception):
     """The harness ended, hung, or sent an invalid line."""
 
 
-def _converse(harness: "_Harness", order: ContainerRequest) -> dict[str, object]:
-    ready = harness.ready(READY_S)
-    if order.request is None:
-        return {"ready": ready.ready}
-    last = harness.ask(order.request.model_dump_json().encode(), order.limit_s)
-    if last.evaluation is None:
-        return {"error": last.error or "the harness gave no evaluation"}
-    return {"ready": ready.ready, "evaluation": last.evaluation}
+def _exchange(harness: "_Harness", asked: ContainerRequest) -> dict[str, object]:
+    capabilities = harness.wait_ready(READY_S)
+    if asked.request is None:
+        return {"ready": capabilities}
+    answer = harness.evaluate(asked.request.model_dump_json().encode(), asked.limit_s)
+    if answer.evaluation is None:
+        return {"error": answer.error or "the harness returned no evaluation"}
+    return {"ready": capabilities, "evaluation": answer.evaluation}
 
 
 class _Harness:
@@ -120,20 +120,18 @@ class _Harness:
         self._process.kill()  # its supervisor's exit ends all its processes
         self._process.communicate()
 
-    def ready(self, limit_s: float) -> ServedLine:
-        """Return its first line, with its capabilities, once the second line reports good health.
+    def wait_ready(self, limit_s: float) -> Capabilities | None:
+        """Return the capabilities in its first line once its second line reports good health.
 
         _HarnessError if it is not ready within `limit_s` seconds or its GPU is unfit.
         """
-        line, second = self._within(limit_s, lambda: (self._line(), self._line()))
+        first, second = self._within(limit_s, lambda: (self._line(), self._line()))
         if second.health is None or second.health.unfit:
-            raise _HarnessError(
-                second.health.unfit if second.health else "it did not say how it is"
-            )
+            raise _HarnessError(second.health.unfit if second.health else "it reported no health")
         self.ready_s = time.monotonic() - self._began
-        return line
+        return first.ready
 
-    def ask(self, request: bytes, limit_s: float) -> ServedLine:
+    def evaluate(self, request: bytes, limit_s: float) -> ServedLine:
         """Send a request and return the first line of the answer that is not progress."""
         return self._within(limit_s, lambda: self._answer(request))
 
@@ -155,24 +153,24 @@ class _Harness:
             raise _HarnessError("the harness ended before it answered")
         return ServedLine.model_validate_json(text)
 
-    def _within(self, limit_s: float, talk: Callable[[], _T]) -> _T:
-        """Return the result of `talk`; after `limit_s` seconds kill the harness, which ends it."""
-        late = threading.Timer(limit_s, self._process.kill)
-        late.start()
+    def _within(self, limit_s: float, exchange: Callable[[], _T]) -> _T:
+        """Return the result of `exchange`; after `limit_s` seconds kill the harness to stop it."""
+        killer = threading.Timer(limit_s, self._process.kill)
+        killer.start()
         try:
-            return talk()
+            return exchange()
         except (_HarnessError, BrokenPipeError) as error:
-            if late.is_alive():
+            if killer.is_alive():
                 raise
             raise _HarnessError(f"the harness gave no answer within {limit_s:.0f} s") from error
         finally:
-            late.cancel()
+            killer.cancel()
 
-    def last_words(self) -> str:
+    def stderr_end(self) -> str:
         """The end of its standard error."""
         end = self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, end - _STDERR_MAX))
-        return self._stderr.read().decode(errors="replace").strip() or "it said nothing"
+        return self._stderr.read().decode(errors="replace").strip() or "it printed no error"
 
 
 def _environment(gpus: int) -> dict[str, str]:

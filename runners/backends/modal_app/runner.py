@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from runners.backends.modal_app import app
 from runners.backends.modal_app.container import ContainerRequest, ContainerResponse
 from runners.backends.modal_app.transport import ModalConnections, output
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
+from runners.contract.evaluation import CPU, RANKS_ON_CPU, Evaluation, EvaluationRequest, Progress
 from runners.contract.gpus import GPU_TYPES
 from runners.contract.runner import (
     CallId,
@@ -25,13 +25,11 @@ from runners.contract.verdict import Stage
 from runners.languages import names_of, specs
 
 NAME = "modal_app"
-RANKS_ON_CPU = 8
-"""The most ranks of a multi-GPU task on the CPU, where each rank is only a process."""
-_AWAY_S = 300.0
+_UNAVAILABLE_S = 300.0
 """Seconds that Modal may be unreachable before its calls count as lost."""
 _STATS_S = 2.0
-"""Seconds to wait for the length of Modal's queue, which is only shown as progress."""
-_AGAIN_S = 1.0
+"""Seconds to wait for the length of Modal's queue, which is only shown to people."""
+_RETRY_S = 1.0
 
 
 class ModalRunner:
@@ -52,61 +50,61 @@ class ModalRunner:
     async def capabilities(self) -> Capabilities:
         """The capabilities that a container at Modal reports, with the configured slots.
 
-        One container reports them for the lifetime of this runner; after a failure the next call
-        starts another. The container has no GPU and does not offer languages that need one. They
-        are added here if any slot has a GPU.
+        One container is asked once in the lifetime of this runner; after a failure the next call
+        starts another. That container has no GPU, so it does not offer languages that need one.
+        They are added here if any slot has a GPU.
         """
         if self._offer is None or (self._offer.done() and _failed(self._offer)):
             self._offer = asyncio.create_task(self._request_capabilities())
         offered = await asyncio.shield(self._offer)
         at_once = {kind: GPU_TYPES[kind].modal_at_once for kind in self._slots if kind != CPU}
-        at_once |= {CPU: RANKS_ON_CPU} if CPU in self._slots else {}
-        on_gpu = (
-            ()
-            if self._slots.keys() == {CPU}
-            else names_of(each for each in specs() if each.device is Device.CUDA)
-        )
-        languages = tuple(dict.fromkeys((*offered.languages, *on_gpu)))
+        if CPU in self._slots:
+            at_once[CPU] = RANKS_ON_CPU
+        languages = offered.languages
+        if self._slots.keys() != {CPU}:
+            on_gpu = names_of(each for each in specs() if each.device is Device.CUDA)
+            languages = tuple(dict.fromkeys((*languages, *on_gpu)))
         return offered.model_copy(
             update={"gpus": self._slots, "at_once": at_once, "languages": languages}
         )
 
     async def _request_capabilities(self) -> Capabilities:
-        call = await self._spawned(CPU, ContainerRequest(asked_at=time.time()))
+        call = await self._spawn(CPU, ContainerRequest(asked_at=time.time()))
         answer = await self._answer(call)
         if answer.ready is None:
-            raise RunnerError(answer.error or "the container did not say what it offers")
-        there = answer.ready.harness_version
-        if self._version not in {None, there}:
+            raise RunnerError(answer.error or "the container has not reported its capabilities")
+        deployed = answer.ready.harness_version
+        if self._version not in {None, deployed}:
             raise RunnerError(
-                f"the app at Modal has harness {there}, this is {self._version}; run `{app.DEPLOY}`"
+                f"the app at Modal has harness {deployed}, this is {self._version};"
+                f" run `{app.DEPLOY}`"
             )
         return answer.ready
 
     async def start(self, request: EvaluationRequest) -> CallId:
         if request.gpu not in self._slots:
-            there = ", ".join(self._slots)
-            raise RunnerError(f"no slot of GPU type {request.gpu} at Modal; there are {there}")
-        order = ContainerRequest(
+            kinds = ", ".join(self._slots)
+            raise RunnerError(f"no slot of GPU type {request.gpu} at Modal; there are {kinds}")
+        asked = ContainerRequest(
             request=request,
             gpus=0 if request.gpu == CPU else request.task.world_size,
-            limit_s=request.task.limit_s(request.mode) + app.GRACE_S,
+            limit_s=request.hard_limit_s,
             asked_at=time.time(),
         )
-        return await self._spawned(request.gpu, order)
+        return await self._spawn(request.gpu, asked)
 
-    async def _spawned(self, kind: str, order: ContainerRequest) -> CallId:
+    async def _spawn(self, kind: str, asked: ContainerRequest) -> CallId:
         if self._closed:
             raise RunnerError(f"runner {NAME} is closed")
-        gpu, limit = app.modal_gpu(kind, order.gpus), app.container_timeout_s(order.limit_s)
+        gpu, limit = app.modal_gpu(kind, asked.gpus), app.container_timeout_s(asked.limit_s)
         async with app.translated():
             client = await self._connections.first()
             function = modal.Function.from_name(app.APP, app.FUNCTION, client=client)
-            chosen = function.with_options(
+            configured = function.with_options(
                 gpu=gpu, timeout=limit, max_containers=self._slots.get(kind, 1)
             )
-            backlog = await _backlog(chosen)
-            spawned = await chosen.spawn.aio(order.model_dump_json())
+            backlog = await _backlog(configured)
+            spawned = await configured.spawn.aio(asked.model_dump_json())
         call = CallId(spawned.object_id)
         self._open.add(call)
         self._backlogs[call] = backlog
@@ -119,27 +117,27 @@ class ModalRunner:
         self._open.add(call)
         answer = await self._answer(call)
         if answer.evaluation is None:
-            raise RunnerError(answer.error or "the container gave no evaluation")
+            raise RunnerError(answer.error or "the container returned no evaluation")
         durations = answer.evaluation.durations_s | _start_durations(answer)
         return answer.evaluation.model_copy(
             update={"durations_s": durations, "used_s": answer.used_s}
         )
 
     async def _answer(self, call: CallId) -> ContainerResponse:
-        """The response of a call; retries for `_AWAY_S` while Modal is unreachable."""
+        """Wait for a call's response; retry for `_UNAVAILABLE_S` while Modal cannot be reached."""
         reached = time.monotonic()
         while not self._closed:
             try:
-                async with app.translated(), self._connections.for_a_question() as client:
+                async with app.translated(), self._connections.for_poll() as client:
                     text = await output(client, call)
                 reached = time.monotonic()
             except RunnerError as error:
-                if not isinstance(error.__cause__, app.AWAY):
+                if not isinstance(error.__cause__, app.UNAVAILABLE):
                     self._open.discard(call)
                     raise _as_unknown_call(error) from error.__cause__
-                if time.monotonic() - reached > _AWAY_S:
+                if time.monotonic() - reached > _UNAVAILABLE_S:
                     raise RunnerLostError(str(error)) from error
-                await asyncio.sleep(_AGAIN_S)
+                await asyncio.sleep(_RETRY_S)
                 continue
             if text is not None:
                 self._open.discard(call)
@@ -159,10 +157,9 @@ class ModalRunner:
     async def aclose(self) -> None:
         """Cancel every call that this runner started or awaited, and close the connections."""
         self._closed = True
-        task = self._offer
-        if task is not None:
-            task.cancel()
-            await asyncio.wait({task})
+        if self._offer is not None:
+            self._offer.cancel()
+            await asyncio.wait({self._offer})
         calls = tuple(self._open)
         await asyncio.gather(*map(self.cancel, calls), return_exceptions=True)
         async with app.translated():

@@ -23,19 +23,19 @@ from modal_proto import api_pb2
 from runners.backends.modal_app.container import ANSWER_MAX
 from runners.contract.runner import RunnerError, RunnerLostError, UnknownCallError
 
-QUESTIONS_MOST = 90
-"""The most long polls on one connection. A connection has a hundred streams, and a poll that has to
-wait for a stream would miss the end of its call."""
+MAX_POLLS = 90
+"""The most long polls on one connection. A connection has a hundred streams. A poll that waits
+for a free stream would miss the end of its call."""
 
 
 class ModalConnections:
     """Connections to Modal, as many as the runner's concurrent polls need."""
 
     def __init__(self) -> None:
-        self._waiting: list[int] = [0]
+        self._polls: list[int] = [0]
         """The number of running polls on each connection."""
-        self._more: list[modal.Client] = []
-        """All connections except the first one, which this process also uses elsewhere."""
+        self._others: list[modal.Client] = []
+        """All connections except the first one, which the process uses for everything else too."""
         self._opening = asyncio.Lock()
         self._used = False
 
@@ -46,35 +46,35 @@ class ModalConnections:
         return opened
 
     @asynccontextmanager
-    async def for_a_question(self) -> AsyncIterator[modal.Client]:
+    async def for_poll(self) -> AsyncIterator[modal.Client]:
         """A connection with a free stream; opens another one if needed."""
         number = self._free_connection()
-        self._waiting[number] += 1
+        self._polls[number] += 1
         try:
             yield await self._connection(number)
         finally:
-            self._waiting[number] -= 1
+            self._polls[number] -= 1
 
     def _free_connection(self) -> int:
-        for number, waiting in enumerate(self._waiting):
-            if waiting < QUESTIONS_MOST:
+        for number, polls in enumerate(self._polls):
+            if polls < MAX_POLLS:
                 return number
-        self._waiting.append(0)
-        return len(self._waiting) - 1
+        self._polls.append(0)
+        return len(self._polls) - 1
 
     async def _connection(self, number: int) -> modal.Client:
         if number == 0:
             return await self.first()
         async with self._opening:
-            while len(self._more) < number:
-                self._more.append(await _open_another() or await self.first())
-        return self._more[number - 1]
+            while len(self._others) < number:
+                self._others.append(await _open_another() or await self.first())
+        return self._others[number - 1]
 
     async def aclose(self) -> None:
         """Close all connections; a later use of the first one reopens it."""
-        for client in (await self.first(), *self._more) if self._used else ():
+        for client in (await self.first(), *self._others) if self._used else ():
             await client.close.aio()
-        self._more.clear()
+        self._others.clear()
         self._used = False
 
 
@@ -96,20 +96,20 @@ async def output(client: Client, call: str) -> str | None:
     UnknownCallError if it was cancelled or has expired, RunnerLostError if its container was lost,
     RunnerError if it took too long or could not start.
     """
-    response, data = await _fetched.aio(client, call)
+    response, data = await _fetch.aio(client, call)
     if response.outputs:
         return _text_of(response.outputs[0], data)
     if response.num_unfinished_inputs == 0:
-        raise UnknownCallError(f"Modal has forgotten call {call}")
+        raise UnknownCallError(f"Modal does not know call {call} any more")
     return None
 
 
 @synchronizer.create_blocking
-async def _fetched(
+async def _fetch(
     client: Any,  # noqa: ANN401 - Modal's inner client
     call: str,
 ) -> tuple[Any, bytes]:
-    """The answer to one poll and the data that it refers to, fetched in Modal's event loop."""
+    """Poll once, in Modal's event loop; return the answer and the output, which may be a blob."""
     stub = client._stub  # noqa: SLF001 - see the top
     request = api_pb2.FunctionGetOutputsRequest(
         function_call_id=call,
@@ -127,35 +127,35 @@ async def _fetched(
     if result.WhichOneof("data_oneof") != "data_blob_id":
         return response, result.data
     blob = await stub.BlobGet(api_pb2.BlobGetRequest(blob_id=result.data_blob_id))
-    async with aiohttp.ClientSession() as session, session.get(blob.download_url) as found:
-        return response, await found.content.read(ANSWER_MAX + 1)
+    async with aiohttp.ClientSession() as session, session.get(blob.download_url) as download:
+        return response, await download.content.read(ANSWER_MAX + 1)
 
 
 def _text_of(item: api_pb2.FunctionGetOutputsItem, data: bytes) -> str:
     result = item.result
-    words = result.exception.strip() or "no reason was given"
+    reason = result.exception.strip() or "no reason was given"
     match result.status:
         case _Status.GENERIC_STATUS_SUCCESS:
             return _decoded(item.data_format, data)
         case _Status.GENERIC_STATUS_TERMINATED:
-            raise UnknownCallError(f"the call was cancelled at Modal: {words}")
+            raise UnknownCallError(f"the call was cancelled at Modal: {reason}")
         case _Status.GENERIC_STATUS_TIMEOUT:
-            raise RunnerError(f"the container was over its time limit: {words}")
+            raise RunnerError(f"the container exceeded its time limit: {reason}")
         case _Status.GENERIC_STATUS_INIT_FAILURE:
-            raise RunnerError(f"no container could begin: {words}")
+            raise RunnerError(f"no container could start: {reason}")
         case _:
-            raise RunnerLostError(f"the container was lost: {words}")
+            raise RunnerLostError(f"the container was lost: {reason}")
 
 
 def _decoded(data_format: int, data: bytes) -> str:
     if data_format != api_pb2.DATA_FORMAT_CBOR:
-        raise RunnerError("the container answered in a form that is not taken")
+        raise RunnerError("the container's response is not in the CBOR format")
     if len(data) > ANSWER_MAX:
-        raise RunnerError(f"the container answered more than {ANSWER_MAX} bytes")
+        raise RunnerError(f"the container's response has more than {ANSWER_MAX} bytes")
     try:
         text = cbor2.loads(data)
     except (cbor2.CBORDecodeError, ValueError, TypeError) as error:
-        raise RunnerError("the container answered what cannot be read") from error
+        raise RunnerError("the container's response cannot be decoded") from error
     if not isinstance(text, str):
-        raise RunnerError("the container answered something else than text")
+        raise RunnerError("the container's response is not text")
     return text

@@ -1,4 +1,4 @@
-"""Starts Ray's driver process when it is needed, and exchanges requests and replies with it."""
+"""Starts Ray's driver process if needed, and exchanges commands and replies with it."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ def environment() -> dict[str, str]:
 
 
 class Bridge:
-    """One driver at a time, and the requests that wait for its replies."""
+    """One driver at a time, and the commands that wait for its replies."""
 
     def __init__(self) -> None:
         self._starting = asyncio.Lock()
@@ -61,9 +61,7 @@ class Bridge:
             async with asyncio.timeout(command.within_s + _GRACE_S):
                 return _text(await reply)
         except TimeoutError as error:
-            raise ClusterUnavailableError(
-                f"Ray's driver gave no answer to {command.deed}"
-            ) from error
+            raise ClusterUnavailableError(f"Ray's driver did not answer {command.deed}") from error
         finally:
             self._waiting.pop(numbered.number, None)
 
@@ -110,7 +108,7 @@ class Bridge:
 
     async def _listen(self, process: Process) -> None:
         if process.stdout is None:
-            raise ValueError("a driver is talked to through pipes")
+            raise ValueError("the driver process needs a pipe for stdout")
         try:
             while line := await process.stdout.readline():
                 reply = DriverReply.model_validate_json(line)
@@ -120,10 +118,10 @@ class Bridge:
         except (ValidationError, ValueError):
             _log.exception("Ray's driver broke the contract")
         finally:
-            gone = DriverReply(number=0, text="Ray's driver ended", fault=DriverFault.AWAY)
+            ended = DriverReply(number=0, text="Ray's driver ended", fault=DriverFault.AWAY)
             for waiting in self._waiting.values():
                 if not waiting.done():
-                    waiting.set_result(gone)
+                    waiting.set_result(ended)
 
     async def _stop(self) -> None:
         process, self._process = self._process, None
@@ -146,7 +144,7 @@ def _has_ended(listener: asyncio.Task[None] | None) -> bool:
 
 async def _write(process: Process, line: bytes) -> None:
     if process.stdin is None:
-        raise ValueError("a driver is talked to through pipes")
+        raise ValueError("the driver process needs a pipe for stdin")
     try:
         process.stdin.write(line)
         await process.stdin.drain()

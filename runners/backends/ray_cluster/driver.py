@@ -1,6 +1,7 @@
 """Ray's driver in a separate process: commands on standard input, replies on standard output.
 
-It is separate for three reasons. Ray kills a connected process if Ray's head is gone for a minute.
+It is separate for three reasons. Ray kills a connected process if it cannot reach Ray's head for a
+minute.
 Ray unpickles what nodes send, which must not happen in a process with Podium's secrets. Ray changes
 the signal handlers and the environment of the process that imports it.
 """
@@ -15,8 +16,8 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayError, RpcError
 
 from runners.backends.ray_cluster import protocol
-from runners.backends.ray_cluster.admission import check
 from runners.backends.ray_cluster.node import SlotActor
+from runners.backends.ray_cluster.token_check import check
 from runners.contract.runner import RunnerError
 
 NAMESPACE = "podium"
@@ -25,8 +26,8 @@ _AT_ONCE = 16
 """The most requests that a slot serves at once; most of them only wait."""
 
 
-class _GoneError(Exception):
-    """The slot of this name does not exist any more."""
+class _NoSlotError(Exception):
+    """There is no slot of this name any more."""
 
 
 class Driver:
@@ -47,18 +48,16 @@ class Driver:
     async def _serve_one(self, command: protocol.Command) -> None:
         try:
             text, fault = await self._execute(command), None
-        except (ActorDiedError, _GoneError) as error:
-            text, fault = (
-                f"the slot on its node was lost: {_first_line(error)}",
-                protocol.DriverFault.LOST,
-            )
+        except (ActorDiedError, _NoSlotError) as error:
+            text = f"the slot on its node was lost: {_first_line(error)}"
+            fault = protocol.DriverFault.LOST
         except (ActorUnavailableError, RpcError, TimeoutError, OSError) as error:
             text, fault = f"Ray: {_first_line(error)}", protocol.DriverFault.AWAY
         except (RayError, RuntimeError, ValueError) as error:
             text, fault = f"Ray: {_first_line(error)}", protocol.DriverFault.ERROR
-        self.say(protocol.DriverReply(number=command.number, text=text, fault=fault))
+        self.reply(protocol.DriverReply(number=command.number, text=text, fault=fault))
 
-    def say(self, reply: protocol.DriverReply) -> None:
+    def reply(self, reply: protocol.DriverReply) -> None:
         """Write a reply as one line."""
         self._out.write(reply.model_dump_json().encode() + b"\n")
         self._out.flush()
@@ -80,24 +79,24 @@ class Driver:
     async def _call_slot(self, command: protocol.Command) -> str:
         slot = await asyncio.to_thread(self._slot, command.slot)
         reference = getattr(slot, command.method).remote(*command.arguments)
-        answering = asyncio.wrap_future(reference.future())
-        done, _ = await asyncio.wait({answering}, timeout=command.within_s)
+        answer = asyncio.wrap_future(reference.future())
+        done, _ = await asyncio.wait({answer}, timeout=command.within_s)
         if not done:
             raise TimeoutError(f"no answer within {command.within_s:.0f} s")
-        return str(answering.result())
+        return str(answer.result())
 
     def _slot(self, name: str) -> Any:  # noqa: ANN401 - a handle of Ray's
         if name not in self._slots:
             try:
                 self._slots[name] = ray.get_actor(name, namespace=NAMESPACE)
             except ValueError as error:
-                raise _GoneError(f"there is no slot {name} any more") from error
+                raise _NoSlotError(f"there is no slot {name} any more") from error
         return self._slots[name]
 
     def _end(self, name: str) -> str:
         try:
             ray.kill(self._slot(name), no_restart=True)
-        except _GoneError:
+        except _NoSlotError:
             return ""
         finally:
             self._slots.pop(name, None)
@@ -112,8 +111,8 @@ def _resources() -> protocol.Resources:
 
 
 def _place(command: protocol.Command) -> Any:  # noqa: ANN401 - a handle of Ray's
-    wanted = protocol.demand(_resources().called(command.kind), command.gpus)
-    gpus = wanted.pop("GPU", 0)
+    demand = protocol.demand(_resources().resource_name(command.kind), command.gpus)
+    gpus = demand.pop("GPU", 0)
     return (
         ray.remote(SlotActor)
         .options(
@@ -122,7 +121,7 @@ def _place(command: protocol.Command) -> Any:  # noqa: ANN401 - a handle of Ray'
             lifetime="detached",  # outlives this process, because the next worker may need it
             num_cpus=0,
             num_gpus=gpus,
-            resources=wanted,
+            resources=demand,
             max_restarts=0,  # Podium's queue retries
             max_task_retries=0,
             max_concurrency=_AT_ONCE,
@@ -132,9 +131,9 @@ def _place(command: protocol.Command) -> Any:  # noqa: ANN401 - a handle of Ray'
 
 
 def _slot_names() -> protocol.SlotNames:
-    found = ray.util.list_named_actors(all_namespaces=True)
+    actors = ray.util.list_named_actors(all_namespaces=True)
     return protocol.SlotNames(
-        names=tuple(each["name"] for each in found if each["namespace"] == NAMESPACE)
+        names=tuple(actor["name"] for actor in actors if actor["namespace"] == NAMESPACE)
     )
 
 
@@ -174,11 +173,11 @@ def main() -> int:
     try:
         connect()
     except RunnerError as error:
-        driver.say(
+        driver.reply(
             protocol.DriverReply(number=0, text=str(error), fault=protocol.DriverFault.ERROR)
         )
         return 1
-    driver.say(protocol.DriverReply(number=0))
+    driver.reply(protocol.DriverReply(number=0))
     asyncio.run(_serve(driver))
     return 0
 

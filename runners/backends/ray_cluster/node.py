@@ -25,25 +25,26 @@ from runners.slots.harness import (
 IDLE_S = 60.0
 """Seconds after which an unused slot ends and frees its GPUs."""
 KEPT_S = 300.0
-"""Seconds for which a result is stored for a worker that replaces a killed one."""
+"""Seconds after which a slot with a result ends if no worker fetches it. They let another worker
+replace one that was killed."""
 
 
 class NodeHarness:
     """One warm harness and the state of its last call."""
 
-    def __init__(self, gpus: tuple[Gpu, ...], walls: SandboxOptions) -> None:
+    def __init__(self, gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> None:
         self._gpus = gpus
-        self._walls = walls
+        self._sandbox = sandbox
         self._starting = asyncio.Lock()
         self._harness: Harness | None = None
         self._work: asyncio.Task[None] | None = None
         self._call: str | None = None
-        self._news = protocol.CallUpdate()
+        self._update = protocol.CallUpdate()
         self._changed = asyncio.Event()
         self._fetched = True
 
     @property
-    def patience_s(self) -> float | None:
+    def idle_limit_s(self) -> float | None:
         """Seconds without a request after which the slot ends; None while it evaluates."""
         if self._busy():
             return None
@@ -56,14 +57,14 @@ class NodeHarness:
         """The harness's capabilities; RunnerError if it cannot start."""
         async with self._starting:
             if self._harness is None:
-                self._harness = await start_harness(self._gpus, self._walls)
+                self._harness = await start_harness(self._gpus, self._sandbox)
             return self._harness.capabilities
 
     async def begin(self, assignment: protocol.Assignment) -> None:
-        """Start an evaluation, which `news` reports on; RunnerError while another one runs."""
+        """Start an evaluation, whose updates `news` returns; RunnerError while another one runs."""
         if self._busy():
             raise RunnerError("the slot is busy")
-        self._call, self._news, self._fetched = assignment.call, protocol.CallUpdate(), False
+        self._call, self._update, self._fetched = assignment.call, protocol.CallUpdate(), False
         self._work = asyncio.create_task(self._evaluate(assignment))
 
     def knows(self, call: str) -> bool:
@@ -77,12 +78,12 @@ class NodeHarness:
         """
         if not self.knows(call):
             raise RunnerError(f"the slot does not know call {call}")
-        if self._news.number <= seen:
+        if self._update.number <= seen:
             changed = asyncio.ensure_future(self._changed.wait())
             await asyncio.wait({changed}, timeout=protocol.POLL_S)
             changed.cancel()
-        self._fetched = self._news.ended
-        return self._news
+        self._fetched = self._update.ended
+        return self._update
 
     async def stop(self) -> None:
         """Stop the harness, all its processes and the evaluation, which then reports nothing."""
@@ -96,22 +97,16 @@ class NodeHarness:
 
     async def _evaluate(self, assignment: protocol.Assignment) -> None:
         try:
-            evaluation = await asyncio.wait_for(self._answer(assignment), assignment.limit_s)
-        except UnreachedError as error:
-            await self._give_up(protocol.DriverFault.UNREACHED, str(error))
-        except UnfitError as error:
-            await self._give_up(protocol.DriverFault.UNFIT, str(error))
-        except RunnerLostError as error:
-            await self._give_up(protocol.DriverFault.LOST, str(error))
+            evaluation = await asyncio.wait_for(self._run(assignment), assignment.limit_s)
         except RunnerError as error:
-            await self._give_up(protocol.DriverFault.ERROR, str(error))
+            await self._give_up(_fault_of(error), str(error))
         except TimeoutError:
-            words = f"the harness gave no evaluation within {assignment.limit_s:.0f} s"
-            await self._give_up(protocol.DriverFault.ERROR, words)
+            message = f"the harness returned no evaluation within {assignment.limit_s:.0f} s"
+            await self._give_up(protocol.DriverFault.ERROR, message)
         else:
             self._publish(protocol.CallUpdate(evaluation=evaluation))
 
-    async def _answer(self, assignment: protocol.Assignment) -> Evaluation:
+    async def _run(self, assignment: protocol.Assignment) -> Evaluation:
         request = EvaluationRequest.model_validate_json(assignment.request)
         line = assignment.request.encode()
         await self.offer()
@@ -121,20 +116,32 @@ class NodeHarness:
             HarnessCall(CallId(assignment.call), request, line), self._progress
         )
 
-    async def _give_up(self, fault: protocol.DriverFault, words: str) -> None:
+    async def _give_up(self, fault: protocol.DriverFault, message: str) -> None:
         await self.stop()
-        self._publish(protocol.CallUpdate(fault=fault, words=words))
+        self._publish(protocol.CallUpdate(fault=fault, words=message))
 
     def _progress(self, progress: Progress) -> None:
         self._publish(protocol.CallUpdate(progress=progress))
 
-    def _publish(self, news: protocol.CallUpdate) -> None:
-        self._news = news.model_copy(update={"number": self._news.number + 1})
+    def _publish(self, update: protocol.CallUpdate) -> None:
+        self._update = update.model_copy(update={"number": self._update.number + 1})
         self._changed.set()
         self._changed = asyncio.Event()
 
 
-_LOOK_S = 1.0
+def _fault_of(error: RunnerError) -> protocol.DriverFault:
+    match error:
+        case UnreachedError():
+            return protocol.DriverFault.UNREACHED
+        case UnfitError():
+            return protocol.DriverFault.UNFIT
+        case RunnerLostError():
+            return protocol.DriverFault.LOST
+        case _:
+            return protocol.DriverFault.ERROR
+
+
+_CHECK_S = 1.0
 _STOP_S = 30.0
 _T = TypeVar("_T")
 
@@ -145,8 +152,8 @@ class SlotActor:
     def __init__(self, kind: str, strict: str) -> None:
         self._loop = asyncio.SelectorEventLoop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        self._node = self._within(_create_node(visible(kind), SandboxOptions(strict=bool(strict))))
-        self._asked_at = time.monotonic()
+        self._node = NodeHarness(assigned_gpus(kind), SandboxOptions(strict=bool(strict)))
+        self._last_used = time.monotonic()
         threading.Thread(target=self._end_when_idle, daemon=True).start()
 
     def offer(self) -> str:
@@ -158,7 +165,7 @@ class SlotActor:
         return self._reply(self._begin(assignment))
 
     def news(self, call: str, seen: str) -> str:
-        """Return the `CallUpdate` of a call that follows number `seen`, or the current one."""
+        """Return the latest `CallUpdate` of a call, as soon as it is newer than number `seen`."""
         return self._reply(self._news(call, int(seen)))
 
     def knows(self, call: str) -> str:
@@ -177,45 +184,35 @@ class SlotActor:
     async def _news(self, call: str, seen: int) -> str:
         return (await self._node.news(call, seen)).model_dump_json()
 
-    def _reply(self, doing: Coroutine[Any, Any, str]) -> str:
-        self._asked_at = time.monotonic()
+    def _reply(self, work: Coroutine[Any, Any, str]) -> str:
+        self._last_used = time.monotonic()
         try:
-            reply = protocol.DriverReply(number=0, text=self._within(doing))
-        except UnfitError as error:
-            reply = protocol.DriverReply(
-                number=0, text=str(error), fault=protocol.DriverFault.UNFIT
-            )
+            reply = protocol.DriverReply(number=0, text=self._await(work))
         except RunnerError as error:
-            reply = protocol.DriverReply(
-                number=0, text=str(error), fault=protocol.DriverFault.ERROR
-            )
+            reply = protocol.DriverReply(number=0, text=str(error), fault=_fault_of(error))
         finally:
-            self._asked_at = time.monotonic()
+            self._last_used = time.monotonic()
         return reply.model_dump_json()
 
-    def _within(self, doing: Coroutine[Any, Any, _T]) -> _T:
-        return asyncio.run_coroutine_threadsafe(doing, self._loop).result()
+    def _await(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _end_when_idle(self) -> None:
-        """End this process after `patience_s` seconds without requests, which frees its GPUs."""
-        never = threading.Event()
-        while not never.wait(_LOOK_S):
-            patience = self._node.patience_s
-            if patience is None:
-                self._asked_at = time.monotonic()
-            elif time.monotonic() - self._asked_at > patience:
+        """End this process after `idle_limit_s` seconds without requests, which frees its GPUs."""
+        never_set = threading.Event()
+        while not never_set.wait(_CHECK_S):
+            limit_s = self._node.idle_limit_s
+            if limit_s is None:
+                self._last_used = time.monotonic()
+            elif time.monotonic() - self._last_used > limit_s:
                 asyncio.run_coroutine_threadsafe(self._node.stop(), self._loop).result(_STOP_S)
                 os._exit(0)
 
 
-def visible(kind: str) -> tuple[Gpu, ...]:
+def assigned_gpus(kind: str) -> tuple[Gpu, ...]:
     """The GPUs that Ray has assigned to this actor."""
-    handles = [] if kind == CPU else [str(each) for each in ray.get_gpu_ids()]
+    handles = [] if kind == CPU else [str(gpu) for gpu in ray.get_gpu_ids()]
     return tuple(
-        Gpu(int(handle) if handle.isdigit() else place, handle, kind)
-        for place, handle in enumerate(handles)
+        Gpu(int(handle) if handle.isdigit() else position, handle, kind)
+        for position, handle in enumerate(handles)
     )
-
-
-async def _create_node(gpus: tuple[Gpu, ...], walls: SandboxOptions) -> NodeHarness:
-    return NodeHarness(gpus, walls)

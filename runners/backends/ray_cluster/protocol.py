@@ -5,17 +5,17 @@ from enum import StrEnum
 from pydantic import Field
 
 from runners.contract.evaluation import CPU, Evaluation, Progress
-from runners.contract.gpus import spelled
+from runners.contract.gpus import find_gpu_type
 from runners.contract.wire import Wire
 
 CPU_RESOURCE = "PODIUM_CPU"
 """The custom resource of a node that evaluates on its CPU; Ray's own `CPU` counts cores."""
 LINES_MAX = 64 << 20
-"""The most bytes of a line to or from the driver. It is more than a harness's limit, because JSON
-inside JSON is longer."""
+"""The most bytes of a line to or from the driver. It is more than a harness's limit, because the
+harness's JSON is a string in the driver's JSON, which is longer."""
 POLL_S = 1.0
-"""Seconds of a long poll at a node. It is short, because another driver's first request to the
-slot, and its attempt to kill it, were observed to wait for the end of a running poll."""
+"""Seconds of a long poll at a node. It is short because of an observation: another driver's first
+request to the slot, and its attempt to kill the slot, waited for the end of a running poll."""
 
 
 class DriverFault(StrEnum):
@@ -24,7 +24,7 @@ class DriverFault(StrEnum):
     ERROR = "error"
     """The system failed."""
     UNFIT = "unfit"
-    """The GPU of the slot is not fit."""
+    """The GPU of the slot is unfit."""
     LOST = "lost"
     """The process or node ended during the call."""
     UNREACHED = "unreached"
@@ -78,19 +78,19 @@ class Resources(Wire):
 
     def most(self, kind: str) -> int:
         """The most GPUs of a type that one evaluation can have on one node."""
-        name = self.called(kind)
+        name = self.resource_name(kind)
         return max((int(_least(node, name)) for node in self.nodes), default=0)
 
-    def called(self, kind: str) -> str:
-        """The name of the resource for a GPU type: `kind`, or another name of the same card."""
-        named = {name for node in self.nodes for name in node}
-        return kind if kind in named else spelled(kind, sorted(named)) or kind
+    def resource_name(self, kind: str) -> str:
+        """The name of a GPU type's resource: `kind`, or another name of the same card."""
+        names = {name for node in self.nodes for name in node}
+        return kind if kind in names else find_gpu_type(kind, sorted(names)) or kind
 
     def kinds(self) -> tuple[str, ...]:
         """The GPU types that nodes announce."""
-        named = {name for node in self.nodes for name in node}
-        custom = {each for each in named if ":" not in each and each not in _RAY_RESOURCES}
-        return tuple(sorted(CPU if each == CPU_RESOURCE else each for each in custom))
+        names = {name for node in self.nodes for name in node}
+        custom = {name for name in names if ":" not in name and name not in _RAY_RESOURCES}
+        return tuple(sorted(CPU if name == CPU_RESOURCE else name for name in custom))
 
 
 _RAY_RESOURCES = frozenset({"CPU", "GPU", "memory", "object_store_memory"})

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from runners.backends.ray_cluster import protocol
 from runners.backends.ray_cluster.bridge import Bridge, ClusterUnavailableError
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest
+from runners.contract.evaluation import CPU, RANKS_ON_CPU, Evaluation, EvaluationRequest
 from runners.contract.runner import (
     CallId,
     Capabilities,
@@ -25,20 +25,21 @@ from runners.contract.runner import (
 )
 from runners.contract.wire import Wire
 from runners.slots.harness import START_S, HarnessCall, UnfitError, UnreachedError
-from runners.slots.runner import RANKS_ON_CPU, Fitness, SlotRunner, gpus_of, telling
+from runners.slots.runner import Fitness, SlotRunner, gpus_of, reporting_kind
 
 NAME = "ray_cluster"
 NODE_GRACE_S = 25.0
 """Seconds by which a harness may exceed the task's time limits before its node kills it; more than
 the harness's own grace, less than the grace after which this process kills its slot."""
-PLACED_S = 1500.0
+PLACEMENT_S = 1500.0
 """Seconds that a slot may wait for a node with free GPUs, because a cluster has other users."""
-AWAY_S = 120.0
+UNREACHABLE_S = 120.0
 """Seconds that a node may be unreachable before its call counts as lost."""
 _RETRY_S = 1.0
-_ASK_S = 20.0
-_OFFER_S = 90.0
-_SOON_S = 5.0
+_REQUEST_S = 20.0
+_CAPABILITIES_S = 90.0
+_EXISTING_S = 5.0
+"""Seconds for the slots that exist to report their capabilities."""
 
 W = TypeVar("W", bound=Wire)
 
@@ -50,10 +51,10 @@ class RemoteHarness:
         self.name = name
         self._bridge = bridge
 
-    async def offer(self, within_s: float = PLACED_S + START_S) -> Capabilities:
+    async def offer(self, within_s: float = PLACEMENT_S + START_S) -> Capabilities:
         """Its capabilities, once its actor runs on a node and it is ready.
 
-        RunnerError if no node could place it in time; RunnerLostError if its node was lost.
+        RunnerError if no node had room for it in time; RunnerLostError if its node was lost.
         """
         began = time.monotonic()
         try:
@@ -64,43 +65,42 @@ class RemoteHarness:
             raise RunnerError(f"no node had a slot ready: {error}") from error
         return _read(Capabilities, text)
 
-    async def evaluate(self, order: HarnessCall, tell: ProgressSink) -> Evaluation:
+    async def evaluate(self, call: HarnessCall, progress: ProgressSink) -> Evaluation:
         """Return the evaluation of a request; UnreachedError if the actor had already ended."""
-        request = order.request
+        request = call.request
         limit_s = request.task.limit_s(request.mode) + NODE_GRACE_S
-        assignment = protocol.Assignment(
-            call=order.call, request=order.line.decode(), limit_s=limit_s
-        )
+        assignment = protocol.Assignment(call=call.id, request=call.line.decode(), limit_s=limit_s)
         try:
             await self._ask("begin", assignment.model_dump_json())
         except RunnerLostError as error:
             raise UnreachedError(str(error)) from error
-        evaluation = await self.follow(order.call, tell)
+        evaluation = await self.follow(call.id, progress)
         if evaluation.request_id != request.request_id:
             raise RunnerError("the harness answered another request")
         return evaluation
 
-    async def follow(self, call: CallId, tell: ProgressSink) -> Evaluation:
+    async def follow(self, call: CallId, progress: ProgressSink) -> Evaluation:
         """Wait for a started call and return its evaluation.
 
-        Retries for `AWAY_S` while the node is unreachable, then raises ClusterUnavailableError.
+        While the node is unreachable, retry for `UNREACHABLE_S`, then raise
+        ClusterUnavailableError.
         """
-        news, reached = protocol.CallUpdate(), time.monotonic()
-        while not news.ended:
+        update, reached = protocol.CallUpdate(), time.monotonic()
+        while not update.ended:
             try:
                 text = await self._ask(
-                    "news", call, str(news.number), within_s=protocol.POLL_S + _ASK_S
+                    "news", call, str(update.number), within_s=protocol.POLL_S + _REQUEST_S
                 )
             except ClusterUnavailableError:
-                if time.monotonic() - reached > AWAY_S:
+                if time.monotonic() - reached > UNREACHABLE_S:
                     raise
                 await asyncio.sleep(_RETRY_S)
                 continue
-            reached, seen = time.monotonic(), news.number
-            news = _read(protocol.CallUpdate, text)
-            if news.progress is not None and news.number > seen:
-                tell(news.progress)
-        return _evaluation(news)
+            reached, seen = time.monotonic(), update.number
+            update = _read(protocol.CallUpdate, text)
+            if update.progress is not None and update.number > seen:
+                progress(update.progress)
+        return _evaluation(update)
 
     async def knows(self, call: CallId) -> bool:
         """Whether the call is its current or last one."""
@@ -113,7 +113,7 @@ class RemoteHarness:
         """End the actor, its harness and all their processes."""
         await self._bridge.ask(protocol.Command(deed=protocol.DriverOperation.END, slot=self.name))
 
-    async def _ask(self, method: str, *arguments: str, within_s: float = _ASK_S) -> str:
+    async def _ask(self, method: str, *arguments: str, within_s: float = _REQUEST_S) -> str:
         command = protocol.Command(
             deed=protocol.DriverOperation.ASK,
             slot=self.name,
@@ -130,7 +130,7 @@ class RemoteHarness:
 
 
 class RaySlot:
-    """A slot for one evaluation at a time; a joined one replaces the slots `instead_of`."""
+    """A slot for one evaluation at a time; if several slots are joined, it `replaces` them."""
 
     def __init__(
         self,
@@ -139,40 +139,40 @@ class RaySlot:
         version: str | None,
         *,
         strict: bool,
-        instead_of: Sequence["RaySlot"] = (),
+        replaces: Sequence["RaySlot"] = (),
     ) -> None:
         self.bridge = bridge
         self.kind = kind
         self.version = version
         self.strict = strict
-        self.instead_of = tuple(instead_of)
+        self.replaces = tuple(replaces)
         self.offered: Capabilities | None = None
         self.fitness = Fitness(kind)
         self._harness: RemoteHarness | None = None
 
-    async def warm(self) -> RemoteHarness:
+    async def warm_harness(self) -> RemoteHarness:
         if self._harness is None:
-            await asyncio.gather(*(slot.cool() for slot in self.instead_of))
+            await asyncio.gather(*(slot.stop() for slot in self.replaces))
             harness = RemoteHarness(self.bridge, f"slot-{secrets.token_hex(8)}")
             try:
                 await self.bridge.ask(self._place_command(harness.name))
-                self.offered = self._fitting(await harness.offer())
+                self.offered = self._require_version(await harness.offer())
             except BaseException:
                 await asyncio.shield(_end(harness))
                 raise
             self._harness = harness
         return self._harness
 
-    async def rest(self) -> None:
-        return  # on the node, the harness waits for this before its next call
+    async def wait_ready(self) -> None:
+        return  # the harness on the node waits for this itself before its next call
 
-    async def cool(self) -> None:
+    async def stop(self) -> None:
         harness, self._harness = self._harness, None
         if harness is not None:
             await _end(harness)
 
     def _place_command(self, name: str) -> protocol.Command:
-        gpus = max(1, len(self.instead_of))
+        gpus = max(1, len(self.replaces))
         return protocol.Command(
             deed=protocol.DriverOperation.PLACE,
             slot=name,
@@ -181,7 +181,7 @@ class RaySlot:
             strict=self.strict,
         )
 
-    def _fitting(self, offered: Capabilities) -> Capabilities:
+    def _require_version(self, offered: Capabilities) -> Capabilities:
         if self.version not in {None, offered.harness_version}:
             raise RunnerError(
                 f"the node has harness {offered.harness_version}, this is {self.version}; "
@@ -191,9 +191,9 @@ class RaySlot:
 
 
 def join(slots: Sequence[RaySlot]) -> RaySlot:
-    """One slot with as many GPUs on one node as there are slots, which have none meanwhile."""
+    """One slot with as many GPUs on one node as there are slots; it stops the slots' harnesses."""
     first = slots[0]
-    return RaySlot(first.bridge, first.kind, first.version, strict=first.strict, instead_of=slots)
+    return RaySlot(first.bridge, first.kind, first.version, strict=first.strict, replaces=slots)
 
 
 async def _end(harness: RemoteHarness) -> None:
@@ -211,18 +211,18 @@ def _read(kind: type[W], text: str) -> W:
         raise RunnerError(f"the node broke the contract: {error}") from error
 
 
-def _evaluation(news: protocol.CallUpdate) -> Evaluation:
-    match news.fault:
-        case None if news.evaluation is not None:
-            return news.evaluation
+def _evaluation(update: protocol.CallUpdate) -> Evaluation:
+    match update.fault:
+        case None if update.evaluation is not None:
+            return update.evaluation
         case protocol.DriverFault.UNREACHED:
-            raise UnreachedError(news.words)
+            raise UnreachedError(update.words)
         case protocol.DriverFault.UNFIT:
-            raise UnfitError(news.words)
+            raise UnfitError(update.words)
         case protocol.DriverFault.LOST | protocol.DriverFault.AWAY:
-            raise RunnerLostError(news.words)
+            raise RunnerLostError(update.words)
         case _:
-            raise RunnerError(news.words)
+            raise RunnerError(update.words)
 
 
 class RayRunner(SlotRunner[RaySlot]):
@@ -234,11 +234,11 @@ class RayRunner(SlotRunner[RaySlot]):
     def __init__(
         self, bridge: Bridge, slots: Mapping[str, int], version: str | None, *, strict: bool
     ) -> None:
-        made = {
+        slots_of = {
             kind: tuple(RaySlot(bridge, kind, version, strict=strict) for _ in range(count))
             for kind, count in slots.items()
         }
-        super().__init__(NAME, made, join, "PODIUM_RUNNERS")
+        super().__init__(NAME, slots_of, join, "PODIUM_RUNNERS")
         self._bridge = bridge
         self._version = version
 
@@ -248,21 +248,18 @@ class RayRunner(SlotRunner[RaySlot]):
 
         RunnerError if they have none of the requested types.
         """
-        there = await self._resources()
-        kinds = [kind for kind in self._slots if there.most(kind)]
+        resources = await self._resources()
+        kinds = [kind for kind in self._slots if resources.most(kind)]
         if not kinds:
-            _require(there, next(iter(self._slots)), 1)
+            _require(resources, next(iter(self._slots)), 1)
         try:
-            offered = await asyncio.wait_for(self._offered(telling(kinds)), _OFFER_S)
+            offered = await asyncio.wait_for(self._offered(reporting_kind(kinds)), _CAPABILITIES_S)
         except TimeoutError as error:
-            raise RunnerError(f"no slot on Ray was free within {_OFFER_S:.0f} s") from error
-        return self._told(
-            offered,
-            {
-                kind: RANKS_ON_CPU if kind == CPU else min(len(self._slots[kind]), there.most(kind))
-                for kind in kinds
-            },
-        )
+            raise RunnerError(f"no slot on Ray was free within {_CAPABILITIES_S:.0f} s") from error
+        at_once = {kind: min(len(self._slots[kind]), resources.most(kind)) for kind in kinds}
+        if CPU in at_once:
+            at_once[CPU] = RANKS_ON_CPU
+        return self._in_service(offered, at_once)
 
     @override
     async def start(self, request: EvaluationRequest) -> CallId:
@@ -272,8 +269,8 @@ class RayRunner(SlotRunner[RaySlot]):
     @override
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
         if not self._calls.knows(call):
-            harness = await self._found(call)
-            self._calls.resume(call, lambda _, tell: self._follow(harness, call, tell))
+            harness = await self._find(call)
+            self._calls.resume(call, lambda _, report: self._follow(harness, call, report))
         return await super().wait(call, progress)
 
     @override
@@ -282,7 +279,7 @@ class RayRunner(SlotRunner[RaySlot]):
             await super().cancel(call)
             return
         try:
-            await (await self._found(call)).stop()
+            await (await self._find(call)).stop()
         except UnknownCallError:
             return
 
@@ -295,8 +292,8 @@ class RayRunner(SlotRunner[RaySlot]):
         text = await self._bridge.ask(protocol.Command(deed=protocol.DriverOperation.RESOURCES))
         return protocol.Resources.model_validate_json(text)
 
-    async def _there(self) -> list[RemoteHarness]:
-        """Every slot on the cluster, including those of other and of killed workers."""
+    async def _all_harnesses(self) -> list[RemoteHarness]:
+        """The harness of every slot on the cluster, including slots of other or killed workers."""
         text = await self._bridge.ask(protocol.Command(deed=protocol.DriverOperation.SLOTS))
         return [
             RemoteHarness(self._bridge, name)
@@ -304,36 +301,40 @@ class RayRunner(SlotRunner[RaySlot]):
         ]
 
     @override
-    async def _asked(self, kind: str) -> Capabilities:
+    async def _first_offer(self, kind: str) -> Capabilities:
         """The capabilities from any existing slot, because a new one may have to wait for GPUs."""
-        asking = [harness.offer(_SOON_S) for harness in await self._there()]
-        answers = await asyncio.gather(*asking, return_exceptions=True)
+        requests = [harness.offer(_EXISTING_S) for harness in await self._all_harnesses()]
+        answers = await asyncio.gather(*requests, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, Capabilities) and self._version in {None, answer.harness_version}:
                 return answer
-        return await super()._asked(kind)
+        return await super()._first_offer(kind)
 
-    async def _found(self, call: CallId) -> RemoteHarness:
-        """The slot with a call of an earlier process; UnknownCallError if none has it."""
-        there = await self._there()
-        known = await asyncio.gather(*(harness.knows(call) for harness in there))
-        for harness, knows in zip(there, known, strict=True):
+    async def _find(self, call: CallId) -> RemoteHarness:
+        """The harness that has a call of an earlier process; UnknownCallError if none has it."""
+        harnesses = await self._all_harnesses()
+        known = await asyncio.gather(*(harness.knows(call) for harness in harnesses))
+        for harness, knows in zip(harnesses, known, strict=True):
             if knows:
                 return harness
         raise UnknownCallError(f"no slot on Ray knows call {call}")
 
-    async def _follow(self, harness: RemoteHarness, call: CallId, tell: ProgressSink) -> Evaluation:
+    async def _follow(
+        self, harness: RemoteHarness, call: CallId, progress: ProgressSink
+    ) -> Evaluation:
         """Follow a call of another worker to its end, then end its slot."""
         try:
-            return await harness.follow(call, tell)
+            return await harness.follow(call, progress)
         finally:
             await asyncio.shield(harness.stop())
 
 
-def _require(there: protocol.Resources, kind: str, gpus: int) -> None:
-    most = there.most(kind)
+def _require(resources: protocol.Resources, kind: str, gpus: int) -> None:
+    most = resources.most(kind)
     if most == 0:
-        named = ", ".join(there.kinds()) or "none"
-        raise RunnerError(f"no node on Ray has GPU type {kind}; announced are: {named}")
+        kinds = ", ".join(resources.kinds()) or "none"
+        raise RunnerError(f"no node on Ray has GPU type {kind}; the nodes announce: {kinds}")
     if kind != CPU and gpus > most:
-        raise RunnerError(f"{gpus} {kind} at once are asked for; a node on Ray has {most}")
+        raise RunnerError(
+            f"the evaluation needs {gpus} {kind} at once; a node on Ray has at most {most}"
+        )

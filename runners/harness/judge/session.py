@@ -86,7 +86,7 @@ class EvaluationSession:
 
     def record_sandbox(self, layers: tuple[str, ...], missing: dict[str, str]) -> None:
         """Record which sandbox layers the submission ran in, and which were missing."""
-        self.isolation = self.isolation.around(layers, missing)
+        self.isolation = self.isolation.with_layers(layers, missing)
 
     def add_to_log(self, text: bytes) -> None:
         """Add what a candidate printed to the log, up to the output limit."""

@@ -69,7 +69,7 @@ def confine(
         outer=outer,
         layers=tuple(layers.active),
         missing={f"harness {name}": why for name, why in layers.missing.items()},
-    ).around(active, missing)
+    ).with_layers(active, missing)
     _report(isolation, strict=strict)
     return isolation
 
@@ -231,8 +231,9 @@ def _report(isolation: Isolation, *, strict: bool) -> None:
     for name, why in isolation.missing.items():
         owner = "" if name.startswith("harness ") else "candidate "
         sys.stderr.write(f"podium sandbox: MISSING {owner}{name}: {why}\n")
-    if strict and isolation.lacking:
-        names = ", ".join(sorted({name.removeprefix("harness ") for name in isolation.lacking}))
+    missing = isolation.missing_strict
+    if strict and missing:
+        names = ", ".join(sorted({name.removeprefix("harness ") for name in missing}))
         sys.stderr.write(f"podium sandbox: refusing to run without {names} (strict)\n")
         sys.stderr.flush()
         raise SystemExit(STRICT_EXIT)

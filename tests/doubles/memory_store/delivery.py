@@ -100,7 +100,7 @@ class MemoryListeners:
 
 
 class MemoryOutbox:
-    """News by key; each is held under a lease."""
+    """Notifications by key; each is held under a lease."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -194,7 +194,7 @@ def _number(letter: Delivery) -> int:
 
 @dataclass(slots=True)
 class _Row:
-    """A release, and which process of its door holds it."""
+    """A publication, and the process of its front end that holds it."""
 
     door: str
     release: Publication

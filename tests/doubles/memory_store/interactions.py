@@ -1,4 +1,4 @@
-"""What people asked a door for, in memory."""
+"""Unfinished Discord interactions, in memory."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -13,12 +13,12 @@ from bot.ports import Clock
 from bot.store.postgres.database import storable
 
 _MOST = 10
-"""That one process takes at once."""
+"""The most interactions that one process claims at once."""
 
 
 @dataclass(slots=True)
 class _Row:
-    """What was asked, and who does it."""
+    """An interaction, and the process that handles it."""
 
     door: str
     told: OpenRequest = field(repr=False)

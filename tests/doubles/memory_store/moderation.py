@@ -12,7 +12,7 @@ from tests.doubles.memory_store.tables import Pool, Tables
 
 
 class MemoryModeration:
-    """What admins decide."""
+    """Bans, exclusions, limits and pauses."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -108,7 +108,7 @@ class MemoryModeration:
 
 
 class MemoryAudit:
-    """Rows that are added and never changed."""
+    """Audit entries, which are added and never changed."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

@@ -234,7 +234,7 @@ class MemoryJobs:
 
 
 class MemoryWorkers:
-    """Workers by name, each of which counts until its lease runs out."""
+    """Workers by name; each is listed until its lease expires."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -276,7 +276,7 @@ def _place_in_line(job: Job) -> tuple[int, int, JobId]:
 
 
 def _claimable(due: Iterable[Job], rooms: Mapping[str, int]) -> list[Job]:
-    """The jobs that a worker with so much room in each of its pools may claim, in line."""
+    """The jobs that a worker with this many free slots per pool may claim, in claim order."""
     left = dict(rooms)
     line = []
     for job in sorted(due, key=_place_in_line):

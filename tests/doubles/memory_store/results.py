@@ -18,7 +18,7 @@ from tests.doubles.memory_store.tables import Tables, TimedReference
 
 
 class MemoryResults:
-    """Evaluations by job, and what each is worth."""
+    """Evaluations by job, and their scores."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -89,7 +89,7 @@ class MemoryResults:
         return entrants(await self.scores(version, gpu))
 
     async def moves(self, version: TaskVersionId, gpu: str) -> int:
-        """Counts looks, not changes: nobody may take what was there before for what is there."""
+        """Return a new number at every call, so that no caller uses a cached result."""
         return self._tables.next_move()
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[FailedRun, ...]:

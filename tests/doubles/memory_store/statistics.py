@@ -59,11 +59,11 @@ class MemoryStatistics:
 
 
 _SCHEMA = Schema(0, 0)
-"""Nothing to migrate: a store in memory is as new as its code."""
+"""There is nothing to migrate, because a store in memory is always as new as its code."""
 
 
 class MemoryOperations:
-    """Counts over a list to which every accepted evaluation was added."""
+    """Counts over a list of all accepted evaluations."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -104,12 +104,12 @@ class MemoryOperations:
 
 
 def bucket_of(seconds: float) -> int:
-    """The index of the bucket that a duration falls into."""
+    """The index of the bucket of a duration."""
     return bisect_right(BUCKETS_S, seconds)
 
 
 def counted(seconds: Iterable[float]) -> tuple[int, ...]:
-    """How many of these durations each bucket has."""
+    """The number of these durations in each bucket."""
     counts = [0] * (len(BUCKETS_S) + 1)
     for each in seconds:
         counts[bucket_of(each)] += 1

@@ -1,4 +1,4 @@
-"""Puts the roles of the in-memory store together over one set of tables."""
+"""Combines the roles of the in-memory store over one set of tables."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -28,7 +28,7 @@ from tests.doubles.memory_store.tables import Tables
 
 
 class MemoryStore:
-    """Every role of the store, kept until the process ends."""
+    """Every role of the store; its data is lost when the process ends."""
 
     def __init__(self, clock: Clock) -> None:
         self._tables = tables = Tables(clock, Subscriptions())
@@ -56,7 +56,7 @@ class MemoryStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["MemoryStore"]:
-        """Keeps a copy of every row, puts it back on an error, and sends notices at the end."""
+        """Copy every row first and restore the copies on an error; send notices at the end."""
         async with self._turn:
             before, sender = [*self.state()], self._tables.subscriptions
             self._tables.subscriptions = held = _HeldBack()
@@ -74,7 +74,7 @@ class MemoryStore:
                 sender.publish(notice)
 
     def state(self) -> Iterator[tuple[object, str, object]]:
-        """What the tables and the roles hold: owner, attribute, and a copy of its rows."""
+        """The rows of the tables and roles, as owner, attribute, and a copy of its rows."""
         roles = [role for name, role in vars(self).items() if name[0] != "_" and name != "events"]
         for owner in (self._tables, *roles):
             for name in getattr(owner, "__slots__", None) or vars(owner):
@@ -83,7 +83,7 @@ class MemoryStore:
 
 
 class _HeldBack(Subscriptions):
-    """Keeps the notices of a transaction until it ends well."""
+    """Stores the notices of a transaction until it succeeds."""
 
     def __init__(self) -> None:
         super().__init__()

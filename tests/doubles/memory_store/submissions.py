@@ -64,7 +64,7 @@ class MemorySubmissions:
         return len(old)
 
     def put(self, submission: NewSubmission, number: SubmissionId) -> Submission:
-        """Store it under this number, with its jobs."""
+        """Store a submission under this number, with its jobs."""
         digest = source_hash(submission.source)
         self._tables.sources.setdefault(digest, submission.source)
         stored = Submission(
@@ -93,7 +93,7 @@ class MemorySubmissions:
         return stored
 
     def _admit(self, new: NewSubmission) -> None:
-        """UserError for what a ban or a limit keeps out."""
+        """UserError if a ban or a limit refuses the submission."""
         if new.judged_again:
             return
         reason = self._tables.bans.get(new.person)
@@ -174,7 +174,7 @@ class MemorySubmissions:
 
 
 class MemoryRequests:
-    """The submissions to the house's board, with their versions."""
+    """The submissions to the system's board, with their versions."""
 
     def __init__(self, tables: Tables, submissions: MemorySubmissions) -> None:
         self._tables = tables

@@ -1,4 +1,4 @@
-"""The rows of the in-memory store, and the one place where a job changes and is told of."""
+"""The rows of the in-memory store, and the only code that changes a job and reports it."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -42,7 +42,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Where a door shows a submission, and which of its processes does."""
+    """Where a front end shows a submission, and which of its processes does so."""
 
     door: str
     place: str
@@ -54,7 +54,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """News that waits for its delivery, or has had it."""
+    """A notification that waits for its delivery or was delivered."""
 
     news: Notification
     due: datetime
@@ -67,7 +67,7 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """The submission that a person's key stands for."""
+    """The submission of a person's idempotency key."""
 
     once: IdempotencyKey
     submission: SubmissionId
@@ -87,7 +87,7 @@ class TimedReference:
 
 @dataclass(slots=True)
 class Tables:
-    """What Postgres keeps in its tables."""
+    """The rows that Postgres has in its tables."""
 
     clock: Clock
     subscriptions: Subscriptions
@@ -121,21 +121,21 @@ class Tables:
     _moves: Iterator[int] = field(default_factory=lambda: count(1))
 
     def next_id(self) -> int:
-        """A number that no row has yet."""
+        """A new row number."""
         return next(self._ids)
 
     def next_move(self) -> int:
-        """A number above all before it."""
+        """A number greater than all earlier ones."""
         return next(self._moves)
 
     def decided(self, actor: PersonId | None, action: str, subject: str, reason: str) -> None:
-        """Add a row to the record of decisions."""
+        """Add a row to the audit log."""
         texts = storable(action), storable(subject), storable(reason)
         number = AuditId(len(self.audit) + 1)
         self.audit.append(AuditEntry(number, actor, *texts, self.clock.now()))
 
     def forget_board(self, board: BoardId) -> None:
-        """Remove a board with everything that hangs on it."""
+        """Remove a board and everything that belongs to it."""
         doomed = {each.id for each in self.submissions.values() if each.board == board}
         self.forget_submissions(doomed)
         versions = [each.id for each in self.versions.values() if each.board == board]
@@ -147,7 +147,7 @@ class Tables:
         del self.boards[board]
 
     def forget_submissions(self, doomed: Collection[SubmissionId]) -> None:
-        """Remove submissions with everything that hangs on them."""
+        """Remove submissions and everything that belongs to them."""
         jobs = [job.id for job in self.jobs.values() if job.submission in doomed]
         for of_job in (self.jobs, self.leases, self.evaluations, self.files, self.scores):
             _drop(of_job, jobs)
@@ -160,7 +160,7 @@ class Tables:
     def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
     ) -> tuple[RateLimit, datetime] | None:
-        """The limit that the person has reached and that lifts last, and what counts for it."""
+        """The limit that the person has reached and that ends last; when its window began."""
         reached = [
             (limit, counted)
             for limit in self.limits.values()
@@ -170,7 +170,7 @@ class Tables:
         return max(reached, key=lambda each: each[1] + each[0].window, default=None)
 
     def _counted(self, limit: RateLimit, person: PersonId, now: datetime) -> datetime | None:
-        """When the submission was made that would have to leave the window for one more."""
+        """When the oldest submission was made that must leave the window before another fits."""
         made = sorted(
             one.created_at
             for one in self.submissions.values()
@@ -198,19 +198,19 @@ class Tables:
         return turn_for_new_job(self.present_turns.get((gpu, priority), 0), max(waiting, default=0))
 
     def pass_turn(self, job: Job) -> None:
-        """Note that the turn of a job has come."""
+        """Record that the turn of a job was claimed."""
         pool = job.gpu, job.priority
         self.present_turns[pool] = max(job.turn, self.present_turns.get(pool, 0))
 
     def held(self, job: JobId, fence: int) -> Job | None:
-        """The running job when `fence` is still the one of its lease."""
+        """The running job, if `fence` still belongs to its lease."""
         found = self.jobs.get(job)
         if found is None or found.state is not JobState.RUNNING or found.fence != fence:
             return None
         return found
 
     def put(self, job: Job) -> None:
-        """Write a job; a change of its state is recorded and told."""
+        """Store a job; record and announce a change of its state."""
         old = self.jobs.get(job.id)
         self.jobs[job.id] = job
         if job.state is not JobState.RUNNING:
@@ -229,11 +229,11 @@ class Tables:
             self.announce(job.gpu)
 
     def announce(self, gpu: str) -> None:
-        """Tell the workers that a GPU type may have work and room."""
+        """Notify the workers that a GPU type may have jobs and free slots."""
         self.subscriptions.publish(Notice(Topic.READY, gpu))
 
     def add_event(self, job: Job, kind: str, body: dict[str, str | int]) -> None:
-        """Record one step of a job and tell those who watch its submission."""
+        """Record one event of a job and notify those who watch its submission."""
         event_id = EventId(self.next_id())
         self.events.append(JobEvent(event_id, job.id, job.submission, kind, body, self.clock.now()))
         self.subscriptions.publish(Notice(Topic.PROGRESS, str(job.submission)))

@@ -20,7 +20,7 @@ class Blobs:
 
     @asynccontextmanager
     async def served(self) -> AsyncIterator[None]:
-        """Serve them on loopback until left."""
+        """Serve them on loopback inside the block."""
         app = web.Application(client_max_size=_LARGEST)
         app.add_routes([web.put("/b", self._put), web.get("/b", self._get)])
         runner = web.AppRunner(app)
@@ -42,7 +42,7 @@ class Blobs:
         return web.Response(body=self._kept[request.query["id"]])
 
     def create(self) -> api_pb2.BlobCreateResponse:
-        """A new blob and where to put it."""
+        """A new blob and its upload address."""
         self._made += 1
         name = f"bl-{self._made}"
         answer = api_pb2.BlobCreateResponse(blob_ids=[name])
@@ -50,5 +50,5 @@ class Blobs:
         return answer
 
     def get(self, name: str) -> api_pb2.BlobGetResponse:
-        """Where a blob can be had."""
+        """The download address of a blob."""
         return api_pb2.BlobGetResponse(download_url=f"{self._address}?id={name}")

@@ -1,4 +1,4 @@
-"""One container: a real process of Modal's own entrypoint, with a server of its own to talk to."""
+"""One container: a process that runs Modal's own entrypoint, and the server that it calls."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ _TAIL = 2000
 
 
 class Container:
-    """A process that takes inputs of one function; nothing beneath it outlives it when killed."""
+    """A process that executes inputs of one function; `kill` also kills its descendants."""
 
     def __init__(self, scheduler: "Scheduler", function: Function, name: str) -> None:
         self.id = name
@@ -52,7 +52,7 @@ class Container:
         return self.current is None and not (self.served and self.function.single_use)
 
     async def start(self) -> None:
-        """Begin the process."""
+        """Start the process."""
         self._folder.mkdir()
         socket, arguments = self._folder / "s", self._folder / "args"
         await self._server.start(path=str(socket))
@@ -94,7 +94,7 @@ class Container:
         }
 
     async def ended(self) -> int:
-        """Wait for its end; gives the exit status."""
+        """Wait until it has ended and return its exit status."""
         if self._process is None:
             raise RuntimeError(f"container {self.id} has not begun")
         status = await self._process.wait()
@@ -102,8 +102,8 @@ class Container:
         await self._server.wait_closed()
         return status
 
-    def obituary(self, status: int) -> Result:
-        """What its end means for an input that it had."""
+    def exit_result(self, status: int) -> Result:
+        """The result of the input that it was executing when it ended."""
         if self._why is not None:
             return self._why
         log = self._folder / "log"
@@ -116,7 +116,7 @@ class Container:
         )
 
     def kill(self, why: Result | None = None) -> None:
-        """End it and everything beneath it, as the end of a container does."""
+        """Kill it and all its descendants, as the end of a real container does."""
         self._why = why
         for pid in (*descendants(self.pid), self.pid):
             with suppress(ProcessLookupError):
@@ -124,7 +124,7 @@ class Container:
 
 
 class ContainerService(Service):
-    """What one container sees of Modal."""
+    """The RPCs that a container calls."""
 
     def __init__(self, scheduler: "Scheduler", container: Container) -> None:
         super().__init__()

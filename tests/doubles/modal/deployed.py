@@ -1,4 +1,4 @@
-"""What was deployed: apps with their functions and images, by name and id."""
+"""The deployed apps with their functions and images, by name and id."""
 
 import itertools
 
@@ -10,13 +10,13 @@ _OBJECT_MAX = 2 << 20
 
 
 def variants(function: Function) -> api_pb2.FunctionData:
-    """A function as the one way in which it can run."""
+    """A function as Modal's list of variants, with one variant."""
     only = api_pb2.FunctionData.RankedFunction(rank=0, function=function.definition)
     return api_pb2.FunctionData(ranked_functions=[only])
 
 
 class Deployed:
-    """Apps and functions; an image is built in no time, and a mount holds nothing."""
+    """Apps and functions; images are not built, and mounts are empty."""
 
     def __init__(self) -> None:
         self.named: dict[str, str] = {}
@@ -35,13 +35,13 @@ class Deployed:
         return name
 
     def publish(self, request: api_pb2.AppPublishRequest) -> None:
-        """Make these the functions of an app."""
+        """Set the functions of an app."""
         self._tags[request.app_id] = dict(request.function_ids)
         if request.name:
             self.named[request.name] = request.app_id
 
     def found(self, app: str, tag: str) -> Function | None:
-        """A function by the names of its app and its own."""
+        """The function with this name in the app with this name."""
         known = self._tags.get(self.named.get(app, ""), {})
         return self.functions[known[tag]] if tag in known else None
 
@@ -72,7 +72,7 @@ class Deployed:
         )
 
     def handle(self, function: Function) -> api_pb2.FunctionHandleMetadata:
-        """What a client needs to call a function."""
+        """The data with which a client calls a function."""
         definition = function.definition
         return api_pb2.FunctionHandleMetadata(
             function_name=definition.function_name,
@@ -103,7 +103,7 @@ class Deployed:
         )
 
     def create(self, request: api_pb2.FunctionCreateRequest) -> api_pb2.FunctionCreateResponse:
-        """Keep a function as it was defined."""
+        """Store a function as it was defined."""
         name = request.existing_function_id or self.fresh("fu")
         definition = api_pb2.Function()
         definition.CopyFrom(request.function)

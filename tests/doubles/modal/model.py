@@ -1,4 +1,4 @@
-"""What Modal knows: functions, their calls, and the one input of each."""
+"""The functions of the local Modal, their calls, and the input of each call."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ Result = api_pb2.GenericResult
 
 @dataclass(slots=True)
 class Function:
-    """A deployed function, or one that `with_options` made of it."""
+    """A deployed function, or a variant of it that `with_options` created."""
 
     id: str
     app: str
@@ -31,22 +31,22 @@ class Function:
 
     @property
     def timeout_s(self) -> int:
-        """How long an input may run."""
+        """The time limit of an input."""
         return self._option("timeout_secs") or 300
 
     @property
     def limit(self) -> int:
-        """How many containers there may be."""
+        """The most containers at once."""
         return self._option("concurrency_limit") or NO_LIMIT
 
     @property
     def idle_s(self) -> int:
-        """How long a container waits for an input."""
+        """How long an idle container waits for another input."""
         return self._option("task_idle_timeout_secs") or 60
 
     @property
     def single_use(self) -> bool:
-        """Whether a container takes one input and no more."""
+        """Whether a container accepts only one input."""
         return self.definition.single_use_containers
 
     @property
@@ -59,7 +59,7 @@ class Function:
 
     @property
     def gpu(self) -> str:
-        """The GPU asked for as Modal writes it, such as `H100!:2`; nothing for none."""
+        """The requested GPU in Modal's notation, such as `H100!:2`; empty if none was requested."""
         resources = self.definition.resources
         if self.options is not None and self.options.HasField("resources"):
             resources = self.options.resources
@@ -79,7 +79,7 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class Input:
-    """What a call was given, on its way to a container and back."""
+    """The input of a call, and its output once there is one."""
 
     id: str
     index: int
@@ -91,7 +91,7 @@ class Input:
     output: api_pb2.FunctionGetOutputsItem | None = None
 
     def end(self, result: Result, data_format: "api_pb2.DataFormat.ValueType") -> None:
-        """Keep what it gave."""
+        """Store its output."""
         self.output = api_pb2.FunctionGetOutputsItem(
             result=result,
             idx=self.index,

@@ -1,4 +1,4 @@
-"""What a client sees of Modal: apps, images, functions and their calls."""
+"""The RPCs that a client calls: apps, images, functions and their calls."""
 
 import asyncio
 import base64
@@ -20,7 +20,7 @@ _LONGEST_POLL_S = 55.0
 
 
 def _token(claims: dict[str, object]) -> str:
-    """A JSON web token that nobody signed."""
+    """An unsigned JSON web token."""
 
     def part(value: dict[str, object]) -> str:
         return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
@@ -37,7 +37,7 @@ class ClientService(Service):
         self.scheduler = Scheduler(folder, python_path, self.deployed.layout)
         self.calls: dict[str, Call] = {}
         self.questions = 0
-        """How many wait now for what a call gives."""
+        """How many clients wait now for the output of a call."""
         self._numbers = itertools.count(1)
 
     async def auth_token_get(self, _: api_pb2.AuthTokenGetRequest) -> api_pb2.AuthTokenGetResponse:

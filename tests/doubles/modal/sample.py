@@ -1,4 +1,4 @@
-"""What the tests of the local Modal deploy: functions that run, hang, raise and die."""
+"""The app that the tests of the local Modal deploy: its functions run, hang, raise and die."""
 
 import os
 import time
@@ -11,7 +11,7 @@ APP = "sample"
 
 
 def pid() -> int:
-    """The process of the container."""
+    """The process id of the container."""
     return os.getpid()
 
 
@@ -21,7 +21,7 @@ def echo(text: str) -> str:
 
 
 def hang(seconds: float) -> None:
-    """Take so long."""
+    """Sleep for so many seconds."""
     time.sleep(seconds)
 
 
@@ -31,24 +31,24 @@ def raise_it(words: str) -> None:
 
 
 def die(path: str) -> None:
-    """Note that it ran, then end without an answer."""
+    """Write one byte to the file, then exit without a result."""
     with open(path, "a", encoding="utf-8") as file:  # noqa: PTH123 - as short as can be
         file.write("x")
     os._exit(7)
 
 
 def hang_whatever(_: str) -> None:
-    """Take a minute."""
+    """Sleep for a minute."""
     time.sleep(60)
 
 
 def pickled(path: str) -> "Touching":
-    """What makes a file where it is unpickled."""
+    """Return an object that creates a file when it is unpickled."""
     return Touching(path)
 
 
 class Touching:
-    """Runs code of its maker's choice in whoever unpickles it."""
+    """Runs `touch` in the process that unpickles it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -59,7 +59,7 @@ class Touching:
 
 
 def touch(path: str) -> None:
-    """Show that it was run."""
+    """Create a file as evidence that this was run."""
     Path(path).touch()
     raise ValueError("touched")
 

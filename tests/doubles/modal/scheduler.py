@@ -1,4 +1,4 @@
-"""Which input runs in which container, for how long, and what becomes of it."""
+"""Assigns inputs to containers, and applies time limits, retries and cancellation."""
 
 import asyncio
 import itertools
@@ -15,7 +15,7 @@ from tests.doubles.modal.container import Container
 from tests.doubles.modal.model import Function, Input, Result
 
 _CRASHES = 2
-"""Starts that may fail before what waits is failed."""
+"""After this many failed container starts the waiting inputs fail."""
 _TRIED_AGAIN = (Result.GENERIC_STATUS_FAILURE, Result.GENERIC_STATUS_TIMEOUT)
 
 
@@ -31,14 +31,14 @@ class Pool:
 
     @property
     def wants_another(self) -> bool:
-        """Whether more inputs wait than there are containers for them, and one may be added."""
+        """Whether more inputs wait than containers are free, and another container is allowed."""
         free = sum(each.free for each in self.containers)
         room = len(self.containers) < self.function.limit and self.crashes < _CRASHES
         return room and len(self.pending) > free
 
 
 class Scheduler:
-    """Starts containers for inputs, in the order of their coming, within each function's limit."""
+    """Starts containers for inputs in their order of arrival, within each function's limit."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Scheduler:
         self.inputs: dict[str, Input] = {}
         self.pools: dict[str, Pool] = {}
         self.begun = 0
-        """How many inputs were handed to a container."""
+        """How many inputs were given to a container."""
         self._closing = False
         self._numbers = itertools.count(1)
         self._watches: set[asyncio.Task[None]] = set()
@@ -66,7 +66,7 @@ class Scheduler:
         return tuple(each for each in every if each.current is not None)
 
     async def submit(self, item: Input) -> None:
-        """Take an input; what it gives is put into it."""
+        """Accept an input; its output is stored in it later."""
         function = item.call.function
         pool = self.pools.setdefault(function.id, Pool(function))
         pool.pending.append(item)
@@ -90,7 +90,7 @@ class Scheduler:
     async def _watch(self, pool: Pool, container: Container) -> None:
         status = await container.ended()
         pool.containers.discard(container)
-        result = container.obituary(status)
+        result = container.exit_result(status)
         item = container.current
         if item is not None and item.output is None:
             await self.put_output(item.id, result, _format(result), container, item.tries)
@@ -99,7 +99,7 @@ class Scheduler:
         await self._scale(pool)
 
     async def _count_crash(self, pool: Pool, result: Result) -> None:
-        """A container that cannot begin is tried again; then whatever waits for it fails."""
+        """Count a container that could not start; after too many, fail the waiting inputs."""
         pool.crashes += 1
         if pool.crashes < _CRASHES or self._closing:
             return
@@ -112,7 +112,7 @@ class Scheduler:
         pool.crashes = 0
 
     async def next_input(self, container: Container) -> Input | None:
-        """The next input for a container; None when it is to end."""
+        """The next input for a container; None if the container is to end."""
         pool = self.pools[container.function.id]
         if not container.free:
             return None
@@ -143,7 +143,7 @@ class Scheduler:
         container: Container | None,
         tries: int,
     ) -> None:
-        """Take what an input gave, unless it was given something before."""
+        """Store the output of an input, unless it has one already."""
         item = self.inputs[item_id]
         if container is not None and container.current is item:
             container.current = None
@@ -160,7 +160,7 @@ class Scheduler:
             await self._scale(self.pools[container.function.id])
 
     async def cancel(self, item: Input, *, terminate: bool) -> None:
-        """End an input, and its container where that is wanted."""
+        """Cancel an input; with `terminate` also kill its container."""
         words = "Input was cancelled by user"
         ended = Result(status=Result.GENERIC_STATUS_TERMINATED, exception=words)
         pool = self.pools[item.call.function.id]

@@ -1,4 +1,4 @@
-"""Modal on loopback, for an unmodified client: apps are deployed to it and called."""
+"""A local Modal on loopback; an unmodified client deploys apps to it and calls them."""
 
 import shutil
 import tempfile
@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 class LocalModal:
-    """The door: `async with LocalModal() as server`, then `server.environment` for clients."""
+    """The local Modal: `async with LocalModal() as server`; clients need `server.environment`."""
 
     def __init__(self, python_path: Iterable[Path] = (REPOSITORY,)) -> None:
         self._python_path = tuple(str(each) for each in python_path)
@@ -47,7 +47,7 @@ class LocalModal:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes a client come here and nowhere else."""
+        """The environment variables with which a client connects to this server only."""
         return {
             "MODAL_SERVER_URL": self.url,
             "MODAL_TOKEN_ID": "ak-local",
@@ -56,7 +56,7 @@ class LocalModal:
         }
 
     def lose_machine(self) -> None:
-        """Kill the container that has an input, as a machine that vanishes does; LookupError."""
+        """Kill a container that has an input, like a lost machine; LookupError if none has one."""
         running = self.scheduler.running
         if not running:
             raise LookupError("no container has an input")

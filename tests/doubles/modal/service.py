@@ -1,4 +1,4 @@
-"""Modal's RPCs as plain methods: a request in, an answer out; what is absent is refused."""
+"""Modal's RPCs as plain methods; a missing one is answered with UNIMPLEMENTED."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ _CARDINALITIES = {tuple(each.value): each for each in Cardinality}
 
 
 class _Server(Server):
-    """Grpclib's server, which hangs up when it is closed: a client that was killed does not."""
+    """Grpclib's server that also closes its connections, because a killed client does not."""
 
     def __init__(self, service: "Service") -> None:
         super().__init__([service], status_details_codec=custom_detail_codec)
@@ -37,11 +37,11 @@ class _Server(Server):
         await super().wait_closed()
         for each in self._protocols:
             each.connection.close()
-        await asyncio.sleep(0)  # for the loop to close what was hung up
+        await asyncio.sleep(0)  # lets the loop close the connections
 
 
 class Service:
-    """Answers the RPC `FunctionGet` by its method `function_get`, and so on."""
+    """Answers the RPC `FunctionGet` with its method `function_get`, and so on."""
 
     def __init__(self) -> None:
         self.called: Counter[str] = Counter()
@@ -69,7 +69,7 @@ class Service:
         return Handler(handle, kind, GetMessageClass(asked), GetMessageClass(answered))
 
     def server(self) -> Server:
-        """A server of these RPCs that does not listen yet."""
+        """A server of these RPCs; the caller starts it."""
         return _Server(self)
 
     async def client_hello(self, _: Empty) -> api_pb2.ClientHelloResponse:

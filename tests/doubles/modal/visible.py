@@ -1,4 +1,4 @@
-"""A local Modal that this process and its children take for Modal."""
+"""A local Modal to which clients in this process and its children connect."""
 
 import os
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from tests.doubles.modal.server import LocalModal
 
 @asynccontextmanager
 async def local_modal() -> AsyncIterator[LocalModal]:
-    """Serve one until left; the client of this process is closed before it ends."""
+    """Run one inside the block; this process's client is closed before the server stops."""
     async with LocalModal() as server:
         with patch.dict(os.environ, server.environment):
             try:

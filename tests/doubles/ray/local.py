@@ -1,4 +1,4 @@
-"""A Ray cluster on this machine, as whoever uses it sees it."""
+"""A Ray cluster on this machine, as its user sees it."""
 
 import json
 import os
@@ -13,11 +13,11 @@ TOKEN = "a-token-of-the-tests-and-nothing-else"  # noqa: S105 - of nothing that 
 CPU_NODE = {"num_cpus": 1, "resources": {"PODIUM_CPU": 1}}
 _ROOT = Path(__file__).resolve().parents[3]
 _STARTS = 3
-"""Ray gives up starting after 30 s of its own, which a busy machine may need."""
+"""How often a start is tried: Ray gives up after 30 s, and a busy machine may be slower."""
 
 
 class LocalRay:
-    """A head, to which nodes are added and from which they are lost."""
+    """A head, with nodes that tests add and kill."""
 
     def __init__(self, process: "subprocess.Popen[str]", *, token: bool) -> None:
         self._process = process
@@ -25,11 +25,11 @@ class LocalRay:
         self.environment = {"RAY_ADDRESS": self.address} | (_with_token() if token else {})
 
     def add(self, node: dict[str, object]) -> None:
-        """Another node."""
+        """Add a node."""
         self._ask(f"add {json.dumps(node)}")
 
     def lose(self) -> None:
-        """Kill the node that judges, else the last one, and everything on it."""
+        """Kill the node on which a harness runs, otherwise the last one, with all its processes."""
         self._ask("lose")
 
     def _ask(self, line: str) -> None:
@@ -39,7 +39,7 @@ class LocalRay:
         self._answer()
 
     def _answer(self) -> str:
-        """The next line of ours: Ray prints as well."""
+        """The next line that `nodes.py` prints; Ray's own lines are skipped."""
         for line in _there(self._process.stdout):
             mark, _, word = line.strip().partition("podium: ")
             if not mark and word:
@@ -58,7 +58,7 @@ def _there(stream: IO[str] | None) -> IO[str]:
 
 @contextmanager
 def local_ray(*nodes: dict[str, object], token: bool = True) -> Iterator[LocalRay]:
-    """A cluster until left; `token=False` for one that lets in everybody."""
+    """A cluster that runs inside the block; with `token=False` it requires no token."""
     process, ray = _started(nodes, token=token)
     with process:
         yield ray
@@ -69,7 +69,7 @@ def local_ray(*nodes: dict[str, object], token: bool = True) -> Iterator[LocalRa
 def _started(
     nodes: tuple[dict[str, object], ...], *, token: bool
 ) -> "tuple[subprocess.Popen[str], LocalRay]":
-    """A cluster with these nodes, at the last of a few tries at the latest."""
+    """A cluster with these nodes; a start that fails is tried again."""
     for remaining in reversed(range(_STARTS)):
         process = _process(token=token)
         try:

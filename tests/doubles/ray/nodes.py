@@ -1,4 +1,4 @@
-"""Ray on this machine, a head and nodes, in a process of its own: one word a line in, one out."""
+"""A program that runs Ray's head and nodes; it reads commands and prints a word for each."""
 
 import json
 import sys
@@ -9,23 +9,23 @@ import ray
 from ray.cluster_utils import Cluster
 
 _STORE_BYTES = 80 << 20  # the least that Ray takes
-_SOON = {
+_FAST_CHECKS = {
     "health_check_initial_delay_ms": 500,
     "health_check_period_ms": 500,
     "health_check_failure_threshold": 20,
 }
-"""A node that died is noticed within eleven seconds; one on a busy machine is not declared dead."""
+"""Ray notices a dead node within 11 s, but does not declare a busy one dead."""
 
 
 def main() -> None:
-    """Begin with a head alone; `add` a node with JSON resources, `lose` the one that judges."""
+    """Start a head; `add` adds a node with JSON resources, `lose` kills the one with a harness."""
     cluster = Cluster(
         initialize_head=True,
         head_node_args={
             "num_cpus": 0,
             "object_store_memory": _STORE_BYTES,
             "include_dashboard": False,
-            "_system_config": _SOON,
+            "_system_config": _FAST_CHECKS,
         },
     )
     say(cluster.address)
@@ -44,22 +44,22 @@ def main() -> None:
 
 
 def lose(node: "ray._private.node.Node") -> None:
-    """Kill everything of a node at once, as when its power goes."""
-    for process in everything(node):
+    """Kill all processes of a node at once, as in a power failure."""
+    for process in processes_of(node):
         with suppress(psutil.NoSuchProcess):  # it ended with its parent
             process.kill()
 
 
 def judges(node: "ray._private.node.Node") -> bool:
     """Whether a harness runs on it."""
-    for process in everything(node):
+    for process in processes_of(node):
         with suppress(psutil.Error):  # it has ended meanwhile
             if "runners.harness" in process.cmdline():
                 return True
     return False
 
 
-def everything(node: "ray._private.node.Node") -> list[psutil.Process]:
+def processes_of(node: "ray._private.node.Node") -> list[psutil.Process]:
     found = []
     for entry in node.all_processes["raylet"]:
         with suppress(psutil.NoSuchProcess):  # it ended by itself

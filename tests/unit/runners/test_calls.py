@@ -83,7 +83,7 @@ async def test_old_calls_are_forgotten_and_neither_recent_nor_running_ones() -> 
 async def test_a_forgotten_call_is_unknown() -> None:
     calls = Calls("x")
     call = calls.start(work())
-    calls.forget(call)
+    calls.remove(call)
     with pytest.raises(UnknownCallError, match="does not know"):
         await calls.wait(call, ignore)
 

@@ -21,7 +21,7 @@ from bot.ports import Clock, Store
 from bot.services.submissions import admit
 from bot.web.compat.evaluation_server import requests, translate
 from runners.contract.evaluation import CPU, Evaluation
-from runners.contract.gpus import spelled
+from runners.contract.gpus import find_gpu_type
 from runners.contract.runner import Capabilities
 from runners.contract.task import PYTHON, Mode, TaskDefinition
 from runners.contract.verdict import Stage
@@ -114,7 +114,7 @@ def _choose(offers: list[Capabilities], task: TaskDefinition, wanted: str | None
     offered = requirements.in_service(offers)
     if not offered:
         raise NoRunnerError("no runner is connected", has_runners=False)
-    chosen = None if wanted is None else spelled(wanted, offered)
+    chosen = None if wanted is None else find_gpu_type(wanted, offered)
     if wanted is not None and chosen is None:
         raise unknown_name("gpu", wanted, offered)
     among = offered if chosen is None else (chosen,)

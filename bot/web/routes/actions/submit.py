@@ -21,7 +21,7 @@ from bot.services import lookup, moderation, standings, status, submissions
 from bot.web import rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.routes.actions.page import Number, SignedIn, part, reason_of, redirect, show
-from runners.contract.gpus import spelled
+from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Mode
 from runners.languages import spec_of
 
@@ -170,7 +170,7 @@ def _chosen(board: Board | None, wanted: Sequence[str]) -> frozenset[str]:
         return frozenset()
     if len(board.gpus) == 1:
         return frozenset(board.gpus)
-    found = (spelled(each, board.gpus) for each in wanted)
+    found = (find_gpu_type(each, board.gpus) for each in wanted)
     return frozenset(each for each in found if each is not None)
 
 

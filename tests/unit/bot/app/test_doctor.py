@@ -127,7 +127,7 @@ def test_a_runner_that_is_away_says_itself_what_to_do_or_where_to_look() -> None
     told = runner_failure(RunnerError("Modal: no such app; run `podium modal deploy`"))
     assert (told.detail, told.remedy) == ("Modal: no such app", "run `podium modal deploy`")
     open_to_all = runner_failure(
-        RunnerError("Ray at h:6379 lets in everybody; start every node with a token")
+        RunnerError("Ray at h:6379 accepts any token; start every node with a token")
     )
     assert open_to_all.remedy == "start every node with a token"
     assert (

@@ -9,10 +9,10 @@ TASK = make_task(benchmarks=(Workload(args={"size": 1}), Workload(args={"size": 
 
 
 def test_one_benchmark_or_all_are_profiled() -> None:
-    assert ProfileOptions().chosen(TASK) == TASK
-    assert ProfileOptions(benchmark=1).chosen(TASK).benchmarks == TASK.benchmarks[1:]
+    assert ProfileOptions().select_benchmark(TASK) == TASK
+    assert ProfileOptions(benchmark=1).select_benchmark(TASK).benchmarks == TASK.benchmarks[1:]
     with pytest.raises(IndexError):
-        ProfileOptions(benchmark=2).chosen(TASK)
+        ProfileOptions(benchmark=2).select_benchmark(TASK)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.contract.gpus import GPU_TYPES, gpu_type, gpu_types, slots_by_type, spelled
+from runners.contract.gpus import GPU_TYPES, find_gpu_type, gpu_type, gpu_types, slots_by_type
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_names_of_one_card_are_one() -> None:
 
 
 def test_what_somebody_else_spells_is_found() -> None:
-    assert spelled("mi300", ("H100", "MI300x8")) == "MI300x8"
-    assert spelled("cpu", ("H100", "CPU")) == "CPU"
-    assert spelled("A100-80GB", ("A100",)) is None
+    assert find_gpu_type("mi300", ("H100", "MI300x8")) == "MI300x8"
+    assert find_gpu_type("cpu", ("H100", "CPU")) == "CPU"
+    assert find_gpu_type("A100-80GB", ("A100",)) is None
 
 
 def test_slots_of_one_card_are_counted_together() -> None:

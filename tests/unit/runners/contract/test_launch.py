@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.contract.launch import LaunchError, LaunchPlan, names_of, parse_sizes
+from runners.contract.launch import LaunchError, LaunchPlan, formula_arguments, parse_sizes
 from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.contract.task import Launch, Workload
 
@@ -145,7 +145,7 @@ def test_a_kernel_may_lie_in_a_namespace() -> None:
 
 def test_an_argument_may_not_be_called_as_the_blocks_size() -> None:
     with pytest.raises(LaunchError, match="'block_x' is the block's own size"):
-        names_of(Workload(args={"block_x": 3}))
+        formula_arguments(Workload(args={"block_x": 3}))
 
 
 def test_the_signature_has_the_bytes_of_every_parameter() -> None:
@@ -161,7 +161,7 @@ def test_a_bare_number_must_have_one_type_in_all_cases() -> None:
     plan = LaunchPlan.of(launch(params=("out0", "scale")))
     cases = [Workload(args={"scale": 1}), Workload(args={"scale": 0.5})]
 
-    with pytest.raises(LaunchError, match="'scale' is of type int in some cases and float in"):
+    with pytest.raises(LaunchError, match="'scale' has type int in some cases and float in"):
         plan.signature(cases)
     typed = LaunchPlan.of(launch(params=("out0", "float scale")))
     assert typed.signature(cases).sizes == (8, 4)

@@ -11,9 +11,9 @@ from runners.contract.parameters import (
     BufferArgument,
     Scalar,
     ScalarType,
+    as_integer,
     bytes_of,
     parse_parameter,
-    whole,
 )
 
 ARGS = {"size": 7, "big": 1 << 40, "scale": 0.5, "flag": True}
@@ -22,7 +22,7 @@ ARGS = {"size": 7, "big": 1 << 40, "scale": 0.5, "flag": True}
 def scalar(text: str) -> tuple[ScalarType, bytes]:
     found = parse_parameter(text)
     assert isinstance(found, Scalar)
-    return found.packed(ARGS)
+    return found.pack(ARGS)
 
 
 def test_tensors_are_named_by_their_place() -> None:
@@ -80,11 +80,11 @@ def test_a_pointer_has_eight_bytes() -> None:
 
 @given(st.integers(min_value=-(1 << 63), max_value=(1 << 63) - 1))
 def test_every_integer_of_64_bits_arrives_exactly(number: int) -> None:
-    kind, data = Scalar(parse_formula("n"), ScalarType.INT64).packed({"n": number})
+    kind, data = Scalar(parse_formula("n"), ScalarType.INT64).pack({"n": number})
     assert (kind, struct.unpack("<q", data)) == (ScalarType.INT64, (number,))
 
 
 def test_a_number_with_a_fraction_is_not_whole() -> None:
-    assert whole(4.0, "x") == 4
+    assert as_integer(4.0, "x") == 4
     with pytest.raises(FormulaError, match="not a whole number"):
-        whole(4.5, "x")
+        as_integer(4.5, "x")

@@ -6,7 +6,13 @@ import pytest
 from runners.contract.task import Mode, TaskFormat
 from runners.evaluator import EvaluatorConfig
 from runners.evaluator.config import JobError
-from runners.evaluator.job import baseline_job, baseline_request, digest, kernel_request, read_job
+from runners.evaluator.job import (
+    baseline_job,
+    baseline_request,
+    cache_key,
+    kernel_request,
+    read_job,
+)
 from tests.doubles.kernels import LINEAR, RIGHT, make_job
 
 CONFIG = EvaluatorConfig(secret=b"k" * 32)
@@ -40,21 +46,21 @@ def test_keys_that_mean_nothing_here_are_passed_over() -> None:
 
 def test_everything_that_makes_two_evaluations_differ_is_in_their_name() -> None:
     job = read_job(make_job())
-    names = {digest(CONFIG, job, "H100", "1"), digest(CONFIG, job, "A100", "1")}
-    names.add(digest(CONFIG, job, "H100", "2"))
+    names = {cache_key(CONFIG, job, "H100", "1"), cache_key(CONFIG, job, "A100", "1")}
+    names.add(cache_key(CONFIG, job, "H100", "2"))
     for changed in (
         {"kernel_code": RIGHT + "#"}, {"ref_code": LINEAR + "#"}, {"backend": "cuda"},
         {"num_correct_trials": 3}, {"measure_performance": True}, {"num_perf_trials": 7},
         {"precision": "bf16"},
     ):  # fmt: skip
-        names.add(digest(CONFIG, read_job(make_job(**changed)), "H100", "1"))
+        names.add(cache_key(CONFIG, read_job(make_job(**changed)), "H100", "1"))
     for config in (
         replace(CONFIG, timeout=9), replace(CONFIG, rounds=2), replace(CONFIG, secret=b"x" * 32),
         replace(CONFIG, limits=CONFIG.limits.model_copy(update={"output": 1 << 10})),
     ):  # fmt: skip
-        names.add(digest(config, job, "H100", "1"))
+        names.add(cache_key(config, job, "H100", "1"))
     assert len(names) == 3 + 7 + 4
-    assert digest(CONFIG, job, "H100", "1") in names
+    assert cache_key(CONFIG, job, "H100", "1") in names
 
 
 def test_each_trial_has_inputs_of_its_own_and_all_have_the_same_weights() -> None:

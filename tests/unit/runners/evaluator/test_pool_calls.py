@@ -9,7 +9,7 @@ from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId, Capabilities, RunnerError
 from runners.contract.verdict import Verdict
 from runners.evaluator import InfrastructureError
-from runners.evaluator.pool import evaluation, offered
+from runners.evaluator.pool import capabilities_of, run_evaluation
 from tests.doubles.evaluating import ENDLESS, RIGHT, WRONG, make_request
 
 
@@ -38,33 +38,33 @@ class Watched(FakeRunner):
 
 
 async def test_it_gives_the_verdict() -> None:
-    found = await evaluation(Watched(), make_request(WRONG), 1)
+    found = await run_evaluation(Watched(), make_request(WRONG), 1)
     assert found.verdict is Verdict.WRONG_ANSWER
 
 
 async def test_a_runner_that_fails_is_asked_again() -> None:
     runner = Watched(fails=2)
-    assert (await evaluation(runner, make_request(), 3)).verdict is Verdict.PASSED
+    assert (await run_evaluation(runner, make_request(), 3)).verdict is Verdict.PASSED
     with pytest.raises(InfrastructureError, match="runner watched: no machine"):
-        await evaluation(Watched(fails=2), make_request(), 2)
+        await run_evaluation(Watched(fails=2), make_request(), 2)
 
 
 async def test_a_machine_that_is_lost_is_ours() -> None:
     with pytest.raises(InfrastructureError, match="lost"):
-        await evaluation(fake.create(), make_request(RIGHT + "# fake: lost\n"), 2)
+        await run_evaluation(fake.create(), make_request(RIGHT + "# fake: lost\n"), 2)
 
 
 async def test_nobody_waits_for_an_evaluation_for_ever() -> None:
     runner = Watched()
     with pytest.raises(InfrastructureError, match="no evaluation within 2 s"):
-        await evaluation(runner, make_request(ENDLESS, timeout_s=600), 2, grace_s=-598)
+        await run_evaluation(runner, make_request(ENDLESS, timeout_s=600), 2, grace_s=-598)
     assert len(runner.stopped) == 1
 
 
 @pytest.mark.parametrize("slow_s", [0.0, 0.1])
 async def test_a_cancellation_stops_the_call_even_one_that_only_starts(slow_s: float) -> None:
     runner = Watched(slow_s=slow_s)
-    task = asyncio.create_task(evaluation(runner, make_request(ENDLESS), 1))
+    task = asyncio.create_task(run_evaluation(runner, make_request(ENDLESS), 1))
     await asyncio.sleep(0.02)
     task.cancel()
     await asyncio.wait({task})
@@ -79,4 +79,4 @@ async def test_a_runner_that_cannot_say_what_it_offers_is_ours() -> None:
             raise RunnerError("no route")
 
     with pytest.raises(InfrastructureError, match="no route"):
-        await offered(Silent())
+        await capabilities_of(Silent())

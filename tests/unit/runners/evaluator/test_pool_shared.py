@@ -1,6 +1,6 @@
 import asyncio
 
-from runners.evaluator.pool import Shared
+from runners.evaluator.pool import DeduplicatingCache
 
 
 class Work:
@@ -22,7 +22,7 @@ class Work:
 
 
 async def test_one_works_for_all_who_ask_at_once() -> None:
-    shared, work = Shared[int](lambda _: True), Work()
+    shared, work = DeduplicatingCache[int](lambda _: True), Work()
     asking = [asyncio.create_task(shared.get("a", work.do, 8)) for _ in range(5)]
     await asyncio.sleep(0)
     work.gate.set()
@@ -33,7 +33,7 @@ async def test_one_works_for_all_who_ask_at_once() -> None:
 
 
 async def test_only_the_latest_are_kept() -> None:
-    shared, work = Shared[int](lambda _: True), Work()
+    shared, work = DeduplicatingCache[int](lambda _: True), Work()
     work.gate.set()
     for key in ("a", "b", "a", "c"):
         await shared.get(key, work.do, 2)
@@ -43,13 +43,13 @@ async def test_only_the_latest_are_kept() -> None:
 
 
 async def test_what_may_not_be_kept_is_done_again() -> None:
-    shared, work = Shared[int](lambda value: value > 1), Work()
+    shared, work = DeduplicatingCache[int](lambda value: value > 1), Work()
     work.gate.set()
     assert [(await shared.get("a", work.do, 8))[0] for _ in range(3)] == [1, 2, 2]
 
 
 async def test_work_goes_on_while_one_still_waits_and_ends_with_the_last() -> None:
-    shared, work = Shared[int](lambda _: True), Work()
+    shared, work = DeduplicatingCache[int](lambda _: True), Work()
     first, second = (asyncio.create_task(shared.get("a", work.do, 8)) for _ in range(2))
     await asyncio.sleep(0.01)
     first.cancel()
@@ -63,7 +63,7 @@ async def test_work_goes_on_while_one_still_waits_and_ends_with_the_last() -> No
 
 
 async def test_an_error_reaches_all_and_is_not_kept() -> None:
-    shared, tries = Shared[int](lambda _: True), iter((True, False))
+    shared, tries = DeduplicatingCache[int](lambda _: True), iter((True, False))
 
     async def fails_once() -> int:
         await asyncio.sleep(0)

@@ -8,7 +8,7 @@ from runners.contract.runner import Runner
 from runners.evaluator import EvaluatorConfig, KernelResult
 from runners.evaluator.config import ErrorKind
 from runners.evaluator.job import kernel_request, read_job
-from runners.evaluator.pool import evaluation
+from runners.evaluator.pool import run_evaluation
 from runners.evaluator.result import Baseline, baseline_of, no_result, result_of
 from tests.doubles.kernels import make_job, told
 
@@ -38,7 +38,7 @@ def measured(time_ns: float, unsure_ns: float = 0.0) -> Measurement:
 async def judged(runner: Runner, directive: str, baseline: Baseline | None = None) -> KernelResult:
     job = read_job(make_job(told(directive), measure_performance=True))
     request = kernel_request(EvaluatorConfig(), job, "CPU")
-    return result_of(job, await evaluation(runner, request, 1), baseline)
+    return result_of(job, await run_evaluation(runner, request, 1), baseline)
 
 
 async def test_a_right_kernel_has_every_key_in_order_and_a_speed_up(runner: Runner) -> None:
@@ -113,7 +113,7 @@ async def test_a_kernel_is_not_blamed_for_a_reference_without_a_time(runner: Run
 async def test_a_reference_that_fails_has_no_time(runner: Runner) -> None:
     job = read_job(make_job(told("verdict=crashed message=oh"), measure_performance=True))
     request = kernel_request(EvaluatorConfig(), job, "CPU")
-    found = baseline_of(await evaluation(runner, request, 1))
+    found = baseline_of(await run_evaluation(runner, request, 1))
     assert (found.measured, found.kind) == (None, ErrorKind.REFERENCE)
     assert found.error.endswith("could not be timed: oh")
 

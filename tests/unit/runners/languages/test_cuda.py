@@ -37,7 +37,7 @@ def compiled(
     folder: Path, source: str, how: Recipe | None = None
 ) -> tuple[cuda.CachedKernel, bytes]:
     (folder / "submission.cu").write_text(source)
-    return cuda.compiled(folder, how or recipe(), KIT, TARGET)
+    return cuda.compile_kernel(folder, how or recipe(), KIT, TARGET)
 
 
 def resources(listing: cuda.CachedKernel) -> Compiled:
@@ -229,7 +229,7 @@ def test_a_later_candidate_loads_what_the_first_one_has_compiled(
 ) -> None:
     (tmp_path / "submission.cu").write_text(ADD)
     first = cuda.build(tmp_path, recipe(), KIT)
-    monkeypatch.setattr(cuda, "compiled", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(cuda, "compile_kernel", lambda *_: pytest.fail("compiled again"))
 
     second = cuda.build(tmp_path, recipe(), KIT)
 

@@ -14,7 +14,7 @@ import pytest
 
 from bot.services.dispatch.config import DispatchConfig
 from runners.backends import local_process
-from runners.contract.evaluation import CPU, Evaluation, EvaluationRequest, Progress
+from runners.contract.evaluation import CPU, GRACE_S, Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities, Runner, RunnerError
 from runners.contract.task import Mode, Workload
 from runners.harness import server
@@ -117,20 +117,20 @@ async def test_a_silent_harness_is_killed_at_the_hard_limit(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pid = int((await evaluate(runner)).message)
-    monkeypatch.setattr(pool, "hard_limit_s", lambda _: 0.2)
+    monkeypatch.setattr(EvaluationRequest, "hard_limit_s", 0.2)
     with pytest.raises(RunnerError, match="no evaluation within 0 s"):
         await evaluate(runner, "hang")
     assert not psutil.pid_exists(pid)
 
 
 def test_the_hard_limit_lies_beyond_every_phase_of_the_task() -> None:
-    assert pool.hard_limit_s(make_request(timeout_s=7)) == 7 + pool.GRACE_S
+    assert make_request(timeout_s=7).hard_limit_s == 7 + GRACE_S
     ranked = make_request(timeout_s=7, mode=Mode.RANKED)
-    assert pool.hard_limit_s(ranked) == 14 + pool.GRACE_S
+    assert ranked.hard_limit_s == 14 + GRACE_S
 
 
 def test_a_harness_gives_up_before_it_is_given_up() -> None:
-    assert server.GRACE_S < pool.GRACE_S < DispatchConfig().grace_s
+    assert server.GRACE_S < GRACE_S < DispatchConfig().grace_s
 
 
 async def test_nothing_of_our_environment_is_passed_on(
@@ -161,7 +161,7 @@ async def test_a_harness_that_refuses_to_start_gives_its_reason(
 async def test_a_harness_that_does_not_greet_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     imitate(monkeypatch, "--rude")
     runner = local_process.create(slots={CPU: 1})
-    with pytest.raises(RunnerError, match="began with another line"):
+    with pytest.raises(RunnerError, match="first line of the harness has no capabilities"):
         await evaluate(runner)
     await runner.aclose()
 
@@ -170,7 +170,7 @@ async def test_a_slot_that_never_comes_free_is_an_error_and_not_waited_for(
     runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "START_S", 0.1)
-    monkeypatch.setattr(harness.Harness, "greet", lambda _: asyncio.sleep(60))
+    monkeypatch.setattr(harness.Harness, "wait_started", lambda _: asyncio.sleep(60))
     await runner.start(make_request())
     await asyncio.sleep(0)
     with pytest.raises(RunnerError, match="no slot of CPU was free"):
@@ -262,7 +262,7 @@ async def test_a_call_that_is_cancelled_while_it_joins_gpus_gives_them_back(thre
 
 async def test_more_gpus_than_there_are_cannot_be_asked_for(three: Runner) -> None:
     assert (await three.capabilities()).at_once == {"H200": 3}
-    with pytest.raises(RunnerError, match="4 H200 at once are asked for; there are 3"):
+    with pytest.raises(RunnerError, match="needs 4 H200 at once; there are 3"):
         await three.start(ranks(4))
 
 
@@ -385,7 +385,7 @@ async def test_a_harness_that_does_not_say_how_it_is_serves_nobody(
     health(line)
     runner = local_process.create(slots={"H200": 1})
     try:
-        with pytest.raises(RunnerError, match=r"status 70|does not say how it is"):
+        with pytest.raises(RunnerError, match=r"status 70|reported no health"):
             await runner.capabilities()
     finally:
         await runner.aclose()
@@ -400,7 +400,7 @@ async def test_a_gpu_out_of_service_takes_nothing_from_the_others(
         request = make_request("").model_copy(update={"gpu": "H200"})
         calls = [await runner.start(request) for _ in range(2)]
         await asyncio.gather(*(runner.wait(call, ignore) for call in calls))
-        await asyncio.gather(*runner._resting)
+        await asyncio.gather(*runner._returning)
         health(SICK)
         await runner.wait(await runner.start(request), ignore)
         assert len((await offered(runner, 1)).out_of_service) == 1

@@ -6,7 +6,7 @@ from runners.slots.runner import Fitness
 
 
 def fall(fitness: Fitness, error: Exception) -> None:
-    with pytest.raises(type(error)), fitness.noted():
+    with pytest.raises(type(error)), fitness.recorded():
         raise error
 
 
@@ -19,7 +19,7 @@ def test_a_slot_is_out_of_service_until_it_was_used_again() -> None:
         OutOfService(gpu="H200", card=card, why="it is hot") for card in ("GPU-a", "GPU-b")
     )
 
-    with fitness.noted():
+    with fitness.recorded():
         pass
     assert (fitness.unfit, fitness.outages) == ("", ())
 

@@ -48,7 +48,7 @@ def test_a_launch_that_has_numbers_for_every_case_is_taken() -> None:
         ({"block": ("size",)}, "task.yml:7: launch.block: 'size' is 5000"),
         ({"params": ("out0", "seed")}, "task.yml:5: launch.params: 'seed' is no argument"),
         ({"params": ("in0",)}, "task.yml:5: launch.params: list the output that the kernel writes"),
-        ({"kernel": "a b"}, "task.yml:4: launch.kernel: 'a b' is no kernel's name"),
+        ({"kernel": "a b"}, "task.yml:4: launch.kernel: 'a b' is not a kernel's name"),
     ],
 )
 def test_a_wrong_launch_is_refused_with_its_line(changes: dict[str, object], words: str) -> None:

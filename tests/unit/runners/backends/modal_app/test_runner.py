@@ -180,7 +180,7 @@ async def test_a_container_over_its_limit_is_an_error_and_not_a_loss(server: Loc
     made = modal_app.create()
     function = modal.Function.from_name(APP, FUNCTION).with_options(timeout=2)
     call = CallId((await function.spawn.aio("")).object_id)
-    with pytest.raises(RunnerError, match="over its time limit") as raised:
+    with pytest.raises(RunnerError, match="exceeded its time limit") as raised:
         await made.wait(call, ignore)
     assert not isinstance(raised.value, RunnerLostError)
     await made.aclose()
@@ -215,7 +215,7 @@ async def test_a_call_is_asked_for_again_while_modal_is_out_of_reach(
         return await output(client, call)
 
     monkeypatch.setattr(runner, "output", flaky)
-    monkeypatch.setattr(runner, "_AGAIN_S", 0.01)
+    monkeypatch.setattr(runner, "_RETRY_S", 0.01)
     assert (await made.wait(call, ignore)).verdict is Verdict.PASSED
     assert failures == []
     await made.aclose()
@@ -228,8 +228,8 @@ async def test_a_call_counts_as_lost_when_modal_stays_out_of_reach(
         raise modal.exception.ConnectionError("no route")
 
     monkeypatch.setattr(runner, "output", away)
-    monkeypatch.setattr(runner, "_AGAIN_S", 0.01)
-    monkeypatch.setattr(runner, "_AWAY_S", 0.1)
+    monkeypatch.setattr(runner, "_RETRY_S", 0.01)
+    monkeypatch.setattr(runner, "_UNAVAILABLE_S", 0.1)
     with pytest.raises(RunnerLostError, match="cannot be reached: no route"):
         await modal_app.create().wait(CallId("fc-1"), ignore)
 
@@ -241,7 +241,7 @@ async def test_a_pickle_from_a_container_is_never_loaded(
     made = modal_app.create()
     function = modal.Function.from_name(APP, FUNCTION)
     call = CallId((await function.spawn.aio(str(tmp_path / "loaded"))).object_id)
-    with pytest.raises(RunnerError, match="a form that is not taken"):
+    with pytest.raises(RunnerError, match="not in the CBOR format"):
         await made.wait(call, ignore)
     assert not (tmp_path / "loaded").exists()
     with pytest.raises(Exception, match="deserializing"):

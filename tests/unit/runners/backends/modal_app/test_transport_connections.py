@@ -14,7 +14,7 @@ from tests.doubles.modal.visible import local_modal
 
 @pytest.fixture
 async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ModalConnections]:
-    monkeypatch.setattr(transport, "QUESTIONS_MOST", 2)
+    monkeypatch.setattr(transport, "MAX_POLLS", 2)
     async with local_modal():
         opened = ModalConnections()
         yield opened
@@ -22,7 +22,7 @@ async def opened(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ModalConnecti
 
 
 async def asking(opened: ModalConnections, stack: AsyncExitStack, count: int) -> list[modal.Client]:
-    return [await stack.enter_async_context(opened.for_a_question()) for _ in range(count)]
+    return [await stack.enter_async_context(opened.for_poll()) for _ in range(count)]
 
 
 async def reached(client: modal.Client) -> None:

@@ -78,14 +78,14 @@ async def test_a_type_that_no_node_has_is_refused_at_once_with_those_there_are(
 
 
 async def test_more_gpus_than_a_node_has_are_refused_at_once(runner: RayRunner) -> None:
-    with pytest.raises(RunnerError, match="3 H9000 at once are asked for; a node on Ray has 2"):
+    with pytest.raises(RunnerError, match="needs 3 H9000 at once; a node on Ray has at most 2"):
         await runner.start(ranks(3))
 
 
 async def test_only_types_that_nodes_have_are_offered(
     cluster: LocalRay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_runner, "telling", lambda _: CPU)  # there is no H9000 to be fit
+    monkeypatch.setattr(ray_runner, "reporting_kind", lambda _: CPU)  # there is no H9000 to be fit
     with patch.dict(os.environ, cluster.environment):
         made = RayRunner(Bridge(), {"B200": 1, CPU: 1, "H9000": 3}, None, strict=False)
         offered = await made.capabilities()
@@ -126,7 +126,7 @@ async def test_a_call_of_another_process_is_taken_up_or_cancelled(runner: RayRun
         with pytest.raises(RunnerError):
             await each
     with pytest.raises(UnknownCallError):
-        await other._found(call)
+        await other._find(call)
     await other.aclose()
 
 
@@ -135,10 +135,10 @@ async def test_another_version_of_the_harness_is_refused(ours: str | None, *, fi
     slot = RaySlot(Bridge(), CPU, ours, strict=False)
     offered = make_capabilities(harness_version="0.0.1")
     if fits:
-        assert slot._fitting(offered) == offered
+        assert slot._require_version(offered) == offered
         return
     with pytest.raises(RunnerError, match=r"harness 0\.0\.1, this is 0\.0\.2"):
-        slot._fitting(offered)
+        slot._require_version(offered)
 
 
 async def test_who_has_not_the_token_is_told_what_to_set(cluster: LocalRay) -> None:
@@ -152,7 +152,7 @@ async def test_a_cluster_that_lets_in_everybody_is_refused() -> None:
         for token in ({}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "any"}):
             with (
                 patch.dict(os.environ, {**server.environment, **token}),
-                pytest.raises(RunnerError, match="lets in everybody; start every node with"),
+                pytest.raises(RunnerError, match="accepts any token; start every node with"),
             ):
                 await ray_cluster.create(slots=SLOTS).start(make_request())
 
@@ -185,7 +185,7 @@ def test_a_driver_gets_no_secret_of_ours(monkeypatch: pytest.MonkeyPatch) -> Non
 IDLE = """
 import threading
 from runners.backends.ray_cluster import node
-node._LOOK_S, node.IDLE_S = 0.02, 0.1
+node._CHECK_S, node.IDLE_S = 0.02, 0.1
 slot = node.SlotActor("CPU", "")
 assert slot.knows("a-1") == '{"number":0,"text":"","fault":null}'
 threading.Event().wait(30)

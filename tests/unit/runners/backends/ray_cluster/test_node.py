@@ -114,18 +114,18 @@ async def test_a_busy_slot_takes_nothing_and_another_call_is_unknown(slot: NodeH
 
 
 def busy(slot: NodeHarness) -> bool:
-    return slot.patience_s is None
+    return slot.idle_limit_s is None
 
 
 async def test_an_answer_that_nobody_has_fetched_is_kept_for_longer(slot: NodeHarness) -> None:
-    assert slot.patience_s == node.IDLE_S
+    assert slot.idle_limit_s == node.IDLE_S
     await slot.begin(assignment("hang", limit_s=0.5))
     assert busy(slot)
     while busy(slot):  # noqa: ASYNC110 - nobody may ask for news
         await asyncio.sleep(0.02)
-    assert slot.patience_s == node.KEPT_S
+    assert slot.idle_limit_s == node.KEPT_S
     await ended(slot)
-    assert slot.patience_s == node.IDLE_S
+    assert slot.idle_limit_s == node.IDLE_S
 
 
 async def test_a_slot_that_is_stopped_ends_what_it_evaluates(slot: NodeHarness) -> None:

@@ -33,6 +33,6 @@ def test_the_types_announced_are_named_as_boards_name_them() -> None:
 def test_a_type_is_found_under_each_of_its_names() -> None:
     old = {"A100-40G": 4.0, "GPU": 4.0}
     assert Resources(nodes=(old,)).most("A100") == 4
-    assert Resources(nodes=(old,)).called("A100") == "A100-40G"
-    assert Resources(nodes=(old, {"A100": 1.0, "GPU": 1.0})).called("A100") == "A100"
-    assert Resources(nodes=(old,)).called("H100") == "H100"
+    assert Resources(nodes=(old,)).resource_name("A100") == "A100-40G"
+    assert Resources(nodes=(old, {"A100": 1.0, "GPU": 1.0})).resource_name("A100") == "A100"
+    assert Resources(nodes=(old,)).resource_name("H100") == "H100"
