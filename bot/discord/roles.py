@@ -130,7 +130,7 @@ async def viewer_of(interaction: Interaction) -> Viewer:
 async def credentials_elsewhere(
     client: discord.Client, user: int, wanted: frozenset[str]
 ) -> frozenset[str]:
-    """Return which of the wanted credentials a user holds, over all guilds of the bot."""
+    """Return a user's credentials in those guilds of the bot to which a wanted one belongs."""
     credentials: frozenset[str] = frozenset()
     for guild in client.guilds:
         if wanted.isdisjoint(

@@ -7,8 +7,7 @@ from discord import app_commands
 
 from bot.discord import options, pagination, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
-from bot.discord.draw import MessageDraft
-from bot.discord.escaping import MESSAGE_LIMIT
+from bot.discord.draw import MessageDraft, join_into_messages
 from bot.discord.responses import replying
 from bot.domain.errors import StoreError, UserError
 from bot.reports.charts import scaling_report
@@ -144,11 +143,8 @@ apart share a rank. All commands are listed below."""
 async def show_help(interaction: Interaction) -> None:
     """Show the first steps, then the list."""
     async with replying(interaction) as answer:
-        found = getattr(interaction.client, "tree", None)
-        lines = [] if found is None else list(command_lines(found))
-        await answer.show_all(
-            [MessageDraft(_HELP), *(MessageDraft(text) for text in packed(lines))]
-        )
+        commands = join_into_messages(command_lines(interaction.client.tree))
+        await answer.show_all([MessageDraft(_HELP), *map(MessageDraft, commands)])
 
 
 def command_lines(tree: Tree) -> Iterator[str]:
@@ -165,15 +161,3 @@ _MENUS = {
     discord.AppCommandType.message: "Right-click a message",
     discord.AppCommandType.user: "Right-click a person",
 }
-
-
-def packed(lines: list[str]) -> Iterator[str]:
-    """Yield the lines in as few messages as possible."""
-    text = ""
-    for line in lines:
-        if text and len(text) + len(line) + 1 > MESSAGE_LIMIT:
-            yield text
-            text = ""
-        text = f"{text}\n{line}" if text else line
-    if text:
-        yield text
