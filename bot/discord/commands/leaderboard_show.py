@@ -1,4 +1,4 @@
-"""`/leaderboard show|show-personal|compare-gpus|list|task|template|help`: what people read."""
+"""`/leaderboard show|show-personal|compare-gpus|list|task|template|help`: what people look up."""
 
 from collections.abc import Iterator
 
@@ -57,7 +57,7 @@ async def show(interaction: Interaction, leaderboard_name: str, gpu: str | None 
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def show_personal(interaction: Interaction, leaderboard_name: str) -> None:
-    """Show places, the plot of your ranked times, and your submissions."""
+    """Show your ranks, the plot of your ranked times, and your submissions."""
     async with replying(interaction) as answer:
         viewer = await roles.viewer_of(interaction)
         found = await history.personal_board(
@@ -103,7 +103,7 @@ async def task(interaction: Interaction, leaderboard_name: str) -> None:
 async def template(
     interaction: Interaction, leaderboard_name: str, lang: str | None = None
 ) -> None:
-    """Send the template of the language; an only template needs no name."""
+    """Send the template of the language, which may be omitted if there is only one."""
     async with replying(interaction) as answer:
         store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)
         board, definition = await lookup.task_of(store, viewer, leaderboard_name)
