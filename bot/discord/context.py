@@ -95,9 +95,9 @@ def _group(tree: Tree, name: str) -> app_commands.Group:
     """Return the group of this name, created on first use."""
     parent_name, _, own_name = name.rpartition(" ")
     parent = _group(tree, parent_name) if parent_name else None
-    found = (parent or tree).get_command(own_name)
-    if isinstance(found, app_commands.Group):
-        return found
+    existing = (parent or tree).get_command(own_name)
+    if isinstance(existing, app_commands.Group):
+        return existing
     group = app_commands.Group(
         name=own_name,
         description=_DESCRIPTIONS[name],

@@ -32,11 +32,11 @@ async def boards(interaction: Interaction, current: str) -> list[app_commands.Ch
     """Return boards whose name contains the typed text: open ones first, then by name."""
     context = context_of(interaction)
     try:
-        found = await visible_boards(context.store, await viewer_of(interaction))
+        visible = await visible_boards(context.store, await viewer_of(interaction))
     except StoreError:
         return []  # the command itself reports the error
     now = context.clock.now()
-    matching = [board for board in found if current.casefold() in board.name.casefold()]
+    matching = [board for board in visible if current.casefold() in board.name.casefold()]
     matching.sort(key=lambda board: (not board.is_open(now), board.name.casefold()))
     return choices([board.name for board in matching])
 
@@ -46,11 +46,11 @@ async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choi
     context = context_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
     try:
-        found = await visible_boards(context.store, await viewer_of(interaction))
+        visible = await visible_boards(context.store, await viewer_of(interaction))
     except StoreError:
         return []
     chosen_board = getattr(interaction.namespace, "leaderboard_name", None)
-    searched = [board for board in found if board.name == chosen_board] or found
+    searched = [board for board in visible if board.name == chosen_board] or visible
     types = sorted({gpu for board in searched for gpu in board.gpus} - set(chosen))
     fitting = [gpu for gpu in types if part.casefold() in gpu.casefold()]
     return choices([", ".join([*chosen, gpu]) for gpu in fitting])
@@ -61,10 +61,10 @@ async def own_submissions(interaction: Interaction, current: str) -> list[app_co
     context = context_of(interaction)
     try:
         person = await context.person(interaction.user)
-        found = await context.store.submissions.history(person.id, limit=200)
+        history = await context.store.submissions.history(person.id, limit=200)
     except StoreError:
         return []
-    names = {each.id: f"#{each.id} {each.file_name}, {each.mode}" for each in found}
+    names = {each.id: f"#{each.id} {each.file_name}, {each.mode}" for each in history}
     return _numbered_choices(names, current)
 
 
@@ -94,10 +94,10 @@ async def own_tokens(interaction: Interaction, current: str) -> list[app_command
     context = context_of(interaction)
     try:
         person = await context.person(interaction.user)
-        found = await context.store.tokens.of(person.id)
+        tokens = await context.store.tokens.of(person.id)
     except StoreError:
         return []
-    return _numbered_choices({each.id: f"{each.id}: {each.label}" for each in found}, current)
+    return _numbered_choices({each.id: f"{each.id}: {each.label}" for each in tokens}, current)
 
 
 def _numbered_choices(names: Mapping[int, str], typed: str) -> list[app_commands.Choice[int]]:

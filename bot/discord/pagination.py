@@ -24,9 +24,9 @@ from bot.domain.records import NamedAuditEntry
 from bot.reports.blocks import Report
 from bot.reports.charts import season_chart
 from bot.reports.standings import standings_pages, standings_side_by_side
+from bot.services import standings
 from bot.services.audit import audit_page
 from bot.services.lookup import visible_board, visible_boards
-from bot.services.standings import season
 
 _BOARDS_PER_PAGE, _ENTRIES_PER_PAGE = 10, 8
 _WIDTHS = (200, 60, 20)
@@ -121,12 +121,12 @@ async def _boards(interaction: Interaction, number: int) -> ListPage:
 def board_line(board: Board, people: int, width: int, *, is_open: bool) -> str:
     """Return a board's name, GPU types, deadline in the reader's time zone, and participants."""
     gpus = line(", ".join(board.gpus), min(width, 60))
-    season = "no deadline" if board.deadline is None else f"until {discord_time(board.deadline)}"
+    until = "no deadline" if board.deadline is None else f"until {discord_time(board.deadline)}"
     participants = (
         "nobody yet" if people == 0 else "1 person" if people == 1 else f"{people} people"
     )
     mark = "🟢" if is_open else "⚪"
-    return f"{mark} **{line(board.name, width)}** on {gpus}, {season}, {participants}"
+    return f"{mark} **{line(board.name, width)}** on {gpus}, {until}, {participants}"
 
 
 async def _audit(interaction: Interaction, number: int) -> ListPage:
@@ -213,10 +213,10 @@ class PageButton(
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replacing(interaction) as answer:
-            found = await _season(answer, self.board, self.gpu)
-            pages = standings_pages(found.leaderboard)
+            season = await _season(answer, self.board, self.gpu)
+            pages = standings_pages(season.leaderboard)
             page = min(self.page, len(pages) - 1)
-            await answer.replace(pages[page], page_view(found, page, len(pages)))
+            await answer.replace(pages[page], page_view(season, page, len(pages)))
 
 
 class StandingsGpuSelect(
@@ -252,45 +252,49 @@ class StandingsGpuSelect(
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replacing(interaction) as answer:
-            found = [await _season(answer, self.board, gpu) for gpu in self.item.values]
-            report, view = first_page(found[0]) if len(found) == 1 else several_gpus_page(found)
-            await answer.replace(report, view, pictures=True)
+            seasons = [await _season(answer, self.board, gpu) for gpu in self.item.values]
+            await answer.replace(*standings_view(seasons), pictures=True)
 
 
 async def _season(answer: InteractionReply, board: BoardId, gpu: str) -> Season:
     context = context_of(answer.interaction)
     viewer = await viewer_of(answer.interaction)
-    found = await visible_board(context.store, viewer, board)
-    return await season(context.store, context.clock, viewer, found.name, gpu=gpu)
+    name = (await visible_board(context.store, viewer, board)).name
+    return await standings.season(context.store, context.clock, viewer, name, gpu=gpu)
 
 
-def first_page(found: Season) -> tuple[Report, discord.ui.View]:
+def standings_view(seasons: Sequence[Season]) -> tuple[Report, discord.ui.View]:
+    """Return the best ranks on one GPU type with its plot, or on several side by side."""
+    return first_page(seasons[0]) if len(seasons) == 1 else several_gpus_page(seasons)
+
+
+def first_page(season: Season) -> tuple[Report, discord.ui.View]:
     """Return the best ranks with the season's plot, and the buttons and menus."""
-    pages = standings_pages(found.leaderboard)
-    chart = season_chart(found)
+    pages = standings_pages(season.leaderboard)
+    chart = season_chart(season)
     blocks = (*pages[0].blocks, *(() if chart is None else (chart,)))
-    return Report(pages[0].title, blocks), page_view(found, 0, len(pages))
+    return Report(pages[0].title, blocks), page_view(season, 0, len(pages))
 
 
-def several_gpus_page(found: Sequence[Season]) -> tuple[Report, discord.ui.View]:
+def several_gpus_page(seasons: Sequence[Season]) -> tuple[Report, discord.ui.View]:
     """Return the best ranks on several GPU types, and the menus to choose others."""
     view = discord.ui.View(timeout=None)
-    _add_menus(view, found[0], [each.leaderboard.gpu for each in found])
-    return standings_side_by_side([each.leaderboard for each in found]), view
+    _add_menus(view, seasons[0], [each.leaderboard.gpu for each in seasons])
+    return standings_side_by_side([each.leaderboard for each in seasons]), view
 
 
-def _add_menus(view: discord.ui.View, found: Season, chosen: Collection[str]) -> None:
-    board = found.leaderboard.board
+def _add_menus(view: discord.ui.View, season: Season, chosen: Collection[str]) -> None:
+    board = season.leaderboard.board
     if len(board.gpus) > 1:
         for number, gpus in enumerate(split_into_menus(board.gpus)):
             view.add_item(StandingsGpuSelect(board.id, number, gpus, chosen))
 
 
-def page_view(found: Season, page: int, pages: int) -> discord.ui.View:
+def page_view(season: Season, page: int, pages: int) -> discord.ui.View:
     """Return page buttons if there are several pages, and menus if there are several GPU types."""
     view = discord.ui.View(timeout=None)
-    board, gpu = found.leaderboard.board, found.leaderboard.gpu
-    _add_menus(view, found, (gpu,))
+    board, gpu = season.leaderboard.board, season.leaderboard.gpu
+    _add_menus(view, season, (gpu,))
     if pages > 1:
         before, after = max(page - 1, 0), page + 1
         view.add_item(PageButton(PageDirection.PREVIOUS, board.id, gpu, before, disabled=page == 0))

@@ -162,8 +162,7 @@ def _credentials_of(member: discord.Member) -> frozenset[str]:
 
 def channel_credentials(client: discord.Client, channel: int) -> frozenset[str]:
     """Return the credential that every reader of a channel has: membership of its guild."""
-    found = client.get_channel(channel)
-    guild = getattr(found, "guild", None)
+    guild = getattr(client.get_channel(channel), "guild", None)
     return frozenset() if guild is None else frozenset({guild_credential(guild.id)})
 
 

@@ -49,7 +49,7 @@ class DisplayedSubmission:
     private: bool = False
     """Whether everything private was sent."""
     queued: bool = False
-    """Whether one of its jobs waits, so that its position changes."""
+    """Whether one of its jobs waits; its queue position then changes without a notice."""
 
     @classmethod
     def of(cls, display: Display) -> "DisplayedSubmission":

@@ -36,21 +36,17 @@ async def show(interaction: Interaction, leaderboard_name: str, gpu: str | None 
     async with replying(interaction) as answer:
         context = context_of(interaction)
         viewer = await roles.viewer_of(interaction)
-        parts = [each.strip() for each in (gpu or "").split(",")]
-        names: list[str | None] = list(dict.fromkeys(each for each in parts if each))
+        names: list[str | None] = list(dict.fromkeys(options.gpu_names(gpu)))
         if len(names) > pagination.MAX_GPUS_AT_ONCE:
             raise UserError(
                 "usage",
                 f"at most {pagination.MAX_GPUS_AT_ONCE} GPU types can be shown at once; name fewer",
             )
-        found = [
+        seasons = [
             await standings.season(context.store, context.clock, viewer, leaderboard_name, gpu=each)
             for each in names or [None]
         ]
-        if len(found) == 1:
-            await answer.show(*pagination.first_page(found[0]))
-        else:
-            await answer.show(*pagination.several_gpus_page(found))
+        await answer.show(*pagination.standings_view(seasons))
 
 
 @app_commands.command(name="show-personal", description="Your results on a board")
@@ -59,11 +55,9 @@ async def show(interaction: Interaction, leaderboard_name: str, gpu: str | None 
 async def show_personal(interaction: Interaction, leaderboard_name: str) -> None:
     """Show your ranks, the plot of your ranked times, and your submissions."""
     async with replying(interaction) as answer:
-        viewer = await roles.viewer_of(interaction)
-        found = await history.personal_board(
-            context_of(interaction).store, viewer, leaderboard_name
-        )
-        await answer.show(personal_report(found))
+        store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)
+        personal_board = await history.personal_board(store, viewer, leaderboard_name)
+        await answer.show(personal_report(personal_board))
 
 
 @app_commands.command(
@@ -75,8 +69,8 @@ async def compare_gpus(interaction: Interaction, leaderboard_name: str) -> None:
     """Show a table, and a plot if there are several GPU types."""
     async with replying(interaction) as answer:
         viewer = await roles.viewer_of(interaction)
-        found = await standings.scaling(context_of(interaction).store, viewer, leaderboard_name)
-        await answer.show(scaling_report(found))
+        scaling = await standings.scaling(context_of(interaction).store, viewer, leaderboard_name)
+        await answer.show(scaling_report(scaling))
 
 
 @app_commands.command(name="list", description="List all boards: open ones first, then closed ones")
@@ -152,9 +146,9 @@ def command_lines(tree: Tree) -> Iterator[str]:
     for each in sorted(tree.walk_commands(), key=lambda one: one.qualified_name):
         if isinstance(each, app_commands.Command):
             yield f"`/{each.qualified_name}` {each.description}"
-    for kind, words in _MENUS.items():
+    for kind, action in _MENUS.items():
         for menu in tree.get_commands(type=kind):
-            yield f"{words} > Apps > `{menu.name}`"
+            yield f"{action} > Apps > `{menu.name}`"
 
 
 _MENUS = {

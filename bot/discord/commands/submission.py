@@ -52,8 +52,8 @@ async def show(interaction: Interaction, number: options.Number) -> None:
         own = await own_submission(
             context.store, await roles.viewer_of(interaction), SubmissionId(number)
         )
-        found = await status_of(context, own.id)
-        await answer.show(await full_report(context, found), buttons.buttons_of(found))
+        status = await status_of(context, own.id)
+        await answer.show(await full_report(context, status), buttons.buttons_of(status))
 
 
 @app_commands.command(
@@ -111,14 +111,14 @@ async def compare(interaction: Interaction, first: options.Number, second: optio
     """You must be allowed to read both sources."""
     async with replying(interaction) as answer:
         context = context_of(interaction)
-        found = await compare_submissions(
+        comparison = await compare_submissions(
             context.store,
             context.clock,
             await roles.viewer_of(interaction),
             first=SubmissionId(first),
             second=SubmissionId(second),
         )
-        await answer.show(await asyncio.to_thread(comparison_report, found))
+        await answer.show(await asyncio.to_thread(comparison_report, comparison))
 
 
 _DESCRIPTIONS = {
