@@ -64,7 +64,9 @@ async def own_submissions(interaction: Interaction, current: str) -> list[app_co
         history = await context.store.submissions.history(person.id, limit=200)
     except StoreError:
         return []
-    names = {each.id: f"#{each.id} {each.file_name}, {each.mode}" for each in history}
+    names: dict[int, str] = {
+        each.id: f"#{each.id} {each.file_name}, {each.mode}" for each in history
+    }
     return _numbered_choices(names, current)
 
 

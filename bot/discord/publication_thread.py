@@ -57,6 +57,7 @@ class PublicationThread(BaseModel):
     told: int = 0
     """How many messages of the outcome were sent."""
     announced: bool = False
+    """Whether the board was announced, or the question about rejudging was sent."""
 
     @classmethod
     def of_interaction(cls, interaction: Interaction) -> "PublicationThread":
@@ -124,7 +125,7 @@ class PublicationPoster:
         await self.held.save_place(self.thread.model_dump_json())
 
     async def _retry(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Repeat while Discord or the store is unavailable; give up what Discord refuses."""
+        """Repeat while Discord or the store is unavailable; give up if Discord refuses."""
         wait_s = 1.0
         while True:
             try:
@@ -189,7 +190,7 @@ class PublicationPoster:
                 await self._record(told=number)
 
     async def _announce(self, outcome: PublicationOutcome) -> None:
-        """Announce a new board in the channel, or ask about an existing one's standings, once."""
+        """Announce a new board, or offer to rejudge submissions to an updated one; only once."""
         if outcome.board is not None and not self.thread.announced:
             await self._announce_board(outcome, outcome.board)
             await self._record(announced=True)
@@ -234,8 +235,8 @@ class PublicationPoster:
             view = board_buttons(board, 1, rejudge=False)
             await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
             return
-        where = f"The board is not announced in <#{self.thread.channel}>: {why}."
-        await private.send(f"{where} {closing_line(board.deadline)}", nonce=nonce)
+        notice = f"The board is not announced in <#{self.thread.channel}>: {why}."
+        await private.send(f"{notice} {closing_line(board.deadline)}", nonce=nonce)
 
 
 def outcome_report(outcome: PublicationOutcome) -> Report:
