@@ -30,6 +30,7 @@ from runners.contract.task import Mode
 _log = structlog.get_logger(__name__)
 
 _UNKNOWN_MESSAGE = 10008
+"""Discord's code when a message was deleted."""
 _RETRY_S = 0.5
 """Seconds until the next attempt after a thread was lost."""
 _MOST_SEARCHED = 100
