@@ -196,7 +196,7 @@ async def trial(kind: str, minutes: float, count: int, folder: Path) -> Trial:
             found = Trial(kind, server, store, room, people)
             await found.run(minutes, count)
             if found.failed:
-                print(*found.doubled(), *(each.told() for each in server.refused), sep="\n")
+                print(*found.doubled(), *(each.summary() for each in server.refused), sep="\n")
                 print(bot.log[-4000:])
             return found
 
