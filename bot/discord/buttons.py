@@ -24,9 +24,7 @@ from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission
 from bot.reports.blocks import Attachment, Report
 from bot.reports.tasks import template_report
-from bot.services import status, submissions
-from bot.services.lookup import task_of, visible_board
-from bot.services.submissions import rejudge_from
+from bot.services import lookup, status, submissions
 from runners.contract.task import Mode
 
 
@@ -179,11 +177,11 @@ class BoardButton(
         async with replying(interaction) as answer:
             context = context_of(interaction)
             viewer = await viewer_of(interaction)
-            board = await visible_board(context.store, viewer, self.board)
+            board = await lookup.visible_board(context.store, viewer, self.board)
             match self.action:
                 case BoardAction.TEMPLATE:
                     await answer.show(
-                        template_report(*await task_of(context.store, viewer, board.name))
+                        template_report(*await lookup.task_of(context.store, viewer, board.name))
                     )
                 case BoardAction.REJUDGE:
                     await _rejudge(answer, viewer, board, self.version)
@@ -197,7 +195,7 @@ _BOARD_LABELS = {
 
 async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, version: int) -> None:
     store = context_of(answer.interaction).store
-    count, present = await rejudge_from(store, viewer, board, version)
+    count, present = await submissions.rejudge_from(store, viewer, board, version)
     subject = "1 submission is" if count == 1 else f"{count} submissions are"
     await answer.say(
         f"{subject} judged by task version {present}; the standings fill as results come."

@@ -21,11 +21,8 @@ from discord.http import Route
 from typing_extensions import override
 from yarl import URL
 
-from bot.discord import commands, pagination, responses, roles
-from bot.discord.buttons import BoardButton, SubmissionButton
-from bot.discord.channels import prepare_guild
+from bot.discord import buttons, channels, commands, notifications, pagination, responses, roles
 from bot.discord.context import DiscordContext, DiscordSettings
-from bot.discord.notifications import NotificationSender
 from bot.discord.publication_thread import run_publications
 from bot.discord.submission_thread import run_displays
 from bot.discord.unfinished import run_resumption
@@ -87,8 +84,8 @@ class PodiumClient(discord.Client):
     @override
     async def setup_hook(self) -> None:
         self.add_dynamic_items(
-            SubmissionButton,
-            BoardButton,
+            buttons.SubmissionButton,
+            buttons.BoardButton,
             pagination.PageButton,
             pagination.StandingsGpuSelect,
             pagination.ListPageButton,
@@ -99,11 +96,11 @@ class PodiumClient(discord.Client):
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
         """Create missing roles and channels at every start."""
-        await prepare_guild(guild)
+        await channels.prepare_guild(guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
         """Create missing roles and channels when the bot is invited."""
-        await prepare_guild(guild)
+        await channels.prepare_guild(guild)
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
         """Answer clicks that neither this process nor another one handles."""
@@ -211,7 +208,7 @@ async def _session(client: PodiumClient, context: DiscordContext, stop: asyncio.
             run_displays(client, context),
             run_publications(client, context),
             _in_background(
-                notices=NotificationSender(client, context).run(),
+                notices=notifications.NotificationSender(client, context).run(),
                 rechecks=roles.run_rechecks(client, context),
                 unfinished=run_resumption(client, context),
             ),

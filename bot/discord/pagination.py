@@ -24,9 +24,7 @@ from bot.domain.records import NamedAuditEntry
 from bot.reports.blocks import Report
 from bot.reports.charts import season_chart
 from bot.reports.standings import standings_pages, standings_side_by_side
-from bot.services import standings
-from bot.services.audit import audit_page
-from bot.services.lookup import visible_board, visible_boards
+from bot.services import audit, lookup, standings
 
 _BOARDS_PER_PAGE, _ENTRIES_PER_PAGE = 10, 8
 _WIDTHS = (200, 60, 20)
@@ -100,7 +98,7 @@ async def list_page(
 async def _boards(interaction: Interaction, number: int) -> ListPage:
     context = context_of(interaction)
     now = context.clock.now()
-    found = await visible_boards(context.store, await viewer_of(interaction))
+    found = await lookup.visible_boards(context.store, await viewer_of(interaction))
     if not found:
         return ListPage(
             "There are no boards yet. Create one with `/leaderboard create`.", 0, more=False
@@ -131,7 +129,7 @@ def board_line(board: Board, people: int, width: int, *, is_open: bool) -> str:
 
 async def _audit(interaction: Interaction, number: int) -> ListPage:
     require(interaction, ADMIN)
-    page = await audit_page(context_of(interaction).store, number, _ENTRIES_PER_PAGE)
+    page = await audit.audit_page(context_of(interaction).store, number, _ENTRIES_PER_PAGE)
     if not page.decisions:
         return ListPage("There are no earlier entries.", number, more=False)
 
@@ -259,7 +257,7 @@ class StandingsGpuSelect(
 async def _season(answer: InteractionReply, board: BoardId, gpu: str) -> Season:
     context = context_of(answer.interaction)
     viewer = await viewer_of(answer.interaction)
-    name = (await visible_board(context.store, viewer, board)).name
+    name = (await lookup.visible_board(context.store, viewer, board)).name
     return await standings.season(context.store, context.clock, viewer, name, gpu=gpu)
 
 

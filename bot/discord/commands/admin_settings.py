@@ -15,9 +15,7 @@ from bot.domain.notifications import NotificationKind
 from bot.domain.submission import RateLimit, span
 from bot.ports import Store
 from bot.reports.admin import submission_rules_report
-from bot.services import lookup, moderation
-from bot.services.audit import audited
-from bot.services.notify import set_notifications
+from bot.services import audit, lookup, moderation, notify
 from runners.contract.task import Mode
 
 
@@ -129,7 +127,7 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
 def _audited(
     store: Store, decision: moderation.Decision, action: str, channel: discord.TextChannel
 ) -> AbstractAsyncContextManager[Store]:
-    return audited(store, decision.actor, action, _subject(channel), reason=decision.reason)
+    return audit.audited(store, decision.actor, action, _subject(channel), reason=decision.reason)
 
 
 def _subject(channel: discord.TextChannel) -> str:
@@ -162,7 +160,7 @@ async def notices(
         actor = await context.person(interaction.user)
         async with context.store.transaction() as tx:
             kinds = notifications.describe_kinds(
-                await set_notifications(tx, roles.channel_address(channel.id), choices)
+                await notify.set_notifications(tx, roles.channel_address(channel.id), choices)
             )
             await tx.audit.record(actor.id, "notices", _subject(channel), kinds)
         await answer.say(f"{channel.mention} gets notifications about: {kinds}.")

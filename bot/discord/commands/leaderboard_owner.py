@@ -16,8 +16,7 @@ from bot.domain.board import Board, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.ports import Store
 from bot.reports.blocks import Attachment, Report, Text, Tone
-from bot.services import boards
-from bot.services.lookup import own_board, visible_boards
+from bot.services import boards, lookup
 
 
 async def setup(tree: Tree) -> None:
@@ -118,13 +117,13 @@ async def delete(interaction: Interaction, leaderboard_name: str | None = None) 
 
 async def _confirm(interaction: Interaction, name: str) -> None:
     viewer = await roles.viewer_of(interaction)
-    board = await own_board(context_of(interaction).store, viewer, name)
+    board = await lookup.own_board(context_of(interaction).store, viewer, name)
     await interaction.response.send_modal(Confirmation(board.name))
 
 
 async def _ask_which(interaction: Interaction) -> None:
     viewer = await roles.viewer_of(interaction)
-    found = await visible_boards(context_of(interaction).store, viewer)
+    found = await lookup.visible_boards(context_of(interaction).store, viewer)
     names = [each.name for each in found if each.belongs_to(viewer)]
     if not names:
         raise UserError("no-board", "there is no board that you may delete")

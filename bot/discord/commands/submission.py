@@ -21,15 +21,11 @@ from bot.discord.interaction_claims import claiming, earlier_answers, interactio
 from bot.discord.responses import InteractionReply, replying
 from bot.discord.submission_steps import full_report, status_of
 from bot.domain import acceptance
-from bot.domain.acceptance import parse_header
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.reports.comparison import comparison_report
-from bot.services.comparison import compare as compare_submissions
-from bot.services.lookup import find_board, own_submission
-from bot.services.moderation import withdraw as withdraw_submission
-from bot.services.submissions import submit
+from bot.services import comparison, lookup, moderation, submissions
 from runners.contract.task import Mode
 
 
@@ -49,7 +45,7 @@ async def show(interaction: Interaction, number: options.Number) -> None:
     """Show the report as it is now."""
     async with replying(interaction) as answer:
         context = context_of(interaction)
-        own = await own_submission(
+        own = await lookup.own_submission(
             context.store, await roles.viewer_of(interaction), SubmissionId(number)
         )
         status = await status_of(context, own.id)
@@ -98,7 +94,7 @@ async def withdraw(
     """The result stays; your next best submission is ranked instead."""
     async with replying(interaction) as answer:
         viewer = await roles.viewer_of(interaction)
-        await withdraw_submission(
+        await moderation.withdraw(
             context_of(interaction).store, viewer, reason, SubmissionId(number)
         )
         await answer.say(f"Submission #{number} is removed from its board.")
@@ -111,14 +107,14 @@ async def compare(interaction: Interaction, first: options.Number, second: optio
     """You must be allowed to read both sources."""
     async with replying(interaction) as answer:
         context = context_of(interaction)
-        comparison = await compare_submissions(
+        compared = await comparison.compare(
             context.store,
             context.clock,
             await roles.viewer_of(interaction),
             first=SubmissionId(first),
             second=SubmissionId(second),
         )
-        await answer.show(await asyncio.to_thread(comparison_report, comparison))
+        await answer.show(await asyncio.to_thread(comparison_report, compared))
 
 
 _DESCRIPTIONS = {
@@ -239,15 +235,15 @@ async def _store(
         display=display_for(interaction),
         key=interaction_key(interaction),
     )
-    return await submit(context.store, context.clock, request)
+    return await submissions.submit(context.store, context.clock, request)
 
 
 async def _ask_for_gpus(
     context: DiscordContext, answer: InteractionReply, upload: SubmissionUpload
 ) -> None:
-    header = parse_header(acceptance.source_text(upload.content))
+    header = acceptance.parse_header(acceptance.source_text(upload.content))
     name = acceptance.board_name(upload.board, header)
-    board = await find_board(context.store, await roles.viewer_of(answer.interaction), name)
+    board = await lookup.find_board(context.store, await roles.viewer_of(answer.interaction), name)
 
     async def submit_to(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         await submit_upload(answer, replace(upload, gpus=chosen))
