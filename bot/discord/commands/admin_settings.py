@@ -15,7 +15,8 @@ from bot.domain.notifications import NotificationKind
 from bot.domain.submission import RateLimit, span
 from bot.ports import Store
 from bot.reports.admin import submission_rules_report
-from bot.services import audit, lookup, moderation, notify
+from bot.services import audit, lookup, moderation
+from bot.services.notify import set_notifications
 from runners.contract.task import Mode
 
 
@@ -160,7 +161,7 @@ async def notices(
         actor = await context.person(interaction.user)
         async with context.store.transaction() as tx:
             kinds = notifications.describe_kinds(
-                await notify.set_notifications(tx, roles.channel_address(channel.id), choices)
+                await set_notifications(tx, roles.channel_address(channel.id), choices)
             )
             await tx.audit.record(actor.id, "notices", _subject(channel), kinds)
         await answer.say(f"{channel.mention} gets notifications about: {kinds}.")
