@@ -1,11 +1,12 @@
 """The buttons below a submission and below the announcement of a board, and what each does.
 
-They contain its number, so they work after a restart.
+Each button has the number of its submission or board in its id, so it works after a restart.
 """
 
 import re
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
+from functools import partial
 from typing import Any, Self
 
 import discord
@@ -23,14 +24,12 @@ from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission
 from bot.reports.blocks import Attachment, Report
 from bot.reports.tasks import template_report
-from bot.services import status, submissions
-from bot.services.lookup import task_of, visible_board
-from bot.services.submissions import rejudge_from
+from bot.services import lookup, status, submissions
 from runners.contract.task import Mode
 
 
 class SubmissionAction(StrEnum):
-    """What a button does."""
+    """What a button below a submission does."""
 
     CANCEL = "cancel"
     """Stop what is queued or running."""
@@ -87,7 +86,7 @@ class SubmissionButton(
 
 
 async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
-    """Queued jobs end at once, running ones within seconds."""
+    """Cancel the submission's jobs: queued ones at once, running ones within seconds."""
     viewer = await viewer_of(answer.interaction)
     stopped = await submissions.cancel(context_of(answer.interaction).store, viewer, submission)
     if not stopped:
@@ -102,25 +101,20 @@ async def run_again(
     context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
     request = submissions.RerunRequest(viewer, submission, mode, display_for(answer.interaction))
     again = await submissions.rerun(context.store, context.clock, request)
-    words = f"Submission #{submission} runs again as #{again.id}."
-    await answer.say(f"{words} {stored_message(answer.interaction, again)}")
-
-
-async def rank_again(answer: InteractionReply, submission: SubmissionId) -> None:
-    """Submit the same source as ranked."""
-    await run_again(answer, submission, Mode.RANKED)
+    stored = stored_message(answer.interaction, again)
+    await answer.say(f"Submission #{submission} runs again as #{again.id}. {stored}")
 
 
 async def show_source(answer: InteractionReply, submission: SubmissionId) -> None:
     """Send the file to people who may read it."""
     context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
-    found = await status.source(context.store, context.clock, viewer, submission)
-    file = Attachment(found.file_name, found.text.encode())
+    source = await status.source(context.store, context.clock, viewer, submission)
+    file = Attachment(source.file_name, source.text.encode())
     await answer.show(Report(f"Source of submission #{submission}", (file,)))
 
 
 def stored_message(interaction: Interaction, submission: Submission) -> str:
-    """Return the first reply; the rest comes in the submission's own messages."""
+    """Return the reply to a submission, which says where its progress is shown."""
     gpus = ", ".join(submission.gpus)
     stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
     if interaction.guild_id is None:
@@ -136,7 +130,7 @@ def stored_message(interaction: Interaction, submission: Submission) -> str:
 _ACTIONS: dict[SubmissionAction, Callable[[InteractionReply, SubmissionId], Awaitable[None]]] = {
     SubmissionAction.CANCEL: cancel,
     SubmissionAction.AGAIN: run_again,
-    SubmissionAction.RANKED: rank_again,
+    SubmissionAction.RANKED: partial(run_again, mode=Mode.RANKED),
     SubmissionAction.SOURCE: show_source,
 }
 
@@ -183,11 +177,11 @@ class BoardButton(
         async with replying(interaction) as answer:
             context = context_of(interaction)
             viewer = await viewer_of(interaction)
-            board = await visible_board(context.store, viewer, self.board)
+            board = await lookup.visible_board(context.store, viewer, self.board)
             match self.action:
                 case BoardAction.TEMPLATE:
                     await answer.show(
-                        template_report(*await task_of(context.store, viewer, board.name))
+                        template_report(*await lookup.task_of(context.store, viewer, board.name))
                     )
                 case BoardAction.REJUDGE:
                     await _rejudge(answer, viewer, board, self.version)
@@ -201,10 +195,11 @@ _BOARD_LABELS = {
 
 async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, version: int) -> None:
     store = context_of(answer.interaction).store
-    count, present = await rejudge_from(store, viewer, board, version)
-    words = "1 submission is" if count == 1 else f"{count} submissions are"
-    words += f" judged by task version {present}; the standings fill as results come."
-    await answer.say(words)
+    count, present = await submissions.rejudge_from(store, viewer, board, version)
+    subject = "1 submission is" if count == 1 else f"{count} submissions are"
+    await answer.say(
+        f"{subject} judged by task version {present}; the standings fill as results come."
+    )
 
 
 def board_buttons(board: Board, version: int, *, rejudge: bool) -> discord.ui.View:

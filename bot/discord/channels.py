@@ -42,22 +42,29 @@ class SubmissionDisplay(BaseModel):
 
 
 def display_for(interaction: Interaction) -> NewDisplay:
-    """Return a display in an interaction's channel, or in that channel's parent."""
-    channel = interaction.channel
-    place = SubmissionDisplay(
-        channel=channel.parent_id
-        if isinstance(channel, discord.Thread)
-        else interaction.channel_id or 0,
+    """Return a new display of a submission that is made by an interaction."""
+    state = SubmissionDisplay(
+        channel=home_channel(interaction),
         user=interaction.user.id,
         in_guild=interaction.guild_id is not None,
     )
-    return NewDisplay(DOOR, place.model_dump_json())
+    return NewDisplay(DOOR, state.model_dump_json())
 
 
+def home_channel(interaction: Interaction) -> int:
+    """Return an interaction's channel; for a thread, the channel that the thread is in."""
+    channel = interaction.channel
+    return channel.parent_id if isinstance(channel, discord.Thread) else interaction.channel_id or 0
+
+
+EDIT_INTERVAL_S = 1.5
+"""Seconds between two edits of one message: a channel accepts five messages or edits in 5 s."""
 _DAY_MIN: Literal[1440] = 1440
 """Minutes of inactivity after which Discord archives a thread."""
 ARCHIVED = 50083
+"""Discord's code for a message to an archived thread."""
 _TOO_MANY_THREADS = 160006
+"""Discord's code when a server may have no further active thread."""
 
 
 def bot_permissions(channel: discord.TextChannel) -> discord.Permissions:
@@ -108,6 +115,17 @@ async def find_thread(
     return None
 
 
+async def private_thread(
+    client: discord.Client, number: int, name: str, *, may_exist: bool
+) -> discord.Thread | None:
+    """Return a private thread in a channel, found or created; None if none can be created."""
+    channel = await channel_of(client, number)
+    if channel is None or not may_open_thread(bot_permissions(channel)):
+        return None
+    thread = await find_thread(client, channel, name) if may_exist else None
+    return thread or await open_thread(channel, name)
+
+
 async def open_thread(channel: discord.TextChannel, name: str) -> discord.Thread:
     """Create a private thread with only the bot in it."""
     return await channel.create_thread(
@@ -118,15 +136,15 @@ async def open_thread(channel: discord.TextChannel, name: str) -> discord.Thread
     )
 
 
-async def reopen_thread(client: discord.Client, place: SubmissionDisplay) -> bool:
+async def reopen_thread(client: discord.Client, display: SubmissionDisplay) -> bool:
     """Reopen the display's archived thread; return whether that succeeded."""
-    if place.thread is None:
+    if display.thread is None:
         return False
     try:
-        found = await client.fetch_channel(place.thread)
-        if not isinstance(found, discord.Thread):
+        thread = await client.fetch_channel(display.thread)
+        if not isinstance(thread, discord.Thread):
             return False
-        await found.edit(archived=False)
+        await thread.edit(archived=False)
     except (discord.NotFound, discord.Forbidden):
         return False
     return True
@@ -135,7 +153,10 @@ async def reopen_thread(client: discord.Client, place: SubmissionDisplay) -> boo
 async def open_public_thread(
     channel: discord.TextChannel, message: int, name: str, *, doubtful: bool
 ) -> None:
-    """Open a public thread under a message, with the message's id, unless there is one."""
+    """Open a public thread under a message; if `doubtful`, check first whether there is one.
+
+    The thread gets the message's id.
+    """
     if doubtful and (await channel.fetch_message(message)).flags.has_thread:
         return
     await channel.get_partial_message(message).create_thread(
@@ -144,7 +165,7 @@ async def open_public_thread(
 
 
 SUBMISSIONS = "submissions"
-"""The channel for submissions while no admin has allowed others."""
+"""The only channel that accepts submissions until an admin allows others."""
 _log = structlog.get_logger(__name__)
 
 
@@ -165,13 +186,13 @@ async def prepare_guild(guild: discord.Guild) -> None:
 
 async def _make_channel(guild: discord.Guild) -> None:
     if guild.me.guild_permissions.manage_channels:
-        await guild.create_text_channel(SUBMISSIONS, reason="Podium takes submissions here")
+        await guild.create_text_channel(SUBMISSIONS, reason="Podium accepts submissions here")
     else:
         _log.warning("no channel for submissions", action="channel_missing", guild=guild.id)
 
 
 async def require_submission_channel(context: DiscordContext, interaction: Interaction) -> None:
-    """Raise UserError where no submissions are accepted; direct messages always are."""
+    """Raise UserError in a channel that accepts no submissions; direct messages always do."""
     if interaction.guild_id is None:
         return
     channel = interaction.channel

@@ -1,11 +1,11 @@
-"""The Discord client, its connection, which is reopened when it breaks, and its rate limits."""
+"""The Discord client, its rate limits, and `serve`, which reconnects after failures."""
 
 import asyncio
 import hashlib
 import json
 import logging
 import math
-from collections.abc import AsyncIterator, Coroutine, Hashable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Hashable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,11 +21,8 @@ from discord.http import Route
 from typing_extensions import override
 from yarl import URL
 
-from bot.discord import commands, pagination, responses, roles
-from bot.discord.buttons import BoardButton, SubmissionButton
-from bot.discord.channels import prepare_guild
+from bot.discord import buttons, channels, commands, notifications, pagination, responses, roles
 from bot.discord.context import DiscordContext, DiscordSettings
-from bot.discord.notifications import NotificationSender
 from bot.discord.publication_thread import run_publications
 from bot.discord.submission_thread import run_displays
 from bot.discord.unfinished import run_resumption
@@ -35,7 +32,7 @@ from runners import plugins
 _log = structlog.get_logger(__name__)
 
 LONGEST_WAIT_S = 30.0
-"""A longer rate limit raises an error, so that other messages are sent first."""
+"""If Discord demands a longer wait, discord.py raises RateLimited; other messages go first."""
 
 
 def is_worth_logging(record: logging.LogRecord) -> bool:
@@ -53,17 +50,17 @@ class Tree(app_commands.CommandTree["PodiumClient"]):
     async def on_error(
         self, interaction: discord.Interaction["PodiumClient"], error: app_commands.AppCommandError
     ) -> None:
-        words = responses.error_message(error)
-        if words is None:
+        message = responses.error_message(error)
+        if message is None:
             return
         try:
             if interaction.response.is_done():
-                await interaction.followup.send(words, ephemeral=True)
+                await interaction.followup.send(message, ephemeral=True)
             else:
-                await interaction.response.send_message(words, ephemeral=True)
-        except discord.HTTPException as refused:
-            if not responses.is_superseded(refused):
-                _log.warning("an error could not be told", action="untold", error=repr(refused))
+                await interaction.response.send_message(message, ephemeral=True)
+        except discord.HTTPException as send_error:
+            if not responses.is_superseded(send_error):
+                _log.warning("an error could not be told", action="untold", error=repr(send_error))
 
 
 class PodiumClient(discord.Client):
@@ -87,8 +84,8 @@ class PodiumClient(discord.Client):
     @override
     async def setup_hook(self) -> None:
         self.add_dynamic_items(
-            SubmissionButton,
-            BoardButton,
+            buttons.SubmissionButton,
+            buttons.BoardButton,
             pagination.PageButton,
             pagination.StandingsGpuSelect,
             pagination.ListPageButton,
@@ -99,25 +96,24 @@ class PodiumClient(discord.Client):
 
     async def on_guild_available(self, guild: discord.Guild) -> None:
         """Create missing roles and channels at every start."""
-        await prepare_guild(guild)
+        await channels.prepare_guild(guild)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
         """Create missing roles and channels when the bot is invited."""
-        await prepare_guild(guild)
+        await channels.prepare_guild(guild)
 
     async def on_interaction(self, interaction: discord.Interaction["PodiumClient"]) -> None:
-        """Note every interaction, whichever process answers it."""
+        """Answer clicks that neither this process nor another one handles."""
         await responses.answer_unhandled_click(interaction)
 
     async def _publish_commands(self) -> None:
         """Register the commands with Discord, unless they are unchanged."""
-        commands_here: Sequence[Any] = self.tree.get_commands()
-        wanted: list[dict[str, Any]] = [each.to_dict(self.tree) for each in commands_here]
+        own: list[Any] = [each.to_dict(self.tree) for each in self.tree.get_commands()]
         # Raw data from Discord: discord.py 2.7's own class loses the contexts of commands.
-        known: list[Any] = await self.http.get_global_commands(self.application_id or 0)
-        if _digest(wanted) != _digest(known):
+        registered: list[Any] = await self.http.get_global_commands(self.application_id or 0)
+        if _digest(own) != _digest(registered):
             await self.tree.sync()
-            _log.info("commands were published", action="sync", commands=len(wanted))
+            _log.info("commands were published", action="sync", commands=len(own))
 
 
 _COMPARED_KEYS = (
@@ -126,25 +122,24 @@ _COMPARED_KEYS = (
 )  # fmt: skip
 
 
-def _digest(described: list[dict[str, Any]]) -> str:
-    """Return a digest of what a person sees of the commands, as described by either side."""
-    text = json.dumps(
-        sorted(map(_compared, described), key=lambda command: (command["type"], command["name"]))
-    )
+def _digest(commands_json: list[dict[str, Any]]) -> str:
+    """Return a digest of what a person sees of the commands: ours, or those that Discord has."""
+    compared = map(_compared_fields, commands_json)
+    text = json.dumps(sorted(compared, key=lambda command: (command["type"], command["name"])))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _compared(described: dict[str, Any]) -> dict[str, Any]:
-    """Return only what `_COMPARED_KEYS` names, without empty values."""
-    kept = {key: described[key] for key in _COMPARED_KEYS if described.get(key)}
+def _compared_fields(command: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields in `_COMPARED_KEYS` that are not empty, of its options too."""
+    fields = {key: command[key] for key in _COMPARED_KEYS if command.get(key)}
     for key in ("options", "choices"):
-        if key in kept:
-            kept[key] = [_compared(dict(each)) for each in kept[key]]
-    return {"type": 1, "name": "", **kept}
+        if key in fields:
+            fields[key] = [_compared_fields(dict(each)) for each in fields[key]]
+    return {"type": 1, "name": "", **fields}
 
 
 def set_addresses(settings: DiscordSettings) -> None:
-    """Use another address for Discord, such as a proxy; discord.py has no option for it."""
+    """Use the configured addresses of Discord, if any; discord.py has no option for them."""
     if settings.api_base:
         Route.BASE = settings.api_base
     if settings.gateway_url:
@@ -180,7 +175,7 @@ MAX_WAIT_S = 30.0
 
 
 async def serve(context: DiscordContext, settings: DiscordSettings, stop: asyncio.Event) -> None:
-    """Serve until `stop` is set; SetupError when Discord rejects the token at the first login."""
+    """Serve until `stop` is set; SetupError if Discord rejects the token before any login."""
     wait_s = FIRST_WAIT_S
     logged_in = False
     while not stop.is_set():
@@ -213,7 +208,7 @@ async def _session(client: PodiumClient, context: DiscordContext, stop: asyncio.
             run_displays(client, context),
             run_publications(client, context),
             _in_background(
-                notices=NotificationSender(client, context).run(),
+                notices=notifications.NotificationSender(client, context).run(),
                 rechecks=roles.run_rechecks(client, context),
                 unfinished=run_resumption(client, context),
             ),
@@ -228,7 +223,7 @@ async def _session(client: PodiumClient, context: DiscordContext, stop: asyncio.
 
 @asynccontextmanager
 async def _in_background(**work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run work while the block runs, and cancel it at its end."""
+    """Run coroutines while the block runs, and cancel them when it ends."""
     tasks = [asyncio.create_task(each, name=name) for name, each in work.items()]
     try:
         yield
@@ -241,7 +236,7 @@ async def _in_background(**work: Coroutine[Any, Any, None]) -> AsyncIterator[Non
 
 
 def _latency_s(client: PodiumClient) -> float | None:
-    """Return the last heartbeat's latency; None when offline, infinite before the first one."""
+    """Return the latency of the last heartbeat, infinite before the first; None when offline."""
     if client.is_closed() or not client.is_ready():
         return None
     return math.inf if math.isnan(client.latency) else client.latency
@@ -250,7 +245,7 @@ def _latency_s(client: PodiumClient) -> float | None:
 RESPONSE_TIMEOUT_S = 15.0
 """Seconds after which a request without a response is given up."""
 REQUESTS_PER_S = 40
-"""Requests per second; Discord allows a bot 50. discord.py slows down only once refused."""
+"""Requests per second. Discord allows a bot 50, and discord.py slows down only after a refusal."""
 _WITHOUT_LIMIT = ("/interactions", "/webhooks")
 """Replies to interactions do not count toward the limit, and never wait."""
 
@@ -259,8 +254,8 @@ _WITHOUT_LIMIT = ("/interactions", "/webhooks")
 class RequestSpacer:
     """Allows `most` requests in any second, and one at a time per key.
 
-    A slot is returned a second after the response: the limit counts arrivals, and a request may
-    take long to arrive.
+    A slot is free again a second after the response, because Discord counts requests when they
+    arrive, which is at the latest when it responds.
     """
 
     most: int = REQUESTS_PER_S
@@ -268,7 +263,7 @@ class RequestSpacer:
     locks: WeakValueDictionary[Hashable, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
-        """Start with one second's worth of slots."""
+        """Start with all slots free."""
         self.slots = asyncio.Semaphore(self.most)
 
     @asynccontextmanager
@@ -284,10 +279,10 @@ class RequestSpacer:
 
 
 def limit_requests(client: discord.Client) -> None:
-    """Order and limit the client's requests; discord.py has no option for this.
+    """Limit the client's requests, and send those of a kind to one channel one after another.
 
-    If one of several requests in flight is answered, discord.py assumes that a window which has
-    restarted is empty, and so exceeds the limit.
+    discord.py has no option for this. With several requests in flight, it can exceed a channel's
+    limit: when the window restarts, it does not count the requests that are still unanswered.
     """
     http: Any = client.http
     send = http.request

@@ -1,4 +1,4 @@
-"""What every command receives: the store, the clock, this front end's settings, and its group."""
+"""What every command receives (the store, the clock, settings), and the groups of commands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,10 +21,6 @@ Interaction: TypeAlias = discord.Interaction[Any]
 """A command, a click or a form that Discord sends."""
 
 
-def _new_connection() -> ServiceConnection:
-    return ServiceConnection(DOOR)
-
-
 @dataclass(frozen=True, slots=True)
 class DiscordSettings:
     """How the bot reaches Discord; an empty address means Discord's own."""
@@ -40,7 +36,7 @@ class DiscordSettings:
 
 @dataclass(frozen=True, slots=True)
 class DiscordContext:
-    """Podium as this front end's commands see it."""
+    """The store and everything else that commands and background work use."""
 
     store: Store
     clock: Clock
@@ -48,7 +44,7 @@ class DiscordContext:
     """Where the solutions of new tasks are run."""
     lease: timedelta = timedelta(seconds=30)
     """How long a process of this front end holds something without a heartbeat."""
-    connection: ServiceConnection = field(default_factory=_new_connection)
+    connection: ServiceConnection = field(default_factory=lambda: ServiceConnection(DOOR))
     """The state of the connection to Discord, for others to read."""
     prices: Prices = field(default_factory=dict)
     """What a second of each GPU type costs."""
@@ -84,7 +80,7 @@ _DESCRIPTIONS = {
 
 
 _GUILD_ONLY = frozenset({"admin"})
-"""Groups that depend on roles in a guild, so that they are useless in direct messages."""
+"""Groups that need a guild's roles, and so are not offered in direct messages."""
 _IN_GUILDS = app_commands.AppCommandContext(guild=True)
 
 
@@ -99,9 +95,9 @@ def _group(tree: Tree, name: str) -> app_commands.Group:
     """Return the group of this name, created on first use."""
     parent_name, _, own_name = name.rpartition(" ")
     parent = _group(tree, parent_name) if parent_name else None
-    found = (parent or tree).get_command(own_name)
-    if isinstance(found, app_commands.Group):
-        return found
+    existing = (parent or tree).get_command(own_name)
+    if isinstance(existing, app_commands.Group):
+        return existing
     group = app_commands.Group(
         name=own_name,
         description=_DESCRIPTIONS[name],

@@ -5,7 +5,7 @@ Reports have plots as pictures; a submission has a live message, a thread's name
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -27,11 +27,11 @@ FILES = 10
 FILE_BYTES = 10 << 20
 """The most bytes in a file of a message."""
 _BLOCK = 1200
-"""Longer tables and logs are sent as files, to avoid long scrolling on a phone."""
+"""Texts and logs with more characters are sent as files, to avoid long scrolling on a phone."""
 _EXCERPT = 400
-"""How much of a longer text is shown next to its file."""
+"""How many characters of such a text are shown next to its file."""
 _TABLE = 1600
-"""The most characters of a table in a message: a page of standings, and room for the title."""
+"""The most characters of a table in a message: a page of standings fits, with its title."""
 _MARKS = {Tone.PLAIN: "", Tone.GOOD: "🟢 ", Tone.BAD: "🔴 ", Tone.QUIET: "-# "}
 _JOB_MARKS = {Tone.GOOD: "🟢 ", Tone.BAD: "🔴 "}
 _THREAD_NAME = 100
@@ -62,7 +62,7 @@ def message_drafts(report: Report) -> tuple[MessageDraft, ...]:
 
 
 def _needs_space(before: Block, block: Block) -> bool:
-    """Return whether a verdict follows another GPU type's small print and needs space."""
+    """Return whether a verdict follows the small print of another GPU type."""
     small_print = isinstance(before, Text) and before.tone is Tone.QUIET
     return small_print and isinstance(block, Text) and block.tone in {Tone.GOOD, Tone.BAD}
 
@@ -113,22 +113,24 @@ def _slug(title: str) -> str:
 
 def _pack(parts: Sequence[str], files: Sequence[Attachment]) -> Iterator[MessageDraft]:
     """Yield as few messages as possible; files come with the last one, ten at a time."""
-    *first, last = _texts(parts)
+    *first, last = join_into_messages(parts)
     yield from (MessageDraft(text) for text in first)
     yield MessageDraft(last, tuple(files[:FILES]))
     for start in range(FILES, len(files), FILES):
         yield MessageDraft("-# more files", tuple(files[start : start + FILES]))
 
 
-def _texts(parts: Sequence[str]) -> Iterator[str]:
+def join_into_messages(parts: Iterable[str]) -> Iterator[str]:
+    """Yield the parts, joined by line breaks, in as few messages as possible."""
     text = ""
     for part in parts:
         joined = f"{text}\n{part}" if text else part
-        if len(joined) > MESSAGE_LIMIT:
+        if text and len(joined) > MESSAGE_LIMIT:
             yield text
             joined = part
         text = joined
-    yield text
+    if text:
+        yield text
 
 
 async def with_pictures(report: Report) -> Report:
@@ -186,14 +188,14 @@ def thread_name(status: SubmissionStatus) -> str:
 
 
 def public_line(status: SubmissionStatus, user: int, placements: Sequence[Placement]) -> str:
-    """Return whose submission it is, and its place on each GPU type."""
+    """Return a submission's owner and name, and its rank on each GPU type."""
     name, board = line(status.submission.file_name, _FILE_NAME), line(status.board.name)
     head = f"<@{user}>'s submission #{status.submission.id} {name} on {board}"
     return _fit_message([head, *(placement_line(each).text for each in placements)])
 
 
 def _fit_message(lines: Sequence[str]) -> str:
-    """Join the lines into one message; count the last ones if they do not fit."""
+    """Join the lines into one message; replace those that do not fit by their number."""
     text = "\n".join(lines)
     shown = len(lines)
     while len(text) > MESSAGE_LIMIT:

@@ -1,7 +1,7 @@
 """Executes each interaction once: claims it in the store, then acknowledges it.
 
-The claim is a lease. Its holder executes the request even if Discord reports an earlier
-acknowledgement, since that may have been the holder's own, whose reply was lost. `unfinished.py`
+The claim is a lease. If Discord reports an earlier acknowledgement, the holder executes the request
+all the same: it may have sent that acknowledgement itself and lost Discord's reply. `unfinished.py`
 resumes what was claimed but not finished.
 """
 
@@ -56,6 +56,7 @@ class ResumedInteraction:
 
 
 RESUMED: ContextVar[ResumedInteraction | None] = ContextVar("resumed", default=None)
+"""Set while `unfinished.py` dispatches an interaction; the task of its command inherits it."""
 
 
 def interaction_key(interaction: Interaction) -> str:
@@ -64,9 +65,9 @@ def interaction_key(interaction: Interaction) -> str:
 
 
 def request_json(interaction: Interaction, answers: Mapping[str, Any]) -> str:
-    """Return the request without its token, so that it can be dispatched again.
+    """Return the request without its token, to be dispatched again.
 
-    Person and channel are looked up again then, since rights may have changed.
+    It has only the ids of person and channel: their rights may change until then.
     """
     return json.dumps({
         "type": interaction.type.value,
@@ -92,10 +93,11 @@ def earlier_answers(interaction: Interaction) -> Mapping[str, Any]:
 async def claiming(
     interaction: Interaction, command: Interaction | None = None, **answers: Sequence[str]
 ) -> AsyncIterator[responses.InteractionReply]:
-    """Claim, acknowledge and hold a lease while the block runs; errors are shown there.
+    """Claim, acknowledge and hold a lease while the block runs; show the block's errors.
 
-    A click that answers a question gives the original command and its answers: if this process
-    ends, that command is run again with them. SupersededError when another process does it.
+    For a click that answers a question, pass the command that asked and the answers: if this
+    process ends, that command runs again with them. SupersededError when another process holds
+    the claim.
     """
     with bound_contextvars(request=f"discord-{interaction.id}"):
         claim = InteractionClaim.of(interaction, request_json(command or interaction, answers))
@@ -157,7 +159,9 @@ class InteractionClaim:
         try:
             in_time, _ = await asyncio.wait({claim}, timeout=DATABASE_WAIT_S)
             if not in_time and await _acknowledge(answer.interaction):
-                await _say(responses.PersistentReply(answer.interaction), DATABASE_UNAVAILABLE)
+                # `answer` stays unfilled: its first message will replace this one.
+                notice = responses.PersistentReply(answer.interaction)
+                await responses.try_to_say(notice, DATABASE_UNAVAILABLE)
             is_claimed = await claim
         finally:
             claim.cancel()
@@ -186,7 +190,10 @@ class InteractionClaim:
         return await interactions.keep(self.request.id, self.owner, self.context.lease)
 
     async def end(self, *, done: bool, pause: timedelta) -> None:
-        """Delete the request, or leave it for later; if the store is unavailable, it is resumed."""
+        """Delete a finished request; release another, to be resumed after `pause`.
+
+        If the store is unavailable, the request is resumed after its lease.
+        """
         interactions = self.context.store.interactions
         try:
             if done:
@@ -202,12 +209,10 @@ async def _acknowledge(interaction: Interaction) -> bool:
     try:
         async with asyncio.timeout(ACKNOWLEDGE_S):
             await _defer(interaction)
-    except discord.HTTPException as error:
+    except (discord.HTTPException, aiohttp.ClientError, OSError, RuntimeError) as error:
+        # RuntimeError: the client is shutting down.
         if not responses.is_superseded(error):
             _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
-        return False
-    except (aiohttp.ClientError, OSError, RuntimeError) as error:  # the last: shutting down
-        _log.warning("not acknowledged", action="unacknowledged", error=repr(error))
         return False
     return True
 
@@ -224,25 +229,12 @@ async def _defer(interaction: Interaction) -> None:
 
 
 async def _show_error(answer: responses.InteractionReply, error: Exception) -> bool:
-    """Show the error; False when the work is done later."""
+    """Show the error; return False when the request is to be resumed later."""
     original = responses.root_cause(error)
-    later = isinstance(original, StoreError) or responses.is_temporary(original)
-    if later:
+    if isinstance(original, StoreError) or responses.is_temporary(original):
         what = "The database" if isinstance(original, StoreError) else "Discord"
         _log.warning("done later", action="interaction_waits", error=repr(original))
-        words: str | None = WILL_RUN_LATER.format(what=what)
-    else:
-        words = responses.error_message(error)
-    if words is None:
-        return True
-    return await _say(answer, words) and not later
-
-
-async def _say(answer: responses.InteractionReply, words: str) -> bool:
-    """Return False when the message should be sent again later."""
-    try:
-        await answer.say(words[:2000])
-    except (discord.DiscordException, aiohttp.ClientError, OSError) as send_error:
-        _log.warning("nobody could be told", action="untold", words=words, error=repr(send_error))
-        return not responses.is_temporary(send_error)
-    return True
+        await responses.try_to_say(answer, WILL_RUN_LATER.format(what=what))
+        return False
+    message = responses.error_message(error)
+    return message is None or await responses.try_to_say(answer, message)

@@ -17,7 +17,7 @@ import structlog
 
 from bot.discord import roles
 from bot.discord.context import DOOR, DiscordContext
-from bot.discord.escaping import MESSAGE_LIMIT, line, plain, with_discord_times
+from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line, plain, with_discord_times
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Delivery, Notification, NotificationKind, deadline_words
@@ -27,13 +27,15 @@ from runners.contract.task import TaskDefinition
 _log = structlog.get_logger(__name__)
 
 TRY_SHARE = 5 / 6
-"""The share of the lease that one delivery may take, so that an unresponsive Discord cannot block
-the others. The store refuses an attempt that outlives its lease; the nonce prevents a duplicate."""
+"""The fraction of its lease after which an attempt is stopped, so that the others can start.
+
+The store refuses the result of an attempt that outlives its lease."""
 POLL_S = 2.0
 """Seconds between two polls of an empty outbox."""
 MOST_WAIT_S = 900.0
+"""The longest wait between two attempts."""
 _READ_BACK = 50
-"""How many messages are searched for a delivery in doubt."""
+"""How many recent messages are searched for one that may have been sent."""
 _PERMANENT = frozenset({400, 403, 404})
 """Responses that a retry would not change."""
 
@@ -43,6 +45,7 @@ _WORDS = {
     NotificationKind.LOST_RANK: "ranks that you lose",
     NotificationKind.RECORD: "records",
 }
+"""What a person reads about each kind they switched on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,30 +99,26 @@ class NotificationSender:
             await outbox.mark_refused(delivery.id, self.owner, refusal)
 
     async def _deliver(self, delivery: Delivery) -> str | None:
-        """Send it; return the reason if it must not be sent."""
+        """Send a notification; if it must not be sent, return why."""
         notification = delivery.news
         reader = await self._reader(delivery)
         if reader is None or not await still_wanted(
             self.context.store, self.context.clock, notification, reader.credentials
         ):
             return "not wanted any more, or not for this addressee"
-        text = (await self._words(notification))[:MESSAGE_LIMIT]
+        text = (await self._text(notification))[:MESSAGE_LIMIT]
         if not delivery.doubtful or not await self._was_sent(reader.channel, text):
             await reader.channel.send(text, nonce=f"news-{delivery.id}")
         return None
 
-    async def _words(self, notification: Notification) -> str:
+    async def _text(self, notification: Notification) -> str:
         """Return the text, with a deadline in each reader's own time zone."""
-        board = await self.context.store.boards.get(notification.board)
-        if (
-            notification.kind is not NotificationKind.DEADLINE
-            or board is None
-            or board.deadline is None
-        ):
-            return plain(notification.text)
-        return with_discord_times(
-            notification.text, {deadline_words(board.deadline): board.deadline}
-        )
+        moments = {}
+        if notification.kind is NotificationKind.DEADLINE:
+            board = await self.context.store.boards.get(notification.board)
+            if board is not None and board.deadline is not None:
+                moments[deadline_words(board.deadline)] = board.deadline
+        return with_discord_times(notification.text, moments)
 
     async def _reader(self, delivery: Delivery) -> _Reader | None:
         kind, _, number = delivery.news.addressee.partition(":")
@@ -147,7 +146,7 @@ class NotificationSender:
                 if message.author == self.client.user and message.content == text:
                     return True
         except discord.Forbidden:
-            pass  # the nonce alone must suffice
+            pass  # without the history, only the nonce prevents a duplicate
         return False
 
 
@@ -161,16 +160,14 @@ def describe_kinds(kinds: Iterable[NotificationKind]) -> str:
 
 
 _INTRODUCTION = 1100
+"""The most characters of a task's description in an announcement."""
 _GPUS = 8
 """How many GPU types are named; a name has at most 32 characters."""
 
 
 def closing_line(deadline: datetime | None) -> str:
-    """Return until when a board is open, in the reader's own time zone."""
-    if deadline is None:
-        return "It has no deadline."
-    at = int(deadline.timestamp())
-    return f"It closes <t:{at}:F> (<t:{at}:R>)."
+    """Return a sentence about a board's deadline, in the reader's own time zone."""
+    return "It has no deadline." if deadline is None else f"It closes {discord_time(deadline)}."
 
 
 def announcement(board: Board, task: TaskDefinition) -> str:
@@ -191,11 +188,11 @@ def _introduction(about: str) -> str:
     safe = plain(about)
     if len(safe) <= _INTRODUCTION:
         return safe
-    kept = ""
+    beginning = ""
     for each in about.splitlines():
-        longer = f"{kept}{plain(each)}\n"
+        longer = f"{beginning}{plain(each)}\n"
         if len(longer) > _INTRODUCTION:
             break
-        kept = longer
-    kept = kept or f"{line(about, _INTRODUCTION // 4)}\n"
-    return f"{kept}(`/leaderboard task` has all of it)"
+        beginning = longer
+    beginning = beginning or f"{line(about, _INTRODUCTION // 4)}\n"
+    return f"{beginning}(`/leaderboard task` has all of it)"

@@ -1,6 +1,6 @@
-"""What people choose from: options with autocompletion, menus of GPU types, and a confirmation."""
+"""What people choose from: options with autocompletion, and menus of GPU types."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TypeAlias
 
@@ -21,33 +21,36 @@ MOST_CHOICES = 25
 MOST_MENUS = 4
 """The most menus in a message: it has five rows, and one is for buttons."""
 _CHOICE_LENGTH = 100
+"""The most characters of a suggestion."""
 _MOST_DIGITS = 15
-"""The most digits of a typed number, so that ten times it is still exact in Discord."""
+"""The most digits of a typed number: a number with one digit more must be exact in Discord."""
+Number: TypeAlias = app_commands.Range[int, 1, 2**53]
+"""The number of a submission or token, up to the largest that Discord transmits exactly."""
 
 
 async def boards(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
     """Return boards whose name contains the typed text: open ones first, then by name."""
     context = context_of(interaction)
     try:
-        found = await visible_boards(context.store, await viewer_of(interaction))
+        visible = await visible_boards(context.store, await viewer_of(interaction))
     except StoreError:
-        return []  # if they continue typing, the command itself reports the error
+        return []  # the command itself reports the error
     now = context.clock.now()
-    matching = [board for board in found if current.casefold() in board.name.casefold()]
+    matching = [board for board in visible if current.casefold() in board.name.casefold()]
     matching.sort(key=lambda board: (not board.is_open(now), board.name.casefold()))
     return choices([board.name for board in matching])
 
 
 async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
-    """Return GPU types of the chosen board, or of all; typed ones stay in front."""
+    """Return GPU types of the chosen board, or of all, each after those already typed."""
     context = context_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
     try:
-        found = await visible_boards(context.store, await viewer_of(interaction))
+        visible = await visible_boards(context.store, await viewer_of(interaction))
     except StoreError:
         return []
     chosen_board = getattr(interaction.namespace, "leaderboard_name", None)
-    searched = [board for board in found if board.name == chosen_board] or found
+    searched = [board for board in visible if board.name == chosen_board] or visible
     types = sorted({gpu for board in searched for gpu in board.gpus} - set(chosen))
     fitting = [gpu for gpu in types if part.casefold() in gpu.casefold()]
     return choices([", ".join([*chosen, gpu]) for gpu in fitting])
@@ -58,14 +61,13 @@ async def own_submissions(interaction: Interaction, current: str) -> list[app_co
     context = context_of(interaction)
     try:
         person = await context.person(interaction.user)
-        found = await context.store.submissions.history(person.id, limit=200)
+        history = await context.store.submissions.history(person.id, limit=200)
     except StoreError:
         return []
-    fitting = [each for each in found if str(each.id).startswith(current)]
-    return [
-        app_commands.Choice(name=f"#{each.id} {each.file_name}, {each.mode}"[:100], value=each.id)
-        for each in fitting[:MOST_CHOICES]
-    ]
+    names: dict[int, str] = {
+        each.id: f"#{each.id} {each.file_name}, {each.mode}" for each in history
+    }
+    return _numbered_choices(names, current)
 
 
 async def any_submissions(interaction: Interaction, current: str) -> list[app_commands.Choice[int]]:
@@ -94,13 +96,18 @@ async def own_tokens(interaction: Interaction, current: str) -> list[app_command
     context = context_of(interaction)
     try:
         person = await context.person(interaction.user)
-        found = await context.store.tokens.of(person.id)
+        tokens = await context.store.tokens.of(person.id)
     except StoreError:
         return []
-    fitting = [each for each in found if str(each.id).startswith(current)]
+    return _numbered_choices({each.id: f"{each.id}: {each.label}" for each in tokens}, current)
+
+
+def _numbered_choices(names: Mapping[int, str], typed: str) -> list[app_commands.Choice[int]]:
+    """Return suggestions for the numbers that begin as typed."""
+    fitting = [number for number in names if str(number).startswith(typed)]
     return [
-        app_commands.Choice(name=f"{each.id}: {each.label}"[:_CHOICE_LENGTH], value=each.id)
-        for each in fitting[:MOST_CHOICES]
+        app_commands.Choice(name=names[number][:_CHOICE_LENGTH], value=number)
+        for number in fitting[:MOST_CHOICES]
     ]
 
 
@@ -127,13 +134,13 @@ def menu_label(gpus: Sequence[str]) -> str:
 
 
 MENU_S = 840.0
-"""Seconds after which a menu expires, 14 minutes: Discord would refuse a later answer anyway."""
+"""Seconds after which a menu expires: 14 minutes, because Discord's token is valid for 15."""
 
 Continuation: TypeAlias = Callable[[InteractionReply, tuple[str, ...]], Awaitable[None]]
 
 
 class Question(discord.ui.View):
-    """A button that continues once, with the current choice."""
+    """A message with a button that continues once, with the current choice."""
 
     def __init__(self, then: Continuation, label: str) -> None:
         super().__init__(timeout=MENU_S)
@@ -182,11 +189,11 @@ class GpuMenus(Question):
         """Return the current choice, which may be empty."""
         return tuple(gpu for menu in self.menus for gpu in menu.values)
 
-    def with_left_out(self, words: str) -> str:
+    def with_left_out(self, question: str) -> str:
         """Return the question, and how to choose GPU types that do not fit into the menus."""
         if not self.left_out:
-            return words
-        return f"{words} ({len(self.left_out)} more; name them with the option `gpus`)"
+            return question
+        return f"{question} ({len(self.left_out)} more; name them with the option `gpus`)"
 
 
 class GpuSelect(discord.ui.Select["GpuMenus"]):

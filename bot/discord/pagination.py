@@ -1,7 +1,6 @@
 """Boards, standings and the audit log in pages, with buttons that survive a restart.
 
-The buttons contain what they need in their own id, so they work after any restart, as long as the
-message exists.
+Each button has everything it needs in its id, so it works as long as the message exists.
 """
 
 import re
@@ -25,15 +24,13 @@ from bot.domain.records import NamedAuditEntry
 from bot.reports.blocks import Report
 from bot.reports.charts import season_chart
 from bot.reports.standings import standings_pages, standings_side_by_side
-from bot.services.audit import audit_page
-from bot.services.lookup import visible_board, visible_boards
-from bot.services.standings import season
+from bot.services import audit, lookup, standings
 
-_BOARDS, _ENTRIES = 10, 8
-"""Lines per page."""
+_BOARDS_PER_PAGE, _ENTRIES_PER_PAGE = 10, 8
 _WIDTHS = (200, 60, 20)
 """The most characters of a user's text per line; fewer if a page would exceed a message."""
 _ACCOUNT = re.compile(rf"^person {DOOR}:(?P<user>[0-9]{{1,20}})$")
+"""The subject of an audit entry that is about a Discord user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +85,29 @@ async def list_page(
     interaction: Interaction, paged_list: PagedList, number: int = 0
 ) -> tuple[str, discord.ui.View | None]:
     """Return one page as of now, with buttons if there are several."""
-    found = await _PAGES[paged_list](interaction, number)
-    if found.number == 0 and not found.more:
-        return found.text, None
+    page = await _PAGES[paged_list](interaction, number)
+    if page.number == 0 and not page.more:
+        return page.text, None
     view = discord.ui.View(timeout=None)
-    before, after = max(found.number - 1, 0), found.number + 1
-    view.add_item(ListPageButton(paged_list, "previous", before, disabled=found.number == 0))
-    view.add_item(ListPageButton(paged_list, "next", after, disabled=not found.more))
-    return found.text, view
+    before, after = max(page.number - 1, 0), page.number + 1
+    view.add_item(ListPageButton(paged_list, "previous", before, disabled=page.number == 0))
+    view.add_item(ListPageButton(paged_list, "next", after, disabled=not page.more))
+    return page.text, view
 
 
 async def _boards(interaction: Interaction, number: int) -> ListPage:
     context = context_of(interaction)
     now = context.clock.now()
-    found = await visible_boards(context.store, await viewer_of(interaction))
+    found = await lookup.visible_boards(context.store, await viewer_of(interaction))
     if not found:
         return ListPage(
             "There are no boards yet. Create one with `/leaderboard create`.", 0, more=False
         )
     boards = sorted(found, key=lambda each: (not each.is_open(now), each.name))
     people = await context.store.statistics.participants()
-    last = (len(boards) - 1) // _BOARDS
+    last = (len(boards) - 1) // _BOARDS_PER_PAGE
     number = min(number, last)
-    shown = boards[number * _BOARDS :][:_BOARDS]
+    shown = boards[number * _BOARDS_PER_PAGE :][:_BOARDS_PER_PAGE]
 
     def lines(width: int) -> Iterator[str]:
         for board in shown:
@@ -120,19 +117,19 @@ async def _boards(interaction: Interaction, number: int) -> ListPage:
 
 
 def board_line(board: Board, people: int, width: int, *, is_open: bool) -> str:
-    """Return a board's GPU types, deadline in the reader's time zone, and participants."""
+    """Return a board's name, GPU types, deadline in the reader's time zone, and participants."""
     gpus = line(", ".join(board.gpus), min(width, 60))
-    season = "no deadline" if board.deadline is None else f"until {discord_time(board.deadline)}"
+    until = "no deadline" if board.deadline is None else f"until {discord_time(board.deadline)}"
     participants = (
         "nobody yet" if people == 0 else "1 person" if people == 1 else f"{people} people"
     )
     mark = "🟢" if is_open else "⚪"
-    return f"{mark} **{line(board.name, width)}** on {gpus}, {season}, {participants}"
+    return f"{mark} **{line(board.name, width)}** on {gpus}, {until}, {participants}"
 
 
 async def _audit(interaction: Interaction, number: int) -> ListPage:
     require(interaction, ADMIN)
-    page = await audit_page(context_of(interaction).store, number, _ENTRIES)
+    page = await audit.audit_page(context_of(interaction).store, number, _ENTRIES_PER_PAGE)
     if not page.decisions:
         return ListPage("There are no earlier entries.", number, more=False)
 
@@ -144,14 +141,14 @@ async def _audit(interaction: Interaction, number: int) -> ListPage:
 
 def audit_line(decision: NamedAuditEntry, width: int) -> str:
     """Return who did what, when and why; Discord users can be clicked but are not notified."""
-    row = decision.entry
-    account = _ACCOUNT.match(row.subject)
-    subject = line(row.subject, width)
+    entry = decision.entry
+    account = _ACCOUNT.match(entry.subject)
+    subject = line(entry.subject, width)
     if account is not None:
         subject = mention(user_credential(int(account["user"])))
-    who = line(decision.actor_name or "Podium", min(width, 32))
-    why = f": {line(row.reason, width)}" if row.reason else ""
-    return f"<t:{int(row.at.timestamp())}:f> **{who}** {line(row.action)} {subject}{why}"
+    actor = line(decision.actor_name or "Podium", min(width, 32))
+    reason = f": {line(entry.reason, width)}" if entry.reason else ""
+    return f"<t:{int(entry.at.timestamp())}:f> **{actor}** {line(entry.action)} {subject}{reason}"
 
 
 def _fit_page(lines: Callable[[int], Iterator[str]]) -> str:
@@ -214,10 +211,10 @@ class PageButton(
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replacing(interaction) as answer:
-            found = await _season(answer, self.board, self.gpu)
-            pages = standings_pages(found.leaderboard)
+            season = await _season(answer, self.board, self.gpu)
+            pages = standings_pages(season.leaderboard)
             page = min(self.page, len(pages) - 1)
-            await answer.replace(pages[page], page_view(found, page, len(pages)))
+            await answer.replace(pages[page], page_view(season, page, len(pages)))
 
 
 class StandingsGpuSelect(
@@ -253,45 +250,49 @@ class StandingsGpuSelect(
     @override
     async def callback(self, interaction: Interaction) -> None:
         async with replacing(interaction) as answer:
-            found = [await _season(answer, self.board, gpu) for gpu in self.item.values]
-            report, view = first_page(found[0]) if len(found) == 1 else several_gpus_page(found)
-            await answer.replace(report, view, pictures=True)
+            seasons = [await _season(answer, self.board, gpu) for gpu in self.item.values]
+            await answer.replace(*standings_view(seasons), pictures=True)
 
 
 async def _season(answer: InteractionReply, board: BoardId, gpu: str) -> Season:
     context = context_of(answer.interaction)
     viewer = await viewer_of(answer.interaction)
-    found = await visible_board(context.store, viewer, board)
-    return await season(context.store, context.clock, viewer, found.name, gpu=gpu)
+    name = (await lookup.visible_board(context.store, viewer, board)).name
+    return await standings.season(context.store, context.clock, viewer, name, gpu=gpu)
 
 
-def first_page(found: Season) -> tuple[Report, discord.ui.View]:
-    """Return the best ranks with the season's plot, and the controls."""
-    pages = standings_pages(found.leaderboard)
-    chart = season_chart(found)
+def standings_view(seasons: Sequence[Season]) -> tuple[Report, discord.ui.View]:
+    """Return the best ranks on one GPU type with its plot, or on several side by side."""
+    return first_page(seasons[0]) if len(seasons) == 1 else several_gpus_page(seasons)
+
+
+def first_page(season: Season) -> tuple[Report, discord.ui.View]:
+    """Return the best ranks with the season's plot, and the buttons and menus."""
+    pages = standings_pages(season.leaderboard)
+    chart = season_chart(season)
     blocks = (*pages[0].blocks, *(() if chart is None else (chart,)))
-    return Report(pages[0].title, blocks), page_view(found, 0, len(pages))
+    return Report(pages[0].title, blocks), page_view(season, 0, len(pages))
 
 
-def several_gpus_page(found: Sequence[Season]) -> tuple[Report, discord.ui.View]:
-    """Return the best ranks on several GPU types, and the menu."""
+def several_gpus_page(seasons: Sequence[Season]) -> tuple[Report, discord.ui.View]:
+    """Return the best ranks on several GPU types, and the menus to choose others."""
     view = discord.ui.View(timeout=None)
-    _add_menus(view, found[0], [each.leaderboard.gpu for each in found])
-    return standings_side_by_side([each.leaderboard for each in found]), view
+    _add_menus(view, seasons[0], [each.leaderboard.gpu for each in seasons])
+    return standings_side_by_side([each.leaderboard for each in seasons]), view
 
 
-def _add_menus(view: discord.ui.View, found: Season, chosen: Collection[str]) -> None:
-    board = found.leaderboard.board
+def _add_menus(view: discord.ui.View, season: Season, chosen: Collection[str]) -> None:
+    board = season.leaderboard.board
     if len(board.gpus) > 1:
         for number, gpus in enumerate(split_into_menus(board.gpus)):
             view.add_item(StandingsGpuSelect(board.id, number, gpus, chosen))
 
 
-def page_view(found: Season, page: int, pages: int) -> discord.ui.View:
-    """Return buttons for several pages and a menu for several GPU types."""
+def page_view(season: Season, page: int, pages: int) -> discord.ui.View:
+    """Return page buttons if there are several pages, and menus if there are several GPU types."""
     view = discord.ui.View(timeout=None)
-    board, gpu = found.leaderboard.board, found.leaderboard.gpu
-    _add_menus(view, found, (gpu,))
+    board, gpu = season.leaderboard.board, season.leaderboard.gpu
+    _add_menus(view, season, (gpu,))
     if pages > 1:
         before, after = max(page - 1, 0), page + 1
         view.add_item(PageButton(PageDirection.PREVIOUS, board.id, gpu, before, disabled=page == 0))

@@ -29,9 +29,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from bot.reports.blocks import Chart, Point, Series, Stroke
 from bot.reports.escaping import one_line
 
-mpl.rcParams["text.parse_math"] = False  # a dollar sign in a name is no math
+mpl.rcParams["text.parse_math"] = False  # a dollar sign in a name is only a character
 _PAPER, _INK, _QUIET_INK, _QUIET = "#ffffff", "#1f2328", "#818b98", "#d0d7de"
-_COLOURS = (
+_COLORS = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#5e4fa2", "#7f7f7f",
 )  # fmt: skip
 """Okabe and Ito's color-blind safe colors, with the light ones darkened."""
@@ -47,13 +47,13 @@ _LEAST_SPREAD = 0.1
 _MARGIN = 0.12
 """Inches around the drawing, which would otherwise touch the picture's edge."""
 _LEAST_DAYS = 1 / 96
-"""Days that the time axis extends at least to both sides of its middle."""
+"""The time axis extends at least this many days to both sides of its middle, 15 minutes."""
 _TITLE, _NAME, _LABEL = 64, 24, 16
-"""The most characters of a title's line, of a name in a legend, of a name along the axis."""
+"""The most characters of a line of the title, of a name in the legend, and of an axis label."""
 _MOST_COLUMNS = 4
 """The most columns in a legend."""
-_MOST_LEVEL_LABELS = 5
-"""With more names than this, the labels along the axis are slanted."""
+_MOST_HORIZONTAL_LABELS = 5
+"""More labels than this along the axis are slanted."""
 _MOST_INTERVALS = 60
 """More intervals than this would hide their points."""
 _drawing = Lock()
@@ -110,37 +110,35 @@ def _label_days(days: Sequence[datetime | str], axes: Axes) -> None:
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=UTC))
     numbers = [float(date2num(day)) for day in days]
     if numbers and max(numbers) - min(numbers) < 2 * _LEAST_DAYS:
-        centre = (max(numbers) + min(numbers)) / 2
-        axes.set_xlim(centre - _LEAST_DAYS, centre + _LEAST_DAYS)
+        center = (max(numbers) + min(numbers)) / 2
+        axes.set_xlim(center - _LEAST_DAYS, center + _LEAST_DAYS)
 
 
 def _label_positions(names: Sequence[str], axes: Axes) -> None:
     axes.set_xticks(range(len(names)), [drawable(name, _LABEL) for name in names])
     axes.set_xlim(-0.5, len(names) - 0.5)
-    if len(names) > _MOST_LEVEL_LABELS:
+    if len(names) > _MOST_HORIZONTAL_LABELS:
         for label in axes.get_xticklabels():
             label.set(rotation=25, ha="right", rotation_mode="anchor")
 
 
 def _line(series: Series, axes: Axes, number: int, names: Sequence[str]) -> Line2D:
-    colour = _QUIET_INK if series.stroke is Stroke.DOTS else _COLOURS[number % len(_COLOURS)]
+    color = _QUIET_INK if series.stroke is Stroke.DOTS else _COLORS[number % len(_COLORS)]
     x, y, half_widths = _columns(series, names)
     if series.stroke is Stroke.STEPS:
-        (line,) = axes.step(x, y, where="post", color=colour, linewidth=2.4, zorder=3)
+        (line,) = axes.step(x, y, where="post", color=color, linewidth=2.4, zorder=3)
         return line
     many = len(x) > _MOST_INTERVALS
     if any(half_widths) and not many:
-        axes.errorbar(
-            x, y, half_widths, fmt="none", ecolor=colour, capsize=2.5, alpha=0.6, zorder=2
-        )
+        axes.errorbar(x, y, half_widths, fmt="none", ecolor=color, capsize=2.5, alpha=0.6, zorder=2)
     (line,) = axes.plot(
         x,
         y,
-        linestyle=_LINE_STYLES[number // len(_COLOURS) % 3]
+        linestyle=_LINE_STYLES[number // len(_COLORS) % 3]
         if series.stroke is Stroke.LINE
         else "none",
         linewidth=1.6,
-        color=colour,
+        color=color,
         marker="o" if series.stroke is Stroke.DOTS else _MARKERS[number % len(_MARKERS)],
         markersize=3.5 if many else 5,
         alpha=0.5 if many else 0.95,
@@ -155,20 +153,19 @@ _Numbers: TypeAlias = list[float]
 def _columns(series: Series, names: Sequence[str]) -> tuple[_Numbers, _Numbers, _Numbers]:
     """Return positions, values and half-widths of the points; a missing point is a gap."""
     points: Sequence[Point] = series.points
-    x = [float(date2num(point.at)) for point in points] if not names else _positions(names)
     if names:
+        x = [float(number) for number in range(len(names))]
         by_name = {point.at: point for point in points}
         points = [by_name.get(name, Point(name, math.nan)) for name in names]
+    else:
+        x = [float(date2num(point.at)) for point in points]
     return x, [point.value for point in points], [point.half_width or 0.0 for point in points]
-
-
-def _positions(names: Sequence[str]) -> _Numbers:
-    return [float(number) for number in range(len(names))]
 
 
 def _scale(points: Sequence[Point], axes: Axes) -> None:
     """Use a logarithmic axis for widely different values; keep noise from looking like progress."""
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+    number_format = FuncFormatter(lambda value, _: f"{value:,.12g}")
+    axes.yaxis.set_major_formatter(number_format)
     if not points:
         return
     low = min(point.value - (point.half_width or 0.0) for point in points)
@@ -177,11 +174,11 @@ def _scale(points: Sequence[Point], axes: Axes) -> None:
         axes.set_yscale("log")
         few = high / low < _FEW_DECADES
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+        axes.yaxis.set_major_formatter(number_format)
         axes.yaxis.set_minor_formatter(NullFormatter())
     elif high - low < _LEAST_SPREAD * high:
-        centre = (low + high) / 2
-        axes.set_ylim(centre * (1 - _LEAST_SPREAD), centre * (1 + _LEAST_SPREAD))
+        center = (low + high) / 2
+        axes.set_ylim(center * (1 - _LEAST_SPREAD), center * (1 + _LEAST_SPREAD))
 
 
 def _style(axes: Axes) -> None:
@@ -201,15 +198,15 @@ def drawable(text: str, most: int = _NAME) -> str:
     characters and no emoji. The tables below a picture have every name unchanged.
     """
     font = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
+    runs = groupby(one_line(text), lambda letter: _is_drawable(letter, font))
     text = "".join(
-        run if plain else anyascii(run)
-        for plain, letters in groupby(one_line(text), lambda each: _is_plain(each, font))
-        for run in ("".join(letters),)
+        "".join(letters) if is_drawable else anyascii("".join(letters))
+        for is_drawable, letters in runs
     )
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _is_plain(letter: str, font: FT2Font) -> bool:
+def _is_drawable(letter: str, font: FT2Font) -> bool:
     """Return whether the font has the character and it is written from left to right."""
     right_to_left = unicodedata.bidirectional(letter) in {"R", "AL", "AN"}
     return bool(font.get_char_index(ord(letter))) and not right_to_left

@@ -35,9 +35,8 @@ from bot.services.submissions import best_of
 
 _log = structlog.get_logger(__name__)
 
-EDIT_INTERVAL_S = 1.5
-"""Seconds between two edits of the live message: a channel accepts five in five seconds."""
 _MOST_WAIT_S = 60.0
+"""The longest wait between two attempts."""
 _RESERVED = 40
 """Characters reserved for the line that counts the runs not shown."""
 
@@ -58,19 +57,18 @@ class PublicationThread(BaseModel):
     told: int = 0
     """How many messages of the outcome were sent."""
     announced: bool = False
+    """Whether the board was announced, or the question about rejudging was sent."""
 
     @classmethod
     def of_interaction(cls, interaction: Interaction) -> "PublicationThread":
-        """Return a state in an interaction's channel, or in that channel's parent."""
-        channel = interaction.channel
-        parent = channel.parent_id if isinstance(channel, discord.Thread) else None
-        return cls(channel=parent or interaction.channel_id or 0, user=interaction.user.id)
+        """Return the state of a new publication, before anything is sent."""
+        return cls(channel=channels.home_channel(interaction), user=interaction.user.id)
 
 
 def run_publications(
     client: discord.Client, context: DiscordContext
 ) -> AbstractAsyncContextManager[None]:
-    """Check and publish tasks submitted here, until the block ends, once Discord is connected."""
+    """Check and publish the tasks submitted on Discord, from the connection to the block's end."""
 
     def observe(held: HeldPublication) -> PublicationPoster:
         return PublicationPoster.of(client, context, held)
@@ -105,7 +103,7 @@ class PublicationPoster:
     async def changed(self, state: PublicationState) -> None:
         """Send the live message, or edit it."""
         await self._retry(lambda: self._draw(state))
-        await asyncio.sleep(EDIT_INTERVAL_S)
+        await asyncio.sleep(channels.EDIT_INTERVAL_S)
 
     async def finished(self, state: PublicationState) -> None:
         """Send what was not sent yet of the outcome, then announce the board."""
@@ -127,15 +125,14 @@ class PublicationPoster:
         await self.held.save_place(self.thread.model_dump_json())
 
     async def _retry(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Repeat while Discord or the store is unavailable; give up what Discord refuses."""
+        """Repeat while Discord or the store is unavailable; give up if Discord refuses."""
         wait_s = 1.0
         while True:
             try:
                 return await action()
             except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
-                temporary = isinstance(error, StoreError) or is_temporary(error)
                 _log.warning("a release is not told", action="release_untold", error=repr(error))
-                if not temporary:
+                if not (isinstance(error, StoreError) or is_temporary(error)):
                     return None
             await asyncio.sleep(wait_s)
             wait_s = min(_MOST_WAIT_S, 2 * wait_s)
@@ -147,13 +144,16 @@ class PublicationPoster:
             message = await channel.send(text, nonce=f"{self._nonce}-live")
             await self._record(live=message.id)
             return
-        with suppress(discord.NotFound):  # somebody has deleted it on purpose
+        with suppress(discord.NotFound):  # a message that a person deleted is not sent again
             await channel.get_partial_message(self.thread.live).edit(content=text)
 
     async def _private_channel(self) -> discord.PartialMessageable:
         """Return a private thread for the person, or direct messages if none can be created."""
         if self.thread.thread is None:
-            thread = await self._open_thread()
+            name = f"Check {self.held.release.id}: {self._name}"
+            thread = await channels.private_thread(
+                self.client, self.thread.channel, name, may_exist=True
+            )
             if thread is None:
                 await self._use_direct_messages()
             else:
@@ -166,17 +166,8 @@ class PublicationPoster:
         conversation = await self.client.create_dm(discord.Object(self.thread.user))
         await self._record(thread=conversation.id, direct=True, live=None, told=0)
 
-    async def _open_thread(self) -> discord.Thread | None:
-        channel = await channels.channel_of(self.client, self.thread.channel)
-        if channel is None or not channels.may_open_thread(channels.bot_permissions(channel)):
-            return None
-        name = f"Check {self.held.release.id}: {self._name}"
-        return await channels.find_thread(self.client, channel, name) or await channels.open_thread(
-            channel, name
-        )
-
     async def _send_outcome(self, state: PublicationState, outcome: PublicationOutcome) -> None:
-        """Send the outcome only to the person, whose thread may be deleted by now."""
+        """Send the outcome to the person, by direct message if the thread was deleted."""
         try:
             await self._send_outcome_here(state, outcome)
         except discord.HTTPException as error:
@@ -199,7 +190,7 @@ class PublicationPoster:
                 await self._record(told=number)
 
     async def _announce(self, outcome: PublicationOutcome) -> None:
-        """Announce a new board in the channel, or ask about an existing one's standings, once."""
+        """Announce a new board, or offer to rejudge submissions to an updated one; only once."""
         if outcome.board is not None and not self.thread.announced:
             await self._announce_board(outcome, outcome.board)
             await self._record(announced=True)
@@ -219,16 +210,14 @@ class PublicationPoster:
     async def _ask_to_rejudge(self, board: Board, before: int) -> None:
         versions = await self.context.store.boards.versions(board.id)
         earlier = next((each.id for each in versions if each.number == before), None)
-        standing = () if earlier is None else await best_of(self.context.store, board, earlier)
+        best = () if earlier is None else await best_of(self.context.store, board, earlier)
         channel = await self._private_channel()
-        words, view = "No ranked submissions yet.", None
-        if standing:
-            words = f"Judge everyone's best submission ({len(standing)}) with the new version too?"
+        question, view = "No ranked submissions yet.", discord.utils.MISSING
+        if best:
+            question = f"Judge everyone's best submission ({len(best)}) with the new version too?"
             view = board_buttons(board, before, rejudge=True)
         await channel.send(
-            f"{closing_line(board.deadline)} {words}",
-            view=discord.utils.MISSING if view is None else view,
-            nonce=f"{self._nonce}-news",
+            f"{closing_line(board.deadline)} {question}", view=view, nonce=f"{self._nonce}-news"
         )
 
     async def _announce_new(self, board: Board) -> None:
@@ -237,27 +226,25 @@ class PublicationPoster:
         version = await self.context.store.boards.version(board.task_version)
         if version is None:
             return
-        if not board.access.admits(channel_credentials(self.client, self.thread.channel)):
-            words = f"Not everyone in <#{self.thread.channel}> may see this board, so nobody"
-            await private.send(
-                f"{words} was told of it. {closing_line(board.deadline)}", nonce=nonce
-            )
-            return
         channel = await channels.channel_of(self.client, self.thread.channel)
-        if channel is None or not channels.bot_permissions(channel).send_messages:
-            words = f"I cannot write in <#{self.thread.channel}>, so nobody was told of the board."
-            await private.send(f"{words} {closing_line(board.deadline)}", nonce=nonce)
+        if not board.access.admits(channel_credentials(self.client, self.thread.channel)):
+            why = "not everyone there may see it"
+        elif channel is None or not channels.bot_permissions(channel).send_messages:
+            why = "I cannot write there"
+        else:
+            view = board_buttons(board, 1, rejudge=False)
+            await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
             return
-        view = board_buttons(board, 1, rejudge=False)
-        await channel.send(announcement(board, version.definition), view=view, nonce=nonce)
+        notice = f"The board is not announced in <#{self.thread.channel}>: {why}."
+        await private.send(f"{notice} {closing_line(board.deadline)}", nonce=nonce)
 
 
 def outcome_report(outcome: PublicationOutcome) -> Report:
     """Return the result for the board, or every finding of a failed check."""
     if outcome.report is not None:
         blocks = task_check_report(outcome.report).blocks
-        words = "Nothing was published. Fix the task and run the command again."
-        return Report(outcome.title, (*blocks, Text(words, Tone.BAD)))
+        message = "Nothing was published. Fix the task and run the command again."
+        return Report(outcome.title, (*blocks, Text(message, Tone.BAD)))
     tone = Tone.BAD if outcome.board is None else Tone.GOOD
     lines = [Text(outcome.message, tone)]
     lines += [Text(f"not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
@@ -267,7 +254,7 @@ def outcome_report(outcome: PublicationOutcome) -> Report:
 def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:
     """Return how many runs have ended, and one line per run, as many as fit."""
     ended = sum(each.finding is not None for each in steps)
-    count = f"{ended} of {len(steps)} runs have ended" if steps else "it is read"
+    count = f"{ended} of {len(steps)} runs have ended" if steps else "reading its files"
     head = f"**Checking the task of {line(name)}**: {count}"
     if tries > 1:
         head += "\n-# started again, because the bot was restarted"

@@ -1,12 +1,12 @@
 """Answers an interaction: acknowledges it within three seconds, then sends the result or the error.
 
-Its `error_message` is the only error handler.
+`error_message` alone decides what a person reads about an error.
 """
 
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -32,13 +32,13 @@ ALREADY_ANSWERED = 40060
 UNKNOWN_INTERACTION = 10062
 """More than three seconds have passed, so the interaction can no longer be answered."""
 GRACE_S = 2.0
-"""How long to wait for another process of the bot to answer; a client waits 3 s."""
+"""How long to wait for another process of the bot to answer; Discord's apps wait 3 s."""
 _CLICKS = frozenset({discord.InteractionType.component, discord.InteractionType.modal_submit})
 EXPIRED = "This menu has expired. Please run the command again."
 
 
 class SupersededError(Exception):
-    """Another process answers this interaction, or none can any more: stay silent."""
+    """Another process answers this interaction, or it is too late to answer: send nothing."""
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ class PersistentReply(InteractionReply):
 
     @override
     async def _send(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
-        if self.interaction.token:  # none if it had expired before the work was done
+        if self.interaction.token:  # empty if it expired before the work was done
             try:
                 if self.is_filled:
                     await super()._send(draft, view)
@@ -112,13 +112,12 @@ class PersistentReply(InteractionReply):
         await self._send_direct(draft, view)
 
     async def _send_direct(self, draft: MessageDraft, view: discord.ui.View | None) -> None:
-        user = self.interaction.user
         try:
-            files = as_files(draft.files)
-            if view is None:
-                await user.send(draft.content, files=files)
-            else:
-                await user.send(draft.content, files=files, view=view)
+            await self.interaction.user.send(
+                draft.content,
+                files=as_files(draft.files),
+                view=discord.utils.MISSING if view is None else view,
+            )
         except discord.Forbidden:
             _log.warning("nobody could be told", action="untold")
 
@@ -144,26 +143,22 @@ async def direct_response(interaction: Interaction) -> AsyncIterator[None]:
             raise SupersededError from error
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame for this interaction
-        words = error_message(error)
-        if words is not None:
-            await interaction.response.send_message(words[:2000], ephemeral=True)
+        message = error_message(error)
+        if message is not None:
+            await interaction.response.send_message(message[:2000], ephemeral=True)
 
 
-@asynccontextmanager
-async def replying(interaction: Interaction) -> AsyncIterator[InteractionReply]:
-    """Acknowledge at once, visible only to this person; errors are shown there.
+def replying(interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
+    """Acknowledge at once, then send replies and errors that only this person sees.
 
-    When another process of the bot has answered, nothing is done.
+    SupersededError when another process of the bot has answered.
     """
-    async with _acknowledged(interaction, thinking=True) as answer:
-        yield answer
+    return _acknowledged(interaction, thinking=True)
 
 
-@asynccontextmanager
-async def replacing(interaction: Interaction) -> AsyncIterator[InteractionReply]:
-    """Do the same for a click whose reply replaces the clicked message."""
-    async with _acknowledged(interaction, thinking=False) as answer:
-        yield answer
+def replacing(interaction: Interaction) -> AbstractAsyncContextManager[InteractionReply]:
+    """Acknowledge a click at once; the reply then replaces the clicked message."""
+    return _acknowledged(interaction, thinking=False)
 
 
 @asynccontextmanager
@@ -181,26 +176,29 @@ async def _acknowledged(
         try:
             yield answer
         except Exception as error:  # noqa: BLE001 - the outermost frame for this interaction
-            await _show_error(answer, error)
+            message = error_message(error)
+            if message is not None:
+                await try_to_say(answer, message)
 
 
-async def _show_error(answer: InteractionReply, error: Exception) -> None:
-    words = error_message(error)
-    if words is None:
-        return
+async def try_to_say(answer: InteractionReply, message: str) -> bool:
+    """Send a message or log why it was not sent; return False if a retry may succeed."""
     try:
-        await answer.say(words[:2000])
-    except (discord.HTTPException, OSError) as send_error:
-        _log.warning("nobody could be told", action="untold", words=words, error=repr(send_error))
+        await answer.say(message[:2000])
+    except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+        _log.warning("nobody could be told", action="untold", words=message, error=repr(error))
+        return not is_temporary(error)
+    return True
 
 
-def is_superseded(error: discord.HTTPException) -> bool:
-    """Return whether another process answers the interaction, or none can any more."""
-    return error.code in {ALREADY_ANSWERED, UNKNOWN_INTERACTION}
+def is_superseded(error: BaseException) -> bool:
+    """Return whether another process answers the interaction, or it is too late to answer."""
+    codes = {ALREADY_ANSWERED, UNKNOWN_INTERACTION}
+    return isinstance(error, discord.HTTPException) and error.code in codes
 
 
 def error_message(error: BaseException) -> str | None:
-    """Return the message for the person, ready to show; None when none can be shown."""
+    """Return the message for the person, already escaped; None when nothing is to be shown."""
     original = root_cause(error)
     match original:
         case SupersededError():
@@ -256,5 +254,5 @@ async def answer_unhandled_click(interaction: Interaction) -> None:
     except discord.InteractionResponded:
         return  # answered meanwhile
     except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        if not (isinstance(error, discord.HTTPException) and is_superseded(error)):
+        if not is_superseded(error):
             _log.warning("a click could not be answered", action="untold", error=repr(error))

@@ -1,4 +1,4 @@
-"""Which person a Discord user is, and what their roles allow, which is checked again regularly."""
+"""The accounts of Discord users, what their roles allow, and regular rechecks of both."""
 
 import asyncio
 from collections.abc import Iterable
@@ -18,7 +18,9 @@ from bot.services.moderation import Decision
 
 ADMIN = "Leaderboard Admin"
 CREATOR = "Leaderboard Creator"
-_COLOURS = {ADMIN: discord.Colour.purple(), CREATOR: discord.Colour.blue()}
+_COLORS = {ADMIN: discord.Color.purple(), CREATOR: discord.Color.blue()}
+_GUILD_KIND = f"{DOOR}-guild"
+"""The kind of the credentials that guilds confirm."""
 _log = structlog.get_logger(__name__)
 
 
@@ -59,10 +61,10 @@ def holds_role(member: discord.Member, *names: str) -> bool:
 
 
 def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
-    """Return whether roles of this guild count: strangers may invite a public bot.
+    """Return whether roles of this guild give rights; a stranger may invite a public bot.
 
-    The guilds named in the settings count. If none is named, all guilds of a private bot count, and
-    of a public bot those owned by the application's owners.
+    The guilds named in the settings count. If none is named, every guild counts for a private bot,
+    and for a public bot those that the application's owners own.
     """
     named: frozenset[int] = getattr(client, "trusted_guilds", frozenset())
     if named:
@@ -75,7 +77,7 @@ def is_trusted(client: discord.Client, guild: discord.Guild) -> bool:
     return not application.bot_public or guild.owner_id in owners
 
 
-async def create_missing_roles(guild: discord.Guild, names: Iterable[str] = _COLOURS) -> None:
+async def create_missing_roles(guild: discord.Guild, names: Iterable[str] = _COLORS) -> None:
     """Create missing roles if the bot may; without them, only the guild's owner can act."""
     present = {role.name for role in guild.roles}
     for name in names:
@@ -84,7 +86,7 @@ async def create_missing_roles(guild: discord.Guild, names: Iterable[str] = _COL
         if not guild.me.guild_permissions.manage_roles:
             _log.warning("a role is missing", action="role_missing", guild=guild.id, role=name)
             continue
-        await guild.create_role(name=name, colour=_COLOURS[name], reason="Podium needs it")
+        await guild.create_role(name=name, color=_COLORS[name], reason="Podium needs it")
 
 
 def user_credential(user: int) -> str:
@@ -99,7 +101,7 @@ def role_credential(number: int) -> str:
 
 def guild_credential(guild: int) -> str:
     """Return the credential of every member of a guild, and of its channels."""
-    return f"{DOOR}-guild:{guild}"
+    return f"{_GUILD_KIND}:{guild}"
 
 
 def channel_address(channel: int) -> str:
@@ -108,7 +110,7 @@ def channel_address(channel: int) -> str:
 
 
 async def viewer_of(interaction: Interaction) -> Viewer:
-    """Return who gave a command, with the credentials known here."""
+    """Return the person who used a command, with the credentials that Discord confirms."""
     context = context_of(interaction)
     user = interaction.user
     account = await context.person(user)
@@ -128,7 +130,7 @@ async def viewer_of(interaction: Interaction) -> Viewer:
 async def credentials_elsewhere(
     client: discord.Client, user: int, wanted: frozenset[str]
 ) -> frozenset[str]:
-    """Ask Discord which of the wanted credentials a user holds in other guilds."""
+    """Return a user's credentials in those guilds of the bot to which a wanted one belongs."""
     credentials: frozenset[str] = frozenset()
     for guild in client.guilds:
         if wanted.isdisjoint(
@@ -159,9 +161,8 @@ def _credentials_of(member: discord.Member) -> frozenset[str]:
 
 
 def channel_credentials(client: discord.Client, channel: int) -> frozenset[str]:
-    """Return the credential that all readers of a guild's channel surely have: membership."""
-    found = client.get_channel(channel)
-    guild = getattr(found, "guild", None)
+    """Return the credential that every reader of a channel has: membership of its guild."""
+    guild = getattr(client.get_channel(channel), "guild", None)
     return frozenset() if guild is None else frozenset({guild_credential(guild.id)})
 
 
@@ -181,26 +182,21 @@ MOST_RECHECKED = 50
 
 async def recheck(client: discord.Client, context: DiscordContext) -> int:
     """Check the members unchecked for longest; return how many were checked."""
-    stale = await context.store.rights.stale(guild_kind(), RECHECK_AFTER, MOST_RECHECKED)
+    stale = await context.store.rights.stale(_GUILD_KIND, RECHECK_AFTER, MOST_RECHECKED)
     for grant in stale:
         await _recheck_member(client, context, grant)
     return len(stale)
-
-
-def guild_kind() -> str:
-    """Return the kind of rights sources that are guilds."""
-    return guild_credential(0).partition(":")[0]
 
 
 async def _recheck_member(
     client: discord.Client, context: DiscordContext, grant: RightsGrant
 ) -> None:
     rights = context.store.rights
-    found = await _find_member(client, context, grant)
-    if found is None:
+    member = await _find_member(client, context, grant)
+    if member is None:
         await rights.forget(grant.person, grant.source)
-        return
-    await rights.note(grant.person, grant.source, rights_of(client, found))
+    else:
+        await rights.note(grant.person, grant.source, rights_of(client, member))
 
 
 async def _find_member(
@@ -219,10 +215,10 @@ async def _find_member(
 
 
 async def run_rechecks(client: discord.Client, context: DiscordContext) -> None:
-    """Check again until cancelled, so that a role lost on Discord is lost over HTTP too.
+    """Check again until cancelled: the stored rights also apply to requests over HTTP.
 
-    Discord does not report changed members without an intent that it grants to few bots. So the
-    bot polls, a few members at a time, longest unchecked first.
+    Discord reports changed members only with an intent that it grants to few bots. The bot
+    therefore polls a few members at a time, starting with the longest unchecked.
     """
     await client.wait_until_ready()
     while True:

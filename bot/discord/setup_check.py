@@ -26,7 +26,7 @@ NEEDED = {
     "manage_roles": "to create the roles Leaderboard Admin and Leaderboard Creator",
     "manage_channels": "to create #submissions",
 }
-"""By discord.py's names; the bot reads no messages, so it needs no privileged intent."""
+"""Why the bot needs each permission, under discord.py's name of the permission."""
 
 
 def needed_permissions() -> discord.Permissions:
@@ -75,7 +75,7 @@ _GUILDS = TypeAdapter(tuple[_Guild, ...])
 
 
 class DiscordUnavailableError(Exception):
-    """Discord does not answer, or with an error that is not about the token."""
+    """Discord does not answer, or answers with an error that is not about the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class SetupReport:
 
 
 async def check_setup(settings: DiscordSettings) -> SetupReport:
-    """Return what Discord knows of the bot; SetupError if it rejects the token.
+    """Return what Discord reports about the bot.
 
-    DiscordUnavailableError if it does not answer.
+    SetupError if Discord rejects the token; DiscordUnavailableError if it does not answer.
     """
     async with _api_session(settings) as session:
         application = await _application(session)

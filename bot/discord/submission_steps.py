@@ -1,8 +1,8 @@
 """Advances one submission's display: thread, live message, report, public line.
 
-Every step is recorded as soon as it is done, and each message has a nonce, so that a process that
-resumes neither skips nor repeats a message. Discord remembers a nonce only for minutes: after a
-failure, or when another process began, the recent messages are read first.
+Every step is recorded as soon as it is done, and each message has a nonce: a process that resumes
+neither skips nor repeats a message. Discord remembers a nonce only for minutes. After a failure, or
+if another process started the display, the recent messages are therefore read before one is sent.
 """
 
 import asyncio
@@ -30,10 +30,11 @@ from runners.contract.task import Mode
 _log = structlog.get_logger(__name__)
 
 _UNKNOWN_MESSAGE = 10008
+"""Discord's code when a message was deleted."""
 _RETRY_S = 0.5
-"""Seconds before the next attempt elsewhere."""
+"""Seconds until the next attempt after a thread was lost."""
 _MOST_SEARCHED = 100
-"""How many messages are searched for one in doubt: as many as one request returns."""
+"""How many recent messages are searched for one that may have been sent: one request's worth."""
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class DisplayedSubmission:
     private: bool = False
     """Whether everything private was sent."""
     queued: bool = False
-    """Whether one of its jobs waits, so that its position changes."""
+    """Whether one of its jobs waits; its queue position then changes without a notice."""
 
     @classmethod
     def of(cls, display: Display) -> "DisplayedSubmission":
@@ -83,8 +84,6 @@ class _Message:
 
 EDITS_PER_S = 15.0
 """Edits per second of all live messages; Discord allows a bot 50 requests per second in all."""
-EDIT_INTERVAL_S = 1.5
-"""Seconds between two edits of one message: a channel accepts five messages or edits in 5 s."""
 
 
 @dataclass(slots=True)
@@ -96,7 +95,7 @@ class EditRateLimiter:
 
     def wait_for(self, message: int) -> float:
         """Return the seconds until this message may be edited again."""
-        return max(0.0, self.last.get(message, 0.0) + EDIT_INTERVAL_S - time.monotonic())
+        return max(0.0, self.last.get(message, 0.0) + channels.EDIT_INTERVAL_S - time.monotonic())
 
     async def wait_turn(self, message: int) -> None:
         """Wait for the next edit allowed overall."""
@@ -114,7 +113,7 @@ class EditRateLimiter:
 
 @dataclass(frozen=True, slots=True)
 class ThreadUpdater:
-    """What is needed to show a submission."""
+    """Updates the messages that show submissions on Discord."""
 
     client: discord.Client
     context: DiscordContext
@@ -183,20 +182,14 @@ class ThreadUpdater:
         state = shown.state
         if not state.in_guild or state.thread is not None or state.direct is not None:
             return
-        channel = await channels.channel_of(self.client, state.channel)
-        if channel is None or not channels.may_open_thread(channels.bot_permissions(channel)):
+        thread = await channels.private_thread(
+            self.client, state.channel, draw.thread_name(status), may_exist=shown.doubtful
+        )
+        if thread is None:
             await self._use_direct_messages(shown, owner)
             return
-        thread = None
-        if shown.doubtful:
-            thread = await channels.find_thread(self.client, channel, draw.thread_name(status))
-        if thread is None:
-            thread = await channels.open_thread(channel, draw.thread_name(status))
         await thread.add_user(discord.Object(state.user))
         await self._record(shown, owner, thread=thread.id)
-
-    def _channel(self, channel: int) -> discord.PartialMessageable:
-        return self.client.get_partial_messageable(channel)
 
     async def _draw_live(
         self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
@@ -232,15 +225,13 @@ class ThreadUpdater:
     async def _edit(
         self, state: channels.SubmissionDisplay, message: int, text: str, view: discord.ui.View
     ) -> None:
+        channel = self.client.get_partial_messageable(state.private)
         try:
-            await (
-                self._channel(state.private)
-                .get_partial_message(message)
-                .edit(content=text, view=view)
-            )
+            await channel.get_partial_message(message).edit(content=text, view=view)
         except discord.NotFound as error:
+            # A message that a person deleted is not sent again.
             if error.code != _UNKNOWN_MESSAGE:
-                raise  # otherwise somebody has deleted it on purpose
+                raise
 
     async def _report(
         self, shown: DisplayedSubmission, owner: str, report: Sequence[draw.MessageDraft]
@@ -299,7 +290,7 @@ class ThreadUpdater:
         self, shown: DisplayedSubmission, channel: int, message: _Message
     ) -> discord.Message:
         """Return the message, sent now or by an earlier attempt."""
-        destination = self._channel(channel)
+        destination = self.client.get_partial_messageable(channel)
         if shown.doubtful:
             async for old in destination.history(limit=_MOST_SEARCHED):
                 if old.author == self.client.user and message.matches(old):

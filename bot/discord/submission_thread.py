@@ -35,7 +35,7 @@ CLAIM_S = 0.2
 AT_ONCE = 8
 """The most submissions that are drawn at the same time."""
 _TICK_S = 0.01
-"""How early a timer may fire."""
+"""Seconds by which a timer of the event loop may fire early."""
 LONGEST_WAIT_S = 20.0
 """The longest wait between two attempts, so that displays resume soon after an outage."""
 OUT_AFTER = 3
@@ -55,7 +55,10 @@ class OutageBackoff:
         return self.failures >= OUT_AFTER
 
     def wait_s(self) -> float:
-        """Return the seconds until the next attempt; 0 permits one, and the next must wait."""
+        """Return the seconds until the next attempt.
+
+        A result of 0 permits one attempt. During an outage, the next caller then has to wait.
+        """
         if not self.is_out:
             return 0.0
         now = time.monotonic()
@@ -92,7 +95,7 @@ class _Held:
 
 @dataclass(slots=True)
 class DisplayLoop:
-    """What this process shows, and which of it must be drawn again."""
+    """The submissions that this process shows, and which of them must be drawn again."""
 
     context: DiscordContext
     updater: steps.ThreadUpdater
@@ -100,6 +103,7 @@ class DisplayLoop:
     held: dict[SubmissionId, _Held] = field(default_factory=dict)
     due: asyncio.Queue[SubmissionId] = field(default_factory=asyncio.Queue)
     waiting: set[SubmissionId] = field(default_factory=set)
+    """Those in `due`."""
     unknown: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a submission changed that this process does not hold."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -185,7 +189,7 @@ class DisplayLoop:
     def _hold(self, display: Display) -> None:
         submission = display.submission
         held = self.held.get(submission)
-        if held is None or not held.busy:  # the stored state of one held before may be out of date
+        if held is None or not held.busy:  # while it is drawn, the store's state is older
             try:
                 self.held[submission] = _Held(steps.DisplayedSubmission.of(display))
             except ValidationError as error:
@@ -196,7 +200,7 @@ class DisplayLoop:
         self._mark(submission)
 
     async def _renew_leases(self) -> None:
-        held = list(self.held)  # one claimed while the store answers is not in its answer
+        held = list(self.held)  # before the request: its answer lacks what is claimed meanwhile
         try:
             renewed = set(await self.context.store.displays.keep(self.owner, self.context.lease))
         except StoreError as error:
@@ -219,7 +223,7 @@ class DisplayLoop:
             self.waiting.add(submission)
             self.due.put_nowait(submission)
 
-    def _later(self, submission: SubmissionId, seconds: float) -> None:
+    def _mark_later(self, submission: SubmissionId, seconds: float) -> None:
         asyncio.get_running_loop().call_later(seconds, self._mark, submission)
 
     def _drop(self, submission: SubmissionId) -> None:
@@ -236,7 +240,7 @@ class DisplayLoop:
                 continue
             wait_s = self.backoff.wait_s()
             if wait_s > 0:
-                self._later(submission, wait_s)
+                self._mark_later(submission, wait_s)
                 continue
             held.busy, held.changed = True, False
             try:
@@ -251,7 +255,7 @@ class DisplayLoop:
         if progress.done:
             self._drop(submission)
         elif progress.again_s is not None:
-            self._later(submission, progress.again_s)
+            self._mark_later(submission, progress.again_s)
         elif held.changed:
             self._mark(submission)
 
@@ -261,7 +265,7 @@ class DisplayLoop:
         except steps.DisplayTakenOverError:
             return steps.DisplayProgress(done=True)
         except (discord.DiscordException, aiohttp.ClientError, OSError, StoreError) as error:
-            return await self._failed(held, error)
+            return await self._handle_failure(held, error)
         except Exception as error:  # noqa: BLE001 - a bug with one must not block the others
             submission = held.shown.submission
             _log.error("not shown", action="incident", submission=submission, exc_info=error)
@@ -277,8 +281,11 @@ class DisplayLoop:
             held.not_before = 0.0
             self._mark(submission)
 
-    async def _failed(self, held: _Held, error: Exception) -> steps.DisplayProgress:
-        """Retry later, or give up if Discord always refuses; the report can still be requested."""
+    async def _handle_failure(self, held: _Held, error: Exception) -> steps.DisplayProgress:
+        """Retry a temporary error later; give up after any other.
+
+        The submitter can still request the report with `/submission show`.
+        """
         submission = held.shown.submission
         if isinstance(error, discord.RateLimited):
             return self._postpone(held, error.retry_after)

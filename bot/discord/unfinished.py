@@ -21,7 +21,7 @@ POLL_S = 1.0
 DELETE_TOKENS_EVERY = 60
 """Polls between two deletions of expired tokens."""
 EXPIRED_FOR = timedelta(seconds=5)
-"""How long a lease must have expired before it is taken over: its holder may be slow."""
+"""How long after the end of its lease an interaction is taken over: its holder may be slow."""
 MAX_ATTEMPTS = 3
 GIVEN_UP = (
     "Your command failed: {why}. Nothing is stored unless a thread shows a submission from "
@@ -50,27 +50,27 @@ async def run_resumption(client: discord.Client, context: DiscordContext) -> Non
 async def resume_unfinished(client: discord.Client, context: DiscordContext) -> int:
     """Claim unheld interactions and dispatch them again; return how many."""
     owner, interactions = secrets.token_hex(8), context.store.interactions
-    found = await interactions.unfinished(DOOR, owner, context.lease, EXPIRED_FOR)
-    unavailable = False
-    for each in found:
-        unavailable = unavailable or not await _try_to_resume(client, context, each, owner)
-        if unavailable:
+    claimed = await interactions.unfinished(DOOR, owner, context.lease, EXPIRED_FOR)
+    is_available = True
+    for each in claimed:
+        is_available = is_available and await _try_to_resume(client, context, each, owner)
+        if not is_available:
             await interactions.leave(each.id, owner, context.lease)
-    return len(found)
+    return len(claimed)
 
 
 async def _try_to_resume(
     client: discord.Client, context: DiscordContext, unfinished: OpenRequest, owner: str
 ) -> bool:
-    """Dispatch it again; return False while Discord is unavailable, so that it must wait."""
+    """Dispatch an interaction again; return False if Discord is unavailable."""
     _log.info("taken up again", action="interaction_again", id=unfinished.id)
     try:
         await _resume(client, context, unfinished, owner)
     except StoreError:
         raise
     except Exception as error:  # noqa: BLE001  a bug with one must not end the others
-        refused = isinstance(error, discord.HTTPException) and error.status == 401
-        if is_temporary(error) or refused or client.is_closed():
+        token_refused = isinstance(error, discord.HTTPException) and error.status == 401
+        if is_temporary(error) or token_refused or client.is_closed():
             _log.warning("not taken up", action="interactions_wait", error=repr(error))
             return False
         _log.error("bug in taking up", action="incident", id=unfinished.id, exc_info=error)
@@ -92,18 +92,17 @@ async def _resume(
     elif context.clock.now() - unfinished.at > REQUEST_TTL:
         why = "it is more than a day old"
     state: Any = client._connection  # noqa: SLF001  no public way to dispatch again
-    if why is None:
-        reset = RESUMED.set(ResumedInteraction(unfinished.id, owner, request["answers"]))
-        try:
-            state.parse_interaction_create(payload)  # its task inherits the claim by context
-        finally:
-            RESUMED.reset(reset)
+    if why is not None:
+        _log.warning("given up", action="interaction_given_up", id=unfinished.id, why=why)
+        answer = PersistentReply(discord.Interaction(data=payload, state=state))
+        await answer.say(GIVEN_UP.format(why=why))
+        await context.store.interactions.finish(unfinished.id, owner)
         return
-    _log.warning("given up", action="interaction_given_up", id=unfinished.id, why=why)
-    await PersistentReply(discord.Interaction(data=payload, state=state)).say(
-        GIVEN_UP.format(why=why)
-    )
-    await context.store.interactions.finish(unfinished.id, owner)
+    reset = RESUMED.set(ResumedInteraction(unfinished.id, owner, request["answers"]))
+    try:
+        state.parse_interaction_create(payload)  # the command's task inherits `RESUMED`
+    finally:
+        RESUMED.reset(reset)
 
 
 async def _event_now(
@@ -129,7 +128,7 @@ async def _event_now(
 async def _direct_event(
     client: discord.Client, unfinished: OpenRequest, request: dict[str, Any]
 ) -> Any:  # noqa: ANN401  what Discord sends
-    """Return the event as if it came from direct messages."""
+    """Return the event as Discord would send it for direct messages."""
     user = await client.http.get_user(request["user"])
     channel = {"id": str(request["channel"] or 0), "type": discord.ChannelType.private.value}
     return _event(client, unfinished, request) | {"user": user, "channel": channel}

@@ -45,17 +45,17 @@ RUNS_S = 9.0
 
 
 class Outage(Fault):
-    """Meets everything but acknowledgements; who was left without an answer stays so."""
+    """Applies to everything except acknowledgements; with `status` None, no response ever comes."""
 
     @override
-    def meets(self, method: str, path: str) -> bool:
+    def applies_to(self, method: str, path: str) -> bool:
         return not self.lifted.is_set() and not path.startswith(("/interactions", "/webhooks"))
 
     @override
-    async def strike(self) -> NoReturn:
+    async def fail(self) -> NoReturn:
         if self.status is None:
             await asyncio.Event().wait()
-        await super().strike()
+        await super().fail()
 
 
 def outage(kind: str) -> Outage:
@@ -196,7 +196,7 @@ async def trial(kind: str, minutes: float, count: int, folder: Path) -> Trial:
             found = Trial(kind, server, store, room, people)
             await found.run(minutes, count)
             if found.failed:
-                print(*found.doubled(), *(each.told() for each in server.refused), sep="\n")
+                print(*found.doubled(), *(each.summary() for each in server.refused), sep="\n")
                 print(bot.log[-4000:])
             return found
 

@@ -1,4 +1,4 @@
-"""A room of the local Discord, with discord.py in this process and a store in memory."""
+"""A channel of the local Discord, with discord.py in this process and a store in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ LEASE = timedelta(seconds=30)
 
 @dataclass(repr=False)
 class Room:
-    """#submissions with alice and bob in it, and a board in the store."""
+    """The channel #submissions with alice and bob in it, and a board in the store."""
 
     server: LocalDiscord
     guild: Guild
@@ -55,21 +55,21 @@ class Room:
         return ThreadUpdater(self.client, self.context)
 
     async def submit(self, *, in_guild: bool = True, mode: Mode = Mode.RANKED) -> Submission:
-        """A submission of alice, to be shown in the room or in her direct messages."""
+        """Submit as alice, to be shown in the channel or in her direct messages."""
         channel = self.channel if in_guild else self.alice.dm
         shown = Shown(channel=channel.id, user=self.alice.id, in_guild=in_guild)
         display = NewDisplay(DOOR, shown.model_dump_json())
         return await self.place.submit(display=display, mode=mode)
 
-    async def take(self, submission: Submission, owner: str = OWNER) -> DisplayedSubmission:
-        """The submission's display, held by that owner from now on."""
+    async def claim(self, submission: Submission, owner: str = OWNER) -> DisplayedSubmission:
+        """Claim the submission's display for an owner."""
         for display in await self.place.store.displays.claim(DOOR, owner, LEASE):
             if display.submission == submission.id:
                 return DisplayedSubmission.of(display)
         raise LookupError(f"submission {submission.id} has no display that is free")
 
     def thread(self, submission: Submission, *, private: bool = True) -> Channel:
-        """The one thread of that kind that a submission has."""
+        """Return the only private or public thread of a submission."""
         (found,) = (
             each
             for each in self.channel.threads
@@ -77,10 +77,10 @@ class Room:
         )
         return found
 
-    def heads(self, channel: Channel) -> list[str]:
-        """The first line of each message of the bot."""
-        said = [each.content for each in channel.messages if each.author is self.server.world.bot]
-        return [text.split("\n")[0] for text in said]
+    def first_lines(self, channel: Channel) -> list[str]:
+        """Return the first line of each message of the bot in a channel."""
+        bot = self.server.world.bot
+        return [each.content.split("\n")[0] for each in channel.messages if each.author is bot]
 
 
 @asynccontextmanager
@@ -91,11 +91,12 @@ async def room(
     scale: float = 0.0,
     commands: bool = False,
 ) -> AsyncIterator[Room]:
-    """A room with the client in it; `scale` is of the windows of rates, 0 is none.
+    """Yield a channel with a connected client.
 
-    With `commands` it is the bot's own client, which answers what people ask.
+    `scale` is that of the windows of the rate limits; 0 switches them off. With `commands` the
+    client is the bot's own, which answers commands.
     """
-    # Discord's own clock is in the numbers of what people ask.
+    # The ids of interactions contain Discord's time, so the store needs the same time.
     clock = ManualClock(datetime.now(UTC)) if commands else ManualClock()
     store = MemoryStore(clock)
     ada = (await store.people.ensure("discord:1", "ada")).id
@@ -137,11 +138,11 @@ async def _connected(server: LocalDiscord, client: discord.Client) -> AsyncItera
     try:
         async with client:
             await client.login(server.token)
-            line = asyncio.create_task(client.connect())
+            connection = asyncio.create_task(client.connect())
             await asyncio.wait_for(client.wait_until_ready(), 10)
             yield client
             await client.close()
             with suppress(asyncio.CancelledError):
-                await line
+                await connection
     finally:
         Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY = base, gateway

@@ -18,14 +18,14 @@ async def setup(tree: Tree) -> None:
 
 
 _Reason = app_commands.Range[str, 1, 300]
-_WHAT = {
+_SCOPE = {
     "leaderboard_name": "Only this board",
     "gpu": "Only jobs on this GPU type; they wait in the queue",
 }
 
 
 @app_commands.command(description="Pause submissions; those already stored are still judged")
-@app_commands.describe(reason="Shown to everyone who submits", **_WHAT)
+@app_commands.describe(reason="Shown to everyone who submits", **_SCOPE)
 @app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
 async def pause(
     interaction: Interaction,
@@ -69,7 +69,7 @@ async def resume(
     leaderboard_name: str | None = None,
     gpu: str | None = None,
 ) -> None:
-    """End only this pause; others stay."""
+    """End only the named pause; others stay."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         store = context_of(interaction).store
@@ -93,14 +93,11 @@ def _require_one(board: str | None, gpu: str | None) -> None:
         raise UserError("two-things", "name a board or a GPU type, not both")
 
 
-_Number = app_commands.Range[int, 1, 2**53]
-
-
 @app_commands.command(description="Remove a submission from its board; its result is kept")
 @app_commands.describe(number="Submission number", reason="Shown to its owner")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
-async def disqualify(interaction: Interaction, number: _Number, reason: _Reason) -> None:
+async def disqualify(interaction: Interaction, number: options.Number, reason: _Reason) -> None:
     """The owner's next best submission takes its place."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
@@ -113,7 +110,7 @@ async def disqualify(interaction: Interaction, number: _Number, reason: _Reason)
 @app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
-async def requalify(interaction: Interaction, number: _Number, reason: _Reason) -> None:
+async def requalify(interaction: Interaction, number: options.Number, reason: _Reason) -> None:
     """End a disqualification or a withdrawal."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
@@ -126,7 +123,7 @@ async def requalify(interaction: Interaction, number: _Number, reason: _Reason) 
 @app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
-async def rejudge(interaction: Interaction, number: _Number, reason: _Reason) -> None:
+async def rejudge(interaction: Interaction, number: options.Number, reason: _Reason) -> None:
     """Submit the same source again for the same person."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)

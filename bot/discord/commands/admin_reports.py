@@ -10,9 +10,8 @@ from bot.discord.pagination import PagedList, list_page
 from bot.discord.responses import replying
 from bot.reports.admin import audit_report, stats_report, workers_report
 from bot.reports.export import export_report
+from bot.services import boards, operations
 from bot.services.audit import whole_audit
-from bot.services.boards import export_board
-from bot.services.operations import stats as count
 
 
 async def setup(tree: Tree) -> None:
@@ -39,7 +38,9 @@ async def stats(interaction: Interaction) -> None:
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
         context = context_of(interaction)
-        await answer.show(stats_report(await count(context.store, context.clock, context.prices)))
+        await answer.show(
+            stats_report(await operations.stats(context.store, context.clock, context.prices))
+        )
 
 
 @app_commands.command(description="Connected workers and their GPUs")
@@ -60,5 +61,5 @@ async def export(interaction: Interaction, leaderboard_name: str) -> None:
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
         viewer = await roles.viewer_of(interaction)
-        found = await export_board(context_of(interaction).store, viewer, leaderboard_name)
+        found = await boards.export_board(context_of(interaction).store, viewer, leaderboard_name)
         await answer.show(await asyncio.to_thread(export_report, found))

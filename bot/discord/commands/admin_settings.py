@@ -7,17 +7,15 @@ import discord
 from discord import app_commands
 
 from bot.discord import channels, notifications, options, roles
-from bot.discord.context import DiscordContext, Interaction, Tree, add_commands, context_of
+from bot.discord.context import Interaction, Tree, add_commands, context_of
 from bot.discord.responses import replying
-from bot.domain.accounts import Person
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId
 from bot.domain.notifications import NotificationKind
 from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.reports.admin import submission_rules_report
-from bot.services import lookup, moderation
-from bot.services.audit import audited
+from bot.services import audit, lookup, moderation
 from bot.services.notify import set_notifications
 from runners.contract.task import Mode
 
@@ -105,10 +103,9 @@ async def _board(interaction: Interaction, name: str | None) -> BoardId | None:
 async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
     """Add to the channels that are already allowed."""
     async with replying(interaction) as answer:
-        roles.require(interaction, roles.ADMIN)
-        context = context_of(interaction)
-        actor = await context.person(interaction.user)
-        async with _audited(context, actor, "channel-allow", channel) as tx:
+        store = context_of(interaction).store
+        decision = await roles.admin_decision(interaction, channel.name)
+        async with _audited(store, decision, "channel-allow", channel) as tx:
             await tx.moderation.open_channel(channels.guild_key(channel.guild.id), str(channel.id))
         await answer.say(f"Submissions are allowed in {channel.mention}.")
 
@@ -116,12 +113,11 @@ async def allow(interaction: Interaction, channel: discord.TextChannel) -> None:
 @app_commands.command(name="channel-forbid", description="Stop submissions in a channel")
 @app_commands.describe(channel="The channel")
 async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None:
-    """Without any allowed channel, #submissions applies again."""
+    """Forbid an allowed channel; after the last one, #submissions is allowed again."""
     async with replying(interaction) as answer:
-        roles.require(interaction, roles.ADMIN)
-        context = context_of(interaction)
-        actor = await context.person(interaction.user)
-        async with _audited(context, actor, "channel-forbid", channel) as tx:
+        store = context_of(interaction).store
+        decision = await roles.admin_decision(interaction, channel.name)
+        async with _audited(store, decision, "channel-forbid", channel) as tx:
             if not await tx.moderation.close_channel(
                 channels.guild_key(channel.guild.id), str(channel.id)
             ):
@@ -130,10 +126,14 @@ async def forbid(interaction: Interaction, channel: discord.TextChannel) -> None
 
 
 def _audited(
-    context: DiscordContext, actor: Person, action: str, channel: discord.TextChannel
+    store: Store, decision: moderation.Decision, action: str, channel: discord.TextChannel
 ) -> AbstractAsyncContextManager[Store]:
-    subject = f"channel {channel.id} of guild {channel.guild.id}"
-    return audited(context.store, actor.id, action, subject, reason=channel.name)
+    return audit.audited(store, decision.actor, action, _subject(channel), reason=decision.reason)
+
+
+def _subject(channel: discord.TextChannel) -> str:
+    """Return a channel as the subject of an audit entry."""
+    return f"channel {channel.id} of guild {channel.guild.id}"
 
 
 @app_commands.command(description="Choose notifications for this channel")
@@ -159,10 +159,9 @@ async def notices(
         context = context_of(interaction)
         choices = {NotificationKind.DEADLINE: deadline, NotificationKind.RECORD: record}
         actor = await context.person(interaction.user)
-        subject = f"channel {channel.id} of guild {channel.guild.id}"
         async with context.store.transaction() as tx:
             kinds = notifications.describe_kinds(
                 await set_notifications(tx, roles.channel_address(channel.id), choices)
             )
-            await tx.audit.record(actor.id, "notices", subject, kinds)
+            await tx.audit.record(actor.id, "notices", _subject(channel), kinds)
         await answer.say(f"{channel.mention} gets notifications about: {kinds}.")

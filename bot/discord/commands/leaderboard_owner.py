@@ -16,8 +16,7 @@ from bot.domain.board import Board, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.ports import Store
 from bot.reports.blocks import Attachment, Report, Text, Tone
-from bot.services import boards
-from bot.services.lookup import own_board, visible_boards
+from bot.services import boards, lookup
 
 
 async def setup(tree: Tree) -> None:
@@ -78,11 +77,11 @@ async def _change(
 ) -> None:
     async with replying(interaction) as answer:
         viewer = await roles.viewer_of(interaction)
-        invitation = boards.Invitation(board, _named(guests))
-        await _show(answer, await change(context_of(interaction).store, viewer, invitation))
+        invitation = boards.Invitation(board, _credentials(guests))
+        await _show_invited(answer, await change(context_of(interaction).store, viewer, invitation))
 
 
-def _named(guests: Iterable[Guest | None]) -> frozenset[str]:
+def _credentials(guests: Iterable[Guest | None]) -> frozenset[str]:
     return frozenset(
         roles.role_credential(each.id)
         if isinstance(each, discord.Role)
@@ -92,19 +91,16 @@ def _named(guests: Iterable[Guest | None]) -> frozenset[str]:
     )
 
 
-async def _show(answer: InteractionReply, board: Board) -> None:
-    words = f"Leaderboard {line(board.name)} is for {_mentions(board.access.guests) or 'nobody'}"
-    words += ", its creator and the admins."
+async def _show_invited(answer: InteractionReply, board: Board) -> None:
+    """Show who may see a private board; the mentions can be clicked but notify no one."""
+    guests = [roles.mention(each) for each in sorted(board.access.guests)]
+    invited = ", ".join([*guests, "its creator and the admins"])
+    message = f"Invited to leaderboard {line(board.name)}: {invited}."
     if board.access.visibility is Visibility.PUBLIC:
-        words += " It is currently public; `/leaderboard update` makes it private."
-    await answer.say(
-        words if len(words) <= MESSAGE_LIMIT else f"{len(board.access.guests)} are invited."
-    )
-
-
-def _mentions(guests: Iterable[str]) -> str:
-    """Return the guests as clickable mentions that notify no one."""
-    return ", ".join(roles.mention(each) for each in sorted(guests))
+        message += " It is currently public; `/leaderboard update` makes it private."
+    if len(message) > MESSAGE_LIMIT:
+        message = f"{len(guests)} people and roles are invited."
+    await answer.say(message)
 
 
 @app_commands.command(description="Delete a board and everything that was submitted to it")
@@ -121,30 +117,30 @@ async def delete(interaction: Interaction, leaderboard_name: str | None = None) 
 
 async def _confirm(interaction: Interaction, name: str) -> None:
     viewer = await roles.viewer_of(interaction)
-    board = await own_board(context_of(interaction).store, viewer, name)
+    board = await lookup.own_board(context_of(interaction).store, viewer, name)
     await interaction.response.send_modal(Confirmation(board.name))
 
 
 async def _ask_which(interaction: Interaction) -> None:
     viewer = await roles.viewer_of(interaction)
-    found = await visible_boards(context_of(interaction).store, viewer)
+    found = await lookup.visible_boards(context_of(interaction).store, viewer)
     names = [each.name for each in found if each.belongs_to(viewer)]
     if not names:
         raise UserError("no-board", "there is no board that you may delete")
-    words = "Which board?"
+    question = "Which board?"
     if len(names) > options.MOST_CHOICES:
-        words += f" ({len(names) - options.MOST_CHOICES} more; name them in the command)"
+        question += f" ({len(names) - options.MOST_CHOICES} more; name them in the command)"
     view = discord.ui.View(timeout=options.MENU_S)
-    view.add_item(_Which(names[: options.MOST_CHOICES]))
-    await interaction.response.send_message(words, view=view, ephemeral=True)
+    view.add_item(_BoardMenu(names[: options.MOST_CHOICES]))
+    await interaction.response.send_message(question, view=view, ephemeral=True)
 
 
-class _Which(discord.ui.Select[Any]):
+class _BoardMenu(discord.ui.Select[Any]):
     """A menu of the boards that a person may delete."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        found = [discord.SelectOption(label=name[:100], value=name) for name in names]
-        super().__init__(placeholder="A board", options=found)
+        choices = [discord.SelectOption(label=name[:100], value=name) for name in names]
+        super().__init__(placeholder="A board", options=choices)
 
     @override
     async def callback(self, interaction: Interaction) -> None:
@@ -157,7 +153,7 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
 
     typed: discord.ui.TextInput[Any] = discord.ui.TextInput(label="The board's exact name")
     reason: discord.ui.TextInput[Any] = discord.ui.TextInput(
-        label="Why", required=False, max_length=300
+        label="Reason", required=False, max_length=300
     )
 
     def __init__(self, name: str) -> None:
@@ -170,35 +166,34 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
             viewer = await roles.viewer_of(interaction)
             deletion = boards.Deletion(self.name, self.typed.value, self.reason.value)
             store = context_of(interaction).store
-            kept = await boards.board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
-            where = await _hand_out(answer, _archive_drafts(self.name, kept))
-            await boards.delete_board(store, viewer, deletion, kept)
-            gone = Text(
-                f"The board is deleted. Its task and all sources are in {where}.", Tone.GOOD
-            )
-            await answer.show(Report(f"Leaderboard {self.name}", (gone,)))
+            archive = await boards.board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
+            where = await _send_archive(answer, _archive_drafts(self.name, archive))
+            await boards.delete_board(store, viewer, deletion, archive)
+            message = f"The board is deleted. Its task and all sources are in {where}."
+            report = Report(f"Leaderboard {self.name}", (Text(message, Tone.GOOD),))
+            await answer.show(report)
 
 
-def _archive_drafts(name: str, kept: boards.BoardArchive) -> list[MessageDraft]:
+def _archive_drafts(name: str, archive: boards.BoardArchive) -> list[MessageDraft]:
     """Return one message per zip: a message with all of them could be too large."""
     about = f"Leaderboard {line(name)}: its task and all sources"
-    whole = len(kept.zips) == 1
+    whole = len(archive.zips) == 1
     return [
         MessageDraft(
-            about if whole else f"{about}, part {number} of {len(kept.zips)}",
+            about if whole else f"{about}, part {number} of {len(archive.zips)}",
             (Attachment(f"{name}.zip" if whole else f"{name}-{number}.zip", data),),
         )
-        for number, data in enumerate(kept.zips, start=1)
+        for number, data in enumerate(archive.zips, start=1)
     ]
 
 
-async def _hand_out(answer: InteractionReply, found: Sequence[MessageDraft]) -> str:
-    """Send the zips before anything is deleted; return words for where they are."""
+async def _send_archive(answer: InteractionReply, drafts: Sequence[MessageDraft]) -> str:
+    """Send the zips by direct message, or as a reply; return where they are, in words."""
     try:
         conversation = await answer.interaction.user.create_dm()
-        for draft in found:
+        for draft in drafts:
             await conversation.send(draft.content, files=as_files(draft.files))
     except discord.Forbidden:
-        await answer.show_all(found)
+        await answer.show_all(drafts)
         return "the message above; save it now, because Discord deletes it later"
     return "our direct messages"

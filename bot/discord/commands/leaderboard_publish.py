@@ -38,7 +38,7 @@ class _Change:
 
 
 _POOL = "Pool for ranked runs, such as modal or A100=local; any removes it"
-_OF_ACCESS = {
+_ACCESS_OPTIONS = {
     "visibility": "Private: only people invited by /leaderboard invite can see it",
     "members_only": "Only for members of this server",
     "sources": "When others may read the submitted sources",
@@ -52,7 +52,7 @@ _OF_ACCESS = {
     deadline="YYYY-MM-DD[ HH:MM][ zone], default zone UTC; leave empty for no deadline",
     gpus="GPU types, separated by commas; leave empty to choose from a menu",
     pool=_POOL,
-    **_OF_ACCESS,
+    **_ACCESS_OPTIONS,
 )
 @app_commands.autocomplete(gpus=options.gpus)
 async def create(  # noqa: PLR0913  an argument for each option
@@ -67,7 +67,7 @@ async def create(  # noqa: PLR0913  an argument for each option
     sources: SourceVisibility = SourceVisibility.AFTER_DEADLINE,
     pool: str | None = None,
 ) -> None:
-    """Check the zip, run its solutions, publish, and tell the channel."""
+    """Validate the zip and start its check; the board is published and announced after it."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.CREATOR, roles.ADMIN)
         context = context_of(interaction)
@@ -90,7 +90,7 @@ async def create(  # noqa: PLR0913  an argument for each option
 
 
 def _access(interaction: Interaction, present: Access, change: _Change) -> Access:
-    """Return the requested access; what is not given stays."""
+    """Return the present access with the requested changes."""
     house = present.house
     if change.members_only is not None:
         house = roles.guild_credential(interaction.guild_id or 0) if change.members_only else None
@@ -109,7 +109,7 @@ def _access(interaction: Interaction, present: Access, change: _Change) -> Acces
     task_zip="Zip of the new task version, made by `podium task pack`",
     gpus="The new list of all its GPU types, separated by commas",
     pool=_POOL,
-    **_OF_ACCESS,
+    **_ACCESS_OPTIONS,
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
 async def update(  # noqa: PLR0913  an argument for each option
@@ -124,7 +124,7 @@ async def update(  # noqa: PLR0913  an argument for each option
     sources: SourceVisibility | None = None,
     pool: str | None = None,
 ) -> None:
-    """Old scores stay with their version."""
+    """Change settings at once, or check a new task version; old scores stay with their version."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.CREATOR, roles.ADMIN)
         change = _Change(visibility, members_only, sources)
@@ -199,18 +199,17 @@ async def update_board(upload: publish.TaskUpload, board: Board, answer: Interac
     report = await asyncio.to_thread(_changes, board, await _current_task(context, board), upload)
     await answer.show(report)
     if len(report.blocks) == 1 and isinstance(report.blocks[0], Text):
-        await reconfigure(board, upload.request, answer)  # who may see it can still differ
+        await reconfigure(board, upload.request, answer)  # the request may still change access
         return
 
     async def publish_it(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         del chosen
         await submit_publication(upload, answer)
 
-    words = (
-        "New submissions are judged by the new version. Existing scores stay with the old version."
-    )
     await answer.say(
-        f"{words} Nothing is changed yet.", options.Question(publish_it, PUBLISH_LABEL)
+        "New submissions are judged by the new version. Existing scores stay with the old "
+        "version. Nothing is changed yet.",
+        options.Question(publish_it, PUBLISH_LABEL),
     )
 
 
@@ -229,7 +228,7 @@ async def _current_task(context: DiscordContext, board: Board) -> TaskDefinition
 
 
 async def submit_publication(upload: publish.TaskUpload, answer: InteractionReply) -> None:
-    """Store what is to be checked; after that a restart does not lose it."""
+    """Store the task to be checked; from then on a restart does not lose it."""
     context, request = context_of(answer.interaction), upload.request
     await publish.validate_publish(context.store, context.clock, request, upload.task)
     place = PublicationThread.of_interaction(answer.interaction).model_dump_json()
@@ -253,7 +252,7 @@ async def reconfigure(board: Board, request: PublishRequest, answer: Interaction
     )
     board = published.board
     changed = published.change is not PublishChange.UNCHANGED
-    words = "changed" if changed else "nothing to change"
-    text = Text(f"{board.name} on {', '.join(board.gpus)}: {words}", Tone.GOOD)
+    result = "changed" if changed else "nothing to change"
+    text = Text(f"{board.name} on {', '.join(board.gpus)}: {result}", Tone.GOOD)
     await answer.show(Report(f"Leaderboard {board.name}", (text,)))
     await answer.say(closing_line(board.deadline))

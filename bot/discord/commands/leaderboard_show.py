@@ -1,4 +1,4 @@
-"""`/leaderboard show|show-personal|compare-gpus|list|task|template|help`: what people read."""
+"""`/leaderboard show|show-personal|compare-gpus|list|task|template|help`: what people look up."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,7 @@ from discord import app_commands
 
 from bot.discord import options, pagination, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
-from bot.discord.draw import MessageDraft
-from bot.discord.escaping import MESSAGE_LIMIT
+from bot.discord.draw import MessageDraft, join_into_messages
 from bot.discord.responses import replying
 from bot.domain.errors import StoreError, UserError
 from bot.reports.charts import scaling_report
@@ -37,34 +36,28 @@ async def show(interaction: Interaction, leaderboard_name: str, gpu: str | None 
     async with replying(interaction) as answer:
         context = context_of(interaction)
         viewer = await roles.viewer_of(interaction)
-        parts = [each.strip() for each in (gpu or "").split(",")]
-        names: list[str | None] = list(dict.fromkeys(each for each in parts if each))
+        names: list[str | None] = list(dict.fromkeys(options.gpu_names(gpu)))
         if len(names) > pagination.MAX_GPUS_AT_ONCE:
             raise UserError(
                 "usage",
                 f"at most {pagination.MAX_GPUS_AT_ONCE} GPU types can be shown at once; name fewer",
             )
-        found = [
+        seasons = [
             await standings.season(context.store, context.clock, viewer, leaderboard_name, gpu=each)
             for each in names or [None]
         ]
-        if len(found) == 1:
-            await answer.show(*pagination.first_page(found[0]))
-        else:
-            await answer.show(*pagination.several_gpus_page(found))
+        await answer.show(*pagination.standings_view(seasons))
 
 
 @app_commands.command(name="show-personal", description="Your results on a board")
 @app_commands.describe(leaderboard_name="The board")
 @app_commands.autocomplete(leaderboard_name=options.boards)
 async def show_personal(interaction: Interaction, leaderboard_name: str) -> None:
-    """Show places, the plot of your ranked times, and your submissions."""
+    """Show your ranks, the plot of your ranked times, and your submissions."""
     async with replying(interaction) as answer:
-        viewer = await roles.viewer_of(interaction)
-        found = await history.personal_board(
-            context_of(interaction).store, viewer, leaderboard_name
-        )
-        await answer.show(personal_report(found))
+        store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)
+        personal_board = await history.personal_board(store, viewer, leaderboard_name)
+        await answer.show(personal_report(personal_board))
 
 
 @app_commands.command(
@@ -76,8 +69,8 @@ async def compare_gpus(interaction: Interaction, leaderboard_name: str) -> None:
     """Show a table, and a plot if there are several GPU types."""
     async with replying(interaction) as answer:
         viewer = await roles.viewer_of(interaction)
-        found = await standings.scaling(context_of(interaction).store, viewer, leaderboard_name)
-        await answer.show(scaling_report(found))
+        scaling = await standings.scaling(context_of(interaction).store, viewer, leaderboard_name)
+        await answer.show(scaling_report(scaling))
 
 
 @app_commands.command(name="list", description="List all boards: open ones first, then closed ones")
@@ -104,7 +97,7 @@ async def task(interaction: Interaction, leaderboard_name: str) -> None:
 async def template(
     interaction: Interaction, leaderboard_name: str, lang: str | None = None
 ) -> None:
-    """Send the template of the language; an only template needs no name."""
+    """Send the template of the language, which may be omitted if there is only one."""
     async with replying(interaction) as answer:
         store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)
         board, definition = await lookup.task_of(store, viewer, leaderboard_name)
@@ -144,11 +137,8 @@ apart share a rank. All commands are listed below."""
 async def show_help(interaction: Interaction) -> None:
     """Show the first steps, then the list."""
     async with replying(interaction) as answer:
-        found = getattr(interaction.client, "tree", None)
-        lines = [] if found is None else list(command_lines(found))
-        await answer.show_all(
-            [MessageDraft(_HELP), *(MessageDraft(text) for text in packed(lines))]
-        )
+        commands = join_into_messages(command_lines(interaction.client.tree))
+        await answer.show_all([MessageDraft(_HELP), *map(MessageDraft, commands)])
 
 
 def command_lines(tree: Tree) -> Iterator[str]:
@@ -156,24 +146,12 @@ def command_lines(tree: Tree) -> Iterator[str]:
     for each in sorted(tree.walk_commands(), key=lambda one: one.qualified_name):
         if isinstance(each, app_commands.Command):
             yield f"`/{each.qualified_name}` {each.description}"
-    for kind, words in _MENUS.items():
+    for kind, action in _MENUS.items():
         for menu in tree.get_commands(type=kind):
-            yield f"{words} > Apps > `{menu.name}`"
+            yield f"{action} > Apps > `{menu.name}`"
 
 
 _MENUS = {
     discord.AppCommandType.message: "Right-click a message",
     discord.AppCommandType.user: "Right-click a person",
 }
-
-
-def packed(lines: list[str]) -> Iterator[str]:
-    """Yield the lines in as few messages as possible."""
-    text = ""
-    for line in lines:
-        if text and len(text) + len(line) + 1 > MESSAGE_LIMIT:
-            yield text
-            text = ""
-        text = f"{text}\n{line}" if text else line
-    if text:
-        yield text

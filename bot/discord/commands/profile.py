@@ -49,9 +49,9 @@ async def tokens(interaction: Interaction) -> None:
         person = await context.person(interaction.user)
         found = await context.store.tokens.of(person.id)
         if not found:
-            await answer.say("You have no token; `/profile link` makes one.")
+            await answer.say("You have no token; `/profile link` creates one.")
             return
-        columns = (Column("id", numeric=True), Column("for"), Column("scope"), Column("since"))
+        columns = (Column("id", numeric=True), Column("label"), Column("scope"), Column("created"))
         rows = tuple(
             (str(each.id), each.label, each.scope.word, f"{each.created_at:%Y-%m-%d}")
             for each in found
@@ -63,8 +63,8 @@ async def tokens(interaction: Interaction) -> None:
 @app_commands.describe(number="Token number, as shown by /profile tokens")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_tokens)
-async def revoke(interaction: Interaction, number: app_commands.Range[int, 1, 2**53]) -> None:
-    """From now on every request with the token is refused."""
+async def revoke(interaction: Interaction, number: options.Number) -> None:
+    """Refuse all later requests with the token."""
     async with replying(interaction) as answer:
         context = context_of(interaction)
         person = await context.person(interaction.user)

@@ -21,15 +21,11 @@ from bot.discord.interaction_claims import claiming, earlier_answers, interactio
 from bot.discord.responses import InteractionReply, replying
 from bot.discord.submission_steps import full_report, status_of
 from bot.domain import acceptance
-from bot.domain.acceptance import parse_header
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.submission import Submission, SubmissionRequest
 from bot.reports.comparison import comparison_report
-from bot.services.comparison import compare as compare_submissions
-from bot.services.lookup import find_board, own_submission
-from bot.services.moderation import withdraw as withdraw_submission
-from bot.services.submissions import submit
+from bot.services import comparison, lookup, moderation, submissions
 from runners.contract.task import Mode
 
 
@@ -41,23 +37,19 @@ async def setup(tree: Tree) -> None:
     tree.add_command(app_commands.ContextMenu(name="Submit this file", callback=submit_this_file))
 
 
-_Number = app_commands.Range[int, 1, 2**53]
-"""A submission's number, up to the largest that Discord transmits exactly."""
-
-
 @app_commands.command(name="show", description="Show the report of one of your submissions")
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def show(interaction: Interaction, number: _Number) -> None:
-    """Show the current report; a later call shows a newer one."""
+async def show(interaction: Interaction, number: options.Number) -> None:
+    """Show the report as it is now."""
     async with replying(interaction) as answer:
         context = context_of(interaction)
-        own = await own_submission(
+        own = await lookup.own_submission(
             context.store, await roles.viewer_of(interaction), SubmissionId(number)
         )
-        found = await status_of(context, own.id)
-        await answer.show(await full_report(context, found), buttons.buttons_of(found))
+        status = await status_of(context, own.id)
+        await answer.show(await full_report(context, status), buttons.buttons_of(status))
 
 
 @app_commands.command(
@@ -66,7 +58,7 @@ async def show(interaction: Interaction, number: _Number) -> None:
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def show_source(interaction: Interaction, number: _Number) -> None:
+async def show_source(interaction: Interaction, number: options.Number) -> None:
     """Send the file."""
     async with replying(interaction) as answer:
         await buttons.show_source(answer, SubmissionId(number))
@@ -76,7 +68,7 @@ async def show_source(interaction: Interaction, number: _Number) -> None:
 @app_commands.describe(number="Submission number")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def cancel(interaction: Interaction, number: _Number) -> None:
+async def cancel(interaction: Interaction, number: options.Number) -> None:
     """Queued jobs end at once, running ones within seconds."""
     async with replying(interaction) as answer:
         await buttons.cancel(answer, SubmissionId(number))
@@ -86,7 +78,7 @@ async def cancel(interaction: Interaction, number: _Number) -> None:
 @app_commands.describe(number="Submission number", mode="Mode (default: the original mode)")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
-async def rerun(interaction: Interaction, number: _Number, mode: Mode | None = None) -> None:
+async def rerun(interaction: Interaction, number: options.Number, mode: Mode | None = None) -> None:
     """Create a new submission with its own number."""
     async with replying(interaction) as answer:
         await buttons.run_again(answer, SubmissionId(number), mode)
@@ -97,12 +89,12 @@ async def rerun(interaction: Interaction, number: _Number, mode: Mode | None = N
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def withdraw(
-    interaction: Interaction, number: _Number, reason: app_commands.Range[str, 0, 300] = ""
+    interaction: Interaction, number: options.Number, reason: app_commands.Range[str, 0, 300] = ""
 ) -> None:
     """The result stays; your next best submission is ranked instead."""
     async with replying(interaction) as answer:
         viewer = await roles.viewer_of(interaction)
-        await withdraw_submission(
+        await moderation.withdraw(
             context_of(interaction).store, viewer, reason, SubmissionId(number)
         )
         await answer.say(f"Submission #{number} is removed from its board.")
@@ -111,18 +103,18 @@ async def withdraw(
 @app_commands.command(description="Compare two submissions: times and source")
 @app_commands.describe(first="First submission", second="Second submission, to the same board")
 @app_commands.autocomplete(first=options.own_submissions, second=options.own_submissions)
-async def compare(interaction: Interaction, first: _Number, second: _Number) -> None:
+async def compare(interaction: Interaction, first: options.Number, second: options.Number) -> None:
     """You must be allowed to read both sources."""
     async with replying(interaction) as answer:
         context = context_of(interaction)
-        found = await compare_submissions(
+        compared = await comparison.compare(
             context.store,
             context.clock,
             await roles.viewer_of(interaction),
             first=SubmissionId(first),
             second=SubmissionId(second),
         )
-        await answer.show(await asyncio.to_thread(comparison_report, found))
+        await answer.show(await asyncio.to_thread(comparison_report, compared))
 
 
 _DESCRIPTIONS = {
@@ -172,6 +164,7 @@ def _command(mode: Mode, description: str) -> app_commands.Command[Any, ..., Any
 
 
 _BLOCK = re.compile(r"```(?:[A-Za-z+#]*\n)?(?P<text>.*?)```", re.DOTALL)
+"""A code block in a message."""
 
 
 async def submit_this_file(interaction: Interaction, message: discord.Message) -> None:
@@ -196,12 +189,12 @@ async def _upload(message: discord.Message) -> SubmissionUpload:
 
 
 async def read(script: discord.Attachment) -> bytes:
-    """Return the bytes of an attachment; UserError before a file too large is fetched."""
+    """Return the bytes of an attachment; UserError if it is too large, without fetching it."""
     if script.size > acceptance.MAX_SOURCE_BYTES:
         raise UserError(
             "too-large",
             f"the file has {script.size:,} bytes; at most "
-            f"{acceptance.MAX_SOURCE_BYTES:,} are taken",
+            f"{acceptance.MAX_SOURCE_BYTES:,} are allowed",
         )
     try:
         return await script.read()
@@ -242,15 +235,15 @@ async def _store(
         display=display_for(interaction),
         key=interaction_key(interaction),
     )
-    return await submit(context.store, context.clock, request)
+    return await submissions.submit(context.store, context.clock, request)
 
 
 async def _ask_for_gpus(
     context: DiscordContext, answer: InteractionReply, upload: SubmissionUpload
 ) -> None:
-    heading = parse_header(acceptance.source_text(upload.content))
-    name = acceptance.board_name(upload.board, heading)
-    board = await find_board(context.store, await roles.viewer_of(answer.interaction), name)
+    header = acceptance.parse_header(acceptance.source_text(upload.content))
+    name = acceptance.board_name(upload.board, header)
+    board = await lookup.find_board(context.store, await roles.viewer_of(answer.interaction), name)
 
     async def submit_to(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         await submit_upload(answer, replace(upload, gpus=chosen))

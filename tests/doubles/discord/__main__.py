@@ -1,4 +1,4 @@
-"""A server to point a bot at by hand: `python -m tests.doubles.discord [PORT]`."""
+"""Starts a local Discord for manual use: `python -m tests.doubles.discord [PORT]`."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Discord's own clock, which tests can move: deadlines, token lifetimes and rate windows."""
+"""The clock of the local Discord, which tests can advance past deadlines and rate windows."""
 
 import time
 

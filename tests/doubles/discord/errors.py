@@ -1,4 +1,4 @@
-"""What goes wrong: for the bot (an answer of the API), and for the person who drives a client."""
+"""Errors of the REST API, which the bot receives, and errors of clients, which tests receive."""
 
 from collections.abc import Sized
 
@@ -62,14 +62,14 @@ def refusal(code: int) -> ApiError:
 
 
 def invalid(path: str, code: str, message: str) -> ApiError:
-    """50035 for one field."""
+    """Return the error 50035 about one field."""
     form = Form()
     form.wrong(path, code, message)
     return form.refusal()
 
 
 class Form:
-    """Gathers what is wrong with a body, as Discord names everything at once."""
+    """Collects every error of a body, because Discord reports all of them at once."""
 
     def __init__(self) -> None:
         self.errors: Json = {}
@@ -90,7 +90,7 @@ class Form:
             self.wrong(path, "BASE_TYPE_BAD_LENGTH", message)
 
     def required(self, path: str, value: Sized | None, least: int, most: int) -> None:
-        """Like `between`, where nothing and emptiness are refused as well."""
+        """Check like `between`, and refuse a missing or empty value as well."""
         if not value:
             self.wrong(path, "BASE_TYPE_REQUIRED", "This field is required")
         self.between(path, value or None, least, most)
@@ -112,4 +112,4 @@ class NotAnsweredError(Exception):
 
 
 class NotSeenError(AssertionError):
-    """A person waited for something that never came into sight."""
+    """A person waited for a message or thread that never appeared."""

@@ -1,10 +1,10 @@
-"""The numbers by which Discord's protocol names its kinds of things."""
+"""The numeric codes of Discord's protocol."""
 
 from enum import IntEnum, IntFlag
 
 
 class ChannelKind(IntEnum):
-    """The channels that a bot for leaderboards meets."""
+    """The kinds of channels that this server has."""
 
     TEXT = 0
     DM = 1
@@ -35,7 +35,7 @@ class Flag(IntFlag):
 
 
 class Intent(IntFlag):
-    """What a gateway session asked to hear of."""
+    """The events that a gateway session requests."""
 
     GUILDS = 1 << 0
     GUILD_MEMBERS = 1 << 1
@@ -47,7 +47,7 @@ class Intent(IntFlag):
 
 
 PRIVILEGED = Intent.GUILD_MEMBERS | Intent.GUILD_PRESENCES | Intent.MESSAGE_CONTENT
-"""Intents which the portal must grant before a session may ask for them."""
+"""Intents that a session may request only if the application has them."""
 
 
 class InteractionKind(IntEnum):
@@ -130,4 +130,4 @@ SELECTS = (
     ComponentKind.CHANNEL_SELECT,
 )
 LINK, PREMIUM = 5, 6
-"""Styles of buttons which open something instead of asking the bot."""
+"""Styles of buttons that send no interaction."""

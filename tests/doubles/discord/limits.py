@@ -1,4 +1,4 @@
-"""Discord's numbers, in one place: a test may lower one to reach it cheaply."""
+"""Discord's limits; a test may lower one to reach it with few requests."""
 
 from dataclasses import dataclass, field
 
@@ -15,14 +15,14 @@ GUILD_COMMANDS = "/applications/{application_id}/guilds/{guild_id}/commands"
 CHANNEL = "/channels/{channel_id}"
 
 RENAMES = (2, 600.0)
-"""Renaming a channel has a limit of its own, which no header announces."""
+"""Renaming a channel has its own limit, which no response header shows."""
 
 DEFAULT_RATE = (20, 5.0)
 
 
 @dataclass
 class Limits:
-    """What is documented, and where a test wants less."""
+    """The documented limits."""
 
     response_deadline: float = 3.0
     token_lifetime: float = 900.0
@@ -67,8 +67,8 @@ def _rates() -> dict[Route, tuple[int, float]]:
 class Rates:
     """Requests and seconds of each window, per route and major parameter.
 
-    Discord does not publish these numbers, and a client must obey the headers; they are close to
-    what is seen in production. `scale` shortens the windows; 0 switches them off.
+    Discord does not publish these numbers; a client must obey the headers. They are close to those
+    seen in production. `scale` shortens the windows; 0 switches the limits off.
     """
 
     scale: float = 1.0

@@ -1,7 +1,7 @@
-"""Signing in at a page with an account of the local Discord: both routes of OAuth 2 and one's user.
+"""Signing in at a web page with a Discord account: the OAuth 2 routes, and `/users/@me`.
 
-Against https://docs.discord.com/developers/topics/oauth2: the code is good once and for the address
-that it was asked for, errors of the exchange have the form of RFC 6749.
+Follows https://docs.discord.com/developers/topics/oauth2. A code is valid once, and only for the
+address for which it was requested. Errors of the exchange have the form of RFC 6749.
 """
 
 import base64
@@ -28,7 +28,7 @@ class _Code:
 
 @dataclass
 class OAuth:
-    """One application's sign-ins; `agrees` is who sits at the browser, and nobody declines."""
+    """The sign-ins of one application; the user `agrees` consents, None means a refusal."""
 
     world: World
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(24))
@@ -41,7 +41,7 @@ class OAuth:
 
     @property
     def client_id(self) -> str:
-        """The application's, which is its bot's as well."""
+        """The id of the application, and of its bot."""
         return str(self.world.bot.id)
 
     def add_to(self, app: web.Application) -> None:
@@ -50,27 +50,27 @@ class OAuth:
         app.middlewares.append(self._as_user)
 
     async def _authorize(self, request: web.Request) -> web.Response:
-        asked = request.query
-        if asked.get("client_id") != self.client_id or asked.get("response_type") != "code":
+        query = request.query
+        if query.get("client_id") != self.client_id or query.get("response_type") != "code":
             return self._refuse(400, "invalid_request")
-        back = asked.get("redirect_uri", "")
+        back = query.get("redirect_uri", "")
         if back not in self.redirects:
             return self._refuse(400, "invalid redirect_uri")
-        if asked.get("scope") != "identify":
+        if query.get("scope") != "identify":
             return self._refuse(400, "invalid_scope")
-        told = {"state": asked.get("state", "")}
+        result = {"state": query.get("state", "")}
         if self.agrees is None:
-            told |= {"error": "access_denied"}
+            result |= {"error": "access_denied"}
         else:
-            told["code"] = secrets.token_urlsafe(20)
+            result["code"] = secrets.token_urlsafe(20)
             until = self.world.clock.now() + CODE_S
-            self._codes[told["code"]] = _Code(self.agrees, back, until)
-        raise web.HTTPFound(URL(back).update_query(told))
+            self._codes[result["code"]] = _Code(self.agrees, back, until)
+        raise web.HTTPFound(URL(back).update_query(result))
 
     async def _exchange(self, request: web.Request) -> web.Response:
-        said = request.headers.get("Authorization", "")
+        authorization = request.headers.get("Authorization", "")
         pair = base64.b64encode(f"{self.client_id}:{self.secret}".encode()).decode()
-        if said != f"Basic {pair}":
+        if authorization != f"Basic {pair}":
             return self._refuse(401, "invalid_client")
         form = await request.post()
         if form.get("grant_type") != "authorization_code":
@@ -93,7 +93,7 @@ class OAuth:
 
     @web.middleware
     async def _as_user(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer who one is to a person's token; the bot's own goes on to the other routes."""
+        """Answer `/users/@me` for a person's token; pass every other request on."""
         kind, _, token = request.headers.get("Authorization", "").partition(" ")
         if request.path != f"{_API}/users/@me" or kind != "Bearer":
             return await handler(request)

@@ -44,4 +44,4 @@ EVERYONE = (
     | Permission.CREATE_PRIVATE_THREADS
     | Permission.SEND_MESSAGES_IN_THREADS
 )
-"""What a new guild gives to everyone."""
+"""The permissions of @everyone in a new guild."""

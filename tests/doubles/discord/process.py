@@ -1,4 +1,4 @@
-"""The bot under test: a process of its own, which can be stopped and started again."""
+"""The bot under test: a separate process, which can be stopped and started again."""
 
 import asyncio
 import os
@@ -18,11 +18,11 @@ STOP_WITHIN_S = 10.0
 
 
 Begin = Callable[[Mapping[str, str], Path | None, IO[bytes]], "subprocess.Popen[str]"]
-"""Starts a bot with this environment, in this folder, saying what it says to this file."""
+"""Starts a bot with this environment, in this folder, with its output in this file."""
 
 
 def program(*words: str) -> Begin:
-    """A bot that is a program of its own."""
+    """Return how to start a program as the bot."""
 
     def begin(
         environment: Mapping[str, str], folder: Path | None, log: IO[bytes]
@@ -35,7 +35,7 @@ def program(*words: str) -> Begin:
 
 
 def podium_command(*arguments: str) -> Begin:
-    """The `podium` command as a bot."""
+    """Return how to start the `podium` command as the bot."""
 
     def begin(
         environment: Mapping[str, str], folder: Path | None, log: IO[bytes]
@@ -47,7 +47,7 @@ def podium_command(*arguments: str) -> Begin:
 
 @dataclass(frozen=True)
 class Command:
-    """How the bot is run, and where what it says is kept."""
+    """How the bot is started, and the file of its output."""
 
     begin: "Begin"
     log: Path
@@ -56,7 +56,7 @@ class Command:
 
 
 class BotProcess:
-    """A bot and its log; it is up once it has identified at the gateway."""
+    """A bot and its log; it counts as started once it has identified at the gateway."""
 
     def __init__(self, world: World, gateway: Gateway, command: Command) -> None:
         self._world, self._gateway, self._command = world, gateway, command

@@ -1,6 +1,6 @@
-"""Runs a bot that knows nothing of this server: `python -m tests.doubles.discord.redirect BOT.py`.
+"""Runs a bot that has no setting for the server: `python -m tests.doubles.discord.redirect BOT.py`.
 
-discord.py has no setting for it, but two class attributes decide where it goes.
+discord.py has no setting either, but two of its class attributes are the addresses.
 """
 
 import os

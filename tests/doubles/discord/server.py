@@ -1,7 +1,7 @@
-"""A local Discord: REST v10 and gateway v10 on loopback, with people whom tests drive.
+"""A local Discord: REST v10 and gateway v10 on loopback, with people controlled by tests.
 
-The bot under test is a process of its own with an unmodified discord.py; it is pointed here by
-`environment`. What Discord would refuse is refused, and every refusal is kept.
+The bot under test is a separate process with an unmodified discord.py; `environment` makes it
+connect here. The server refuses what Discord would refuse, and records every refusal.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class LocalDiscord:
 
     @property
     def authorize_url(self) -> str:
-        """The page on which people agree to be known to an application."""
+        """The page on which people allow an application to see who they are."""
         return f"http://{LOOPBACK}:{self.port}/oauth2/authorize"
 
     @property
@@ -95,7 +95,7 @@ class LocalDiscord:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the bot needs to come here."""
+        """The environment variables with which a bot connects here."""
         return {
             "DISCORD_API_BASE": self.api_base,
             "DISCORD_GATEWAY_URL": self.gateway_url,
@@ -112,7 +112,7 @@ class LocalDiscord:
 
     @property
     def refused(self) -> list[Record]:
-        """Every request that broke a rule; failures that a test asked for are not among them."""
+        """Every request that broke a rule, without the failures that a test asked for."""
         return [record for record in self.requests if record.refused]
 
     @property
@@ -142,11 +142,11 @@ class LocalDiscord:
         return person
 
     async def wait_for(self, condition: Callable[[], T], within: float = 5.0) -> T:
-        """The value of a condition once it holds."""
+        """Return the value of a condition once it holds."""
         return await self.world.wait_for(condition, within)
 
     def forget(self) -> None:
-        """Begin the books anew, between tests that share a server."""
+        """Clear all records, between tests that share a server."""
         self.requests.clear()
         self.rest.unknown.clear()
         self.rest.crashes.clear()
@@ -155,8 +155,8 @@ class LocalDiscord:
         self.faults.lift()
 
     def assert_clean(self, *, allowing: Collection[int] = ()) -> None:
-        """Fail if the bot broke a rule anywhere; `allowing` names codes of errors to overlook."""
-        bad = [record.told() for record in self.refused if record.code not in allowing]
+        """Fail if the bot broke any rule; `allowing` has error codes to ignore."""
+        bad = [record.summary() for record in self.refused if record.code not in allowing]
         bad += [f"the gateway closed with {code}" for code in self.gateway.closes]
         bad += [f"not served here: {request}" for request in self.rest.unknown]
         bad += self.rest.crashes
@@ -182,6 +182,6 @@ class LocalDiscord:
 
 
 def _token(number: int) -> str:
-    """A token with the bot's id in it, as discord.py wants to read it."""
+    """Return a token that contains the bot's id, which discord.py reads from it."""
     name = base64.b64encode(str(number).encode()).decode().rstrip("=")
     return f"{name}.{secrets.token_urlsafe(4)}.{secrets.token_urlsafe(20)}"

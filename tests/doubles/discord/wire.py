@@ -1,10 +1,10 @@
-"""How the protocol writes values down."""
+"""The protocol's JSON and its times."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 Json = dict[str, Any]
-"""An object of Discord's JSON: the protocol is checked by the rules, not by types."""
+"""A JSON object of the protocol; `rules/` checks its fields, not the type checker."""
 
 
 def iso(moment: float | None) -> str | None:

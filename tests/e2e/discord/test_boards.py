@@ -146,7 +146,7 @@ async def test_a_board_goes_only_when_its_name_is_typed(stage: Scene) -> None:
     wrong = await stage.carol.modal(asked, {"The board's exact name": "addin"})
     assert "nothing was deleted" in (await wrong.final()).text
     asked = await stage.carol.slash("leaderboard delete", leaderboard_name="adding")
-    gone = await stage.carol.modal(asked, {"The board's exact name": "adding", "Why": "over"})
+    gone = await stage.carol.modal(asked, {"The board's exact name": "adding", "Reason": "over"})
     assert "The board is deleted." in (await gone.final()).text
     file = stage.carol.dms[-1].files[0]
     with zipfile.ZipFile(io.BytesIO(file.data)) as kept:

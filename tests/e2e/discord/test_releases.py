@@ -319,7 +319,7 @@ async def test_where_the_bot_may_not_write_the_creator_is_told_so() -> None:
         stage.submissions.deny(stage.guild.everyone, Permission.SEND_MESSAGES)
         await create(stage, "quiet")
         thread = await stage.carol.sees_thread(": quiet", within=30)
-        await stage.carol.sees("so nobody was told of the board", thread, within=30)
+        await stage.carol.sees("I cannot write there", thread, within=30)
         stage.server.assert_clean()
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.doubles.discord.kinds import InteractionKind
 from tests.doubles.discord.model.interactions import Interaction
-from tests.doubles.discord.users.asking import Asking, ask
+from tests.doubles.discord.users.sending import Action, send_interaction
 from tests.doubles.discord.wire import Json
 from tests.integration.local_discord.stage import ByHand
 
@@ -19,7 +19,7 @@ def modal(**more: object) -> Json:
 
 
 def begun(hand: ByHand, kind: InteractionKind) -> tuple[Interaction, str]:
-    interaction = ask(Asking(kind, hand.stage.alice, hand.stage.lab, {}))
+    interaction = send_interaction(Action(kind, hand.stage.alice, hand.stage.lab, {}))
     return interaction, f"/interactions/{interaction.id}/{interaction.token}/callback"
 
 

@@ -19,7 +19,7 @@ _ENDS_THE_SESSION = (1000, 1001, 4004, 4009, 4014)
 
 
 class ClosedError(Exception):
-    """The client broke a rule: the socket closes with this code."""
+    """The client broke a rule: its connection is closed with this code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(str(code))
@@ -44,7 +44,7 @@ class Admission:
 
     @property
     def application_flags(self) -> int:
-        """The privileged intents, as the application shows that it has them."""
+        """The flags by which an application shows its privileged intents."""
         return (1 << 13 | 1 << 15 | 1 << 19) if self.privileged_intents else 0
 
 
@@ -62,7 +62,7 @@ class Connection:
         return asyncio.get_running_loop().time()
 
     async def serve(self) -> None:
-        """Raises `ClosedError` where the client broke a rule."""
+        """Serve until the client is gone; ClosedError if it breaks a rule."""
         interval = self._world.limits.heartbeat_interval
         self._socket.send(HELLO, {"heartbeat_interval": int(interval * 1000), "_trace": []})
         try:
@@ -118,7 +118,7 @@ class Connection:
         self._session = self._world.sessions[session.id] = session
         bot = self._world.bot.id
         joined = [guild for guild in self._world.guilds.values() if bot in guild.members]
-        guilds = [guild for guild in joined if session.hears_of(guild.id)]
+        guilds = [guild for guild in joined if session.receives(guild.id)]
         waiting = [{"id": str(guild.id), "unavailable": True} for guild in guilds]
         session.push("READY", self._ready(session) | {"guilds": waiting})
         if session.intents & Intent.GUILDS:
@@ -175,7 +175,7 @@ class Connection:
             session.push("GUILD_MEMBERS_CHUNK", answer)
 
     def leave(self) -> None:
-        """The session stays for a while, unless this was meant to be its end."""
+        """Keep the session so that it can be resumed, unless its client ended it."""
         session = self._session
         if session is None or session.socket is not self._socket:
             return

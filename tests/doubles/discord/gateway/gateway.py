@@ -1,4 +1,4 @@
-"""The gateway's door, and what a test can do to those connected."""
+"""The gateway: accepts websockets, and lets tests close and break them."""
 
 from aiohttp import web
 
@@ -22,7 +22,7 @@ class Gateway:
         self.refuses = False
         """Whether new connections get a 503."""
         self.closes: list[int] = []
-        """Codes with which this side closed because the bot broke a rule."""
+        """Codes with which the server closed a connection because the bot broke a rule."""
 
     @property
     def identifies(self) -> int:
@@ -50,7 +50,10 @@ class Gateway:
         return websocket
 
     def close(self, code: int = 4000) -> None:
-        """Close every websocket; 4000 may be resumed, 4004 and 4014 are fatal, 4009 begins anew."""
+        """Close every websocket.
+
+        After 4000 a client may resume, after 4009 it needs a new session; 4004 and 4014 are fatal.
+        """
         for session in self.connected:
             if session.socket:
                 session.socket.close(code)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tests.doubles.discord.gateway.socket import Socket
 
 REPLAYED = 1000
-"""Events that are kept for a session which comes back."""
+"""How many events are kept for a client that resumes."""
 
 
 @dataclass(eq=False)
 class Session:
-    """What a client that identified is owed."""
+    """The session of a client that has identified, with its recent events."""
 
     intents: Intent
     shard: tuple[int, int] = (0, 1)
@@ -35,7 +35,7 @@ class Session:
     )
 
     def push(self, event: str, data: Json) -> None:
-        """Send an event, frozen as the world is now, or keep it for later."""
+        """Send a copy of an event, or keep it for later."""
         self.sequence += 1
         frozen = json.loads(json.dumps(data))
         self.sent.append((self.sequence, event, frozen))
@@ -48,20 +48,20 @@ class Session:
             if sequence > after:
                 self.socket.event(event, data, sequence)
 
-    def hears_of(self, guild: int) -> bool:
+    def receives(self, guild: int) -> bool:
         number, count = self.shard
         return not guild or (guild >> 22) % count == number
 
 
 class Sessions(dict[str, Session]):
-    """All sessions by id, those whose websocket is gone included."""
+    """All sessions by id, including those without a websocket."""
 
     @property
     def connected(self) -> list[Session]:
         return [session for session in self.values() if session.socket]
 
     def listening(self, guild: int, intent: Intent) -> Iterator[Session]:
-        """Sessions of this guild's shard which asked for this intent; 0 is everybody's."""
+        """Yield the sessions of this guild's shard with this intent; 0 stands for any."""
         for session in list(self.values()):
-            if session.hears_of(guild) and (not intent or session.intents & intent):
+            if session.receives(guild) and (not intent or session.intents & intent):
                 yield session

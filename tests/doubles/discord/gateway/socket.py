@@ -21,7 +21,7 @@ def _zlib() -> Compress:
 
 
 def _zstd() -> Compress:
-    """A client asks for it only where it is installed, and then it is here too."""
+    """Requested only by clients that have `zstandard`, which is then installed here too."""
     library = import_module("zstandard")
     stream, block = library.ZstdCompressor().compressobj(), library.COMPRESSOBJ_FLUSH_BLOCK
 
@@ -38,12 +38,12 @@ _COMPRESSIONS: dict[str | None, Callable[[], Compress]] = {
 
 
 class Socket:
-    """Sends in order, without making the world wait for a slow client."""
+    """Sends in order; its methods return at once, so a slow client delays nothing else."""
 
     def __init__(self, websocket: web.WebSocketResponse, request: web.Request) -> None:
         self._websocket, self._transport = websocket, request.transport
         self.code: int | None = None
-        """The code with which this side closed."""
+        """The code with which the server closed the connection."""
         begin = _COMPRESSIONS.get(request.query.get("compress"))
         self._compress = begin() if begin else None
         self._waiting: asyncio.Queue[Json | int] = asyncio.Queue()
@@ -63,7 +63,7 @@ class Socket:
                     await self._websocket.send_str(text)
 
     async def receive(self, within: float) -> str | bytes | None:
-        """What the client sent; nothing once it is gone."""
+        """Return what the client sent, or None once it has closed."""
         message = await asyncio.wait_for(self._websocket.receive(), within)
         data: str | bytes = message.data
         return data if message.type in (WSMsgType.TEXT, WSMsgType.BINARY) else None
@@ -79,13 +79,13 @@ class Socket:
         self._waiting.put_nowait(code)
 
     def cut(self) -> None:
-        """Break the connection without a word."""
+        """Break the connection without a close frame."""
         if self._transport:
             self._transport.abort()
 
     @property
     def client_left(self) -> bool:
-        """Whether the client closed for good, as one that will not resume."""
+        """Whether the client closed the connection with a code that ends its session."""
         return self.code is None and self._websocket.close_code in (1000, 1001)
 
     async def finish(self) -> None:

@@ -1,4 +1,4 @@
-"""What a user may do in a place: roles, then overwrites; a thread asks its channel."""
+"""What a user may do in a guild or channel: roles, then overwrites (a thread has its channel's)."""
 
 from tests.doubles.discord.model.channels import Channel
 from tests.doubles.discord.model.guilds import Guild

@@ -36,7 +36,7 @@ def overwrites_of(raw: list[Json] | None) -> dict[int, Overwrite]:
 
 @dataclass
 class ThreadState:
-    """What a thread has and a channel has not."""
+    """What a thread has in addition to a channel."""
 
     owner: int
     archived: bool = False
@@ -46,7 +46,7 @@ class ThreadState:
     created: float = 0.0
     tags: list[str] = field(default_factory=list)
     members: dict[int, float] = field(default_factory=dict)
-    """Ids of those inside, and when they came."""
+    """The ids of its members, and when they joined."""
 
 
 @dataclass(eq=False, repr=False)
@@ -86,7 +86,7 @@ class Channel:
 
     @property
     def members(self) -> dict[int, float]:
-        """Those inside a thread."""
+        """The members of a thread."""
         return self.state.members if self.state else {}
 
     @property
@@ -96,7 +96,7 @@ class Channel:
 
     @property
     def messages(self) -> list[Message]:
-        """What everybody with access sees, oldest first: nothing ephemeral."""
+        """What everyone with access sees, oldest first: no ephemeral messages."""
         return [message for message in self.all_messages.values() if not message.ephemeral]
 
     def deny(self, target: Role | User, permissions: Permission) -> Channel:

@@ -60,12 +60,14 @@ class Component:
 
     @property
     def chosen(self) -> list[str]:
-        """The labels that stand chosen before anybody touched the menu."""
+        """The labels of the options that are selected by default."""
         return [option["label"] for option in self.options if option.get("default")]
 
 
-def the_one(items: list[Component], key: str, text: str | None, custom_id: str | None) -> Component:
-    """The component with this label or placeholder, and this custom id where one is named."""
+def find_component(
+    items: list[Component], key: str, text: str | None, custom_id: str | None
+) -> Component:
+    """Return the only component with this label or placeholder, and this custom id if given."""
     found = [
         item
         for item in items

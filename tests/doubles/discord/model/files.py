@@ -1,4 +1,4 @@
-"""Uploads: a file as a person or the bot hands it in, and as the CDN serves it."""
+"""Uploads: a file as a person or the bot sends it, and as the CDN serves it."""
 
 import mimetypes
 import re
@@ -49,7 +49,7 @@ class Cdn:
         self._files: dict[str, File] = {}
 
     def store(self, file: File, folder: str, number: int, now: float) -> File:
-        """The file as it is served: Discord mends names and signs URLs for a day."""
+        """Return the file as it is served: Discord cleans its name and signs its URL for a day."""
         name = re.sub(r"[^\w.\-]+", "_", file.filename)
         path = f"{folder}/{number}/{name}"
         expires = now + DAY_S
@@ -60,7 +60,7 @@ class Cdn:
         return stored
 
     def remove(self, name: str) -> None:
-        """Forget every file of that name: its address gives nothing any more."""
+        """Delete every file of that name; its URL then answers 404."""
         self._files = {path: file for path, file in self._files.items() if file.filename != name}
 
     def find(self, path: str, *, signed: bool, now: float) -> File | None:

@@ -106,7 +106,7 @@ class Guild:
         return channel
 
     def create_role(self, name: str, permissions: Permission = Permission.NONE) -> Role:
-        """A new role, right above everyone's."""
+        """Add a role directly above @everyone."""
         role = Role(self.world.snowflake(), name, permissions, 1)
         for other in self.roles.values():
             other.position += other.id != self.id
@@ -123,7 +123,7 @@ class Guild:
         return member
 
     def leave(self, user: User) -> None:
-        """Take a user out; the bot hears nothing more of a guild that it left."""
+        """Remove a user; if it is the bot, it receives no further events of the guild."""
         if user is self.world.bot:
             self.world.dispatch("GUILD_DELETE", {"id": str(self.id)})
         del self.members[user.id]
@@ -148,7 +148,7 @@ class Guild:
         }
 
     def to_gateway(self) -> Json:
-        """As GUILD_CREATE tells it: only what the bot may see."""
+        """Return the data of GUILD_CREATE: only what the bot may see."""
         world = self.world
         visible = [channel for channel in self.channels if world.sees(world.bot, channel)]
         threads = [thread for thread in visible if thread.is_thread and not thread.archived]

@@ -1,4 +1,4 @@
-"""An interaction as the person sees it who began it."""
+"""An interaction, with the bot's answers to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FINAL_WITHIN_S = 10.0
 
 @dataclass(eq=False, repr=False)
 class Interaction:
-    """A command, a click, a choice, a filled form or a request for choices."""
+    """A command, a click, a choice in a menu, a filled-in modal, or an autocompletion."""
 
     id: int
     token: str
@@ -31,17 +31,17 @@ class Interaction:
     source: Message | None = None
     """The message whose component was used."""
     trigger: Interaction | None = None
-    """What opened the modal that was filled."""
+    """The interaction that opened the modal which was filled in."""
     reply: Message | None = None
-    """The response; of an update, the message that was updated."""
+    """The response message; for an update, the message that was updated."""
     answer: Callback | None = None
     answered: float | None = None
     form: Json | None = None
     """The modal that the bot opened."""
     choices: list[Json] = field(default_factory=list)
     followups: list[Message] = field(default_factory=list)
-    told: Json = field(default_factory=dict)
-    """The event by which the bot heard of it."""
+    event: Json = field(default_factory=dict)
+    """The gateway event that was sent to the bot."""
 
     @property
     def message(self) -> Message:
@@ -55,19 +55,19 @@ class Interaction:
         return self.answered - self.created
 
     async def final(self, within: float = FINAL_WITHIN_S) -> Message:
-        """The response once it no longer says "thinking..."."""
+        """Return the response once it no longer shows "thinking..."."""
         world = self.channel.world
         await world.wait_for(lambda: self.reply and not self.reply.loading, within)
         return self.message
 
     async def followup(self, number: int = 0, within: float = FINAL_WITHIN_S) -> Message:
-        """The message of this number that followed the response."""
+        """Return the followup of this number, counted from 0, once it is sent."""
         await self.channel.world.wait_for(lambda: len(self.followups) > number, within)
         return self.followups[number]
 
     def repeat(self) -> None:
-        """Tell every session of it once more, as a gateway may after a lost connection."""
-        self.channel.world.dispatch("INTERACTION_CREATE", self.told, intent=Intent(0))
+        """Send its event to every session again, as a gateway may after a lost connection."""
+        self.channel.world.dispatch("INTERACTION_CREATE", self.event, intent=Intent(0))
 
     def owners(self) -> Json:
         return {"0": str(self.channel.guild.id if self.channel.guild else 0)}

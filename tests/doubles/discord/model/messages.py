@@ -1,4 +1,4 @@
-"""A message: what was sent, what it became, and who was really notified."""
+"""A message: what was sent, how it was edited, and who was notified."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.doubles.discord.kinds import SELECTS, ComponentKind, Flag, MessageKind
-from tests.doubles.discord.model.components import Component, the_one, walk
+from tests.doubles.discord.model.components import Component, find_component, walk
 from tests.doubles.discord.wire import Json, iso
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ class Message:
         return [Component(self, part) for part in walk(self.components) if part["type"] in kinds]
 
     def button(self, label: str | None = None, custom_id: str | None = None) -> Component:
-        return the_one(self.buttons, "label", label, custom_id)
+        return find_component(self.buttons, "label", label, custom_id)
 
     def select(self, placeholder: str | None = None, custom_id: str | None = None) -> Component:
-        return the_one(self.selects, "placeholder", placeholder, custom_id)
+        return find_component(self.selects, "placeholder", placeholder, custom_id)
 
     @property
     def pinging_text(self) -> str:

@@ -1,4 +1,4 @@
-"""Who is there: users, the roles of a guild and their membership in it."""
+"""Users, roles, and the membership of users in guilds."""
 
 from dataclasses import dataclass, field
 
@@ -101,7 +101,7 @@ class Member:
         }
 
     def to_resolved(self, permissions: Permission) -> Json:
-        """As an interaction names a member whose user stands beside it."""
+        """Return the member as an interaction's resolved data has it, next to its user."""
         api = self.to_api()
         for absent in ("user", "deaf", "mute"):
             del api[absent]

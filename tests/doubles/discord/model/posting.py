@@ -1,4 +1,4 @@
-"""How messages come to be, change and go."""
+"""Sending, editing and deleting messages, reactions, and thread members."""
 
 import json
 from dataclasses import dataclass, field
@@ -30,11 +30,11 @@ class Draft:
     kind: MessageKind = MessageKind.DEFAULT
     ephemeral: bool = False
     loading: bool = False
-    """Whether it says only "thinking..."."""
+    """Whether it only shows "thinking..."."""
 
 
 def post(author: User, channel: Channel, draft: Draft) -> Message:
-    """Send a message, if Discord would take it."""
+    """Send a message; ApiError if Discord would refuse it."""
     world = channel.world
     if not draft.loading and draft.kind is not MessageKind.THREAD_CREATED:
         check_message(world.limits, draft.payload, draft.files)
@@ -52,14 +52,14 @@ def post(author: User, channel: Channel, draft: Draft) -> Message:
     message.flags = (draft.payload.get("flags") or 0) & ~_OURS
     message.flags |= Flag.EPHEMERAL * draft.ephemeral | Flag.LOADING * draft.loading
     channel.all_messages[message.id] = message
-    _wake(channel, author)
-    _invite(message, message.pings)
-    world.tell_of("MESSAGE_CREATE", message)
+    _join_and_reopen(channel, author)
+    _add_named(message, message.pings)
+    world.send_message_event("MESSAGE_CREATE", message)
     return message
 
 
 def _same_nonce(author: User, channel: Channel, payload: Json) -> Message | None:
-    """With `enforce_nonce`, what was sent minutes ago with this nonce is the answer."""
+    """With `enforce_nonce`, return the author's recent message with the same nonce, if any."""
     if not payload.get("enforce_nonce") or payload.get("nonce") is None:
         return None
     since = channel.world.clock.now() - NONCE_S
@@ -70,8 +70,8 @@ def _same_nonce(author: User, channel: Channel, payload: Json) -> Message | None
     return None
 
 
-def _wake(channel: Channel, author: User) -> None:
-    """Writing into a thread joins it, and opens it again."""
+def _join_and_reopen(channel: Channel, author: User) -> None:
+    """Add the author of a message to its thread, and reopen an archived thread."""
     if channel.state is None:
         return
     if channel.state.archived:
@@ -81,10 +81,11 @@ def _wake(channel: Channel, author: User) -> None:
         set_thread_member(channel, author, inside=True)
 
 
-def _invite(message: Message, named: set[int | str]) -> None:
-    """Whom a message in a thread may name, it lets in, an edit too and without notifying.
+def _add_named(message: Message, named: set[int | str]) -> None:
+    """Add the users that a message in a thread mentions to the thread.
 
-    So a stranger's text opens a private thread unless `allowed_mentions` forbids it.
+    An edit adds them too, without a notification. Unless `allowed_mentions` forbids it, a
+    stranger's text can thus add people to a private thread.
     """
     channel, world = message.channel, message.channel.world
     if not channel.is_thread or channel.guild is None or channel.parent is None:
@@ -96,7 +97,7 @@ def _invite(message: Message, named: set[int | str]) -> None:
 
 
 def edit(message: Message, payload: Json, files: list[File]) -> Message:
-    """Change a message; only one that was still loading can notify anybody now."""
+    """Edit a message; the edit notifies people only if the message was still loading."""
     world, first = message.channel.world, message.loading
     check_message(world.limits, payload, files, None if first else message)
     message.flags &= ~Flag.LOADING
@@ -104,9 +105,9 @@ def edit(message: Message, payload: Json, files: list[File]) -> Message:
     if first:
         _notify(message, payload)
     if not message.ephemeral:
-        _invite(message, notified(message, payload.get("allowed_mentions")))
+        _add_named(message, notified(message, payload.get("allowed_mentions")))
     message.edited = world.clock.now()
-    world.tell_of("MESSAGE_UPDATE", message)
+    world.send_message_event("MESSAGE_UPDATE", message)
     return message
 
 
@@ -127,7 +128,7 @@ def _apply(message: Message, payload: Json, files: list[File]) -> None:
 
 
 def _notify(message: Message, payload: Json) -> None:
-    """An ephemeral message reaches nobody but its reader."""
+    """Note who is notified: for an ephemeral message, only its reader."""
     message.pings = notified(message, payload.get("allowed_mentions"))
     if message.ephemeral_to is not None:
         message.pings &= {message.ephemeral_to}
@@ -135,10 +136,10 @@ def _notify(message: Message, payload: Json) -> None:
 
 def _apply_files(message: Message, described: list[Json] | None, files: list[File]) -> None:
     if described is not None:
-        told = {int(item["id"]): item for item in described}
-        message.files = [file for file in message.files if file.id in told]
+        by_id = {int(item["id"]): item for item in described}
+        message.files = [file for file in message.files if file.id in by_id]
         for i, file in enumerate(files):
-            file.description = told.get(i, {}).get("description")
+            file.description = by_id.get(i, {}).get("description")
     folder = f"attachments/{message.channel.id}"
     world = message.channel.world
     message.files = message.files + [world.store(file, folder) for file in files]
@@ -188,7 +189,7 @@ def react(user: User, message: Message, emoji: str) -> None:
 
 
 def set_thread_member(thread: Channel, user: User, *, inside: bool) -> None:
-    """Let a user into a thread, or out of it."""
+    """Add a user to a thread, or remove them from it."""
     world, guild, state = thread.world, thread.guild, thread.state
     assert guild is not None
     assert state is not None

@@ -1,4 +1,4 @@
-"""How threads and forum posts come to be."""
+"""Opening threads and forum posts."""
 
 from dataclasses import dataclass, field
 
@@ -18,12 +18,12 @@ _PARENTS = (ChannelKind.TEXT, ChannelKind.NEWS, ChannelKind.FORUM)
 
 @dataclass
 class Opening:
-    """What the bot asks for when it opens a thread."""
+    """The bot's request to open a thread."""
 
     body: Json
     kind: ChannelKind
     message: Message | None = None
-    """The message that the thread hangs on."""
+    """The message under which the thread is opened."""
     files: list[File] = field(default_factory=list)
 
 
@@ -73,7 +73,7 @@ def _needed(parent: Channel, kind: ChannelKind) -> Permission:
 
 
 def _begin(parent: Channel, thread: Channel, opening: Opening) -> None:
-    """A forum post has its first message; a thread is seen in its channel."""
+    """Add a forum post's first message, or make the thread visible in its channel."""
     world = parent.world
     if parent.kind is ChannelKind.FORUM:
         first = post(world.bot, thread, Draft(opening.body["message"], opening.files))
@@ -82,7 +82,7 @@ def _begin(parent: Channel, thread: Channel, opening: Opening) -> None:
         thread.all_messages[first.id] = first
     elif opening.message:
         opening.message.flags |= Flag.HAS_THREAD
-        world.tell_of("MESSAGE_UPDATE", opening.message)
+        world.send_message_event("MESSAGE_UPDATE", opening.message)
     elif thread.kind is ChannelKind.PUBLIC_THREAD:
         draft = Draft({"content": thread.name}, kind=MessageKind.THREAD_CREATED)
         post(world.bot, parent, draft)

@@ -1,4 +1,4 @@
-"""Everything that Discord knows, and the moment at which something of it changes."""
+"""The state of the local Discord, the events about it, and waiting for a change."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class World:
         return self.can(user, channel, Permission.VIEW_CHANNEL)
 
     def require(self, place: Channel | Guild, wanted: Permission) -> None:
-        """The bot needs these: 50001 where it cannot even look, else 50013."""
+        """Raise unless the bot has these permissions: 50001 if it cannot look, else 50013."""
         if isinstance(place, Channel) and not self.sees(self.bot, place):
             raise refusal(50001)
         if not self.can(self.bot, place, wanted):
@@ -114,7 +114,7 @@ class World:
         *,
         intent: Intent = Intent.GUILDS,
     ) -> None:
-        """Tell every session that may know: by intents, by access, by shard."""
+        """Send an event to every session whose intents, access and shard permit it."""
         guild = int(data.get("guild_id") or 0)
         if channel is not None and channel.guild:
             guild = channel.guild.id
@@ -123,8 +123,8 @@ class World:
                 session.push(event, data)
         self.changed()
 
-    def tell_of(self, event: str, message: Message) -> None:
-        """A message event: without the content that a session may not read."""
+    def send_message_event(self, event: str, message: Message) -> None:
+        """Send a message event, without the content to sessions that may not read it."""
         channel, guild = message.channel, message.channel.guild
         intent = Intent.GUILD_MESSAGES if guild else Intent.DIRECT_MESSAGES
         if not message.ephemeral and self.sees(self.bot, channel):
@@ -141,7 +141,7 @@ class World:
         self._change = asyncio.Event()
 
     async def wait_for(self, condition: Callable[[], T], within: float = 5.0) -> T:
-        """Wait until a condition holds, looking at each change; gives its value."""
+        """Wait until a condition holds, checked after each change; return its value."""
         loop = asyncio.get_running_loop()
         end = loop.time() + within
         while not (value := condition()):

@@ -1,4 +1,4 @@
-"""The REST API: every route, its limits and faults, and a record of what was asked."""
+"""The REST API: every route, its limits and faults, and a record of every request."""
 
 import asyncio
 import json
@@ -31,14 +31,14 @@ RESOURCES = (channels, commands, guilds, identity, interactions, messages, threa
 """Importing a resource adds its endpoints."""
 VERSIONS = (9, 10)
 CRASHED = 501
-"""The status of a defect here: discord.py does not retry it."""
+"""The status for a defect of this server; discord.py does not retry it."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass
 class Record:
-    """One request of the bot and what it got."""
+    """One request of the bot, and the response."""
 
     method: str
     path: str
@@ -57,14 +57,14 @@ class Record:
     def refused(self) -> bool:
         return self.status >= 400 and not self.injected
 
-    def told(self) -> str:
-        said = f"{self.method} {self.path} -> {self.status} {self.code} {self.message}"
-        return f"{said} {self.errors or ''}".strip()
+    def summary(self) -> str:
+        outcome = f"{self.status} {self.code} {self.message} {self.errors or ''}".strip()
+        return f"{self.method} {self.path} -> {outcome}"
 
 
 @dataclass
 class Reply:
-    """An answer under way."""
+    """A response to be sent."""
 
     status: int
     payload: Answer
@@ -114,13 +114,13 @@ class RestApi:
         try:
             record.body, files = await read_body(request, self._world.limits.file_size)
             await asyncio.sleep(self.latency)
-            fault = self.faults.meeting(endpoint.method, endpoint.path)
+            fault = self.faults.find(endpoint.method, endpoint.path)
             if fault and not fault.carried_out:
-                await _strike(fault, record)
+                await _fail(fault, record)
             headers = self._admit(endpoint, request, record)
             answer = endpoint.handler(self._call(request, record, files))
             if fault:
-                await _strike(fault, record)
+                await _fail(fault, record)
         except RateLimitedError as error:
             record.code, record.message = error.code, error.message
             return Reply(error.status, error.body(), refused_headers(error))
@@ -137,10 +137,10 @@ class RestApi:
         return Reply(204 if answer is None else endpoint.status, answer, headers)
 
     def _admit(self, endpoint: Endpoint, request: web.Request, record: Record) -> dict[str, str]:
-        """Check the token, which interaction routes do without, and the limits."""
+        """Check the token, which interaction routes do not need, and the rate limits."""
         open_to_all = endpoint.path.startswith(("/interactions", "/webhooks"))
-        said = request.headers.get("Authorization")
-        if not open_to_all and said != f"Bot {self._admission.token}":
+        authorization = request.headers.get("Authorization")
+        if not open_to_all and authorization != f"Bot {self._admission.token}":
             raise ApiError(401, 0, "401: Unauthorized")
         names = dict(request.match_info)
         return self.rates.check(Request(endpoint.method, endpoint.path, names, record.body))
@@ -164,14 +164,17 @@ class RestApi:
         return _written(Reply(404, {"message": "404: Not Found", "code": 0}))
 
 
-async def _strike(fault: Fault, record: Record) -> NoReturn:
+async def _fail(fault: Fault, record: Record) -> NoReturn:
     record.injected = True
-    await fault.strike()
+    await fault.fail()
 
 
 def _written(reply: Reply) -> web.Response:
-    """discord.py compares the content type with exactly "application/json", and takes a 429
-    without `Via` for a ban."""
+    """Return the response as discord.py expects it.
+
+    It compares the content type with exactly "application/json", and treats a 429 without the
+    header `Via` as a ban.
+    """
     headers = {"Via": "1.1 local-discord"} | reply.headers
     if reply.payload is None:
         return web.Response(status=reply.status, headers=headers)

@@ -1,4 +1,4 @@
-"""Reading what a request carries: JSON, or JSON with files."""
+"""Reading the body of a request: JSON, or JSON with files."""
 
 import json
 import re
@@ -12,7 +12,7 @@ CHUNK = 1 << 16
 
 
 async def read_body(request: web.Request, file_size: int) -> tuple[object, list[File]]:
-    """The JSON and the files in their numbers' order; of a file too large, what is enough."""
+    """Return the JSON and the files, ordered by number; a file is cut soon after `file_size`."""
     if request.content_type == "multipart/form-data":
         return await _read_parts(request, file_size)
     raw = await request.read() if request.can_read_body else b""

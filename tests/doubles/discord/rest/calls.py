@@ -1,4 +1,4 @@
-"""The routes of the REST API, and what each is handed."""
+"""The registry of REST routes, and the request that each handler receives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.doubles.discord.wire import Json
 
 @dataclass
 class Call:
-    """One request, with the things that its path names."""
+    """One request, and access to the objects that its path names."""
 
     world: World
     admission: Admission
@@ -72,7 +72,7 @@ class Call:
         return member
 
     def manageable_role(self, number: int) -> Role:
-        """A role below the bot's own."""
+        """Return a role that the bot may manage: one below its own."""
         guild = self.guild()
         role = guild.roles.get(number)
         if role is None:
@@ -89,7 +89,7 @@ Handler = Callable[[Call], Answer]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A method and a path, and what answers there."""
+    """A method and a path, and the handler that answers."""
 
     method: str
     path: str

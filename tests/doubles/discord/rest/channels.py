@@ -1,4 +1,4 @@
-"""Channels: made, changed, deleted; who may enter them."""
+"""Creating, changing and deleting channels, and their permission overwrites."""
 
 import re
 

@@ -68,7 +68,7 @@ def list_commands(call: Call) -> Answer:
 
 @route("PUT", *BOTH)
 def overwrite_commands(call: Call) -> Answer:
-    """Replace every command of a scope; each success is kept as a sync."""
+    """Replace every command of a scope; each success is recorded as a sync."""
     scope, form, limits = _scope(call), Form(), call.world.limits
     counts = Counter(_kind(raw) for raw in call.body)
     menus = max(counts[CommandKind.USER_MENU], counts[CommandKind.MESSAGE_MENU])

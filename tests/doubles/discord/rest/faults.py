@@ -1,4 +1,4 @@
-"""Failures on purpose: answers that are wrong, late or never come."""
+"""Failures that tests ask for: error responses, or no response."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,32 +12,33 @@ ANY = "*"
 
 
 class NoAnswerError(Exception):
-    """The client gets nothing."""
+    """The connection must break without a response."""
 
 
 @dataclass(eq=False)
 class Fault:
-    """What happens to requests of a route, this often or until it is lifted."""
+    """A failure of the requests to a route, `count` times or until the fault is lifted."""
 
     method: str = ANY
     path: str = ANY
     status: int | None = 500
-    """None: nothing is answered; the connection breaks when the fault is lifted."""
+    """The status of the response; None: no response until the fault is lifted, then a broken
+    connection."""
     count: int | None = None
     carried_out: bool = False
-    """Whether the request does its work and only the answer is lost."""
+    """Whether the request is carried out, so that only its response is lost."""
     code: int = 0
     retry_after: float = 0.2
     scope: str = "user"
     hits: int = 0
     lifted: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def meets(self, method: str, path: str) -> bool:
+    def applies_to(self, method: str, path: str) -> bool:
         spent = self.lifted.is_set() or (self.count is not None and self.hits >= self.count)
         return not spent and self.method in (method, ANY) and self.path in (path, ANY)
 
-    async def strike(self) -> NoReturn:
-        """Raise the error to answer with, or `NoAnswerError` in the end."""
+    async def fail(self) -> NoReturn:
+        """Raise the error to respond with; without one, wait and raise `NoAnswerError`."""
         if self.status is None:
             await self.lifted.wait()
             raise NoAnswerError
@@ -47,7 +48,7 @@ class Fault:
 
 
 class Faults:
-    """Every fault that is on; the first that meets a request takes it."""
+    """The active faults; the first that applies to a request fails it."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
@@ -58,7 +59,7 @@ class Faults:
 
     @contextmanager
     def during(self, fault: Fault) -> Iterator[Fault]:
-        """The fault while the block runs."""
+        """Apply a fault while the block runs."""
         self.add(fault)
         try:
             yield fault
@@ -71,9 +72,9 @@ class Faults:
             fault.lifted.set()
         self._faults.clear()
 
-    def meeting(self, method: str, path: str) -> Fault | None:
-        """The fault for this request, counted."""
-        fault = next((fault for fault in self._faults if fault.meets(method, path)), None)
+    def find(self, method: str, path: str) -> Fault | None:
+        """Return the fault that applies to this request, and count the hit."""
+        fault = next((fault for fault in self._faults if fault.applies_to(method, path)), None)
         if fault:
             fault.hits += 1
         return fault

@@ -54,7 +54,7 @@ def edit_role(call: Call) -> Answer:
 
 
 def _grantable(call: Call, guild: Guild) -> Permission | None:
-    """The permissions that the body names: nobody grants what they do not have."""
+    """Return the permissions that the body names; the bot must have them itself."""
     if call.body.get("permissions") is None:
         return None
     wanted = Permission(int(call.body["permissions"]))

@@ -1,4 +1,4 @@
-"""Who the bot is, and where the gateway stands."""
+"""The bot's user, application and guilds, and the gateway's address."""
 
 from tests.doubles.discord.errors import refusal
 from tests.doubles.discord.rest.calls import Answer, Call, route

@@ -1,4 +1,4 @@
-"""Answering an interaction: the first response, and what follows it."""
+"""Answering an interaction: the first response, then edits and followups."""
 
 from collections.abc import Callable
 
@@ -26,17 +26,17 @@ _ALLOWED: dict[InteractionKind, tuple[Callback, ...]] = {
 
 @route("POST", CALLBACK)
 def answer(call: Call) -> Answer:
-    interaction = _waiting(call)
+    interaction = _unanswered(call)
     kind, data = _callback(call, interaction), call.body.get("data") or {}
     _ANSWERS[kind](call, interaction, data)
     interaction.answer, interaction.answered = kind, call.world.clock.now()
     if call.query.get("with_response", "").lower() not in ("1", "true"):
         return None
-    return _described(interaction, kind)
+    return _callback_response(interaction, kind)
 
 
-def _waiting(call: Call) -> Interaction:
-    """The interaction, if it may still be answered."""
+def _unanswered(call: Call) -> Interaction:
+    """Return the interaction if it may still be answered."""
     interaction = call.world.interactions.get(call.id("interaction_id"))
     if interaction is None or interaction.token != call.path["interaction_token"]:
         raise refusal(10062)
@@ -81,13 +81,13 @@ def _send(call: Call, interaction: Interaction, data: Json) -> None:
     interaction.reply = post(call.world.bot, interaction.channel, draft)
 
 
-def _think(call: Call, interaction: Interaction, data: Json) -> None:
+def _defer_message(call: Call, interaction: Interaction, data: Json) -> None:
     draft = _draft(interaction, data)
     draft.payload, draft.loading = {}, True
     interaction.reply = post(call.world.bot, interaction.channel, draft)
 
 
-def _keep(_call: Call, interaction: Interaction, _data: Json) -> None:
+def _defer_update(_call: Call, interaction: Interaction, _data: Json) -> None:
     interaction.reply = interaction.source
 
 
@@ -96,14 +96,14 @@ def _update(call: Call, interaction: Interaction, data: Json) -> None:
         interaction.reply = edit(interaction.source, data, call.files)
 
 
-def _choose(call: Call, interaction: Interaction, data: Json) -> None:
+def _offer_choices(call: Call, interaction: Interaction, data: Json) -> None:
     form, choices = Form(), data.get("choices") or []
     check_choices(form, choices, "data.choices", call.world.limits.choices)
     form.done()
     interaction.choices = choices
 
 
-def _ask(call: Call, interaction: Interaction, data: Json) -> None:
+def _open_modal(call: Call, interaction: Interaction, data: Json) -> None:
     form = Form()
     form.required("data.title", data.get("title"), 1, MODAL_TITLE)
     form.required("data.custom_id", data.get("custom_id"), 1, call.world.limits.custom_id)
@@ -114,15 +114,15 @@ def _ask(call: Call, interaction: Interaction, data: Json) -> None:
 
 _ANSWERS: dict[Callback, Callable[[Call, Interaction, Json], None]] = {
     Callback.MESSAGE: _send,
-    Callback.DEFERRED_MESSAGE: _think,
-    Callback.DEFERRED_UPDATE: _keep,
+    Callback.DEFERRED_MESSAGE: _defer_message,
+    Callback.DEFERRED_UPDATE: _defer_update,
     Callback.UPDATE: _update,
-    Callback.CHOICES: _choose,
-    Callback.MODAL: _ask,
+    Callback.CHOICES: _offer_choices,
+    Callback.MODAL: _open_modal,
 }
 
 
-def _described(interaction: Interaction, kind: Callback) -> Json:
+def _callback_response(interaction: Interaction, kind: Callback) -> Json:
     channel = interaction.channel
     about: Json = {
         "id": str(interaction.id),
@@ -153,7 +153,7 @@ def _by_token(call: Call) -> Interaction:
 
 
 def _sent(call: Call) -> Message:
-    """A message that this interaction's token may touch."""
+    """Return the message, if it was sent with this interaction's token."""
     interaction, wanted = _by_token(call), call.path["message_id"]
     sent = [interaction.reply, *interaction.followups]
     if wanted == "@original":
@@ -167,7 +167,7 @@ def _sent(call: Call) -> Message:
 
 @route("POST", FOLLOWUPS)
 def follow_up(call: Call) -> Answer:
-    """Another message; the first one after a deferral fills what was deferred."""
+    """Send another message; the first one after a deferral replaces "thinking..."."""
     interaction = _by_token(call)
     reply = interaction.reply
     deferred = interaction.answer is Callback.DEFERRED_MESSAGE

@@ -141,7 +141,7 @@ def pin(call: Call) -> Answer:
     if not call.world.permissions(call.world.bot, message.channel) & either:
         raise refusal(50013)
     message.pinned = True
-    call.world.tell_of("MESSAGE_UPDATE", message)
+    call.world.send_message_event("MESSAGE_UPDATE", message)
     return None
 
 

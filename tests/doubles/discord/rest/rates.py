@@ -1,4 +1,4 @@
-"""Rate limits: a window per route and major parameter, one for the renames, one for all."""
+"""Rate limits: a window per route and major parameter, one for renames, one for all requests."""
 
 import zlib
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ MAJOR = ("channel_id", "guild_id", "webhook_id", "webhook_token")
 
 @dataclass
 class Window:
-    """A fixed window, as the headers promise it."""
+    """A fixed window, as the response headers describe it."""
 
     begin: float
     taken: int = 0
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What came of asking for one more request."""
+class LimitCheck:
+    """Whether a window admits one more request, and when it ends."""
 
     granted: bool
     left: int
@@ -30,7 +30,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Request:
-    """What the limits look at."""
+    """The parts of a request on which its limits depend."""
 
     method: str
     path: str
@@ -52,17 +52,17 @@ class RateLimits:
     def forget(self) -> None:
         self._windows.clear()
 
-    def _take(self, key: str, count: int, seconds: float) -> Taken:
+    def _count(self, key: str, count: int, seconds: float) -> LimitCheck:
         now = self._clock.elapsed()
         window = self._windows.setdefault(key, Window(now))
         if now >= window.begin + seconds:
             window.begin, window.taken = now, 0
         granted = window.taken < count
         window.taken += granted
-        return Taken(granted, count - window.taken, window.begin + seconds - now)
+        return LimitCheck(granted, count - window.taken, window.begin + seconds - now)
 
     def check(self, request: Request) -> dict[str, str]:
-        """The headers of the answer; raises 429. Interaction callbacks have no limit."""
+        """Return headers for the response, or raise a 429. Interaction callbacks have no limit."""
         if not self.rates.scale or request.path.startswith("/interactions"):
             return {}
         if not request.path.startswith("/webhooks"):
@@ -72,29 +72,29 @@ class RateLimits:
         return self._check_route(request)
 
     def _check_global(self) -> None:
-        taken = self._take("global", self._global_rate, GLOBAL_WINDOW_S)
-        if not taken.granted:
-            raise RateLimitedError(taken.reset, "global")
+        check = self._count("global", self._global_rate, GLOBAL_WINDOW_S)
+        if not check.granted:
+            raise RateLimitedError(check.reset, "global")
 
     def _check_rename(self, request: Request) -> None:
         count, seconds = RENAMES
-        taken = self._take(f"rename:{request.major}", count, seconds * self.rates.scale)
-        if not taken.granted:
-            raise RateLimitedError(taken.reset, "shared")
+        check = self._count(f"rename:{request.major}", count, seconds * self.rates.scale)
+        if not check.granted:
+            raise RateLimitedError(check.reset, "shared")
 
     def _check_route(self, request: Request) -> dict[str, str]:
         count, seconds = self.rates.of(request.method, request.path)
         bucket = f"{zlib.crc32(f'{request.method} {request.path}'.encode()):08x}"
-        taken = self._take(f"{bucket}:{request.major}", count, seconds)
+        check = self._count(f"{bucket}:{request.major}", count, seconds)
         headers = {
             "X-RateLimit-Limit": str(count),
-            "X-RateLimit-Remaining": str(max(taken.left, 0)),
+            "X-RateLimit-Remaining": str(max(check.left, 0)),
             "X-RateLimit-Bucket": bucket,
-            "X-RateLimit-Reset": f"{self._clock.now() + taken.reset:.3f}",
-            "X-RateLimit-Reset-After": f"{taken.reset:.3f}",
+            "X-RateLimit-Reset": f"{self._clock.now() + check.reset:.3f}",
+            "X-RateLimit-Reset-After": f"{check.reset:.3f}",
         }
-        if not taken.granted:
-            error = RateLimitedError(taken.reset, "user")
+        if not check.granted:
+            error = RateLimitedError(check.reset, "user")
             error.headers = headers
             raise error
         return headers

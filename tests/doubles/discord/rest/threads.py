@@ -1,4 +1,4 @@
-"""Threads: opened, entered, left and listed."""
+"""Opening, joining, leaving and listing threads."""
 
 from tests.doubles.discord.errors import refusal
 from tests.doubles.discord.kinds import ChannelKind

@@ -1,4 +1,4 @@
-"""What an application command may be called, and which options it may have."""
+"""The checks of application commands and their options."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ _PREFIX = "APPLICATION_COMMAND"
 
 
 def check_command(form: Form, command: Json, path: str = "") -> None:
-    """Check a command whose fields' paths begin with `path`, a dot included."""
+    """Check a command; `path`, which ends in a dot, comes before the paths of its fields."""
     if (command.get("type") or CommandKind.SLASH) == CommandKind.SLASH:
         _check_name(form, command.get("name"), f"{path}name")
         form.required(f"{path}description", command.get("description"), 1, DESCRIPTION)
@@ -40,7 +40,7 @@ def _check_name(form: Form, value: str | None, path: str) -> None:
 
 
 def _check_options(form: Form, options: list[Json], path: str, *, depth: int) -> int:
-    """Check the options of a command, a group or a subcommand; gives their characters."""
+    """Check the options of a command, group or subcommand; return how many characters they have."""
     form.at_most(path, options, OPTIONS)
     kinds = {option.get("type") in NESTING for option in options}
     if len({option.get("name") for option in options}) != len(options):
@@ -85,7 +85,7 @@ def _check_option(form: Form, option: Json, path: str, *, depth: int) -> int:
 
 
 def check_choices(form: Form, choices: list[Json], path: str, most: int = CHOICES) -> None:
-    """The choices of an option, or those that an autocompletion offers."""
+    """Check the choices of an option or of an autocompletion."""
     form.at_most(path, choices, most)
     for i, choice in enumerate(choices):
         form.required(f"{path}.{i}.name", choice.get("name"), 1, CHOICE)

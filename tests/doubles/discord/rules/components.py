@@ -1,4 +1,4 @@
-"""What rows, buttons, menus and modals may hold."""
+"""The checks of rows, buttons, menus and modals."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +39,7 @@ _FILLED_IN: dict[int, Json] = {
     Kind.THUMBNAIL: {"description": None, "spoiler": False},
     **{kind: {"min_values": 1, "max_values": 1} for kind in SELECTS},
 }
-"""Fields that Discord adds to what was sent."""
+"""Fields that Discord adds to a component if they are missing."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What an embed may hold."""
+"""The checks of embeds."""
 
 import re
 from collections.abc import Sized
@@ -26,7 +26,7 @@ def check_embeds(form: Form, embeds: list[Json], limits: Limits) -> None:
 
 
 def _check(form: Form, embed: Json, path: str) -> int:
-    """Check one embed; gives its characters that count."""
+    """Check one embed; return how many of its characters count toward the limit."""
     texts: list[tuple[str, int]] = [
         ("title", TITLE),
         ("description", DESCRIPTION),

@@ -1,4 +1,4 @@
-"""What the fields of one component may hold, by its kind."""
+"""The checks of a component's fields, by its kind."""
 
 from collections.abc import Callable
 
@@ -51,7 +51,7 @@ def _check_options(form: Form, part: Json, path: str, limits: Limits) -> None:
 
 
 def _check_text_input(form: Form, part: Json, path: str, _limits: Limits) -> None:
-    """In a row it has a label of its own; inside a label component it has none."""
+    """Check a text input; its label is required in a row, optional in a label component."""
     label = part.get("label")
     if ".components." in path:
         form.required(f"{path}.label", label, 1, INPUT_LABEL)

@@ -1,4 +1,4 @@
-"""Who is notified: mentions in the text, cut down by `allowed_mentions`."""
+"""Who is notified: those mentioned in the text, as far as `allowed_mentions` permits."""
 
 import re
 
@@ -23,14 +23,14 @@ def check_allowed_mentions(form: Form, allowed: Json | None) -> None:
 
 
 def mentioned(message: Message, allowed: Json | None) -> list[int]:
-    """The users that the message names, and whom it answers."""
+    """Return the users that the message mentions, and the author of the message it replies to."""
     users = message.channel.world.users
     named = [int(user) for user in _USER.findall(message.pinging_text) if int(user) in users]
     return list(dict.fromkeys(named + _answered(message, allowed)))
 
 
 def notified(message: Message, allowed: Json | None) -> set[int | str]:
-    """Ids of users and roles that hear of the message, and "everyone"."""
+    """Return the ids of the users and roles that are notified, and "everyone"."""
     text = message.pinging_text
     users = {user for user in mentioned(message, {}) if _allows(allowed, "users", user)}
     roles = {role for role in _roles(message, text) if _allows(allowed, "roles", role)}
@@ -43,7 +43,7 @@ def notified(message: Message, allowed: Json | None) -> set[int | str]:
 
 
 def _answered(message: Message, allowed: Json | None) -> list[int]:
-    """Whom a reply answers: notified unless something was said about mentions."""
+    """Return the author of the message that a reply is to, if they are to be notified."""
     wanted = True if allowed is None else allowed.get("replied_user", False)
     answered = message.reference.author if message.reference else message.author
     return [answered.id] if wanted and answered is not message.author else []

@@ -1,4 +1,4 @@
-"""What a message may hold."""
+"""The checks of messages."""
 
 from tests.doubles.discord.errors import Form, refusal
 from tests.doubles.discord.kinds import Flag
@@ -12,13 +12,13 @@ from tests.doubles.discord.wire import Json
 
 NONCE = 25
 FIRST_SNOWFLAKE = 1000
-"""Below it an attachment's id is the number of a file in the same request."""
+"""A smaller attachment id is the number of a file in the same request."""
 
 
 def check_message(
     limits: Limits, payload: Json, files: list[File], old: Message | None = None
 ) -> None:
-    """Raise what Discord would answer to this body; `old` is the message that it edits."""
+    """Raise ApiError if Discord would refuse this body; `old` is the message that it edits."""
     form = Form()
     content, embeds = payload.get("content"), payload.get("embeds") or []
     v2 = bool(((payload.get("flags") or 0) | (old.flags if old else 0)) & Flag.COMPONENTS_V2)

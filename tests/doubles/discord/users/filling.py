@@ -1,4 +1,4 @@
-"""Filling options and menus with values, which a client checks before it sends them."""
+"""The values of options and menus, checked as a client checks them before it sends them."""
 
 from collections.abc import Iterable
 from typing import NoReturn
@@ -29,7 +29,7 @@ def _refuse(option: Json, value: object) -> NoReturn:
 
 
 class Filling:
-    """The values of one interaction, and the objects that they name."""
+    """Converts the values of one interaction, and collects the objects that they name."""
 
     def __init__(self, user: User, channel: Channel) -> None:
         self._user, self._channel, self._world = user, channel, channel.world
@@ -94,7 +94,7 @@ class Filling:
         return self._name("channels", channel.id, channel.to_api() | {"permissions": permissions})
 
     def chosen(self, menu: Json, values: Iterable[Value]) -> list[Sent]:
-        """What a menu sends for these options: by value or label, or things themselves."""
+        """Return what a menu sends for these choices: values, labels, or users, roles, channels."""
         picked = list(values)
         if menu["type"] in (Kind.STRING_SELECT, Kind.CHECKBOX_GROUP, Kind.RADIO_GROUP):
             sent = _picked(menu, picked)

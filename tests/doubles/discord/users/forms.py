@@ -17,7 +17,7 @@ Fill = Callable[[Filling, Json, Field], Json]
 
 
 def fill(form: Json, fields: Mapping[str, Field], filling: Filling) -> list[Json]:
-    """The components that the client sends; a field goes by its custom id or its label."""
+    """Return the components that the client sends; `fields` has custom ids or labels as keys."""
     left = dict(fields)
     sent = [_fill_top(top, left, filling) for top in form["components"]]
     if left:
@@ -77,7 +77,7 @@ def _fill_menu(filling: Filling, part: Json, value: Field) -> Json:
 
 
 def _several(value: Field) -> Iterable[Value]:
-    """A list of values; text is one value, not letters."""
+    """Return a value as a list of values; a text is one value."""
     if value is None:
         return ()
     if isinstance(value, list | tuple):

@@ -13,7 +13,7 @@ IN_GUILD, IN_DIRECT = 0, 1
 
 
 def offered(user: User, channel: Channel) -> list[Json]:
-    """Every command that the person's client would show there."""
+    """Return every command that the person's client would show in a channel."""
     world = channel.world
     return [x for x in world.commands_in(channel.guild) if _is_offered(x, user, channel)]
 
@@ -47,7 +47,7 @@ def find(name: str, kind: CommandKind, user: User, channel: Channel) -> Json:
 
 @dataclass
 class Invocation:
-    """A slash command about to be used: what it takes, and what is sent."""
+    """A slash command to be sent: its options, and the data of the interaction."""
 
     options: list[Json]
     data: Json
@@ -56,7 +56,7 @@ class Invocation:
 
 
 def invocation(path: str, user: User, channel: Channel) -> Invocation:
-    """Follow a path such as "leaderboard submit ranked"."""
+    """Return the command with a path such as "leaderboard submit ranked"."""
     first, *rest = path.split()
     command = find(first, CommandKind.SLASH, user, channel)
     filled: list[Json] = []
@@ -81,6 +81,6 @@ def _subcommand(options: list[Json], name: str, path: str) -> Json:
 
 
 def sent(command: Json) -> Json:
-    """A command as an interaction names it."""
+    """Return a command as it appears in the data of an interaction."""
     data: Json = {"id": command["id"], "name": command["name"], "type": command["type"]}
     return data | ({"guild_id": command["guild_id"]} if command.get("guild_id") else {})

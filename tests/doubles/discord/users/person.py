@@ -13,15 +13,18 @@ from tests.doubles.discord.model.messages import Message
 from tests.doubles.discord.model.people import User
 from tests.doubles.discord.model.posting import Draft, post, react
 from tests.doubles.discord.permissions import Permission
-from tests.doubles.discord.users.asking import Asking, answered, ask
 from tests.doubles.discord.users.filling import Filling, Value
 from tests.doubles.discord.users.forms import Field, fill
 from tests.doubles.discord.users.offers import find, invocation, sent
 from tests.doubles.discord.users.reader import Reader
+from tests.doubles.discord.users.sending import Action, send_interaction, wait_for_answer
 from tests.doubles.discord.wire import Json
 
 REACTION_S = 0.05
-"""Nobody is faster; a library knows the parts of its message only once Discord has answered it."""
+"""How long a person takes to click.
+
+A library knows the components of its own message only after Discord's response to it.
+"""
 
 
 class Person(Reader):
@@ -51,8 +54,8 @@ class Person(Reader):
     async def slash(
         self, command: str, channel: Channel | None = None, /, **options: Value
     ) -> Interaction:
-        """Run a command such as "leaderboard submit ranked", where they are or in a channel."""
-        return await answered(self.begin_slash(command, channel, **options))
+        """Run a command such as "leaderboard submit ranked", by default in `self.place`."""
+        return await wait_for_answer(self.begin_slash(command, channel, **options))
 
     def begin_slash(
         self, command: str, channel: Channel | None = None, /, **options: Value
@@ -70,12 +73,12 @@ class Person(Reader):
             message = f"/{command}: required options missing {missing}, unknown options {unknown}"
             raise DriverError(message)
         data = invoked.data | ({"resolved": filling.resolved} if filling.resolved else {})
-        return ask(Asking(InteractionKind.COMMAND, self, channel, data, command))
+        return send_interaction(Action(InteractionKind.COMMAND, self, channel, data, command))
 
     async def autocomplete(
         self, command: str, option: str, typed: str | float = "", /, **others: Value
     ) -> list[Json]:
-        """The choices, with "name" and "value", that are offered while typing into an option."""
+        """Return the choices ("name", "value") that are offered while typing into an option."""
         channel = self.place
         invoked, filling = invocation(command, self, channel), Filling(self, channel)
         by_name = {each["name"]: each for each in invoked.options}
@@ -85,8 +88,8 @@ class Person(Reader):
             invoked.filled.append(filling.option(by_name[name], value))
         focused = {"type": by_name[option]["type"], "name": option, "value": typed, "focused": True}
         invoked.filled.append(focused)
-        asking = Asking(InteractionKind.AUTOCOMPLETE, self, channel, invoked.data, command)
-        return (await answered(ask(asking))).choices
+        action = Action(InteractionKind.AUTOCOMPLETE, self, channel, invoked.data, command)
+        return (await wait_for_answer(send_interaction(action))).choices
 
     async def message_command(self, name: str, message: Message) -> Interaction:
         """Use a command of a message's menu."""
@@ -109,8 +112,8 @@ class Person(Reader):
         number, resolved = target
         data = sent(find(name, kind, self, channel))
         data |= {"target_id": str(number), "resolved": resolved}
-        asking = Asking(InteractionKind.COMMAND, self, channel, data, name, kind)
-        return await answered(ask(asking))
+        action = Action(InteractionKind.COMMAND, self, channel, data, name, kind)
+        return await wait_for_answer(send_interaction(action))
 
     async def click(
         self,
@@ -133,7 +136,7 @@ class Person(Reader):
         placeholder: str | None = None,
         custom_id: str | None = None,
     ) -> Interaction:
-        """Choose options by value or label, or people, roles and channels themselves."""
+        """Choose options of a menu by value or label; users, roles and channels as objects."""
         menu = target if isinstance(target, Component) else target.select(placeholder, custom_id)
         filling = Filling(self, menu.message.channel)
         data: Json = {"component_type": menu.kind, "values": filling.chosen(menu.raw, values)}
@@ -151,12 +154,14 @@ class Person(Reader):
         await asyncio.sleep(REACTION_S)
         kind = InteractionKind.COMPONENT
         name = part.label or part.placeholder or part.custom_id or ""
-        return await answered(ask(Asking(kind, self, message.channel, data, name, source=message)))
+        return await wait_for_answer(
+            send_interaction(Action(kind, self, message.channel, data, name, source=message))
+        )
 
     async def modal(
         self, opened: Interaction, fields: Mapping[str, Field] | None = None, /, **more: Field
     ) -> Interaction:
-        """Fill in and send the modal that the bot opened; fields go by custom id or label."""
+        """Fill in and send the modal that the bot opened; keys are custom ids or labels."""
         form = opened.form
         if form is None:
             raise DriverError("no modal was opened")
@@ -165,6 +170,6 @@ class Person(Reader):
         opened.form = None
         data: Json = {"custom_id": form["custom_id"], "components": components}
         data["resolved"] = filling.resolved
-        asking = Asking(InteractionKind.MODAL, self, opened.channel, data, form["title"])
-        asking.source, asking.trigger = opened.source, opened
-        return await answered(ask(asking))
+        action = Action(InteractionKind.MODAL, self, opened.channel, data, form["title"])
+        action.source, action.trigger = opened.source, opened
+        return await wait_for_answer(send_interaction(action))

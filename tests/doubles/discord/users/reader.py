@@ -14,7 +14,7 @@ Wanted = str | Callable[[Message], object]
 
 
 class Reader(User):
-    """A person in front of a client, at one channel of it."""
+    """A person who looks at one channel in a client."""
 
     def __init__(self, world: World, number: int, name: str) -> None:
         super().__init__(number, name)
@@ -23,7 +23,7 @@ class Reader(User):
 
     @property
     def place(self) -> Channel:
-        """Where they are: the direct conversation until they have gone anywhere."""
+        """The channel they look at: until `goes_to`, their direct messages."""
         return self._place or self.dm
 
     def goes_to(self, channel: Channel) -> None:
@@ -31,7 +31,7 @@ class Reader(User):
 
     @property
     def dm(self) -> Channel:
-        """Their conversation with the bot."""
+        """Their direct messages with the bot."""
         return self.world.direct(self)
 
     @property
@@ -48,7 +48,7 @@ class Reader(User):
         return [channel for channel in everywhere if self.can_see(channel)]
 
     def messages(self, channel: Channel | None = None) -> list[Message]:
-        """What they read there, their own ephemeral messages included."""
+        """Return the messages that they see in a channel, including their ephemeral ones."""
         channel = channel or self.place
         if not self.can_see(channel):
             return []
@@ -59,7 +59,7 @@ class Reader(User):
         return [thread for thread in (channel or self.place).threads if self.can_see(thread)]
 
     def commands(self, channel: Channel | None = None) -> list[str]:
-        """Names of the commands that they are offered there."""
+        """Return the names of the commands that are offered to them in a channel."""
         return [command["name"] for command in offered(self, channel or self.place)]
 
     def pinged_by(self, message: Message) -> bool:
@@ -76,9 +76,9 @@ class Reader(User):
         after: Message | None = None,
         within: float = WITHIN_S,
     ) -> Message:
-        """The newest message with this text, or for which a function says so, once it is there.
+        """Wait for a message that has this text or satisfies this function; return the newest.
 
-        Looks into `where` and its threads, or everywhere, and past what came before `after`.
+        Search `where` and its threads, or every channel, for messages newer than `after`.
         """
         begin = after.id if after else 0
 
@@ -97,7 +97,7 @@ class Reader(User):
     async def sees_thread(
         self, name: str, channel: Channel | None = None, *, within: float = WITHIN_S
     ) -> Channel:
-        """The thread whose name has this in it, once it is there."""
+        """Wait for a thread whose name contains this text, and return it."""
 
         def look() -> Channel | None:
             threads = channel.threads if channel else self.channels()

@@ -58,7 +58,7 @@ def test_gpu_types_are_named_when_there_are_several() -> None:
 
 
 def test_before_the_first_run_and_after_a_restart_it_says_so() -> None:
-    assert live_text("adding", (), tries=1) == "**Checking the task of adding**: it is read"
+    assert live_text("adding", (), tries=1) == "**Checking the task of adding**: reading its files"
     assert "started again" in live_text("adding", (), tries=2)
 
 

@@ -42,7 +42,7 @@ async def judged(
 ) -> tuple[Submission, DisplayedSubmission]:
     submission = await room.submit(in_guild=in_guild, mode=mode)
     await room.place.judged(submission)
-    return submission, await room.take(submission)
+    return submission, await room.claim(submission)
 
 
 def title(submission: Submission) -> str:
@@ -59,7 +59,7 @@ async def finished(room: Room, submission: Submission) -> bool:
 
 async def test_a_submission_moves_in_its_thread_and_ends_with_report_and_line(room: Room) -> None:
     submission = await room.submit()
-    show = await room.take(submission)
+    show = await room.claim(submission)
     assert await room.steps.advance(show, OWNER) == DisplayProgress()
     (live,) = room.thread(submission).messages
     assert live.content.endswith("> CPU: queued, position 1")
@@ -69,17 +69,17 @@ async def test_a_submission_moves_in_its_thread_and_ends_with_report_and_line(ro
     assert await to_the_end(room, show) >= 2
     assert live.content.endswith("> 🟢 CPU: passed")
     head = title(submission)
-    assert room.heads(room.thread(submission))[1:] == [f"**{head}**"]
+    assert room.first_lines(room.thread(submission))[1:] == [f"**{head}**"]
     (line,) = room.channel.messages
     assert line.content.startswith(f"<@{room.alice.id}>'s submission #{submission.id} kernel.py")
     assert not line.pings
-    assert room.heads(room.thread(submission, private=False)) == [f"**{head}**"]
+    assert room.first_lines(room.thread(submission, private=False)) == [f"**{head}**"]
     assert await finished(room, submission)
     room.server.assert_clean()
 
 
 async def test_what_has_not_moved_costs_no_request(room: Room) -> None:
-    show = await room.take(await room.submit())
+    show = await room.claim(await room.submit())
     await room.steps.advance(show, OWNER)
     room.server.forget()
     assert await room.steps.advance(show, OWNER) == DisplayProgress()
@@ -94,8 +94,8 @@ class Lost(Fault):
         self.before = nth - 1
 
     @override
-    def meets(self, method: str, path: str) -> bool:
-        if self.hits or not super().meets(method, path):
+    def applies_to(self, method: str, path: str) -> bool:
+        if self.hits or not super().applies_to(method, path):
             return False
         self.before -= 1
         return self.before < 0
@@ -135,7 +135,7 @@ async def test_who_takes_it_up_after_a_kill_reads_what_stands_there(room: Room) 
         await to_the_end(room, show)
     room.server.clock.advance(LATE_S)
     room.place.clock.advance(LATE_S)
-    await to_the_end(room, await room.take(submission))
+    await to_the_end(room, await room.claim(submission))
     assert len(room.thread(submission).messages) == 2
     room.server.assert_clean()
 
@@ -145,7 +145,7 @@ async def test_a_live_message_from_before_a_kill_is_brought_to_its_end(
     room: Room, waited_s: float
 ) -> None:
     submission = await room.submit()
-    show = await room.take(submission)
+    show = await room.claim(submission)
     lost = room.server.faults.during(Lost("POST", MESSAGES, 1))
     with lost, pytest.raises(discord.DiscordServerError):
         await room.steps.advance(show, OWNER)
@@ -162,7 +162,7 @@ async def test_a_live_message_from_before_a_kill_is_brought_to_its_end(
 
 
 async def test_who_has_lost_the_display_stops(room: Room) -> None:
-    show = await room.take(await room.submit())
+    show = await room.claim(await room.submit())
     room.place.clock.advance(3600)
     await room.place.store.displays.claim(DOOR, "somebody", LEASE)
     with pytest.raises(DisplayTakenOverError):
@@ -175,7 +175,7 @@ async def test_without_leave_for_threads_it_goes_on_in_direct_messages() -> None
         await asyncio.sleep(0.1)
         submission, show = await judged(here)
         await to_the_end(here, show)
-        assert [text.split(":")[0] for text in here.heads(here.alice.dm)] == [
+        assert [text.split(":")[0] for text in here.first_lines(here.alice.dm)] == [
             f"**Submission #{submission.id}**",
             f"**submission #{submission.id}",
         ]
@@ -224,7 +224,7 @@ async def test_what_is_removed_in_the_middle_goes_on_in_direct_messages(
     room: Room, lost: str
 ) -> None:
     submission = await room.submit()
-    show = await room.take(submission)
+    show = await room.claim(submission)
     await room.steps.advance(show, OWNER)
     for each in room.channel.threads:
         each.deleted = True
@@ -233,7 +233,7 @@ async def test_what_is_removed_in_the_middle_goes_on_in_direct_messages(
         room.server.world.dispatch("CHANNEL_DELETE", room.channel.to_api(), room.channel)
     await room.place.judged(submission)
     await to_the_end(room, show)
-    assert [text.split(" ")[0] for text in room.heads(room.alice.dm)] == [
+    assert [text.split(" ")[0] for text in room.first_lines(room.alice.dm)] == [
         "**Submission",
         "**submission",
     ]
@@ -243,7 +243,7 @@ async def test_what_is_removed_in_the_middle_goes_on_in_direct_messages(
 
 async def test_a_thread_that_was_put_away_is_woken(room: Room) -> None:
     submission = await room.submit()
-    show = await room.take(submission)
+    show = await room.claim(submission)
     await room.steps.advance(show, OWNER)
     thread = room.thread(submission)
     assert thread.state is not None
@@ -257,13 +257,13 @@ async def test_a_thread_that_was_put_away_is_woken(room: Room) -> None:
 
 async def test_a_live_message_that_somebody_removes_is_let_go(room: Room) -> None:
     submission = await room.submit()
-    show = await room.take(submission)
+    show = await room.claim(submission)
     await room.steps.advance(show, OWNER)
     (live,) = room.thread(submission).messages
     delete(live)
     await room.place.judged(submission)
     await to_the_end(room, show)
-    assert room.heads(room.thread(submission)) == [f"**{title(submission)}**"]
+    assert room.first_lines(room.thread(submission)) == [f"**{title(submission)}**"]
     room.server.assert_clean(allowing=[UNKNOWN_MESSAGE])
 
 
@@ -286,6 +286,6 @@ async def test_who_has_left_the_guild_is_written_to(room: Room) -> None:
 async def test_a_public_line_only_tells_of_scores(room: Room) -> None:
     submission = await room.submit()
     await room.place.judged(submission, verdict=Verdict.WRONG_ANSWER, stage=Stage.TEST)
-    await to_the_end(room, await room.take(submission))
+    await to_the_end(room, await room.claim(submission))
     assert room.channel.messages == []
     room.server.assert_clean()

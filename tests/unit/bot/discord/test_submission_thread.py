@@ -37,7 +37,7 @@ def reports(room: Room, submission: Submission) -> int:
     """Reports in the submission's private thread."""
     threads = [each for each in room.channel.threads if each.private]
     name = f"#{submission.id} "
-    heads = [room.heads(each) for each in threads if each.name.startswith(name)]
+    heads = [room.first_lines(each) for each in threads if each.name.startswith(name)]
     return sum(head.startswith("**submission #") for each in heads for head in each)
 
 

@@ -19,6 +19,7 @@ from bot.domain.records import BoardExport, ExportedSubmission, JobResult
 from bot.domain.scoring import ScoreValue
 from bot.domain.submission import Submission, SubmissionState
 from bot.reports.blocks import Attachment, Report
+from bot.services import boards
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 
@@ -69,7 +70,7 @@ async def test_many_submissions_are_written_beside_the_event_loop(
         return found
 
     monkeypatch.setattr(admin_reports, "replying", replying)
-    monkeypatch.setattr(admin_reports, "export_board", given)
+    monkeypatch.setattr(boards, "export_board", given)
     monkeypatch.setattr(admin_reports, "context_of", lambda *_: SimpleNamespace(store=None))
     monkeypatch.setattr(roles, "viewer_of", given)
     monkeypatch.setattr(roles, "require", lambda *_: None)

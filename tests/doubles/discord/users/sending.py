@@ -15,8 +15,8 @@ SLACK_S = 1.0
 
 
 @dataclass
-class Asking:
-    """What a person did, before the bot hears of it."""
+class Action:
+    """A person's action that is to be sent to the bot."""
 
     kind: InteractionKind
     user: User
@@ -28,19 +28,19 @@ class Asking:
     trigger: Interaction | None = None
 
 
-def ask(asking: Asking) -> Interaction:
-    """Tell the bot; the answer comes later."""
-    channel, world = asking.channel, asking.channel.world
+def send_interaction(action: Action) -> Interaction:
+    """Send the action to the bot as an interaction, without waiting for its answer."""
+    channel, world = action.channel, action.channel.world
     token, now = secrets.token_urlsafe(64), world.clock.now()
-    number, user = world.snowflake(), asking.user
-    interaction = Interaction(number, token, asking.kind, user, channel, now, asking.name)
-    interaction.command, interaction.source = asking.command, asking.source
-    interaction.trigger = asking.trigger
+    number, user = world.snowflake(), action.user
+    interaction = Interaction(number, token, action.kind, user, channel, now, action.name)
+    interaction.command, interaction.source = action.command, action.source
+    interaction.trigger = action.trigger
     world.interactions[interaction.id] = interaction
-    payload = _payload(interaction) | {"data": asking.data} | _from(user, channel)
-    if asking.source:
-        payload["message"] = asking.source.to_api()
-    interaction.told = payload
+    payload = _payload(interaction) | {"data": action.data} | _from(user, channel)
+    if action.source:
+        payload["message"] = action.source.to_api()
+    interaction.event = payload
     world.dispatch("INTERACTION_CREATE", payload, intent=Intent(0))
     return interaction
 
@@ -65,7 +65,7 @@ def _payload(interaction: Interaction) -> Json:
 
 
 def _from(user: User, channel: Channel) -> Json:
-    """Who asks and where, with their permissions there."""
+    """Return the user and the place of an interaction, with the user's permissions there."""
     permissions = {"permissions": str(int(channel.world.permissions(user, channel)))}
     place: Json = {"channel": channel.to_api() | permissions}
     guild = channel.guild
@@ -79,8 +79,8 @@ def _from(user: User, channel: Channel) -> Json:
     }
 
 
-async def answered(interaction: Interaction) -> Interaction:
-    """The interaction once answered; raises what a client says when the deadline has passed."""
+async def wait_for_answer(interaction: Interaction) -> Interaction:
+    """Return the interaction once it is answered; NotAnsweredError after the deadline."""
     world = interaction.channel.world
     deadline = world.limits.response_deadline
 
