@@ -214,6 +214,7 @@ def guarded(
             traceback.print_tb(_submitted_frames(error))
             print(build.commands)  # noqa: T201 - the log
         message = _headline(error, None if build is None else build.reason)
+        message = message.encode(errors="replace").decode()  # JSON has no lone surrogates
         return channel.CandidateReply(status=_status(error, failure), message=message)
 
 

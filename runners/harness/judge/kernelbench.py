@@ -17,6 +17,7 @@ from runners.harness.judge.session import TaskCode
 from runners.harness.judge.task_code import reference_function, reference_module, shape_mismatch
 from runners.harness.protocol import arena
 from runners.harness.protocol.values import Node, clone, leaves
+from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 
 TOLERANCES = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 1e-2}
@@ -53,7 +54,8 @@ class KernelBenchTask(TaskCode):
         """
         precision = _precision(workload)
         model_data = self._data_of_model(_weights_seed(workload), precision)
-        inputs = as_task_error("get_inputs", lambda: self._inputs(seed, PRECISIONS[precision]))
+        with new_memory_zeroed():
+            inputs = as_task_error("get_inputs", lambda: self._inputs(seed, PRECISIONS[precision]))
         return {**model_data, "inputs": inputs}
 
     @override

@@ -17,6 +17,7 @@ from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
 from runners.harness.judge.session import TaskCode
 from runners.harness.protocol import arena, values
+from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 
 _CHECK_ERRORS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
@@ -45,7 +46,8 @@ class KernelTask(TaskCode):
         args = dict(workload.args)
         if self._takes_seed:
             args["seed"] = seed
-        return as_task_error("generate_input", lambda: self._generate(**args))
+        with new_memory_zeroed():
+            return as_task_error("generate_input", lambda: self._generate(**args))
 
     @override
     def expected(self, data: object) -> values.Node | None:

@@ -127,6 +127,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
     "vhangup": (153, 58),
+    "vmsplice": (278, 75),  # a pipe would hold whole huge pages that no process has mapped
 }
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)

@@ -14,12 +14,15 @@ from runners.process_tree import alive, descendants, living_threads
 KILL_S = 10.0
 """Seconds for killed processes to exit; with a GPU it can take several."""
 _POLL_S = 1e-3
-_RESIDENT = {"RssAnon:", "RssShmem:"}
+_PAGE_TABLES = {"VmPTE:"}
+_RESIDENT = {"RssAnon:", "RssShmem:", *_PAGE_TABLES}
 _PROPORTIONAL = {"Pss_Anon:", "Pss_Shmem:"}
 
 
 def memory_of_tree(pid: int, within_s: float = math.inf) -> int:
-    """Return the bytes of memory that a process and its descendants use, without file mappings.
+    """Return the bytes of memory that a process and its descendants use, page tables included.
+
+    File mappings are not counted.
 
     The memory of a single process is read from `status`, which takes microseconds. Several
     processes may share pages, so the proportional share of each is read. With many busy processes
@@ -62,7 +65,8 @@ def memory_of_process(thread: int) -> int:
 def _share_of(thread: int) -> int:
     """The proportional share of a process; all of its memory if it cannot be inspected."""
     try:
-        return _sum_kib(f"/proc/{thread}/smaps_rollup", _PROPORTIONAL)
+        share = _sum_kib(f"/proc/{thread}/smaps_rollup", _PROPORTIONAL)
+        return share + _sum_kib(f"/proc/{thread}/status", _PAGE_TABLES)
     except PermissionError:
         return memory_of_process(thread)
 

@@ -5,6 +5,8 @@ import os
 import select
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -17,7 +19,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _TGKILL = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
 _PR_SET_CHILD_SUBREAPER = 36
 _CPUCLOCK_SCHED = 2  # in the clock id of another process: its CPU time in ns
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_PERTURB = -1, -3, -6
 
 _EVENTS = os.WSTOPPED | os.WCONTINUED
 
@@ -61,6 +63,20 @@ def keep_freed_memory() -> None:
     """Make this process reuse memory that it frees, so large copies cost no page faults."""
     for knob in (_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD):
         _LIBC.mallopt(knob, 1 << 30)
+
+
+@contextmanager
+def new_memory_zeroed() -> Iterator[None]:
+    """Let the C library fill what it allocates in this block with zeros (mallopt(3), M_PERTURB).
+
+    An input with uninitialised tensors would otherwise show the candidate what the judge held in
+    that memory before, such as the task's reference.
+    """
+    _LIBC.mallopt(_M_PERTURB, 0xFF)  # the filler is the complement
+    try:
+        yield
+    finally:
+        _LIBC.mallopt(_M_PERTURB, 0)
 
 
 def _stop_threads(pid: int) -> None:

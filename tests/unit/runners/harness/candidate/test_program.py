@@ -195,6 +195,13 @@ def test_whatever_a_kernel_raises_becomes_a_status(
     assert kernel(judge, body).status is status
 
 
+def test_a_message_that_is_no_unicode_is_sent_all_the_same(judge: Judge) -> None:
+    def body(data: object) -> object:
+        raise ValueError("half of a character: \ud83d")
+
+    assert kernel(judge, body).message.startswith("ValueError: half of a character: ?")
+
+
 @pytest.mark.parametrize(
     ("output", "words"),
     [(None, "returned nothing"), ({1}, "type set"), (torch.eye(2).to_sparse(), "layout")],

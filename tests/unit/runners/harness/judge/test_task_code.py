@@ -251,3 +251,13 @@ def test_a_check_that_raises_on_the_references_own_answer_is_the_tasks_fault(
 
     with pytest.raises(VerdictError, match="check_implementation failed: ZeroDivisionError"):
         task.mismatch(1, 5, ScalarNode(value=5))
+
+
+def test_an_uninitialised_input_shows_nothing_of_the_judges_memory(tmp_path: Path) -> None:
+    body = "import torch\ndef generate_input(size, seed): return torch.empty(size)\n"
+    task = code(tmp_path, body + "def check_implementation(data, output): return ''\n")
+    for size in (1 << 10, 1 << 14, 1 << 18):
+        freed = [torch.full((size,), 7.0) for _ in range(20)]
+        del freed
+        workload = Workload(args={"size": size, "seed": 1})
+        assert not any(task.generate(workload, 1).any() for _ in range(20))

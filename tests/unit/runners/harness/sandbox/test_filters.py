@@ -64,6 +64,7 @@ def test_x32_calls_are_killed() -> None:
         ("mount", (165, 40)),
         ("bpf", (321, 280)),
         ("timer_create", (222, 107)),
+        ("vmsplice", (278, 75)),
     ],
 )
 def test_a_refused_call_gives_eperm(name: str, numbers: tuple[int, int]) -> None:

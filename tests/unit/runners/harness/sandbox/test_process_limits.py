@@ -34,6 +34,18 @@ held = bytearray(200 << 20)
 sys.stdout.write("up"); sys.stdout.flush()
 sys.stdin.read()
 """
+TABLES = """
+import ctypes, sys
+c = ctypes.CDLL(None)
+c.mmap.restype = ctypes.c_void_p
+size = ctypes.c_size_t(32 << 30)
+place = ctypes.c_void_p(c.mmap(None, size, 1, 0x4022, -1, ctypes.c_long(0)))
+c.madvise(place, size, 15)
+c.madvise(place, size, 22)
+sys.stdout.write("up"); sys.stdout.flush()
+sys.stdin.read()
+"""
+"""Populates 32 GiB of a read-only mapping without huge pages: 64 MiB of page tables."""
 SHARER = HOLDER.replace("sys.stdin.read()", "import os; os.fork(); os.fork(); sys.stdin.read()")
 MIB = 1 << 20
 
@@ -76,6 +88,11 @@ def test_a_process_that_is_gone_has_no_memory() -> None:
 def test_the_memory_of_a_process_is_what_it_holds(started: list[subprocess.Popen[bytes]]) -> None:
     pid = run(started, HOLDER)
     assert 200 * MIB <= memory_of_tree(pid) < 260 * MIB
+
+
+def test_page_tables_count_as_memory(started: list[subprocess.Popen[bytes]]) -> None:
+    pid = run(started, TABLES)
+    assert 64 * MIB <= memory_of_tree(pid) < 120 * MIB
 
 
 def test_pages_shared_in_a_tree_count_once(started: list[subprocess.Popen[bytes]]) -> None:
