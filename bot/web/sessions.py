@@ -85,7 +85,15 @@ def require_same_origin(request: Request) -> None:
 def _is_own_origin(request: Request) -> bool:
     origin = request.headers.get("Origin", "")
     own = {context_of(request).public_url or "", request.headers.get("Host", "")}
-    return bool(origin) and bool({origin, urlsplit(origin).netloc} & (own - {""}))
+    return bool(origin) and bool({origin, _host_of(origin)} & (own - {""}))
+
+
+def _host_of(origin: str) -> str:
+    """Return an origin's host with its port; empty when it is malformed, such as `http://[`."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def require_stamp(browser: Browser, stamp: str) -> None:
