@@ -208,14 +208,21 @@ async def read_form(request: Request, most: int = MOST) -> AsyncIterator[Fields]
         yield Fields(form)
 
 
-def submitted_form(most: int = MOST) -> Callable[[Request], AsyncGenerator[SubmittedForm, None]]:
-    """Return a dependency that reads a route's form; UserError unless a page here sent it."""
+def submitted_form(
+    most: int = MOST, require: Callable[[Caller], None] | None = None
+) -> Callable[[Request], AsyncGenerator[SubmittedForm, None]]:
+    """Return a dependency that reads a route's form; UserError unless a page here sent it.
+
+    `require` raises UserError for people without the right; their forms are not read.
+    """
 
     async def read_submitted_form(request: Request) -> AsyncGenerator[SubmittedForm, None]:
         require_same_origin(request)
         browser = await browser_of(request)
         if browser is None:
             raise UserError("signed-out", "you are not signed in; sign in and try again")
+        if require is not None:
+            require(browser.session.caller)
         async with read_form(request, most) as fields:
             require_stamp(browser, fields.raw(STAMP))
             yield SubmittedForm(browser, fields)
