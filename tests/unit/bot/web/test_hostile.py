@@ -5,6 +5,7 @@ import pytest
 from bot.domain.accounts import MACHINE, Rights
 from bot.web.compat.evaluation_server.jobs import requests_board
 from bot.web.context import WebContext
+from bot.web.marks import MOST_NUMBERED
 from bot.web.sessions import parse_number
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import SAME_ORIGIN, signed_in
@@ -96,3 +97,15 @@ async def test_no_form_is_read_of_who_may_not_send_it(door: WebContext) -> None:
         refused = await browser.client.post(path, content=b"x", headers=SAME_ORIGIN | kind)
         assert refused.status_code == 403, path
         assert "do not have the right to create boards" in refused.text
+
+
+async def test_a_page_of_three_hundred_thousand_lines_has_few_elements(
+    door: WebContext, place: Place
+) -> None:
+    browser, _ = await signed_in(door)
+    file = ("file", "kernel.py", b"# \n" * 300_000)
+    taken = await browser.post("/submit", {"board": "vectoradd"}, file=file)
+    number = taken.headers["Location"].rpartition("/")[2]
+    page = await browser.text(f"/submissions/{number}")
+    assert page.count('<span id="line-') == MOST_NUMBERED
+    assert page.count("# \n") >= 300_000
