@@ -1,10 +1,9 @@
 """Reads bodies into strict types, with limits on size and time, and writes responses."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from fastapi import Request, Response
 from pydantic import ValidationError
@@ -33,9 +32,6 @@ _MOST_TEXTS = 500
 """The most strings in the JSON of a request, including field names."""
 _MOST_OUTSIDE = 16 << 10
 """The most bytes outside of strings: brackets, commas, numbers, white space."""
-_TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string with its quotes; an unterminated one extends to the end, so each byte is read once."""
-
 Body = TypeVar("Body", bound=Wire)
 
 
@@ -182,9 +178,11 @@ def require_simple(body: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST
     At most `texts` strings are allowed, and `around` bytes outside of strings. Describing a million
     errors takes 16 s, in which no other request is served.
     """
-    # A quote inside a string is escaped, so about two quotes per string remain.
-    quotes = body.count(b'"') - body.count(b'\\"')
-    if quotes > 2 * texts or len(_TEXT.sub(b"", body)) > around:
+    # Without escaped quotes, strings and what is outside of them alternate. Replacing is twice as
+    # fast as a regular expression that reads each escape; this runs in the event loop.
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    many = plain.count(b'"') > 2 * texts
+    if many or sum(map(len, plain.split(b'"')[::2])) > around:
         raise UserError("bad-body", "the body has too many values; only its strings may be long")
 
 
