@@ -10,7 +10,7 @@ from bot.domain.errors import UserError, unknown_name
 from bot.domain.times import show_deadline
 from runners.contract.formula import FormulaError
 from runners.contract.gpus import find_gpu_type
-from runners.contract.launch import MARKER, OVERRIDES, comment_lines, parse_sizes
+from runners.contract.launch import MARKER, OVERRIDES, header_lines, parse_sizes
 from runners.contract.task import TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.languages import spec_by_suffix, spec_of, specs
@@ -190,6 +190,8 @@ _MARKERS = (*(f"{comment}!POPCORN" for comment in _COMMENTS), *_PODIUM)
 _MARKERS_OF = dict.fromkeys(("leaderboard", "gpus", "gpu"), _MARKERS)
 _MARKERS_OF |= dict.fromkeys(("expect", "needs"), _PODIUM) | dict.fromkeys(OVERRIDES, (MARKER,))
 """By key, the first words of the lines that may set it."""
+_MOST_NAMES = 100
+"""The most values of a header line."""
 _BOARD_KEYS = frozenset({"leaderboard", "gpus", "gpu"})
 """The keys that choose a file's board and GPU types."""
 
@@ -198,15 +200,12 @@ def parse_header(source: str) -> Header:
     """Return the header of a source; UserError `bad-heading` names the wrong line."""
     header = Header()
     seen: dict[str, int] = {}
-    for number, words in comment_lines(source, _COMMENTS):
-        if words[0] in _MARKERS:
-            key, values = _directive(number, words)
-            if key in seen:
-                raise _bad(
-                    number, f"{key!r} was set in line {seen[key]} already; delete one of them"
-                )
-            seen[key] = number
-            header = _with_value(header, number, key, values)
+    for number, words in header_lines(source, _MARKERS, _COMMENTS):
+        key, values = _directive(number, words)
+        if key in seen:
+            raise _bad(number, f"{key!r} was set in line {seen[key]} already; delete one of them")
+        seen[key] = number
+        header = _with_value(header, number, key, values)
     return header
 
 
@@ -217,7 +216,9 @@ def with_board(source: str, board: str, comment: str) -> str:
     """
     source = source.removeprefix("\ufeff")  # a byte order mark is only valid at the start of a file
     dropped = {
-        number for number, words in comment_lines(source, _COMMENTS) if _chooses_board(words)
+        number
+        for number, words in header_lines(source, _MARKERS, _COMMENTS)
+        if _chooses_board(words)
     }
     lines = enumerate(source.splitlines(keepends=True), start=1)
     kept = "".join(line for number, line in lines if number not in dropped)
@@ -225,7 +226,7 @@ def with_board(source: str, board: str, comment: str) -> str:
 
 
 def _chooses_board(words: list[str]) -> bool:
-    return words[0] in _MARKERS and len(words) > 1 and words[1].lower() in _BOARD_KEYS
+    return len(words) > 1 and words[1].lower() in _BOARD_KEYS
 
 
 def _directive(number: int, words: list[str]) -> tuple[str, tuple[str, ...]]:
@@ -255,6 +256,10 @@ _EXAMPLES = {
 
 
 def _with_value(header: Header, number: int, key: str, values: tuple[str, ...]) -> Header:
+    most = _MOST_NAMES if key in {"gpus", "needs"} else 1
+    if len(values) > most:
+        takes = "one value" if most == 1 else f"at most {most} values"
+        raise _bad(number, f"{key!r} takes {takes}, not {len(values)}")
     if key == "gpus":
         return replace(header, gpus=values)
     if key == "needs":
@@ -262,8 +267,6 @@ def _with_value(header: Header, number: int, key: str, values: tuple[str, ...]) 
     if key in OVERRIDES:
         _check_sizes(number, key, values[0])
         return header
-    if len(values) > 1:
-        raise _bad(number, f"{key!r} takes one value, not {len(values)}")
     if key == "leaderboard":
         return replace(header, leaderboard=values[0])
     if values[0] not in set(Verdict):

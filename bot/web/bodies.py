@@ -1,10 +1,9 @@
 """Reads bodies into strict types, with limits on size and time, and writes responses."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from fastapi import Request, Response
 from pydantic import ValidationError
@@ -24,15 +23,15 @@ READ_S = 60.0
 _MOST_FAULTS = 3
 _MOST_FILES = 16
 _MOST_FIELDS = 64
+_MULTIPART = b"multipart/form-data"
+_MOST_URLENCODED = 64 << 10
+"""The most bytes of any other form: each `%41` costs a microsecond in the event loop."""
 _UTF8 = frozenset({b"utf-8", b"utf8", b"us-ascii"})
 """Names of the only supported encoding; ASCII is a subset."""
 _MOST_TEXTS = 500
 """The most strings in the JSON of a request, including field names."""
 _MOST_OUTSIDE = 16 << 10
 """The most bytes outside of strings: brackets, commas, numbers, white space."""
-_TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string with its quotes; an unterminated one extends to the end, so each byte is read once."""
-
 Body = TypeVar("Body", bound=Wire)
 
 
@@ -58,9 +57,9 @@ async def form_of(
     """Yield a form with its files; UserError when longer than `most` bytes or not a form.
 
     The body is parsed only when complete, so that an incomplete or too long one leaves no files
-    behind. A part needs no content type.
+    behind. A part needs no content type. A long form must be multipart.
     """
-    body = await read_bytes(request, most)
+    body = await _read_form_bytes(request, most)
     counts = {"max_files": files, "max_fields": fields, "max_part_size": most}
     try:
         form = await _parse_form(request, body, counts)
@@ -72,6 +71,20 @@ async def form_of(
         yield form
     finally:
         await form.close()
+
+
+async def _read_form_bytes(request: Request, most: int) -> bytes:
+    kind, _ = parse_options_header(request.headers.get("Content-Type"))
+    if kind == _MULTIPART or most <= _MOST_URLENCODED:
+        return await read_bytes(request, most)
+    message = (
+        f"a form of more than {_MOST_URLENCODED} bytes must be multipart/form-data; send it as that"
+    )
+    too_long = UserError("large-body", message)
+    try:
+        return await read_bytes(request, _MOST_URLENCODED)
+    except UserError as error:
+        raise (too_long if error.code == too_long.code else error) from error
 
 
 class _Multipart(MultiPartParser):
@@ -112,7 +125,7 @@ async def _parse_form(request: Request, body: bytes, counts: Mapping[str, int]) 
     charset = options.get(b"charset", b"utf-8").lower()
     if charset not in _UTF8:
         raise UserError("bad-body", "the form names another charset than UTF-8; send it as UTF-8")
-    if kind != b"multipart/form-data":
+    if kind != _MULTIPART:
         return await Request(request.scope, _receiver_of(body)).form(**counts)
 
     async def chunks() -> AsyncGenerator[bytes, None]:
@@ -165,9 +178,11 @@ def require_simple(body: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST
     At most `texts` strings are allowed, and `around` bytes outside of strings. Describing a million
     errors takes 16 s, in which no other request is served.
     """
-    # A quote inside a string is escaped, so about two quotes per string remain.
-    quotes = body.count(b'"') - body.count(b'\\"')
-    if quotes > 2 * texts or len(_TEXT.sub(b"", body)) > around:
+    # Without escaped quotes, strings and what is outside of them alternate. Replacing is twice as
+    # fast as a regular expression that reads each escape; this runs in the event loop.
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    many = plain.count(b'"') > 2 * texts
+    if many or sum(map(len, plain.split(b'"')[::2])) > around:
         raise UserError("bad-body", "the body has too many values; only its strings may be long")
 
 

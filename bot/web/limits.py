@@ -1,7 +1,6 @@
 """Limits the requests per token or address, counted in this process; reported in headers."""
 
 import base64
-import binascii
 import math
 import time
 from collections import Counter, OrderedDict
@@ -208,5 +207,5 @@ def _token_in(authorization: str) -> str:
         return value.strip() or scheme
     try:
         return base64.b64decode(value.strip(), validate=True).decode().partition(":")[2]
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # not ASCII, not base64, or not UTF-8
         return value

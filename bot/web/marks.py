@@ -107,13 +107,19 @@ async def highlighted(text: str, file_name: str) -> Markup:
         return plain(cleaned)
 
 
+MOST_NUMBERED = 5_000
+"""The most lines that are numbered without highlighting; each is an element of the page."""
+
+
 def plain(text: str) -> Markup:
-    """Return the text by lines, without highlighting."""
+    """Return the text by lines, without highlighting; those after the numbered ones as one text."""
+    *first, last = text.split("\n", MOST_NUMBERED)
+    numbered, rest = (first, last) if len(first) == MOST_NUMBERED else ([*first, last], "")
     lines = "".join(
         f'<span id="line-{number}">{escape(line)}\n</span>'
-        for number, line in enumerate(text.split("\n"), start=1)
+        for number, line in enumerate(numbered, start=1)
     )
-    return Markup(f'<pre class="lines">{lines}</pre>')  # noqa: S704 - escaped above
+    return Markup(f'<pre class="lines">{lines}{escape(rest)}</pre>')  # noqa: S704 - escaped above
 
 
 def highlight_with(text: str, lexer: str) -> str:

@@ -85,7 +85,15 @@ def require_same_origin(request: Request) -> None:
 def _is_own_origin(request: Request) -> bool:
     origin = request.headers.get("Origin", "")
     own = {context_of(request).public_url or "", request.headers.get("Host", "")}
-    return bool(origin) and bool({origin, urlsplit(origin).netloc} & (own - {""}))
+    return bool(origin) and bool({origin, _host_of(origin)} & (own - {""}))
+
+
+def _host_of(origin: str) -> str:
+    """Return an origin's host with its port; empty when it is malformed, such as `http://[`."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def require_stamp(browser: Browser, stamp: str) -> None:
@@ -200,14 +208,21 @@ async def read_form(request: Request, most: int = MOST) -> AsyncIterator[Fields]
         yield Fields(form)
 
 
-def submitted_form(most: int = MOST) -> Callable[[Request], AsyncGenerator[SubmittedForm, None]]:
-    """Return a dependency that reads a route's form; UserError unless a page here sent it."""
+def submitted_form(
+    most: int = MOST, require: Callable[[Caller], None] | None = None
+) -> Callable[[Request], AsyncGenerator[SubmittedForm, None]]:
+    """Return a dependency that reads a route's form; UserError unless a page here sent it.
+
+    `require` raises UserError for people without the right; their forms are not read.
+    """
 
     async def read_submitted_form(request: Request) -> AsyncGenerator[SubmittedForm, None]:
         require_same_origin(request)
         browser = await browser_of(request)
         if browser is None:
             raise UserError("signed-out", "you are not signed in; sign in and try again")
+        if require is not None:
+            require(browser.session.caller)
         async with read_form(request, most) as fields:
             require_stamp(browser, fields.raw(STAMP))
             yield SubmittedForm(browser, fields)

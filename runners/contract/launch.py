@@ -8,11 +8,12 @@ Capability".
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Annotated, Self
 
 from pydantic import Field
 
-from runners.contract.formula import Formula, FormulaError, parse_formula
+from runners.contract.formula import MAX_LENGTH, Formula, FormulaError, parse_formula
 from runners.contract.parameters import (
     POINTER,
     Argument,
@@ -27,21 +28,39 @@ from runners.contract.task import ArgValue, Launch, Workload
 from runners.contract.wire import Wire
 
 _COMMENTS = ("#", "//")
+_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+"""The characters at which `str.splitlines` ends a line."""
 
 
-def comment_lines(
-    source: str, comments: tuple[str, ...] = _COMMENTS
+def header_lines(
+    source: str, markers: tuple[str, ...], comments: tuple[str, ...] = _COMMENTS
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number (from 1) and the words of each non-empty line before the first line of code.
+    """Yield the number (from 1) and the words of each header line before the first line of code.
 
-    `comments` are the prefixes of a comment.
+    A header line begins with one of these `markers`; `comments` are the prefixes of a comment.
+    Other comments are only scanned: a source may have 300,000 of them.
     """
-    for number, line in enumerate(source.splitlines(), start=1):
-        text = line.strip()
-        if text and not text.startswith(comments):
+    number, counted = 1, 0
+    for found in _header_pattern(markers, comments).finditer(source):
+        if found["words"] is None:
             return
-        if text:
-            yield number, text.split()
+        start = found.start("words")
+        number += len(f"{source[counted:start]}.".splitlines()) - 1
+        counted = start
+        yield number, found["words"].split()
+
+
+@cache
+def _header_pattern(markers: tuple[str, ...], comments: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds the header lines (`words`), and the first characters of code.
+
+    It reads each run of white space once. It has no possessive group: Python up to 3.11.4 matches
+    some of them wrongly.
+    """
+    marker, comment = ("|".join(map(re.escape, each)) for each in (markers, comments))
+    line_begins = rf"(?:\A|(?<=\S)[^\S{_BREAKS}]*+[{_BREAKS}])\s*+"
+    header = rf"(?=(?P<words>(?:{marker})(?!\S)[^{_BREAKS}]*))\S"
+    return re.compile(rf"{line_begins}(?:{header}|(?!{comment})\S)")
 
 
 MARKER = "//!PODIUM"
@@ -54,6 +73,8 @@ MAX_SHARED = 227 << 10
 MAX_PARAMETERS = 64
 MAX_NAME = 200
 _MOST = {"block": (1024, 1024, 64), "grid": ((1 << 31) - 1, 65535, 65535), "shared": (MAX_SHARED,)}
+_LONGEST_SIZES = 4 * MAX_LENGTH
+"""No three formulas with their separators are longer."""
 _BLOCK_NAMES = ("block_x", "block_y", "block_z")
 _SEED = "seed"
 _KERNEL = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*", re.ASCII)
@@ -246,8 +267,8 @@ def _sizes(key: str, where: str, parts: list[str]) -> _Sizes:
 
 def _overrides(source: str) -> Iterable[_Sizes]:
     seen: dict[str, int] = {}
-    for number, words in comment_lines(source):
-        key = words[1].lower() if words[0] == MARKER and words[1:] else ""
+    for number, words in header_lines(source, (MARKER,)):
+        key = words[1].lower() if words[1:] else ""
         if key not in OVERRIDES:
             continue
         where = f"line {number} of the header: {key}"
@@ -258,7 +279,9 @@ def _overrides(source: str) -> Iterable[_Sizes]:
 
 
 def _split(text: str) -> list[str]:
-    """Split the text at commas outside of parentheses."""
+    """Split the text at commas outside of parentheses, unless it is too long for three formulas."""
+    if len(text) > _LONGEST_SIZES:
+        return [text]
     parts, depth = [""], 0
     for letter in text:
         depth += {"(": 1, ")": -1}.get(letter, 0)

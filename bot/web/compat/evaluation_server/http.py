@@ -10,8 +10,8 @@ token even then.
 
 import asyncio
 import base64
-import binascii
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -36,6 +36,8 @@ _MARKS = (
     "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip",
 )  # fmt: skip
 """Headers that a browser or a proxy adds to a request."""
+_HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[0-9A-Za-z.-]+))(?::[0-9]{1,5})?")
+"""A well-formed `Host` header."""
 
 
 async def reader_of(request: Request) -> Viewer:
@@ -70,7 +72,7 @@ def _secret(request: Request) -> str:
         return auth.bearer(request)
     try:
         _, _, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError) as error:
+    except ValueError as error:  # not ASCII, not base64, or not UTF-8
         raise UserError("bad-token", "the token in the address cannot be read") from error
     return password
 
@@ -80,7 +82,16 @@ def _is_of_this_machine(request: Request) -> bool:
         return False
     direct = request.scope.get("http_version") != "1.0"  # the default of proxies
     unmarked = not any(mark in request.headers for mark in _MARKS)
-    return direct and unmarked and is_loopback(request.url.hostname or "")
+    return direct and unmarked and is_loopback(_named_host(request))
+
+
+def _named_host(request: Request) -> str:
+    """The host of the `Host` header; empty if it is missing or malformed.
+
+    Starlette's `request.url` would then have the server's own address instead.
+    """
+    named = _HOST.fullmatch(request.headers.get("host", ""))
+    return "" if named is None else named["address"] or named["name"]
 
 
 UNCACHED = {

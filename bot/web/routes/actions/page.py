@@ -1,8 +1,7 @@
 """What the pages with forms share: who is signed in, what was done, and common form fields."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
@@ -100,16 +99,11 @@ def redirect(path: str, done: str = "") -> RedirectResponse:
     return RedirectResponse(location, HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
 
 
-async def creator_form(request: Request) -> AsyncIterator[sessions.SubmittedForm]:
-    """Yield a form with a zip from a board creator; other people's zips are not read."""
-    async with aclosing(sessions.submitted_form(sessions.MOST_WITH_ZIP)(request)) as forms:
-        async for submitted in forms:
-            require_creator(submitted.caller)
-            yield submitted
-
-
-CreatorForm = Annotated[sessions.SubmittedForm, Depends(creator_form)]
-"""A form with a zip."""
+CreatorForm = Annotated[
+    sessions.SubmittedForm,
+    Depends(sessions.submitted_form(sessions.MOST_WITH_ZIP, require_creator)),
+]
+"""A form with a zip from a board creator; other people's forms are not read."""
 
 
 @dataclass(frozen=True, slots=True)

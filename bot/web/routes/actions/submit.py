@@ -34,8 +34,8 @@ MODES = (
     (Mode.PROFILE, "where the time goes"),
 )
 _MOST = acceptance.MAX_SOURCE_BYTES + sessions.MOST
-_Upload = Annotated[sessions.SubmittedForm, Depends(sessions.submitted_form(3 * _MOST))]
-"""A pasted source is three times as long when encoded in a form."""
+_Upload = Annotated[sessions.SubmittedForm, Depends(sessions.submitted_form(2 * _MOST))]
+"""Browsers send each line of a pasted source with two bytes at its end."""
 
 
 @dataclass(frozen=True, slots=True)

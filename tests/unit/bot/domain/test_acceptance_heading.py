@@ -1,4 +1,6 @@
 import re
+import sys
+from collections import Counter
 from contextlib import suppress
 
 import pytest
@@ -45,6 +47,7 @@ def test_a_kernel_of_device_code_may_say_how_it_is_launched() -> None:
         ("#!PODIUM leaderboard", "'leaderboard' needs a value"),
         ("#!PODIUM gpus ,", "'gpus' needs a value"),
         ("#!PODIUM leaderboard a b", "takes one value, not 2"),
+        ("#!PODIUM gpus " + "A " * 101, "'gpus' takes at most 100 values, not 101"),
         ("#!PODIUM expect applause", "unknown verdict 'applause'"),
         ("#!POPCORN expect passed", "unknown key 'expect'"),
         ("//!PODIUM block 1, 2, 3, 4", "line 1 of the header: block: give one to three sizes"),
@@ -64,6 +67,25 @@ def test_a_bad_heading_is_refused_with_its_line(source: str, part: str) -> None:
         parse_header(source)
     assert refusal.value.code == "bad-heading"
     assert part in refusal.value.message
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["# \n" * 300_000, "#!P\n" * 250_000, "\n" * 1_000_000, "//!PODIUM block " + "(" * 900_000,
+     "//!PODIUM grid " + "1," * 400_000, "# \n" * 300_000 + "//!PODIUM shared " + "1" * 90_000],
+    ids=["comments", "words", "empty", "block", "grid", "shared"],
+)  # fmt: skip
+def test_a_megabyte_of_heading_takes_no_step_for_each_line_or_letter(source: str) -> None:
+    """A list of the lines took 2 s, and the letters after `block` 16 s."""
+    calls = Counter[str]()
+    earlier = sys.getprofile()
+    sys.setprofile(lambda _frame, event, _argument: calls.update((event,)))
+    try:
+        with suppress(UserError):
+            parse_header(source)
+    finally:
+        sys.setprofile(earlier)
+    assert 0 < calls.total() < 10_000
 
 
 @given(st.text())

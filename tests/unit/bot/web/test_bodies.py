@@ -8,7 +8,7 @@ from starlette.types import Message
 from bot.domain.api.workers import Held, HeldJob
 from bot.domain.errors import UserError
 from bot.web import bodies
-from bot.web.bodies import form_of, json_response, read, read_optional
+from bot.web.bodies import form_of, json_response, read, read_optional, require_simple
 from runners.contract.wire import Wire
 from tests.doubles.spooling import Spooled, spooling
 
@@ -174,3 +174,18 @@ async def test_the_files_of_a_form_are_closed_with_it_whatever_ends_it(
     with pytest.raises(asyncio.CancelledError):
         await using
     assert [each.closed for each in spooled] == [True]
+
+
+@pytest.mark.parametrize("text", [b'""', rb'"\\"', rb'"\""', rb'"\\\""', b'"a"', b'"\\u0041"'])
+def test_each_string_counts_whatever_it_ends_with(text: bytes) -> None:
+    require_simple(b"[" + b",".join([text] * 20) + b"]", texts=20)
+    with pytest.raises(UserError, match="too many values"):
+        require_simple(b"[" + b",".join([text] * 21) + b"]", texts=20)
+
+
+@pytest.mark.parametrize("inside", [rb"\"" * 500, rb"\\" * 500, b"[" * 500, rb"\\\"[" * 500])
+def test_only_what_is_outside_of_strings_must_be_short(inside: bytes) -> None:
+    for end in (b'"]', b'"', b""):
+        require_simple(b'["' + inside + end, around=2)
+    with pytest.raises(UserError, match="too many values"):
+        require_simple(b'["' + inside + b'", ]', around=3)

@@ -5,9 +5,10 @@ import pytest
 from bot.domain.accounts import MACHINE, Rights
 from bot.web.compat.evaluation_server.jobs import requests_board
 from bot.web.context import WebContext
+from bot.web.marks import MOST_NUMBERED
 from bot.web.sessions import parse_number
 from tests.doubles.agents import make_door
-from tests.doubles.browsers import signed_in
+from tests.doubles.browsers import SAME_ORIGIN, signed_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
@@ -71,3 +72,40 @@ async def test_a_request_to_the_evaluation_server_leads_to_no_board(
         page = await browser.text(path)
         assert (name in page) is path.endswith(f"/{number}")
         assert 'href="/boards//' not in page
+
+
+async def test_a_long_form_is_read_as_multipart_and_as_nothing_else(
+    door: WebContext, place: Place
+) -> None:
+    await place.store.rights.note(place.ada, MACHINE, Rights(is_creator=True))
+    browser, _ = await signed_in(door)
+    source = "x = 1\r\n" * 100_000
+    for path in ("/submit", "/submit/look", "/create", "/create/look", "/edit/vectoradd/task"):
+        refused = await browser.post(path, {"source": source})
+        assert refused.status_code == 413, path
+        assert "must be multipart/form-data; send it as that" in refused.text
+    pasted = {"stamp": await browser.stamp(), "board": "vectoradd", "source": source}
+    parts = {name: (None, value) for name, value in pasted.items()}
+    taken = await browser.client.post("/submit", files=parts, headers=SAME_ORIGIN)
+    assert taken.status_code == 303, taken.text
+
+
+async def test_no_form_is_read_of_who_may_not_send_it(door: WebContext) -> None:
+    browser, _ = await signed_in(door, "eve")
+    kind = {"Content-Type": "multipart/form-data"}  # without a boundary nobody can read it
+    for path in ("/create", "/create/look", "/edit/vectoradd/look", "/edit/vectoradd/task"):
+        refused = await browser.client.post(path, content=b"x", headers=SAME_ORIGIN | kind)
+        assert refused.status_code == 403, path
+        assert "do not have the right to create boards" in refused.text
+
+
+async def test_a_page_of_three_hundred_thousand_lines_has_few_elements(
+    door: WebContext, place: Place
+) -> None:
+    browser, _ = await signed_in(door)
+    file = ("file", "kernel.py", b"# \n" * 300_000)
+    taken = await browser.post("/submit", {"board": "vectoradd"}, file=file)
+    number = taken.headers["Location"].rpartition("/")[2]
+    page = await browser.text(f"/submissions/{number}")
+    assert page.count('<span id="line-') == MOST_NUMBERED
+    assert page.count("# \n") >= 300_000

@@ -164,6 +164,15 @@ async def test_nobody_tries_many_tokens_and_spaces_make_no_new_ones() -> None:
     assert found == [200, 200, 200, 429, 429, 429]
 
 
+async def test_a_token_that_cannot_be_read_is_counted_like_any_unknown_one() -> None:
+    async with asking(Limiter(1, Watch())) as stranger:
+        answers = [
+            (await stranger.get("/", headers=[(b"Authorization", b"Basic " + value)])).status_code
+            for value in (b"\xff\xff", b"!!", b"/w==")
+        ]
+    assert answers == [200, 429, 429]
+
+
 async def test_seven_hundred_tokens_that_are_none_keep_no_neighbour_out() -> None:
     limiter = Limiter(600, Watch())
     async with asking(limiter) as client:

@@ -2,7 +2,7 @@ import pytest
 
 from bot.services.parser_process import BusyError, ParserProcess
 from bot.web import marks
-from bot.web.marks import MOST, highlighted
+from bot.web.marks import MOST, MOST_NUMBERED, highlighted, plain
 
 HOSTILE = "</pre><script>alert(1)</script>\u202e\x1b[31m"
 
@@ -22,6 +22,15 @@ async def test_python_is_coloured_by_classes_and_its_lines_are_numbered() -> Non
     assert '<span class="kn">import</span>' in shown
     assert '<span id="line-2">' in shown
     assert "style=" not in shown
+
+
+@pytest.mark.parametrize("lines", [1, MOST_NUMBERED, MOST_NUMBERED + 1, 300_000])
+def test_only_so_many_lines_are_elements_of_the_page_and_none_is_missing(lines: int) -> None:
+    source = "\n".join(["#<"] * lines)
+    shown = plain(source)
+    assert shown.count("<span") == min(lines, MOST_NUMBERED)
+    assert shown.striptags().count("#<") == lines
+    assert shown.count("\n") - source.count("\n") in {0, 1}
 
 
 @pytest.mark.parametrize("gap", ["\n" * 49_000, 'R"(' * 16_000])

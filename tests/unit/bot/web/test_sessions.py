@@ -78,6 +78,8 @@ def test_a_page_of_ours_may_act(door: WebContext, headers: dict[str, str]) -> No
         {"Sec_Fetch_Site": "none"},
         {"Origin": "http://podium.test.evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Origin": "http://[::1"},
         {},
     ],
 )

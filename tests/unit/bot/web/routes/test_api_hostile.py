@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from bot.domain.accounts import MACHINE, Rights
 from bot.domain.api.base import PATH
 from tests.doubles.agents import way_to
 from tests.doubles.api import Api, make_api
@@ -23,6 +24,16 @@ async def test_a_body_of_thousands_of_fields_is_refused_before_each_is_looked_at
         order = {"file_name": "a.py", "source": quoted, "mode": "test", "board": "vectoradd"}
         taken = await ada.post("/submissions", json=order)
         assert taken.status_code == 201, taken.text
+
+
+async def test_a_long_form_that_is_not_multipart_is_refused_before_it_is_parsed(api: Api) -> None:
+    await api.place.store.rights.note(api.place.ada, MACHINE, Rights(is_creator=True))
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    async with api.asking("ada") as ada:
+        for path in ("/leaderboards", "/leaderboards/vectoradd/task"):
+            refused = await ada.post(path, content=b"a=" + b"%41" * 22_000, headers=kind)
+            assert (refused.status_code, refused.json()["code"]) == (413, "large-body")
+            assert "must be multipart/form-data" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize(

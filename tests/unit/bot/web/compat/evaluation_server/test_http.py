@@ -24,7 +24,8 @@ async def test_who_listens_to_the_network_wants_a_token_for_everything(
         eval_server(memory_store, clock, {}) as server,
         server.client(local=False) as client,
     ):
-        for headers in ({}, {"Authorization": "Bearer podium_no"}, {"Authorization": "Basic !!"}):
+        for secret in (b"", b"Bearer podium_no", b"Basic !!", b"Basic \xff\xff", b"Basic /w=="):
+            headers = [(b"Authorization", secret)] if secret else []
             answer = await client.request(method, path, json={}, headers=headers)
             assert (answer.status_code, answer.json()["status"]) == (401, "client_error")
             assert answer.headers["www-authenticate"] == "Bearer"
@@ -39,6 +40,13 @@ async def test_who_listens_to_the_network_wants_a_token_for_everything(
         {"X-Forwarded-For": "203.0.113.7"},
         {"Forwarded": "for=203.0.113.7"},
         {"Host": "evil.test"},
+        {"Host": ""},
+        {"Host": "["},
+        {"Host": "127.0.0.1:abc"},
+        {"Host": "127.0.0.1@evil.com"},
+        {"Host": "evil.com@127.0.0.1"},
+        {"Host": "127.0.0.1/.evil.com"},
+        {"Host": "127.0.0.1:80:80"},
     ],
 )
 async def test_a_browsers_page_and_a_proxy_do_not_pass_for_a_program_of_this_machine(
@@ -47,6 +55,14 @@ async def test_a_browsers_page_and_a_proxy_do_not_pass_for_a_program_of_this_mac
     async with eval_server(memory_store, clock, {}) as server:
         assert (await server.asked("GET", "/stats")).status_code == 200
         assert (await server.asked("GET", "/stats", headers=marks)).status_code == 401
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST:8000"])
+async def test_a_program_of_this_machine_may_name_it_in_any_way(
+    memory_store: MemoryStore, clock: ManualClock, host: str
+) -> None:
+    async with eval_server(memory_store, clock, {}) as server:
+        assert (await server.asked("GET", "/stats", headers={"Host": host})).status_code == 200
 
 
 async def test_the_unmodified_client_sends_its_token_in_its_address(
