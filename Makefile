@@ -8,10 +8,12 @@ ARGS ?=
 TESTS_AT_ONCE ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test lint format bench clean
+QUICK := tests/architecture tests/unit/bot tests/unit/runners/contract tests/unit/runners/languages
+
+.PHONY: help demo up test test-quick lint format bench clean
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 demo: $(VENV)/.installed-local ## Publish a few tasks, judge a dozen kernels, print the standings (ARGS=--all for all)
 	@$(BIN)/podium demo $(ARGS)
@@ -23,6 +25,9 @@ test: $(VENV)/.installed-dev ## Run every test (ARGS="tests/unit -k rank" for so
 	@$(BIN)/python -m compileall -q bot runners tests
 	@env -u PYTHONDONTWRITEBYTECODE \
 		$(BIN)/python -m pytest -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-quick: $(VENV)/.installed-dev ## Run the tests that start no process of their own
+	@$(MAKE) --no-print-directory test ARGS='$(QUICK) -m "not postgres and not slow"'
 
 lint: $(VENV)/.installed-dev ## Run ruff, the import contracts, mypy, the audits of workflows and images
 	$(BIN)/ruff check .
