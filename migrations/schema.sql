@@ -96,7 +96,7 @@ comment on column present_turns.turn is 'The highest turn that was claimed so fa
 
 create table jobs (
     id               bigint generated always as identity primary key,
-    submission       bigint not null references submissions (id),
+    submission       bigint references submissions (id),
     person           bigint not null references people (id),
     gpu              text not null references pools (gpu),
     mode             text not null,
@@ -165,10 +165,10 @@ create function tell_new_jobs() returns trigger language plpgsql as $$
 begin
     insert into job_events (job, submission, kind, body, at)
     select id, submission, state, json_build_object('gpu', gpu, 'attempt', attempt)::text, created_at
-    from jobs_after order by id;
+    from jobs_after where submission is not null order by id;
     perform pg_notify('podium_ready', gpu) from (select distinct gpu from jobs_after) as pool;
     perform pg_notify('podium_progress', submission::text)
-    from (select distinct submission from jobs_after) as moved;
+    from (select distinct submission from jobs_after where submission is not null) as moved;
     return null;
 end $$;
 
@@ -179,7 +179,8 @@ declare
     moved bigint[];
 begin
     select array_agg(distinct a.submission) into moved
-    from jobs_after a join jobs_before b using (id) where a.state <> b.state;
+    from jobs_after a join jobs_before b using (id)
+    where a.state <> b.state and a.submission is not null;
     if moved is not null then
         perform 1 from submissions where id = any (moved) order by id for no key update;
         insert into job_events (job, submission, kind, body, at)
@@ -187,12 +188,13 @@ begin
             json_strip_nulls(
                 json_build_object('gpu', a.gpu, 'attempt', a.attempt, 'error', a.error))::text,
             a.moved_at
-        from jobs_after a join jobs_before b using (id) where a.state <> b.state order by a.id;
+        from jobs_after a join jobs_before b using (id)
+        where a.state <> b.state and a.submission is not null order by a.id;
         perform pg_notify('podium_progress', submission::text) from unnest(moved) as submission;
-        perform pg_notify('podium_ready', gpu) from (
-            select distinct a.gpu from jobs_after a join jobs_before b using (id)
-            where a.state <> b.state and (a.state = 'queued' or b.state = 'running')) as pool;
     end if;
+    perform pg_notify('podium_ready', gpu) from (
+        select distinct a.gpu from jobs_after a join jobs_before b using (id)
+        where a.state <> b.state and (a.state = 'queued' or b.state = 'running')) as pool;
     perform pg_notify('podium_cancel', a.id::text)
     from jobs_after a join jobs_before b using (id)
     where a.cancel_requested and not b.cancel_requested;
@@ -476,6 +478,28 @@ comment on column releases.tries is 'How often a process has begun; one that tak
 comment on column releases.ended_at is 'Since when only its outcome is kept, in place, for who comes to read it';
 comment on column releases.state is 'The steps of its check and its outcome, of every door alike';
 create index releases_of_person on releases (person, id);
+
+-- The runs of a task's check: jobs of the queue, so that any worker takes them.
+
+create table check_runs (
+    id         bigint generated always as identity primary key,
+    release    bigint not null references releases (id) on delete cascade,
+    key        text not null,
+    request    text not null,
+    progress   text,
+    evaluation text,
+    unique (release, key)
+);
+comment on table check_runs is 'One evaluation of a task that is checked before publication; deleted when its publication ends';
+comment on column check_runs.key is 'A hash of what is run: a process that takes over finds the runs that were started before';
+comment on column check_runs.request is 'EvaluationRequest as JSON text';
+comment on column check_runs.progress is 'The last Progress as JSON text';
+comment on column check_runs.evaluation is 'Evaluation as JSON text';
+
+alter table jobs
+    add check_run bigint unique references check_runs (id) on delete cascade,
+    add check ((submission is null) <> (check_run is null));
+comment on column jobs.check_run is 'The run of a check, in place of a submission';
 
 create sequence house_submissions increment by -1;
 comment on sequence house_submissions is 'Numbers of the house''s own submissions: all below zero, so that people''s have no gaps';

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from bot.domain.api.boards import ExportPiece
@@ -20,6 +21,11 @@ from bot.domain.tasks.template import template_of
 from bot.reports.export import pieces
 from bot.services import boards, history, lookup, moderation, standings
 from bot.services.publishing.pipeline import Pipeline
+from bot.services.publishing.queued_runner import (
+    command_publication,
+    has_workers,
+    queued_runners,
+)
 from bot.services.status import profile_files, submission_status, unserved_in_words, watch
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from runners.contract.task import Mode
@@ -182,9 +188,20 @@ class LocalClient:
             replace(each, request=replace(each.request, person=self.viewer.person))
             for each in drafts
         ]
-        async with self.installation.runners() as runners:
-            pipeline = Pipeline(self.podium.store, self.podium.clock, runners, say)
+        async with self._pipeline(say) as pipeline:
             return await pipeline.check_and_publish(own, unchecked=unchecked)
+
+    @asynccontextmanager
+    async def _pipeline(self, say: "Say") -> AsyncIterator[Pipeline]:
+        """Yield the pipeline whose check uses the live workers, without any this machine's own."""
+        store, clock = self.podium.store, self.podium.clock
+        if await has_workers(store):
+            async with command_publication(store, self.viewer.person) as release:
+                find = partial(queued_runners, store, release, resumed=False)
+                yield Pipeline(store, clock, (), say, find_runners=find)
+            return
+        async with self.installation.runners() as runners:
+            yield Pipeline(store, clock, runners, say)
 
     async def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
         store = self.podium.store

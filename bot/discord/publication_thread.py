@@ -76,7 +76,6 @@ def run_publications(
     return PublicationEngine(
         context.store,
         context.clock,
-        context.runners,
         DOOR,
         context.lease,
         observe,

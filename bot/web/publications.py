@@ -119,7 +119,6 @@ def checking(context: WebContext) -> AbstractAsyncContextManager[None]:
     return PublicationEngine(
         context.store,
         context.clock,
-        context.runners,
         FRONT_END,
         context.lease,
         lambda _: StateOnly(),

@@ -8,7 +8,7 @@ from tests.architecture.tree import ROOT, modules
 
 PUBLISHING = "bot/services/publishing"
 PLACES = {
-    r"\bpublications\.claim\(": {f"{PUBLISHING}/engine.py"},
+    r"\bpublications\.claim\(": {f"{PUBLISHING}/engine.py", f"{PUBLISHING}/queued_runner.py"},
     r"\bcheck_and_publish\(": {
         f"{PUBLISHING}/engine.py",
         f"{PUBLISHING}/pipeline.py",

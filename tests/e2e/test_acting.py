@@ -6,7 +6,7 @@ The door is served, the runner is a fake one with a dispatcher of its own, the s
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -100,7 +100,7 @@ async def staged() -> AsyncIterator[Scene]:
     )
     known = await fake.create(slots={"H100": 2, "CPU": 8}).capabilities()
     runner = Judge("fake", known)
-    door = replace(make_door(store, clock), runners=(runner,))
+    door = make_door(store, clock)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(judging(store, runner, clock))
         await stack.enter_async_context(checking(door))

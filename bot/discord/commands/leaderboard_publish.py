@@ -178,7 +178,7 @@ async def create_board(upload: publish.TaskUpload, answer: InteractionReply) -> 
     if upload.request.gpus:
         await submit_publication(upload, answer)
         return
-    gpus = await publish.possible_gpus(context.store, context.runners, upload.task)
+    gpus = await publish.possible_gpus(context.store, upload.task)
     if not gpus:
         raise publish.no_gpu(upload.task)
     request = upload.for_gpus(gpus).request

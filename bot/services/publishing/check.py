@@ -76,8 +76,8 @@ async def check_on(
     if not runners:
         raise UserError(
             "no-runner",
-            f"{task.name}: no runner is available to run its solutions; check and publish it "
-            "with `podium task` on a machine with a worker",
+            f"{task.name}: no runner is available to run its solutions; start a worker with "
+            "`podium worker`, then submit the task again",
         )
     offers = [await runner.capabilities() for runner in runners]
     reports = []

@@ -7,7 +7,7 @@ anything twice.
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,6 +22,7 @@ from bot.domain.tasks.lint import CheckStep
 from bot.ports import Clock, Store
 from bot.services.publishing.pipeline import Pipeline
 from bot.services.publishing.publish import REQUEST, find_interrupted_publish, read_upload
+from bot.services.publishing.queued_runner import queued_runners
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationObserver,
@@ -31,7 +32,6 @@ from bot.services.publishing.state import (
     outcome_of,
     outcome_of_error,
 )
-from runners.contract.runner import Runner
 
 POLL_S = 1.0
 """Seconds between two polls for a publication that no process holds."""
@@ -53,11 +53,13 @@ Observe: TypeAlias = Callable[[HeldPublication], PublicationObserver]
 
 @dataclass(slots=True)
 class PublicationEngine:
-    """Checks and publishes, in this process, what was submitted through one front end."""
+    """Checks and publishes what was submitted through one front end.
+
+    Workers run the solutions: each run is a job of the queue.
+    """
 
     store: Store
     clock: Clock
-    runners: Sequence[Runner]
     door: str
     lease: timedelta
     observe: Observe
@@ -193,14 +195,15 @@ class _Run:
         return outcome_of(draft, await self._version_before())
 
     def _pipeline(self) -> Pipeline:
-        engine = self.engine
+        store, release = self.engine.store, self.held.release
         return Pipeline(
-            engine.store,
-            engine.clock,
-            engine.runners,
+            store,
+            self.engine.clock,
+            (),
             self._add_line,
             self._watch,
             lambda: self._save(publishing=True),
+            lambda gpus: queued_runners(store, release.id, gpus, resumed=release.tries > 1),
         )
 
     async def _version_before(self) -> int:

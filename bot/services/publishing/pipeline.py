@@ -26,6 +26,8 @@ class Pipeline:
     watch: Watch = ignore_step
     before_publish: Callable[[], Awaitable[None]] | None = None
     """Awaited when every check has passed, before anything is stored."""
+    find_runners: Callable[[Sequence[str]], Awaitable[Sequence[Runner]]] | None = None
+    """Returns the runners for a check on these GPU types, when `runners` is empty."""
 
     async def check_and_publish(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
@@ -45,7 +47,7 @@ class Pipeline:
             return await publish_all(tx, self.clock, checked, unchecked=unchecked)
 
     async def _with_gpus(self, draft: Draft) -> Draft:
-        request = await with_gpus(self.store, self.runners, draft.request, draft.task)
+        request = await with_gpus(self.store, draft.request, draft.task, self.runners)
         return replace(draft, request=request)
 
     async def _check(self, draft: Draft) -> tuple[TaskReport, ...]:
@@ -55,8 +57,11 @@ class Pipeline:
             return ()
         gpus = named_gpus(draft.request, draft.task, await self.store.boards.find(name))
         self.say(f"running the solutions of {name} on {', '.join(gpus)}")
+        runners = self.runners
+        if not runners and self.find_runners is not None:
+            runners = await self.find_runners(gpus)
         reports = await check_on(
-            self.runners, draft.bundle, draft.task, gpus, board=name, watch=self.watch
+            runners, draft.bundle, draft.task, gpus, board=name, watch=self.watch
         )
         for report in reports:
             _require_sound(report, name)

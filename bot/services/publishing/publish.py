@@ -73,11 +73,11 @@ def named_gpus(
 
 
 async def possible_gpus(
-    store: Store, runners: Sequence[Runner], task: TaskDefinition
+    store: Store, task: TaskDefinition, runners: Sequence[Runner] = ()
 ) -> tuple[str, ...]:
     """Return the GPU types that a board of this task can have, sorted.
 
-    They are offered here or by a live worker, or named by the task, and fit the task's device.
+    They are offered by these runners or a live worker, or named by the task, and fit its device.
     """
     offers = [await runner.capabilities() for runner in runners]
     offered = {gpu for offer in offers for gpu in offer.gpus}
@@ -88,25 +88,25 @@ async def possible_gpus(
 
 async def default_gpus(
     store: Store,
-    runners: Sequence[Runner],
     request: PublishRequest,
     task: TaskDefinition,
+    runners: Sequence[Runner] = (),
     *,
     board: Board | None,
 ) -> tuple[str, ...]:
     """Return the named GPU types, else every possible one; UserError `no-gpu` when none is."""
-    gpus = named_gpus(request, task, board) or await possible_gpus(store, runners, task)
+    gpus = named_gpus(request, task, board) or await possible_gpus(store, task, runners)
     if not gpus:
         raise no_gpu(task)
     return gpus
 
 
 async def with_gpus(
-    store: Store, runners: Sequence[Runner], request: PublishRequest, task: TaskDefinition
+    store: Store, request: PublishRequest, task: TaskDefinition, runners: Sequence[Runner] = ()
 ) -> PublishRequest:
     """Return the request with the GPU types of a new board; a board that exists keeps its own."""
     board = await store.boards.find(request.board_name(task))
-    gpus = await default_gpus(store, runners, request, task, board=board)
+    gpus = await default_gpus(store, request, task, runners, board=board)
     return replace(request, gpus=gpus) if board is None else request
 
 

@@ -1,7 +1,7 @@
-"""Boards and task versions in Postgres, and the task zips that are being checked for them."""
+"""Boards and task versions in Postgres."""
 
 import json
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import asyncpg
 
@@ -15,8 +15,7 @@ from bot.domain.board import (
     Visibility,
 )
 from bot.domain.errors import StoreError, board_moved
-from bot.domain.ids import BoardId, PersonId, PublicationId, TaskVersionId
-from bot.domain.publication import NewPublication, Publication, PublicationSummary
+from bot.domain.ids import BoardId, PersonId, TaskVersionId
 from bot.ports import Clock
 from bot.store.errors import board_exists, require_number
 from bot.store.postgres.database import Connection, Database, query, storable
@@ -207,86 +206,4 @@ def _task_version(row: asyncpg.Record) -> TaskVersion:
         digest=row["digest"],
         definition=TaskDefinition.model_validate_json(row["definition"]),
         created_at=row["created_at"],
-    )
-
-
-class PostgresPublications:
-    """Publications by number; each is held under a lease."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def add(self, release: NewPublication) -> PublicationId:
-        row = await self._database.row(
-            "releases.add", release.door, release.person, release.zip, release.wish, release.place
-        )
-        if row is None:
-            raise StoreError("the publication could not be stored")
-        return PublicationId(row["id"])
-
-    async def claim(
-        self, door: str, owner: str, lease: timedelta, limit: int = 1
-    ) -> tuple[Publication, ...]:
-        now = self._clock.now()
-        found = await self._database.rows("releases.claim", door, owner, now, now + lease, limit)
-        return tuple(sorted(map(_publication, found), key=lambda one: one.id))
-
-    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
-        now = self._clock.now()
-        kept = await self._database.rows("releases.keep", owner, now, now + lease)
-        return tuple(sorted(PublicationId(row["id"]) for row in kept))
-
-    async def note(
-        self,
-        release: PublicationId,
-        owner: str,
-        *,
-        state: str | None = None,
-        place: str | None = None,
-    ) -> bool:
-        row = await self._database.row("releases.note", release, owner, state, place)
-        return row is not None
-
-    async def finish(self, release: PublicationId, owner: str) -> bool:
-        return await self._database.row("releases.finish", release, owner) is not None
-
-    async def end(self, release: PublicationId, owner: str) -> bool:
-        now = self._clock.now()
-        return await self._database.row("releases.end", release, owner, now) is not None
-
-    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
-        row = await self._database.row("releases.told", release, door)
-        return None if row is None else _summary(row)
-
-    async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
-        return tuple(map(_summary, await self._database.rows("releases.told_to", person, door)))
-
-    async def forget(self, ended_before: datetime) -> int:
-        return len(await self._database.rows("releases.forget", ended_before))
-
-    async def let_go(self, owner: str) -> int:
-        return len(await self._database.rows("releases.let_go", owner))
-
-
-def _publication(row: asyncpg.Record) -> Publication:
-    return Publication(
-        id=PublicationId(row["id"]),
-        person=PersonId(row["person"]),
-        zip=bytes(row["zip"]),
-        wish=row["wish"],
-        place=row["place"],
-        tries=row["tries"],
-        state=row["state"],
-    )
-
-
-def _summary(row: asyncpg.Record) -> PublicationSummary:
-    return PublicationSummary(
-        id=PublicationId(row["id"]),
-        person=PersonId(row["person"]),
-        wish=row["wish"],
-        state=row["state"],
-        tries=row["tries"],
-        ended_at=row["ended_at"],
     )

@@ -5,7 +5,16 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from bot.ports import Clock
-from bot.store.postgres import accounts, admin, boards, delivery, queue, results, submissions
+from bot.store.postgres import (
+    accounts,
+    admin,
+    boards,
+    delivery,
+    publications,
+    queue,
+    results,
+    submissions,
+)
 from bot.store.postgres.database import Database, open_pool
 from bot.store.postgres.events import Subscriptions, listening
 
@@ -28,7 +37,8 @@ class PostgresStore:
         self.tokens = accounts.PostgresTokens(database, clock)
         self.rights = accounts.PostgresRights(database, clock)
         self.displays = delivery.PostgresDisplays(database, clock)
-        self.publications = boards.PostgresPublications(database, clock)
+        self.publications = publications.PostgresPublications(database, clock)
+        self.check_runs = publications.PostgresCheckRuns(database, clock)
         self.interactions = delivery.PostgresInteractions(database, clock)
         self.statistics = admin.PostgresStatistics(database)
         self.operations = admin.PostgresOperations(database, clock)

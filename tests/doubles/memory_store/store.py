@@ -16,10 +16,10 @@ from tests.doubles.memory_store.delivery import (
     MemoryDisplays,
     MemoryListeners,
     MemoryOutbox,
-    MemoryPublications,
 )
 from tests.doubles.memory_store.interactions import MemoryInteractions
 from tests.doubles.memory_store.moderation import MemoryAudit, MemoryModeration
+from tests.doubles.memory_store.publications import MemoryCheckRuns, MemoryPublications
 from tests.doubles.memory_store.queue import MemoryJobs, MemoryWorkers
 from tests.doubles.memory_store.results import MemoryReferences, MemoryResults
 from tests.doubles.memory_store.statistics import MemoryOperations, MemoryStatistics
@@ -45,7 +45,8 @@ class MemoryStore:
         self.tokens = MemoryTokens(tables)
         self.rights = MemoryRights(clock)
         self.displays = MemoryDisplays(tables)
-        self.publications = MemoryPublications(clock)
+        self.publications = MemoryPublications(tables)
+        self.check_runs = MemoryCheckRuns(tables, self.publications)
         self.interactions = MemoryInteractions(clock)
         self.statistics = MemoryStatistics(tables)
         self.operations = MemoryOperations(tables)

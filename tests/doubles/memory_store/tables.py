@@ -16,6 +16,7 @@ from bot.domain.ids import (
     JobId,
     NotificationId,
     PersonId,
+    PublicationId,
     SubmissionId,
     TaskVersionId,
 )
@@ -27,6 +28,7 @@ from bot.domain.submission import Exclusion, IdempotencyKey, RateLimit, Submissi
 from bot.ports import Clock
 from bot.store.postgres.database import storable
 from bot.store.postgres.events import Subscriptions
+from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 
@@ -85,6 +87,17 @@ class TimedReference:
     noted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run of a check; `request` is an EvaluationRequest as JSON."""
+
+    release: PublicationId
+    key: str
+    request: str
+    progress: Progress | None = None
+    evaluation: Evaluation | None = None
+
+
 @dataclass(slots=True)
 class Tables:
     """The rows that Postgres has in its tables."""
@@ -100,6 +113,7 @@ class Tables:
     present_turns: dict[tuple[str, int], int] = field(default_factory=dict)
     jobs: dict[JobId, Job] = field(default_factory=dict)
     leases: dict[JobId, datetime] = field(default_factory=dict)
+    check_runs: dict[JobId, StoredRun] = field(default_factory=dict)
     events: list[JobEvent] = field(default_factory=list)
     evaluations: dict[JobId, StoredEvaluation] = field(default_factory=dict)
     files: dict[JobId, tuple[EvaluationFile, ...]] = field(default_factory=dict)
@@ -156,6 +170,12 @@ class Tables:
         _drop(self.keys, [key for key, row in self.keys.items() if row.submission in doomed])
         self.events = [event for event in self.events if event.submission not in doomed]
         self.unannounced = [job for job in self.unannounced if job in self.scores]
+
+    def forget_check_runs(self, release: PublicationId) -> None:
+        """Remove the runs of a publication's check, and their jobs."""
+        doomed = [job for job, run in self.check_runs.items() if run.release == release]
+        for of_job in (self.jobs, self.leases, self.check_runs):
+            _drop(of_job, doomed)
 
     def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
@@ -224,7 +244,8 @@ class Tables:
         body: dict[str, str | int] = {"gpu": job.gpu, "attempt": job.attempt}
         if job.error is not None:
             body["error"] = job.error
-        self.add_event(job, job.state.value, body)
+        if job.check_run is None:
+            self.add_event(job, job.state.value, body)
         if freed or job.state is JobState.QUEUED:
             self.announce(job.gpu)
 

@@ -65,7 +65,7 @@ async def _upload(context: WebContext, submitted: sessions.SubmittedForm) -> pag
     )
     upload = await page.upload_of(fields, request)
     if not (request.gpus or upload.task.gpus):
-        offered = await possible_gpus(context.store, context.runners, upload.task)
+        offered = await possible_gpus(context.store, upload.task)
         gpu_names = ", ".join(offered) or "start a worker, or write them, such as H100"
         raise UserError("no-gpu", f"choose the board's GPU types: {gpu_names}")
     await validate_publish(context.store, context.clock, upload.request, upload.task)
@@ -75,7 +75,7 @@ async def _upload(context: WebContext, submitted: sessions.SubmittedForm) -> pag
 async def _preview_values(
     context: WebContext, upload: page.ShownUpload, fields: sessions.Fields
 ) -> dict[str, Any]:
-    gpus = await possible_gpus(context.store, context.runners, upload.task)
+    gpus = await possible_gpus(context.store, upload.task)
     chosen = set(page.gpus_of_form(fields) or gpu_types(upload.task.gpus))
     if len(gpus) == 1:
         chosen |= set(gpus)

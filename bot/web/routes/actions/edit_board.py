@@ -206,7 +206,7 @@ async def _form(
 ) -> Response:
     context = context_of(request)
     _, task = await lookup.task_of(context.store, browser.session.caller, board.name)
-    possible = await possible_gpus(context.store, context.runners, task)
+    possible = await possible_gpus(context.store, task)
     values = {
         "title": f"Edit {board.name}",
         "board": board,

@@ -188,7 +188,7 @@ async def start_check(
     _, parsed_task = await publish.read_upload(task_zip.data, request)
     task = parsed_task.task
     request = replace(request, name=request.board_name(task))
-    request = await publish.with_gpus(context.store, context.runners, request, task)
+    request = await publish.with_gpus(context.store, request, task)
     await publish.validate_publish(context.store, context.clock, request, task)
     return await publications.submit_task(context, request, task_zip.data)
 

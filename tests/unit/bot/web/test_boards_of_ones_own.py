@@ -2,7 +2,6 @@
 
 import io
 import zipfile
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,6 +16,7 @@ from runners.contract.task import Mode
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser
 from tests.doubles.clock import ManualClock
+from tests.doubles.dispatching import dispatching
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.scaffolded import make_judge
@@ -30,7 +30,8 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 
 @pytest.fixture
 async def door(place: Place) -> WebContext:
-    return replace(make_door(place.store, place.clock), runners=(make_judge(),))
+    await place.store.workers.announce("box", ("CPU",), timedelta(days=1))
+    return make_door(place.store, place.clock)
 
 
 async def creator(door: WebContext, name: str = "carol") -> Browser:
@@ -46,7 +47,7 @@ async def creator(door: WebContext, name: str = "carol") -> Browser:
 
 async def checked(door: WebContext, browser: Browser, page: str) -> str:
     """The last words of a check, once it has ended."""
-    async with checking(door):
+    async with dispatching(door.store, door.clock, [make_judge()]), checking(door):
         events = await browser.text(f"{page}/events")
     assert events.rstrip().endswith("event: done\ndata:")
     return await browser.text(page)

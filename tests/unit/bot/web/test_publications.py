@@ -8,6 +8,7 @@ from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import NewPublication, PublishRequest
+from bot.services.publishing import queued_runner
 from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
 from bot.services.publishing.state import PublicationState
 from bot.web.context import FRONT_END, WebContext
@@ -76,8 +77,9 @@ async def test_what_was_published_before_a_kill_is_told_as_published(
 
 
 async def test_without_a_runner_nothing_is_published_and_that_is_said(
-    door: WebContext, place: Place
+    door: WebContext, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(queued_runner, "WORKER_S", 0.0)
     number = await waiting(place)
     assert "no runner is available" in await ended(door, number)
     assert await place.store.boards.find("double") is None

@@ -1,7 +1,7 @@
 """Tests of the loops of publications, and of what a process that takes over does again."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -11,6 +11,7 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import NewPublication, Publication, PublicationSummary, PublishRequest
 from bot.services.publishing import engine as module
+from bot.services.publishing import queued_runner
 from bot.services.publishing.engine import MAX_ATTEMPTS, Observe, PublicationEngine
 from bot.services.publishing.publish import NO_BOARD, REQUEST
 from bot.services.publishing.state import (
@@ -21,8 +22,7 @@ from bot.services.publishing.state import (
     TakenOverError,
     outcome_of,
 )
-from runners.contract.runner import Runner
-from tests.doubles.dispatching import until
+from tests.doubles.dispatching import dispatching, until
 from tests.doubles.place import Place
 from tests.doubles.scaffolded import make_judge
 from tests.doubles.task_zips import packed
@@ -38,6 +38,8 @@ PAUSE_S = module.SAVE_S
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_S", 0.01)
     monkeypatch.setattr(module, "SAVE_S", 0.01)
+    monkeypatch.setattr(queued_runner, "POLL_S", 0.01)
+    monkeypatch.setattr(queued_runner, "WORKER_S", 0.05)
 
 
 @dataclass
@@ -65,13 +67,12 @@ class Recorder:
 def engine_of(
     place: Place,
     observe: Observe | None = None,
-    runners: Sequence[Runner] = (),
     *,
     lease: timedelta = LEASE,
     keep: timedelta | None = KEEP,
 ) -> PublicationEngine:
     watching = observe or Recorder()
-    return PublicationEngine(place.store, place.clock, runners, DOOR, lease, watching, keep=keep)
+    return PublicationEngine(place.store, place.clock, DOOR, lease, watching, keep=keep)
 
 
 async def waiting(place: Place, name: str = "double", wish: str = "") -> PublicationId:
@@ -82,6 +83,14 @@ async def waiting(place: Place, name: str = "double", wish: str = "") -> Publica
 
 async def note_of(place: Place, number: PublicationId) -> PublicationSummary | None:
     return await place.store.publications.summary(DOOR, number)
+
+
+async def judged(
+    place: Place, engine: PublicationEngine, number: PublicationId
+) -> PublicationOutcome:
+    """The outcome of a publication that a worker could check."""
+    async with dispatching(place.store, place.clock, [make_judge()]):
+        return await run(place, engine, number)
 
 
 async def run(place: Place, engine: PublicationEngine, number: PublicationId) -> PublicationOutcome:
@@ -102,8 +111,8 @@ async def run(place: Place, engine: PublicationEngine, number: PublicationId) ->
 
 async def test_a_task_is_checked_published_and_shown(place: Place) -> None:
     recorder = Recorder()
-    engine = engine_of(place, recorder, (make_judge(),))
-    outcome = await run(place, engine, await waiting(place))
+    engine = engine_of(place, recorder)
+    outcome = await judged(place, engine, await waiting(place))
     board = await place.store.boards.find("double")
     assert board is not None
     assert (outcome.title, outcome.board, outcome.code) == ("Leaderboard double", board.id, "")
@@ -122,7 +131,7 @@ def test_the_steps_of_a_check_are_stored_a_few_times_a_second_at_most() -> None:
 
 async def test_an_observers_trouble_never_stops_the_publication(place: Place) -> None:
     recorder = Recorder(error=RuntimeError("gone"))
-    outcome = await run(place, engine_of(place, recorder, (make_judge(),)), await waiting(place))
+    outcome = await judged(place, engine_of(place, recorder), await waiting(place))
     assert outcome.board is not None
     assert recorder.changes
 
@@ -183,7 +192,7 @@ async def test_one_that_ended_with_its_process_too_often_is_given_up(place: Plac
     for _ in range(MAX_ATTEMPTS):
         await place.store.publications.claim(DOOR, "killed", LEASE)
         place.clock.advance(31)
-    outcome = await run(place, engine_of(place, runners=(make_judge(),)), number)
+    outcome = await judged(place, engine_of(place), number)
     assert outcome.code == "given-up"
     assert "nothing was published" in outcome.message
     assert await place.store.boards.find("double") is None
@@ -196,7 +205,7 @@ async def test_an_outcome_that_was_stored_before_a_kill_is_only_shown(place: Pla
     await place.store.publications.note(number, "killed", state=before.model_dump_json())
     place.clock.advance(31)
     recorder = Recorder()
-    await run(place, engine_of(place, recorder, (make_judge(),)), number)
+    await judged(place, engine_of(place, recorder), number)
     assert (recorder.changes, recorder.ends) == ([], [before])
     assert await place.store.boards.find("double") is None
 
@@ -213,7 +222,7 @@ async def test_who_has_lost_the_publication_neither_publishes_nor_shows(
         return False
 
     monkeypatch.setattr(place.store.publications, "note", refuse)
-    engine = engine_of(place, recorder, (make_judge(),))
+    engine = engine_of(place, recorder)
     async with engine.running():
         await asyncio.wait_for(lost.wait(), 10)
         await until(lambda: _none(engine))
@@ -247,7 +256,7 @@ async def test_what_is_published_while_the_store_goes_away_is_published_once(
         return once
 
     monkeypatch.setattr(module, "outcome_of", failing(StoreError("away")))
-    outcome = await run(place, engine_of(place, runners=(make_judge(),)), await waiting(place))
+    outcome = await judged(place, engine_of(place), await waiting(place))
     assert len(calls) == 2
     assert outcome.message == "double on CPU is published."
     board = await place.store.boards.find("double")

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -14,7 +14,7 @@ from bot.domain.tasks.scaffold import scaffold
 from bot.web.publications import checking
 from runners.contract.task import Mode
 from tests.doubles.api import Api
-from tests.doubles.dispatching import until
+from tests.doubles.dispatching import dispatching, until
 from tests.doubles.scaffolded import make_judge
 from tests.doubles.task_zips import RIGHT, packed
 
@@ -25,7 +25,8 @@ async def creating(api: Api) -> Api:
     for name in ("carol", "dan"):
         person = await api.place.person(name)
         await api.place.store.rights.note(person, MACHINE, Rights(is_creator=True))
-    return replace(api, door=replace(api.door, runners=(make_judge(),)))
+    await api.place.store.workers.announce("box", ("CPU",), timedelta(days=1))
+    return api
 
 
 def zipped(name: str = "double", **changed: str) -> dict[str, tuple[str, bytes]]:
@@ -42,7 +43,8 @@ async def ended(api: Api, asks: httpx.AsyncClient, answer: httpx.Response) -> di
     async def over() -> bool:
         return (await asks.get(path)).json()["state"] in {"published", "refused"}
 
-    async with checking(api.door):
+    door = api.door
+    async with dispatching(door.store, door.clock, [make_judge()]), checking(door):
         await until(over)
     return dict((await asks.get(path)).json())
 
