@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, Published, PublishedDraft, UnsoundTaskError
+from bot.domain.tasks.grading import HOW_TO_CHOOSE, settle
 from bot.domain.tasks.lint import TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, ignore_step
@@ -24,8 +25,8 @@ class Pipeline:
     runners: Sequence[Runner]
     say: Callable[[str], None]
     watch: Watch = ignore_step
-    before_publish: Callable[[], Awaitable[None]] | None = None
-    """Awaited when every check has passed, before anything is stored."""
+    before_publish: Callable[[Sequence[Draft]], Awaitable[None]] | None = None
+    """Awaited when every check has passed, before anything is stored, with what will be stored."""
 
     async def check_and_publish(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
@@ -37,10 +38,9 @@ class Pipeline:
         complete = [await self._with_gpus(draft) for draft in drafts]
         for draft in complete:
             await validate_publish(self.store, self.clock, draft.request, draft.task)
-        reports = [() if unchecked else await self._check(draft) for draft in complete]
+        checked = [await self._checked(draft, unchecked=unchecked) for draft in complete]
         if self.before_publish is not None:
-            await self.before_publish()
-        checked = tuple(zip(complete, reports, strict=True))
+            await self.before_publish([draft for draft, _ in checked])
         async with self.store.transaction() as tx:
             return await publish_all(tx, self.clock, checked, unchecked=unchecked)
 
@@ -48,20 +48,56 @@ class Pipeline:
         request = await with_gpus(self.store, self.runners, draft.request, draft.task)
         return replace(draft, request=request)
 
-    async def _check(self, draft: Draft) -> tuple[TaskReport, ...]:
-        """Return a report per GPU type; UserError unless the task was run and passed."""
+    async def _checked(
+        self, draft: Draft, *, unchecked: bool
+    ) -> tuple[Draft, tuple[TaskReport, ...]]:
+        """Return the draft under its grader, and a report per GPU type.
+
+        UserError unless the task was run, passed, and is graded as somebody has chosen.
+        """
         name = draft.board_name
         if not await is_new(self.store, draft.request, draft.task):
-            return ()
+            return draft, ()
+        if unchecked:
+            return _settled(draft, ()), ()
         gpus = named_gpus(draft.request, draft.task, await self.store.boards.find(name))
         self.say(f"running the solutions of {name} on {', '.join(gpus)}")
-        reports = await check_on(
-            self.runners, draft.bundle, draft.task, gpus, board=name, watch=self.watch
-        )
+        draft, reports = await check_draft(self.runners, draft, gpus, watch=self.watch)
         for report in reports:
             _require_sound(report, name)
         _require_run(reports, name)
-        return reports
+        return draft, reports
+
+
+async def check_draft(
+    runners: Sequence[Runner], draft: Draft, gpus: Sequence[str], *, watch: Watch = ignore_step
+) -> tuple[Draft, tuple[TaskReport, ...]]:
+    """Check a task under its grader; return it under the grader that this allows, and the reports.
+
+    If a comparison with its own evaluation is missing, the task is checked again under that one.
+    """
+    checked, reports = draft, await _check(runners, draft, gpus, watch)
+    draft = _settled(draft, reports)
+    if draft.task != checked.task:
+        reports = await _check(runners, draft, gpus, watch)
+    disagree = not all(each.agrees for report in reports for each in report.comparisons)
+    undecided = disagree and draft.grading.is_open
+    why = draft.grading.why
+    return draft, tuple(replace(each, grading=why, undecided=undecided) for each in reports)
+
+
+async def _check(
+    runners: Sequence[Runner], draft: Draft, gpus: Sequence[str], watch: Watch
+) -> tuple[TaskReport, ...]:
+    bundle, task, board = draft.bundle, draft.task, draft.board_name
+    return await check_on(
+        runners, bundle, task, gpus, board=board, watch=watch, grading=draft.grading
+    )
+
+
+def _settled(draft: Draft, reports: Sequence[TaskReport]) -> Draft:
+    task, grading = settle(draft.task, draft.grading, reports)
+    return replace(draft, task=task, grading=grading)
 
 
 async def publish_all(
@@ -75,7 +111,7 @@ async def publish_all(
     published_drafts = []
     for draft, reports in checked:
         published = await publish(tx, clock, draft.request, draft.task)
-        published_drafts.append(PublishedDraft(published, reports))
+        published_drafts.append(PublishedDraft(published, reports, draft.grading.why))
         if unchecked:
             await _record_unchecked(tx, published)
     return tuple(published_drafts)
@@ -88,12 +124,20 @@ async def _record_unchecked(tx: Store, published: Published) -> None:
 
 
 def _require_sound(report: TaskReport, name: str) -> None:
+    head = f"{report.grading}\n{name} on {report.gpu}: "
+    if report.undecided:
+        differences = (
+            f"{each.file}: {each.message}"
+            for each in report.errors
+            if each.comparison is not None and not each.comparison.agrees
+        )
+        words = "\n".join(differences)
+        raise UnsoundTaskError(report, f"{head}{words}\nnothing was published; {HOW_TO_CHOOSE}")
     if report.errors:
         first, *others = report.errors
         more = f" (and {len(others)} more)" if others else ""
         raise UnsoundTaskError(
-            report,
-            f"{name} on {report.gpu}: {first.file}: {first.message}{more}; nothing was published",
+            report, f"{head}{first.file}: {first.message}{more}; nothing was published"
         )
 
 
@@ -102,6 +146,7 @@ def _require_run(reports: Sequence[TaskReport], name: str) -> None:
     if not any(report.was_run for report in reports):
         raise UserError(
             "not-dry-run",
-            f"{name}: its solutions could not be run: {reports[0].obstacle}, or skip the check "
-            "with `podium task publish --unchecked`; nothing was published",
+            f"{reports[0].grading}\n{name}: its solutions could not be run: "
+            f"{reports[0].obstacle}, or skip the check with `podium task publish --unchecked`; "
+            "nothing was published",
         )
