@@ -5,12 +5,15 @@ from dataclasses import dataclass, replace
 
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, Published, PublishedDraft, UnsoundTaskError
-from bot.domain.tasks.grading import HOW_TO_CHOOSE, settle
-from bot.domain.tasks.lint import TaskReport
+from bot.domain.tasks.grading import HOW_TO_CHOOSE, Grading, settle
+from bot.domain.tasks.lint import Finding, TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, ignore_step
 from bot.services.publishing.publish import is_new, named_gpus, publish, validate_publish, with_gpus
 from runners.contract.runner import Runner
+
+_MOST_SHOWN = 3
+"""The most differences between the graders in one error; the report has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Pipeline:
         gpus = named_gpus(draft.request, draft.task, await self.store.boards.find(name))
         self.say(f"running the solutions of {name} on {', '.join(gpus)}")
         draft, reports = await check_draft(self.runners, draft, gpus, watch=self.watch)
-        for report in reports:
+        for report in sorted(reports, key=lambda each: not each.undecided):
             _require_sound(report, name)
         _require_run(reports, name)
         return draft, reports
@@ -80,10 +83,12 @@ async def check_draft(
     draft = _settled(draft, reports)
     if draft.task != checked.task:
         reports = await _check(runners, draft, gpus, watch)
-    disagree = not all(each.agrees for report in reports for each in report.comparisons)
-    undecided = disagree and draft.grading.is_open
-    why = draft.grading.why
-    return draft, tuple(replace(each, grading=why, undecided=undecided) for each in reports)
+    return draft, tuple(_with_grading(each, draft.grading) for each in reports)
+
+
+def _with_grading(report: TaskReport, grading: Grading) -> TaskReport:
+    disagree = not all(each.agrees for each in report.comparisons)
+    return replace(report, grading=grading.why, undecided=disagree and grading.is_open)
 
 
 async def _check(
@@ -124,21 +129,23 @@ async def _record_unchecked(tx: Store, published: Published) -> None:
 
 
 def _require_sound(report: TaskReport, name: str) -> None:
-    head = f"{report.grading}\n{name} on {report.gpu}: "
-    if report.undecided:
-        differences = (
-            f"{each.file}: {each.message}"
-            for each in report.errors
-            if each.comparison is not None and not each.comparison.agrees
-        )
-        words = "\n".join(differences)
-        raise UnsoundTaskError(report, f"{head}{words}\nnothing was published; {HOW_TO_CHOOSE}")
-    if report.errors:
-        first, *others = report.errors
-        more = f" (and {len(others)} more)" if others else ""
-        raise UnsoundTaskError(
-            report, f"{head}{first.file}: {first.message}{more}; nothing was published"
-        )
+    """Require that the check found no error; a difference between the graders comes first."""
+    found = [each for each in report.errors if not report.undecided or _is_difference(each)]
+    if not found:
+        return
+    shown = found[: _MOST_SHOWN if report.undecided else 1]
+    words = "; ".join(f"{each.file}: {each.message}" for each in shown)
+    others = len(found) - len(shown)
+    more = f" (and {others} more)" if others else ""
+    advice = f"; {HOW_TO_CHOOSE}" if report.undecided else ""
+    raise UnsoundTaskError(
+        report,
+        f"{report.grading} {name} on {report.gpu}: {words}{more}; nothing was published{advice}",
+    )
+
+
+def _is_difference(finding: Finding) -> bool:
+    return finding.comparison is not None and not finding.comparison.agrees
 
 
 def _require_run(reports: Sequence[TaskReport], name: str) -> None:
@@ -146,7 +153,7 @@ def _require_run(reports: Sequence[TaskReport], name: str) -> None:
     if not any(report.was_run for report in reports):
         raise UserError(
             "not-dry-run",
-            f"{reports[0].grading}\n{name}: its solutions could not be run: "
+            f"{reports[0].grading} {name}: its solutions could not be run: "
             f"{reports[0].obstacle}, or skip the check with `podium task publish --unchecked`; "
             "nothing was published",
         )

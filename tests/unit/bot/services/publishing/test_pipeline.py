@@ -21,6 +21,7 @@ from runners.contract.runner import CallId, Capabilities
 from runners.contract.task import Grader, Mode
 from tests.doubles.factories import make_capabilities
 from tests.doubles.place import Place
+from tests.doubles.task_zips import WITH_EVAL
 
 REFUSED = "#!PODIUM expect wrong_answer\n# fake: verdict=wrong_answer\n"
 CUDA_TEXT = scaffold("double")["task.yml"].replace("lang: py\n", "lang: py\ndevice: cuda\n")
@@ -145,9 +146,6 @@ async def test_without_a_runner_nothing_is_published_that_nobody_vouches_for(pla
 
 NATIVE, POPCORN = Grader
 EVAL = "import sys\n\nsys.exit(3)\n"
-WITH_EVAL = scaffold("double")["task.yml"].replace(
-    "lang: py\n", "  - {name: eval.py, source: eval.py}\nlang: py\n"
-)
 """The runner does not run this eval.py; `TwoGraders` says what it and the judge find."""
 
 
@@ -209,16 +207,12 @@ async def test_an_eval_py_that_always_fails_publishes_nothing_until_somebody_has
     with pytest.raises(UserError) as told:
         await release(place, own_evaluation(place), runner=TwoGraders(CRASH))
     assert told.value.code == "choose-grader"
-    first, finding, choice = told.value.message.splitlines()
-    assert first == (
+    assert told.value.message.startswith(
         "Podium's judge and the task's own eval.py disagree, and the creator has not chosen which "
-        "one grades."
+        "one grades. double on CPU: solutions/correct/torch_add.py: the graders disagree; Podium's "
+        "judge: passed; the task's own evaluation: crashed (exited with status 3); expected: "
+        "passed; nothing was published; choose which one grades: `grader: native`"
     )
-    assert finding == (
-        "double on CPU: solutions/correct/torch_add.py: the graders disagree; Podium's judge: "
-        "passed; the task's own evaluation: crashed (exited with status 3); expected: passed"
-    )
-    assert choice.startswith("nothing was published; choose which one grades: `grader: native`")
     assert await boards(place) == before
 
 
@@ -295,7 +289,8 @@ async def test_where_an_eval_py_cannot_run_only_a_choice_publishes(place: Place)
     assert told.value.code == "not-dry-run"
     assert told.value.message.startswith(
         "The task's own eval.py grades, because Podium's judge was not compared with it: missing "
-        "grader popcorn on CPU. To have Podium's judge grade instead, choose the grader native.\n"
+        "grader popcorn on CPU. To have Podium's judge grade instead, choose the grader native. "
+        "double: its solutions"
     )
     chosen = own_evaluation(place, NATIVE)
     (done,) = await release(place, chosen, runner=TwoGraders(graders=(NATIVE,)))
