@@ -1,5 +1,7 @@
 """The JSON that commands print with `--json`; its keys are stable."""
 
+from dataclasses import asdict
+
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
@@ -99,7 +101,12 @@ def _absent_json(refusal: FailedRun) -> Json:
 def task_report_json(report: TaskReport) -> Json:
     """Return one task, checked on one GPU type."""
     findings = [
-        {"level": each.level.value, "file": each.file, "message": each.message}
+        {
+            "level": each.level.value,
+            "file": each.file,
+            "message": each.message,
+            "comparison": None if each.comparison is None else asdict(each.comparison),
+        }
         for each in report.findings
     ]
     return {
@@ -108,6 +115,7 @@ def task_report_json(report: TaskReport) -> Json:
         "ok": report.ok,
         "dry_run": report.was_run,
         "obstacle": report.obstacle,
+        "grading": report.grading,
         "findings": findings,
     }
 
@@ -124,6 +132,7 @@ def published_json(draft: PublishedDraft) -> Json:
         "change": published.change.value,
         "deadline": None if deadline is None else deadline.isoformat(),
         "pools": dict(published.board.pins),
+        "grading": draft.grading,
         "dry_run": [report.gpu for report in draft.reports if report.was_run],
     }
 

@@ -9,9 +9,10 @@ from bot.domain.errors import UserError
 from bot.domain.ids import JobId, PersonId, PublicationId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.lint import TaskReport
 from runners.contract.evaluation import Evaluation, Progress
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Grader, TaskDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class PublishRequest:
     """False ignores unknown keys of task.yml, as for competitions."""
     pins: Pins = ()
     """Changes to the board's pins, as from `bot.domain.board.parse_pins`."""
+    grader: Grader | None = None
+    """The grader that the creator chose; None leaves it to task.yml and to the check."""
 
     def board_name(self, task: TaskDefinition) -> str:
         """Return the name of the board."""
@@ -81,20 +84,24 @@ class Published:
 
 
 class UnsoundTaskError(UserError):
-    """The check of a task found errors; the report lists them all."""
+    """The check of a task found errors; the report lists them all.
+
+    Its code is `choose-grader` if the graders disagree and the creator has to choose one.
+    """
 
     def __init__(self, report: TaskReport, message: str) -> None:
-        super().__init__("unsound-task", message)
+        super().__init__("choose-grader" if report.undecided else "unsound-task", message)
         self.report = report
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A task to check and publish, with its files."""
+    """A task to check and publish, with its files and which grader grades it."""
 
     bundle: TaskBundle
     task: TaskDefinition
     request: PublishRequest
+    grading: Grading = NO_PROGRAM
 
     @property
     def board_name(self) -> str:
@@ -104,13 +111,14 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class PublishedDraft:
-    """A published draft and the reports of its check.
+    """A published draft, the reports of its check, and which grader grades it and why.
 
     No reports if the board already had this state of the task.
     """
 
     published: Published
     reports: tuple[TaskReport, ...]
+    grading: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import NewPublication, PublicationSummary, PublishRequest
+from bot.domain.tasks.grading import HOW_TO_CHOOSE
 from bot.domain.tasks.lint import CheckStep, Level
 from bot.reports.blocks import Tone
 from bot.reports.tasks import step_line
@@ -75,15 +76,20 @@ def _shown_step(step: CheckStep, *, with_gpu: bool) -> ShownStep:
 
 
 def _outcome_lines(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
+    head = [(outcome.grading, Tone.PLAIN)] if outcome.grading else []
     if outcome.report is not None:
         lines = [
             (f"{each.file}: {each.message}", Tone.BAD if each.level is Level.ERROR else Tone.PLAIN)
             for each in outcome.report.findings
             if each.level is not Level.INFO
         ]
-        return [*lines, ("Nothing was published. Fix the errors, then submit it again.", Tone.BAD)]
+        advice = "Fix the errors, then submit it again."
+        if outcome.report.undecided:
+            advice = f"To publish, {HOW_TO_CHOOSE}."
+        return [*head, *lines, (f"Nothing was published. {advice}", Tone.BAD)]
     obstacles = [(f"Not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
-    return [(outcome.message, Tone.BAD if outcome.board is None else Tone.GOOD), *obstacles]
+    message = (outcome.message, Tone.BAD if outcome.board is None else Tone.GOOD)
+    return [*head, message, *obstacles]
 
 
 async def submit_task(context: WebContext, request: PublishRequest, data: bytes) -> PublicationId:

@@ -17,6 +17,9 @@ PLACES = {
     r"\bcheck_on\(": {
         f"{PUBLISHING}/check.py",
         f"{PUBLISHING}/pipeline.py",
+    },
+    r"\bcheck_draft\(": {
+        f"{PUBLISHING}/pipeline.py",
         "bot/cli/commands/task.py",
     },
     r"\bhas_device\(": {

@@ -8,6 +8,12 @@ from bot.domain.tasks.scaffold import scaffold
 RIGHT = next(text for name, text in scaffold("double").items() if "correct" in name)
 
 
+WITH_EVAL = scaffold("double")["task.yml"].replace(
+    "lang: py\n", "  - {name: eval.py, source: eval.py}\nlang: py\n"
+)
+"""The scaffold's task.yml with an evaluation program of the task's own among its files."""
+
+
 def packed(name: str = "double", **changed: str) -> tuple[str, str, bytes]:
     """The field of a form with a task zip; `changed` files by names with `__` for a dot."""
     files = scaffold(name) | {file.replace("__", "."): text for file, text in changed.items()}

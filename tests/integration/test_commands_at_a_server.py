@@ -284,7 +284,9 @@ def test_a_competition_with_foreign_keys_is_published_there_as_it_is_here(
         assert ask("task", "publish", str(competition), *act) == ExitCode.PASSED
         said = capsys.readouterr()
         assert "unknown key 'reward'" in said.err
-        assert said.out.startswith("doubling on CPU")
+        first, second = said.out.splitlines()
+        assert first.startswith("doubling: Podium's judge grades")
+        assert second.startswith("doubling on CPU")
 
 
 def test_a_task_that_must_not_be_published_is_refused_there_as_it_is_here(

@@ -23,8 +23,9 @@ from bot.domain.tasks.scaffold import PRECISIONS, problem_tasks, scaffold
 from bot.domain.tasks.task_file import parse_task
 from bot.domain.times import parse_deadline, show_deadline
 from bot.reports.tasks import task_check_report
-from bot.services.publishing.check import check_on
+from bot.services.publishing.pipeline import check_draft
 from runners.contract.evaluation import CPU
+from runners.contract.task import Grader
 
 GROUP = "Check, publish, pack, create and import tasks."
 
@@ -40,6 +41,12 @@ Pools = Annotated[
         help="Pool for ranked runs, such as modal or A100=local; `any` removes it; can be repeated",
     ),
 ]
+GraderOption = Annotated[
+    Grader | None,
+    typer.Option(
+        help="Who grades a task with an eval.py of its own: Podium's judge (native) or it (popcorn)"
+    ),
+]
 _DEFAULT_FOLDER = Path("tasks")
 _KERNELBENCH = "kernelbench"
 
@@ -51,12 +58,13 @@ def check(
     gpu: Annotated[
         str | None, typer.Option(help="GPU type (default: the first one available)")
     ] = None,
+    grader: GraderOption = None,
     root: Root = None,
     as_json: AsJson = False,
 ) -> int:
     """Lint tasks and run their solutions; exit code 1 if a task has errors."""
     line = command_line(ctx)
-    reports = asyncio.run(_check(line, load_tasks(line, places, root), gpu))
+    reports = asyncio.run(_check(line, load_tasks(line, places, root, grader), gpu))
     if as_json:
         line.write_json([task_report_json(each) for each in reports])
     else:
@@ -76,7 +84,8 @@ async def _check(
             gpus = (gpu,) if gpu else each.gpus or (default,)
             line.say(f"checking {each.path} on {', '.join(gpus)}")
             board = None if each.problem is None else each.problem.name
-            reports += await check_on(runners, each.bundle, each.task, gpus, board=board)
+            draft = Draft(each.bundle, each.task, PublishRequest(NOBODY, board), each.grading)
+            reports += (await check_draft(runners, draft, gpus))[1]
     return tuple(reports)
 
 
@@ -90,6 +99,7 @@ class _PublishOptions:
     endless: bool
     unchecked: bool
     pins: Pins
+    grader: Grader | None
 
     def draft(self, loaded: LoadedTask) -> Draft:
         """Return the draft of one task. A competition sets the deadline of each board, or none."""
@@ -105,8 +115,9 @@ class _PublishOptions:
             endless,
             pins=self.pins,
             strict=loaded.strict,
+            grader=self.grader,
         )
-        return Draft(loaded.bundle, loaded.task, request)
+        return Draft(loaded.bundle, loaded.task, request, loaded.grading)
 
 
 def publish(
@@ -125,6 +136,7 @@ def publish(
         bool, typer.Option("--unchecked", help="Publish without running the task's solutions")
     ] = False,
     pool: Pools = None,
+    grader: GraderOption = None,
     root: Root = None,
     actor: Actor = None,
     data: DataFolder = None,
@@ -134,11 +146,11 @@ def publish(
     """Check tasks by running their solutions, then open or update their boards."""
     line = command_line(ctx)
     until = None if deadline is None else parse_deadline(deadline)
-    loaded = load_tasks(line, places, root)
+    loaded = load_tasks(line, places, root, grader)
     if name is not None and len(loaded) > 1:
         raise UserError("usage", "--name works only with a single task")
     options = _PublishOptions(
-        name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ())
+        name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ()), grader
     )
     drafts = asyncio.run(_publish(line, Where(data, server, actor), loaded, options))
     if as_json:
@@ -165,6 +177,8 @@ def _print_published(line: CommandLine, draft: PublishedDraft) -> None:
     words = f"{board.name} on {', '.join(board.gpus)}: {published.change}, {version}, {until}"
     if board.pins:
         words += f", timed only by {show_pins(board.pins)}"
+    if draft.grading:
+        line.write(f"{board.name}: {draft.grading}")
     line.write(words)
     for report in draft.reports:
         if not report.was_run:

@@ -1,6 +1,7 @@
 """`/leaderboard create|update`: makes a board or its next version from a task zip."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -20,7 +21,7 @@ from bot.reports.blocks import Report, Text, Tone
 from bot.reports.tasks import change_report, upload_report
 from bot.services.lookup import own_board
 from bot.services.publishing import publish
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Grader, TaskDefinition
 
 
 async def setup(tree: Tree) -> None:
@@ -38,6 +39,7 @@ class _Change:
 
 
 _POOL = "Pool for ranked runs, such as modal or A100=local; any removes it"
+_GRADER = "Who grades a task with an eval.py of its own: Podium's judge (native) or it (popcorn)"
 _ACCESS_OPTIONS = {
     "visibility": "Private: only people invited by /leaderboard invite can see it",
     "members_only": "Only for members of this server",
@@ -52,6 +54,7 @@ _ACCESS_OPTIONS = {
     deadline="YYYY-MM-DD[ HH:MM][ zone], default zone UTC; leave empty for no deadline",
     gpus="GPU types, separated by commas; leave empty to choose from a menu",
     pool=_POOL,
+    grader=_GRADER,
     **_ACCESS_OPTIONS,
 )
 @app_commands.autocomplete(gpus=options.gpus)
@@ -66,6 +69,7 @@ async def create(  # noqa: PLR0913  an argument for each option
     members_only: bool = False,
     sources: SourceVisibility = SourceVisibility.AFTER_DEADLINE,
     pool: str | None = None,
+    grader: Grader | None = None,
 ) -> None:
     """Validate the zip and start its check; the board is published and announced after it."""
     async with replying(interaction) as answer:
@@ -85,6 +89,7 @@ async def create(  # noqa: PLR0913  an argument for each option
             None if deadline is None else parse_deadline(deadline),
             access=_access(interaction, Access(), _Change(visibility, members_only, sources)),
             pins=parse_pins((pool or "",)),
+            grader=grader,
         )
         await create_board(await upload_of(task_zip, request, answer), answer)
 
@@ -109,6 +114,7 @@ def _access(interaction: Interaction, present: Access, change: _Change) -> Acces
     task_zip="Zip of the new task version, made by `podium task pack`",
     gpus="The new list of all its GPU types, separated by commas",
     pool=_POOL,
+    grader=_GRADER,
     **_ACCESS_OPTIONS,
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
@@ -123,15 +129,13 @@ async def update(  # noqa: PLR0913  an argument for each option
     members_only: bool | None = None,
     sources: SourceVisibility | None = None,
     pool: str | None = None,
+    grader: Grader | None = None,
 ) -> None:
     """Change settings at once, or check a new task version; old scores stay with their version."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.CREATOR, roles.ADMIN)
         change = _Change(visibility, members_only, sources)
-        if (deadline, task_zip, gpus, pool, change) == (None, None, None, None, _Change()):
-            raise UserError(
-                "nothing", "name at least one setting to change, such as deadline or task_zip"
-            )
+        _require_setting((deadline, gpus, pool, change), task_zip, grader)
         viewer = await roles.viewer_of(interaction)
         board = await own_board(context_of(interaction).store, viewer, leaderboard_name)
         endless = deadline is not None and deadline.strip().lower() == "none"
@@ -144,12 +148,24 @@ async def update(  # noqa: PLR0913  an argument for each option
             as_admin=viewer.sees_all,
             access=_access(interaction, board.access, change),
             pins=parse_pins((pool or "",)),
+            grader=grader,
         )
         if task_zip is None:
             await reconfigure(board, request, answer)
             return
         upload = await upload_of(task_zip, request, answer)
         await update_board(upload, board, answer)
+
+
+def _require_setting(
+    given: Sequence[object], task_zip: discord.Attachment | None, grader: Grader | None
+) -> None:
+    if grader is not None and task_zip is None:
+        raise UserError("no-zip", "the option grader needs task_zip, whose solutions are run")
+    if all(each in {None, _Change()} for each in (*given, task_zip)):
+        raise UserError(
+            "nothing", "name at least one setting to change, such as deadline or task_zip"
+        )
 
 
 ZIP_BYTES = 10 << 20

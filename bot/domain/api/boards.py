@@ -61,6 +61,8 @@ class TaskFileBody(ResponseBody):
     name: str
     size: int
     """In bytes, as UTF-8."""
+    not_run: bool = False
+    """Whether it is an evaluation program that does not run, because Podium's judge grades."""
 
 
 class WorkloadBody(ResponseBody):

@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 from bot.domain.api.base import WHOLE, GpuName, Name, RequestBody, ResponseBody
 from bot.domain.api.boards import BoardLine
 from bot.domain.board import SourceVisibility, Visibility
+from runners.contract.task import Grader
 
 MOST_GPUS = 64
 MOST_GUESTS = 200
@@ -48,6 +49,8 @@ class TaskOptions(BoardOptions):
 
     lenient: bool = False
     """Ignore unknown keys of task.yml and empty case lists, for tasks written for KernelBot."""
+    grader: Grader | None = None
+    """Who grades a task with its own evaluation; None leaves it to task.yml and the check."""
 
 
 class NewBoardOptions(TaskOptions):
@@ -140,7 +143,9 @@ class CheckAnswer(ResponseBody):
     """What the check has started, in words."""
     runs: tuple[CheckRun, ...]
     remarks: tuple[str, ...]
-    """The findings once it has ended."""
+    """Which grader grades and why, then the findings, once it has ended."""
+    grading: str = ""
+    """Which grader grades and why; empty until it has ended, and if nothing was checked."""
     problem: CheckProblem | None
     published: PublishedAnswer | None
 

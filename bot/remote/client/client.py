@@ -273,6 +273,8 @@ def _fields(request: PublishRequest) -> dict[str, str | Sequence[str]]:
         found["endless"] = "true"
     if not request.strict:
         found["lenient"] = "true"
+    if request.grader is not None:
+        found["grader"] = request.grader.value
     return found
 
 
@@ -324,5 +326,5 @@ def _published_draft(
     reports = tuple(TaskReport(check.name, each.gpu, (), each.obstacle) for each in answer.checked)
     board, change = decode.board_of(answer.board), PublishChange(answer.change)
     return PublishedDraft(
-        Published(board, answer.task_version, change, answer.version_note), reports
+        Published(board, answer.task_version, change, answer.version_note), reports, check.grading
     )

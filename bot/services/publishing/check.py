@@ -2,8 +2,8 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -11,8 +11,10 @@ from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
 from bot.domain.tasks.bundle import TASK_FILE, Solution, TaskBundle, solutions
+from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
 from bot.domain.tasks.template import STUB_VERDICTS, Template, templates
+from bot.services.publishing.verdicts import any_of, comparable, in_words, solution_finding
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.gpus import gpu_types
 from runners.contract.runner import Capabilities, ProgressSink, Runner
@@ -23,7 +25,6 @@ from runners.languages import spec_of
 ROUNDS = RoundPolicy(looks=(2,), samples=3)
 """Enough rounds to run each timed benchmark on fresh inputs; the times are discarded."""
 
-_MESSAGE_MAX = 400
 _ADVICE = {
     TaskFormat.KERNEL: (
         "tighten the tolerance of check_implementation, or add a test whose correct answer is "
@@ -39,12 +40,17 @@ Watch: TypeAlias = Callable[[CheckStep], None]
 
 @dataclass(frozen=True, slots=True)
 class _TestBench:
-    """Where the task is run, and for which board."""
+    """Where the task is run, and for which board.
+
+    `other` is the same task under the other grader, `difference` the level of a difference.
+    """
 
     runner: Runner
     task: TaskDefinition
     gpu: str
     board: str
+    other: TaskDefinition | None
+    difference: Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ def ignore_step(step: CheckStep) -> None:
     """Ignore the step: without an observer, the findings are only in the report."""
 
 
-async def check_on(
+async def check_on(  # noqa: PLR0913 - what is run, and how
     runners: Sequence[Runner],
     bundle: TaskBundle,
     task: TaskDefinition,
@@ -67,11 +73,13 @@ async def check_on(
     *,
     board: str | None = None,
     watch: Watch = ignore_step,
+    grading: Grading = NO_PROGRAM,
 ) -> tuple[TaskReport, ...]:
     """Return a report for each GPU type, from the runner that meets most of its requirements.
 
     `board` is the leaderboard's name, else the task's. `watch` is called when each run starts,
-    makes progress and has its finding. UserError when there is no runner.
+    makes progress and has its finding; `grading` says whether the other grader runs the solutions
+    too. UserError when there is no runner.
     """
     if not runners:
         raise UserError(
@@ -84,11 +92,14 @@ async def check_on(
     for gpu in gpu_types(gpus):
         missing_parts = [len(missing(offer, task, gpu)) for offer in offers]
         runner = runners[missing_parts.index(min(missing_parts))]
-        reports.append(await check_task(runner, bundle, task, gpu, board=board, watch=watch))
+        report = await check_task(
+            runner, bundle, task, gpu, board=board, watch=watch, grading=grading
+        )
+        reports.append(report)
     return tuple(reports)
 
 
-async def check_task(
+async def check_task(  # noqa: PLR0913 - what is run, and how
     runner: Runner,
     bundle: TaskBundle,
     task: TaskDefinition,
@@ -96,6 +107,7 @@ async def check_task(
     *,
     board: str | None = None,
     watch: Watch = ignore_step,
+    grading: Grading = NO_PROGRAM,
 ) -> TaskReport:
     """Lint the task and run what it ships; RunnerError when the runner fails."""
     shipped, static = await asyncio.to_thread(_lint, bundle, task)
@@ -106,9 +118,11 @@ async def check_task(
             f"missing {', '.join(missing_parts)}; check it on a machine with a runner that has it"
         )
         return TaskReport(task.name, gpu, static, obstacle)
-    bench = _TestBench(runner, task, gpu, board or task.name)
+    other, uncompared = comparable(task, grading, capabilities, gpu)
+    level = Level.ERROR if grading.is_open else Level.WARNING
+    bench = _TestBench(runner, task, gpu, board or task.name, other, level)
     executed = await _run_steps(gpu, tuple(_steps(bench, shipped, capabilities)), watch)
-    return TaskReport(task.name, gpu, (*static, *executed))
+    return TaskReport(task.name, gpu, (*static, *executed), uncompared=uncompared)
 
 
 def _lint(
@@ -178,12 +192,12 @@ async def _check_solution(
         return Finding(
             Level.INFO, solution.name, f"{words}; check it on a machine with a runner that has it"
         )
-    evaluation = await _evaluate(bench, solution.source, Mode.RANKED, report)
-    if evaluation.verdict is solution.expect:
-        return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
-    return Finding(
-        Level.ERROR, solution.name, f"got {_in_words(evaluation)}, expected {solution.expect.value}"
-    )
+    tasks = (bench.task, *(() if bench.other is None else (bench.other,)))
+    evaluations = [
+        await _evaluate(replace(bench, task=task), solution.source, Mode.RANKED, report)
+        for task in tasks
+    ]
+    return solution_finding(solution, tasks, evaluations, bench.difference)
 
 
 async def _check_template(
@@ -199,7 +213,7 @@ async def _check_template(
     if verdict in expected:
         stub = "" if verdict is Verdict.PASSED else ", as expected of this stub"
         return Finding(Level.INFO, file, f"the template is accepted: {verdict.value}{stub}")
-    words = f"the template got {_in_words(evaluation)}, expected {_any_of(expected)}"
+    words = f"the template got {in_words(evaluation)}, expected {any_of(expected)}"
     if expected == {Verdict.PASSED} and verdict in STUB_VERDICTS:
         words += f"; if it is a stub, add to its header: {template.marker} expect {verdict.value}"
     return Finding(Level.ERROR, file, words)
@@ -214,10 +228,6 @@ def _accepted_source(bench: _TestBench, template: Template) -> str:
     return file.source
 
 
-def _any_of(verdicts: Collection[Verdict]) -> str:
-    return " or ".join(sorted(verdict.value for verdict in verdicts))
-
-
 async def _check_benchmarks(bench: _TestBench, solution: Solution, report: ProgressSink) -> Finding:
     """Run also the benchmarks that are not scored, since benchmark mode runs them."""
     evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK, report)
@@ -225,7 +235,7 @@ async def _check_benchmarks(bench: _TestBench, solution: Solution, report: Progr
         return Finding(
             Level.INFO, solution.name, "passes every benchmark, including the unranked ones"
         )
-    words = f"in benchmark mode got {_in_words(evaluation)}, expected passed"
+    words = f"in benchmark mode got {in_words(evaluation)}, expected passed"
     return Finding(Level.ERROR, solution.name, words)
 
 
@@ -239,7 +249,7 @@ async def _check_degenerate(
     if evaluation.verdict is Verdict.PASSED:
         message = f"an answer of {answer} passes every test; {_ADVICE[bench.task.format]}"
         return Finding(Level.ERROR, TASK_FILE, message)
-    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {_in_words(evaluation)}")
+    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {in_words(evaluation)}")
 
 
 async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: ProgressSink) -> Evaluation:
@@ -257,13 +267,6 @@ async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: Progress
     except asyncio.CancelledError:
         await bench.runner.cancel(call)
         raise
-
-
-def _in_words(evaluation: Evaluation) -> str:
-    case = next((case for case in evaluation.cases if case.message), None)
-    detail = evaluation.message or (f"{case.spec}: {case.message}" if case else "")
-    text = f"{evaluation.verdict.value} ({detail})" if detail else evaluation.verdict.value
-    return text if len(text) <= _MESSAGE_MAX else text[: _MESSAGE_MAX - 3] + "..."
 
 
 DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}

@@ -7,7 +7,7 @@ anything twice.
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -185,12 +185,13 @@ class _Run:
         bundle, parsed = await read_upload(release.zip, request)
         interrupted = None
         if self.state.publishing:
-            interrupted = await find_interrupted_publish(store, request, parsed.task)
+            task = parsed.task_for(self.state.grader)
+            interrupted = await find_interrupted_publish(store, request, task)
         if interrupted is not None:
-            draft = PublishedDraft(interrupted, ())
+            draft = PublishedDraft(interrupted, (), self.state.grading)
         else:
             (draft,) = await self._pipeline().check_and_publish(
-                [Draft(bundle, parsed.task, request)]
+                [Draft(bundle, parsed.task, request, parsed.grading)]
             )
         return outcome_of(draft, await self._version_before())
 
@@ -202,9 +203,13 @@ class _Run:
             (),
             self._add_line,
             self._watch,
-            lambda: self._save(publishing=True),
+            self._save_graded,
             lambda gpus: queued_runners(store, release.id, gpus, resumed=release.tries > 1),
         )
+
+    async def _save_graded(self, drafts: Sequence[Draft]) -> None:
+        (draft,) = drafts
+        await self._save(publishing=True, grader=draft.task.grader, grading=draft.grading.why)
 
     async def _version_before(self) -> int:
         """Return the number of the board's task version when the zip was submitted, 0 for none."""

@@ -59,7 +59,7 @@ async def read_upload(data: bytes, request: PublishRequest) -> tuple[TaskBundle,
 def task_in(data: Base64Bytes, request: PublishRequest) -> ParsedTask:
     """Return the task of a zip that came with this request; only called in its own process."""
     bundle = read_zip(data, name=request.zip_name)
-    parsed = read_task(bundle, strict=request.strict)
+    parsed = read_task(bundle, strict=request.strict, grader=request.grader)
     lint(parsed.task, solutions(bundle))
     return parsed
 

@@ -13,6 +13,7 @@ from bot.domain.ids import BoardId
 from bot.domain.tasks.lint import CheckStep, TaskReport
 from bot.ports import Store
 from runners.contract.runner import RunnerError
+from runners.contract.task import Grader
 
 RUNNER = "runner"
 """The code of an outcome when a runner failed, not the task."""
@@ -41,6 +42,8 @@ class PublicationOutcome(BaseModel):
     note: str = ""
     checked: tuple[tuple[str, str], ...] = ()
     """GPU types on which the task was not run, each with the reason."""
+    grading: str = ""
+    """Which grader grades the task and why; empty if nothing was checked."""
 
 
 class PublicationState(BaseModel):
@@ -53,6 +56,10 @@ class PublicationState(BaseModel):
     steps: tuple[CheckStep, ...] = ()
     publishing: bool = False
     """Whether the check has passed; the board may already be stored."""
+    grader: Grader | None = None
+    """The grader of what is published, once the check has passed."""
+    grading: str = ""
+    """Why this one grades."""
     outcome: PublicationOutcome | None = None
 
 
@@ -98,6 +105,7 @@ def outcome_of(draft: publication.PublishedDraft, before: int) -> PublicationOut
         version=published.version,
         note=published.note,
         checked=tuple((report.gpu, report.obstacle) for report in draft.reports),
+        grading=draft.grading,
     )
 
 
@@ -105,9 +113,13 @@ def outcome_of_error(name: str, error: Exception) -> PublicationOutcome:
     """Return the outcome of a publication of this board's name that failed with an error."""
     match error:
         case publication.UnsoundTaskError(report=report):
-            title = f"{report.task} on {report.gpu}: errors to fix"
+            words = "choose the grader" if report.undecided else "errors to fix"
             return PublicationOutcome(
-                title=title, report=report, code=error.code, reason=error.message
+                title=f"{report.task} on {report.gpu}: {words}",
+                report=report,
+                code=error.code,
+                reason=error.message,
+                grading=report.grading,
             )
         case UserError():
             message, code, reason = error.message, error.code, error.message

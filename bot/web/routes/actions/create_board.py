@@ -29,7 +29,9 @@ async def form(request: Request, browser: page.SignedIn) -> Response:
 async def preview(request: Request, submitted: page.CreatorForm) -> Response:
     """Show the zip's contents or errors, and the GPU types for it."""
     try:
-        upload = await page.upload_of(submitted.fields, PublishRequest(submitted.caller.person))
+        grader = page.grader_of(submitted.fields)
+        wanted = PublishRequest(submitted.caller.person, grader=grader)
+        upload = await page.upload_of(submitted.fields, wanted)
     except UserError as error:
         return page.part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
     return page.part(
@@ -62,6 +64,7 @@ async def _upload(context: WebContext, submitted: sessions.SubmittedForm) -> pag
         access=page.access_of(fields, Access()),
         onto=NO_BOARD,
         pins=page.pins_of(fields),
+        grader=page.grader_of(fields),
     )
     upload = await page.upload_of(fields, request)
     if not (request.gpus or upload.task.gpus):
@@ -89,7 +92,7 @@ async def _preview_values(
 
 
 def _typed(fields: sessions.Fields) -> dict[str, Any]:
-    names = ("name", "deadline", "visibility", "sources", "other_gpus", "pools")
+    names = ("name", "deadline", "visibility", "sources", "other_gpus", "pools", "grader")
     typed = {name: fields.text(name) for name in names if fields.text(name)}
     ticked = " ".join(page.gpus_of_form(fields))
     return typed | ({"other_gpus": ticked} if ticked else {})
@@ -114,6 +117,7 @@ async def _form(
         "sources": SourceVisibility.AFTER_DEADLINE.value,
         "other_gpus": "",
         "pools": "",
+        "grader": "",
         "checks": checks[:20],
         "own": [
             each for each in await lookup.visible_boards(store, caller) if each.belongs_to(caller)

@@ -118,7 +118,10 @@ async def create(request: Request, response: Response, viewer: auth.MayCreate) -
     context = context_of(request)
     task_zip, fields = await zip_of(request, api.NewBoardOptions)
     publish_request = replace(
-        _publish_request(viewer, fields), name=fields.name or None, strict=not fields.lenient
+        _publish_request(viewer, fields),
+        name=fields.name or None,
+        strict=not fields.lenient,
+        grader=fields.grader,
     )
     number = await start_check(context, task_zip, publish_request)
     return await _accepted(context, viewer, number, response)
@@ -134,7 +137,9 @@ async def update(
     context = context_of(request)
     board = await lookup.find_board(context.store, viewer, name)
     task_zip, fields = await zip_of(request, api.TaskOptions)
-    publish_request = replace(_publish_request(viewer, fields, board), strict=not fields.lenient)
+    publish_request = replace(
+        _publish_request(viewer, fields, board), strict=not fields.lenient, grader=fields.grader
+    )
     number = await start_check(context, task_zip, publish_request)
     return await _accepted(context, viewer, number, response)
 
@@ -205,6 +210,7 @@ async def _answer(context: WebContext, check: publications.Check) -> api.CheckAn
             for each in check.steps
         ),
         remarks=tuple(words for words, _ in check.remarks),
+        grading="" if check.outcome is None else check.outcome.grading,
         problem=_problem(check),
         published=await _published(context, check),
     )

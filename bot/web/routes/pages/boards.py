@@ -14,6 +14,7 @@ from bot.domain.errors import UserError
 from bot.domain.leaderboard import BoardOverview, BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import Score, Standing
+from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.template import template_of
 from bot.reports import blocks, tasks
 from bot.reports.charts import as_table, describe_chart, scaling_report, season_chart
@@ -240,6 +241,7 @@ async def task(request: Request, name: str, viewer: auth.AnyViewer) -> Response:
         "task": definition,
         "texts": [each for each in report.blocks if isinstance(each, blocks.Text)],
         "files": [each for each in report.blocks if isinstance(each, blocks.Attachment)],
+        "unused": not_run(definition),
         "now": context.clock.now(),
     }
     return await rendering.page(request, viewer, "task.html", values)

@@ -31,3 +31,5 @@ def test_an_unsound_task_brings_its_report() -> None:
     report = TaskReport("sort", "CPU", ())
     error = UnsoundTaskError(report, "two errors")
     assert (error.code, error.report, str(error)) == ("unsound-task", report, "two errors")
+    undecided = TaskReport("sort", "CPU", (), undecided=True)
+    assert UnsoundTaskError(undecided, "they disagree").code == "choose-grader"

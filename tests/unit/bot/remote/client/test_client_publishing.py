@@ -14,6 +14,7 @@ from bot.remote.client import requests as outage
 from bot.remote.client.requests import open_client
 from bot.remote.http import Server
 from runners.contract.runner import RunnerError
+from runners.contract.task import Grader
 from tests.doubles.factories import make_task
 
 CHECK: dict[str, Any] = {
@@ -36,7 +37,9 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(publish, "CHECK_POLL_S", 0.001)
 
 
-async def published(*looks: dict[str, Any] | Exception) -> tuple[PublishedDraft, list[str]]:
+async def published(
+    *looks: dict[str, Any] | Exception, grader: Grader | None = None
+) -> tuple[PublishedDraft, list[str]]:
     """What becomes of a task for whose check the server answers so."""
     answers, said = list(looks), list[str]()
 
@@ -44,6 +47,7 @@ async def published(*looks: dict[str, Any] | Exception) -> tuple[PublishedDraft,
         if request.method == "POST":
             if not looks:
                 raise httpx.ReadError("reset")
+            assert (b'name="grader"\r\n\r\nnative\r\n' in request.read()) == (grader is not None)
             return httpx.Response(202, json=CHECK)
         if request.url.path.endswith("/leaderboards/vectoradd"):
             return httpx.Response(404, json={"code": "unknown-board", "detail": "no board"})
@@ -53,7 +57,7 @@ async def published(*looks: dict[str, Any] | Exception) -> tuple[PublishedDraft,
             raise found
         return httpx.Response(200, json=CHECK | found)
 
-    draft = Draft(TaskBundle({"task.yml": b""}), make_task(), PublishRequest(NOBODY))
+    draft = Draft(TaskBundle({"task.yml": b""}), make_task(), PublishRequest(NOBODY, grader=grader))
     server = Server("https://podium.test", "secret")
     async with open_client(server, httpx.MockTransport(answer)) as requests:
         return await publish.publish_draft(requests, draft, say=said.append), said
@@ -68,6 +72,13 @@ async def test_a_check_is_followed_through_a_broken_line() -> None:
     assert said[0] == "running the solutions"
     assert said[-1] == "https://podium.test answers again"
     assert len(said) == 3
+
+
+async def test_the_chosen_grader_is_sent_and_why_it_grades_comes_back() -> None:
+    done = {"state": "published", "grading": "It grades.", "published": PUBLISHED}
+    done["published"] = PUBLISHED | {"board": BOARD}
+    released, _ = await published(done, grader=Grader.NATIVE)
+    assert released.grading == "It grades."
 
 
 @pytest.mark.parametrize(

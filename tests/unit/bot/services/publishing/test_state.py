@@ -1,5 +1,7 @@
 """What is stored of a publication reads as it was written; each error has its outcome."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.domain.errors import UserError
@@ -50,3 +52,4 @@ async def test_a_published_board_is_named_with_where_its_task_was_not_run(place:
     assert (outcome.board, outcome.before, outcome.version) == (place.board.id, 2, 3)
     assert (outcome.change, outcome.note) == (PublishChange.NEW_VERSION, "faster")
     assert outcome.checked == (("H100", "missing GPU type H100"),)
+    assert outcome_of(replace(released, grading="It grades."), before=2).grading == "It grades."

@@ -16,7 +16,7 @@ from runners.contract.task import Mode
 from tests.doubles.api import Api
 from tests.doubles.dispatching import dispatching, until
 from tests.doubles.scaffolded import make_judge
-from tests.doubles.task_zips import RIGHT, packed
+from tests.doubles.task_zips import RIGHT, WITH_EVAL, packed
 
 
 @pytest.fixture
@@ -96,6 +96,27 @@ async def test_an_unsound_task_is_told_and_nothing_is_published(creating: Api) -
         assert "expected wrong_answer" in check["problem"]["detail"]
         assert False in {each["ok"] for each in check["runs"]}
         assert (await carol.get("/leaderboards/double")).status_code == 404
+
+
+async def test_a_grader_may_be_chosen_and_the_answer_begins_with_it(creating: Api) -> None:
+    files = zipped(task__yml=WITH_EVAL, eval__py="raise SystemExit(3)\n")
+    async with creating.asking("carol") as carol:
+        unknown = await carol.post("/leaderboards", data={"grader": "best"}, files=files)
+        assert (unknown.status_code, unknown.json()["code"]) == (400, "bad-body")
+        asked = await carol.post("/leaderboards", data={"grader": "native"}, files=files)
+        assert asked.json()["grading"] == ""
+        check = await ended(creating, carol, asked)
+        assert check["grading"].startswith("Podium's judge grades, and eval.py is not run: the")
+        assert check["remarks"][:2] == [check["grading"], "double on CPU is published."]
+        task = (await carol.get("/leaderboards/double/task")).json()
+        assert task["grader"] == "native"
+        assert [each["name"] for each in task["files"] if each["not_run"]] == ["eval.py"]
+        again = await carol.post(
+            "/leaderboards/double/task", data={"grader": "popcorn"}, files=files
+        )
+        refused = await ended(creating, carol, again)
+        assert refused["problem"]["code"] == "not-dry-run"
+        assert refused["problem"]["detail"].startswith("The task's own eval.py grades: the task's")
 
 
 async def test_only_who_may_create_boards_hands_zips_in_and_each_changes_their_own(

@@ -1,0 +1,80 @@
+"""The verdict on a solution that a task ships as a finding: by one grader, or by both."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from bot.domain.requirements import missing
+from bot.domain.tasks.bundle import Solution
+from bot.domain.tasks.grading import Grading
+from bot.domain.tasks.lint import Finding, GraderComparison, Level
+from runners.contract.evaluation import Evaluation
+from runners.contract.runner import Capabilities
+from runners.contract.task import Grader, TaskDefinition
+from runners.contract.verdict import Verdict
+
+_MESSAGE_MAX = 400
+
+
+def in_words(evaluation: Evaluation) -> str:
+    """Return the verdict and, in brackets, its message or that of the first case with one."""
+    case = next((case for case in evaluation.cases if case.message), None)
+    detail = evaluation.message or (f"{case.spec}: {case.message}" if case else "")
+    text = f"{evaluation.verdict.value} ({detail})" if detail else evaluation.verdict.value
+    return text if len(text) <= _MESSAGE_MAX else text[: _MESSAGE_MAX - 3] + "..."
+
+
+def any_of(verdicts: Collection[Verdict]) -> str:
+    """Return the verdicts in words, joined by "or"."""
+    return " or ".join(sorted(verdict.value for verdict in verdicts))
+
+
+def comparable(
+    task: TaskDefinition, grading: Grading, capabilities: Capabilities, gpu: str
+) -> tuple[TaskDefinition | None, str]:
+    """Return the task under the other grader; None and why if the runner cannot compare both."""
+    other = grading.other_task(task)
+    if other is None:
+        return None, ""
+    lacks = missing(capabilities, other, gpu)
+    return (None, f"missing {', '.join(lacks)} on {gpu}") if lacks else (other, "")
+
+
+def solution_finding(
+    solution: Solution,
+    tasks: Sequence[TaskDefinition],
+    evaluations: Sequence[Evaluation],
+    difference: Level,
+) -> Finding:
+    """Return whether the solution got the verdict that it must get, and whether both agree.
+
+    The first of the tasks has the grader that grades; a second one has the other grader. A
+    difference between them has at least the level `difference`.
+    """
+    found = _finding(solution, evaluations[0])
+    if len(evaluations) == 1:
+        return found
+    by = {task.grader: each for task, each in zip(tasks, evaluations, strict=True)}
+    native, popcorn = in_words(by[Grader.NATIVE]), in_words(by[Grader.POPCORN])
+    agrees = _agree([each.verdict for each in evaluations])
+    comparison = GraderComparison(solution.expect is Verdict.PASSED, native, popcorn, agrees)
+    if agrees:
+        return replace(found, message=f"{found.message}; both graders agree", comparison=comparison)
+    words = (
+        f"the graders disagree; Podium's judge: {native}; the task's own evaluation: {popcorn}; "
+        f"expected: {solution.expect.value}"
+    )
+    level = found.level if found.level is Level.ERROR else difference
+    return Finding(level, solution.name, words, comparison)
+
+
+def _finding(solution: Solution, evaluation: Evaluation) -> Finding:
+    if evaluation.verdict is solution.expect:
+        return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
+    words = f"got {in_words(evaluation)}, expected {solution.expect.value}"
+    return Finding(Level.ERROR, solution.name, words)
+
+
+def _agree(verdicts: Sequence[Verdict]) -> bool:
+    """Return whether all pass, or all refuse; a `task_error` says nothing of the solution."""
+    passed = {each is Verdict.PASSED for each in verdicts}
+    return len(passed) == 1 and Verdict.TASK_ERROR not in verdicts
