@@ -14,6 +14,7 @@ from bot.domain.ids import (
     is_system_submission,
 )
 from bot.domain.submission import SubmissionState
+from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
@@ -116,6 +117,18 @@ class LeasedJob:
     def is_system_job(self) -> bool:
         """Return whether it is the system's own, which times a task's reference."""
         return is_system_submission(self.submission)
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRun:
+    """A job that runs one solution of a task's check; `evaluation` is set once it succeeded."""
+
+    job: JobId
+    gpu: str
+    state: JobState
+    error: str | None = None
+    progress: Progress | None = None
+    evaluation: Evaluation | None = None
 
 
 class GiveUpReason(StrEnum):

@@ -6,12 +6,10 @@ from enum import StrEnum
 
 from bot.domain.board import Access, Board, Pins
 from bot.domain.errors import UserError
-from bot.domain.ids import JobId, PersonId, PublicationId, TaskVersionId
-from bot.domain.job import JobState
+from bot.domain.ids import PersonId, PublicationId, TaskVersionId
 from bot.domain.tasks.bundle import TaskBundle
 from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.lint import TaskReport
-from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.task import Grader, TaskDefinition
 
 
@@ -158,15 +156,3 @@ class PublicationSummary:
     state: str
     tries: int
     ended_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedRun:
-    """A job that runs one solution of a task's check; `evaluation` is set once it succeeded."""
-
-    job: JobId
-    gpu: str
-    state: JobState
-    error: str | None = None
-    progress: Progress | None = None
-    evaluation: Evaluation | None = None

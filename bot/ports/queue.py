@@ -22,10 +22,11 @@ from bot.domain.job import (
     JobEvent,
     LeasedJob,
     Notice,
+    QueuedRun,
     Topic,
     Worker,
 )
-from bot.domain.publication import NewPublication, Publication, PublicationSummary, QueuedRun
+from bot.domain.publication import NewPublication, Publication, PublicationSummary
 from bot.domain.scoring import ScoreValue
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities

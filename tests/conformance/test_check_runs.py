@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from bot.domain.ids import NO_SUBMISSION, JobId, PublicationId
-from bot.domain.job import CHECK_PRIORITY, Claim, Job, JobState
-from bot.domain.publication import NewPublication, QueuedRun
+from bot.domain.job import CHECK_PRIORITY, Claim, Job, JobState, QueuedRun
+from bot.domain.publication import NewPublication
 from runners.contract.evaluation import EvaluationRequest, Progress
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage

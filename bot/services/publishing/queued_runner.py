@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.ids import JobId, PersonId, PublicationId
-from bot.domain.job import JobState
-from bot.domain.publication import NewPublication, QueuedRun
+from bot.domain.job import JobState, QueuedRun
+from bot.domain.publication import NewPublication
 from bot.ports import Store
-from bot.services.publishing.state import TakenOverError
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
-from runners.contract.gpus import gpu_types
 from runners.contract.runner import CallId, Capabilities, ProgressSink, Runner, RunnerError
 
 POLL_S = 0.5
@@ -25,6 +23,7 @@ ABSENT_S = 600.0
 """How long a queued run may wait while no worker offers its GPU type."""
 COMMAND = "command-line"
 """In the front end's place: the check of a command, which shows its own progress."""
+_ENDED = "the publication has ended, or another process has taken it over"
 _COMMAND_LEASE = timedelta(days=1)
 
 
@@ -47,10 +46,10 @@ class QueuedRunner:
         return self.offer
 
     async def start(self, request: EvaluationRequest) -> CallId:
-        """Queue the run, or find the same one of an earlier attempt at this publication."""
+        """Queue the run, or find the same one of an earlier attempt; RunnerError once it has ended."""
         job = await self.store.check_runs.add(self.release, key_of(request), request)
         if job is None:
-            raise TakenOverError
+            raise RunnerError(_ENDED)
         return CallId(str(job))
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
@@ -60,7 +59,7 @@ class QueuedRunner:
         while True:
             run = await self.store.check_runs.get(JobId(int(call)))
             if run is None:
-                raise TakenOverError
+                raise RunnerError(_ENDED)
             if run.evaluation is not None:
                 return run.evaluation
             _require_unfinished(run)
@@ -108,7 +107,7 @@ async def queued_runners(
     Wait up to `WORKER_S` for the first one; when a check is resumed, for every GPU type, because
     the workers may have been restarted too.
     """
-    wanted = set(gpu_types(tuple(gpus))) if resumed else set()
+    wanted = set(gpus) if resumed else set()
     waited_s = 0.0
     while waited_s < WORKER_S:
         offered = await _offered(store)

@@ -6,8 +6,8 @@ import asyncpg
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import CheckRunId, JobId, PersonId, PublicationId
-from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, JobState
-from bot.domain.publication import NewPublication, Publication, PublicationSummary, QueuedRun
+from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, JobState, QueuedRun
+from bot.domain.publication import NewPublication, Publication, PublicationSummary
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress

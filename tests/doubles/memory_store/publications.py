@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from bot.domain.ids import NO_SUBMISSION, CheckRunId, JobId, PersonId, PublicationId
-from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, Job, JobState
-from bot.domain.publication import NewPublication, Publication, PublicationSummary, QueuedRun
+from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, Job, JobState, QueuedRun
+from bot.domain.publication import NewPublication, Publication, PublicationSummary
 from bot.services.publishing.queued_runner import COMMAND
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from tests.doubles.memory_store.tables import StoredRun, Tables

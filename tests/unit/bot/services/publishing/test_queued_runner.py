@@ -17,7 +17,6 @@ from bot.services.publishing.queued_runner import (
     key_of,
     queued_runners,
 )
-from bot.services.publishing.state import TakenOverError
 from runners.contract.evaluation import EvaluationRequest, Progress
 from runners.contract.runner import Capabilities, RunnerError
 from runners.contract.task import Mode
@@ -145,9 +144,9 @@ async def test_the_runs_of_a_publication_that_has_ended_belong_to_nobody(
     call = await runner.start(asked())
     await place.store.publications.claim("web", "one", LEASE)
     await place.store.publications.end(runner.release, "one")
-    with pytest.raises(TakenOverError):
+    with pytest.raises(RunnerError, match="publication has ended"):
         await runner.wait(call, ignored)
-    with pytest.raises(TakenOverError):
+    with pytest.raises(RunnerError, match="publication has ended"):
         await runner.start(asked())
 
 
