@@ -46,7 +46,7 @@ class QueuedRunner:
         return self.offer
 
     async def start(self, request: EvaluationRequest) -> CallId:
-        """Queue the run, or find the same one of an earlier attempt; RunnerError once it has ended."""
+        """Queue the run, or find that of an earlier attempt; RunnerError when it has ended."""
         job = await self.store.check_runs.add(self.release, key_of(request), request)
         if job is None:
             raise RunnerError(_ENDED)
