@@ -58,10 +58,10 @@ class Site:
         process.kill()
         process.communicate(timeout=WITHIN_S)
 
-    async def rows(self, query: str) -> list[asyncpg.Record]:
+    async def rows(self, query: str, *values: object) -> list[asyncpg.Record]:
         connection = await asyncpg.connect(self.dsn)
         try:
-            return await connection.fetch(query)
+            return await connection.fetch(query, *values)
         finally:
             await connection.close()
 
