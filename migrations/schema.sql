@@ -481,18 +481,29 @@ create index releases_of_person on releases (person, id);
 
 -- The runs of a task's check: jobs of the queue, so that any worker takes them.
 
+create table check_tasks (
+    release    bigint not null references releases (id) on delete cascade,
+    digest     text not null,
+    definition text not null,
+    primary key (release, digest)
+);
+comment on table check_tasks is 'A task that is checked, once for all runs of its check';
+comment on column check_tasks.definition is 'TaskDefinition as JSON text';
+
 create table check_runs (
     id         bigint generated always as identity primary key,
-    release    bigint not null references releases (id) on delete cascade,
+    release    bigint not null,
+    task       text not null,
     key        text not null,
     request    text not null,
     progress   text,
     evaluation text,
-    unique (release, key)
+    unique (release, key),
+    foreign key (release, task) references check_tasks (release, digest) on delete cascade
 );
 comment on table check_runs is 'One evaluation of a task that is checked before publication; deleted when its publication ends';
 comment on column check_runs.key is 'A hash of what is run: a process that takes over finds the runs that were started before';
-comment on column check_runs.request is 'EvaluationRequest as JSON text';
+comment on column check_runs.request is 'EvaluationRequest without its task, as JSON text';
 comment on column check_runs.progress is 'The last Progress as JSON text';
 comment on column check_runs.evaluation is 'Evaluation as JSON text';
 

@@ -260,12 +260,16 @@ class Publications(Protocol):
 class CheckRuns(Protocol):
     """The runs of tasks' checks: each is a job of the queue, deleted when its publication ends."""
 
+    async def keep_task(self, release: PublicationId, digest: str, definition: str) -> None:
+        """Store a task as JSON for the runs of a check, unless the publication has ended."""
+
     async def add(
-        self, release: PublicationId, key: str, request: EvaluationRequest
+        self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
     ) -> JobId | None:
         """Queue a run in its person's turn among ranked jobs; return its job.
 
-        The same key returns the job that was queued first. None when the publication has ended.
+        Its task was stored under `digest`. The same key returns the job that was queued first. None
+        when the publication has ended.
         """
 
     async def get(self, job: JobId) -> QueuedRun | None:

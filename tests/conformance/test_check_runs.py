@@ -14,6 +14,7 @@ from tests.doubles.stored import Scene
 
 LEASE = timedelta(seconds=30)
 OWNER = "engine"
+TASK = "digest-1"
 
 
 async def publication(scene: Scene) -> PublicationId:
@@ -30,7 +31,8 @@ def asked(source: str = "right", gpu: str = "CPU") -> EvaluationRequest:
 
 
 async def added(scene: Scene, release: PublicationId, key: str = "k") -> JobId:
-    job = await scene.store.check_runs.add(release, key, asked(key))
+    await scene.store.check_runs.keep_task(release, TASK, make_task().model_dump_json())
+    job = await scene.store.check_runs.add(release, key, asked(key), TASK)
     assert job is not None
     return job
 
@@ -85,8 +87,8 @@ async def test_what_a_publication_left_goes_when_it_ends(scene: Scene) -> None:
     assert await scene.store.check_runs.request(job.check_run) is None
     assert await scene.store.jobs.heartbeat("w", [(job.id, job.fence)], LEASE) == ()
     assert not await scene.store.check_runs.accept(running, job.fence, make_evaluation())
-    assert await scene.store.check_runs.add(kept, "k", asked()) is None
-    assert await scene.store.check_runs.add(deleted, "k", asked()) is None
+    assert await scene.store.check_runs.add(kept, "k", asked(), TASK) is None
+    assert await scene.store.check_runs.add(deleted, "k", asked(), TASK) is None
 
 
 async def test_a_run_whose_worker_vanished_is_run_again(scene: Scene, clock: ManualClock) -> None:

@@ -2,19 +2,25 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
-from bot.domain.tasks.bundle import TASK_FILE, Solution, TaskBundle, solutions
+from bot.domain.tasks.bundle import Solution, TaskBundle, solutions
 from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
 from bot.domain.tasks.template import STUB_VERDICTS, Template, templates
-from bot.services.publishing.verdicts import any_of, comparable, in_words, solution_finding
+from bot.services.publishing.verdicts import (
+    any_of,
+    comparable,
+    constant_finding,
+    in_words,
+    solution_finding,
+)
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.gpus import gpu_types
 from runners.contract.runner import Capabilities, ProgressSink, Runner
@@ -25,16 +31,7 @@ from runners.languages import spec_of
 ROUNDS = RoundPolicy(looks=(2,), samples=3)
 """Enough rounds to run each timed benchmark on fresh inputs; the times are discarded."""
 
-_ADVICE = {
-    TaskFormat.KERNEL: (
-        "tighten the tolerance of check_implementation, or add a test whose correct answer is "
-        "not constant"
-    ),
-    TaskFormat.KERNELBENCH: (
-        "the Model's answer is nearly constant, so it cannot be used for a ranking"
-    ),
-}
-
+T = TypeVar("T")
 Watch: TypeAlias = Callable[[CheckStep], None]
 
 
@@ -88,15 +85,14 @@ async def check_on(  # noqa: PLR0913 - what is run, and how
             "`podium worker`, then submit the task again",
         )
     offers = [await runner.capabilities() for runner in runners]
-    reports = []
+    checks = []
     for gpu in gpu_types(gpus):
         missing_parts = [len(missing(offer, task, gpu)) for offer in offers]
         runner = runners[missing_parts.index(min(missing_parts))]
-        report = await check_task(
-            runner, bundle, task, gpu, board=board, watch=watch, grading=grading
+        checks.append(
+            check_task(runner, bundle, task, gpu, board=board, watch=watch, grading=grading)
         )
-        reports.append(report)
-    return tuple(reports)
+    return await _all_of(checks)
 
 
 async def check_task(  # noqa: PLR0913 - what is run, and how
@@ -166,9 +162,14 @@ async def _run_steps(gpu: str, steps: tuple[_Step, ...], watch: Watch) -> tuple[
     """Run all steps at once, limited by the runner's slots; the first error stops all."""
     for step in steps:
         watch(CheckStep(gpu, step.name))
+    return await _all_of([_run_step(gpu, step, watch) for step in steps])
+
+
+async def _all_of(work: Sequence[Coroutine[None, None, T]]) -> tuple[T, ...]:
+    """Run all at once; the first error stops the others."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_run_step(gpu, step, watch)) for step in steps]
+            tasks = [group.create_task(each) for each in work]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from errors
     return tuple(task.result() for task in tasks)
@@ -244,12 +245,7 @@ async def _check_degenerate(
 ) -> Finding:
     source = degenerate_source(solution.source, answer, bench.task.format)
     evaluation = await _evaluate(bench, source, Mode.TEST, report)
-    if evaluation.verdict is Verdict.WRONG_ANSWER:
-        return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
-    if evaluation.verdict is Verdict.PASSED:
-        message = f"an answer of {answer} passes every test; {_ADVICE[bench.task.format]}"
-        return Finding(Level.ERROR, TASK_FILE, message)
-    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {in_words(evaluation)}")
+    return constant_finding(answer, evaluation, bench.task.format)
 
 
 async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: ProgressSink) -> Evaluation:

@@ -5,15 +5,17 @@ import hashlib
 import secrets
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.domain.ids import JobId, PersonId, PublicationId
 from bot.domain.job import JobState, QueuedRun
 from bot.domain.publication import NewPublication
+from bot.domain.tasks.task_file import digest
 from bot.ports import Store
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import CallId, Capabilities, ProgressSink, Runner, RunnerError
+from runners.contract.task import TaskDefinition
 
 POLL_S = 0.5
 """Seconds between two looks at a run."""
@@ -38,6 +40,7 @@ class QueuedRunner:
 
     store: Store
     release: PublicationId
+    tasks: "_StoredTasks"
     name: str
     offer: Capabilities
 
@@ -47,7 +50,9 @@ class QueuedRunner:
 
     async def start(self, request: EvaluationRequest) -> CallId:
         """Queue the run, or find that of an earlier attempt; RunnerError when it has ended."""
-        job = await self.store.check_runs.add(self.release, key_of(request), request)
+        of_task = await self.tasks.digest_of(request.task)
+        key = key_of(request, of_task)
+        job = await self.store.check_runs.add(self.release, key, request, of_task)
         if job is None:
             raise RunnerError(_ENDED)
         return CallId(str(job))
@@ -93,10 +98,31 @@ def _require_unfinished(run: QueuedRun) -> None:
             pass
 
 
-def key_of(request: EvaluationRequest) -> str:
-    """Return a hash of what is run; its random request id does not count."""
-    same = request.model_copy(update={"request_id": "-"})
-    return hashlib.sha256(same.model_dump_json().encode()).hexdigest()
+def key_of(request: EvaluationRequest, digest: str) -> str:
+    """Return a hash of what is run on the task of this digest; the request's id is random."""
+    text = request.model_dump_json(exclude={"task", "request_id"})
+    return hashlib.sha256(f"{digest} {text}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredTasks:
+    """The tasks of one check. A task may have megabytes, so it is stored once for all its runs."""
+
+    store: Store
+    release: PublicationId
+    digests: dict[int, tuple[TaskDefinition, str]] = field(default_factory=dict)
+    """By the object's id; the object is kept, so that no other one gets this id."""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def digest_of(self, task: TaskDefinition) -> str:
+        """Return the digest under which the task is stored."""
+        async with self.lock:
+            if id(task) not in self.digests:
+                found = await asyncio.to_thread(digest, task)
+                definition = await asyncio.to_thread(task.model_dump_json)
+                await self.store.check_runs.keep_task(self.release, found, definition)
+                self.digests[id(task)] = task, found
+            return self.digests[id(task)][1]
 
 
 async def queued_runners(
@@ -115,7 +141,8 @@ async def queued_runners(
             break
         await asyncio.sleep(POLL_S)
         waited_s += POLL_S
-    return tuple(QueuedRunner(store, release, *offer) for offer in await _offers(store))
+    tasks = _StoredTasks(store, release)
+    return tuple(QueuedRunner(store, release, tasks, *offer) for offer in await _offers(store))
 
 
 async def has_workers(store: Store) -> bool:

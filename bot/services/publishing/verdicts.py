@@ -1,18 +1,28 @@
-"""The verdict on a solution that a task ships as a finding: by one grader, or by both."""
+"""What the check says of a solution, judged by one grader or by both, and of a constant answer."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bot.domain.requirements import missing
-from bot.domain.tasks.bundle import Solution
+from bot.domain.tasks.bundle import TASK_FILE, Solution
 from bot.domain.tasks.grading import Grading
 from bot.domain.tasks.lint import Finding, GraderComparison, Level
 from runners.contract.evaluation import Evaluation
 from runners.contract.runner import Capabilities
-from runners.contract.task import Grader, TaskDefinition
+from runners.contract.task import Grader, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 
 _MESSAGE_MAX = 400
+
+_ADVICE = {
+    TaskFormat.KERNEL: (
+        "tighten the tolerance of check_implementation, or add a test whose correct answer is "
+        "not constant"
+    ),
+    TaskFormat.KERNELBENCH: (
+        "the Model's answer is nearly constant, so it cannot be used for a ranking"
+    ),
+}
 
 
 def in_words(evaluation: Evaluation) -> str:
@@ -78,3 +88,13 @@ def _agree(verdicts: Sequence[Verdict]) -> bool:
     """Return whether all pass, or all refuse; a `task_error` says nothing of the solution."""
     passed = {each is Verdict.PASSED for each in verdicts}
     return len(passed) == 1 and Verdict.TASK_ERROR not in verdicts
+
+
+def constant_finding(answer: str, evaluation: Evaluation, task_format: TaskFormat) -> Finding:
+    """Return what to say of a kernel whose every answer is this one; no task may accept it."""
+    if evaluation.verdict is Verdict.WRONG_ANSWER:
+        return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
+    if evaluation.verdict is Verdict.PASSED:
+        message = f"an answer of {answer} passes every test; {_ADVICE[task_format]}"
+        return Finding(Level.ERROR, TASK_FILE, message)
+    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {in_words(evaluation)}")

@@ -102,18 +102,22 @@ class PostgresCheckRuns:
         self._database = database
         self._clock = clock
 
+    async def keep_task(self, release: PublicationId, digest: str, definition: str) -> None:
+        await self._database.rows("check_runs.keep_task", release, digest, definition)
+
     async def add(
-        self, release: PublicationId, key: str, request: EvaluationRequest
+        self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
     ) -> JobId | None:
         values = (
             release,
             key,
-            request.model_dump_json(),
+            request.model_dump_json(exclude={"task"}),
             request.gpu,
             request.mode.value,
             CHECK_PRIORITY,
             CHECK_ATTEMPTS,
             self._clock.now(),
+            digest,
         )
         added = await self._database.row("check_runs.add", *values)
         # One that was added with this key in the meantime is visible only to the next statement.
@@ -126,7 +130,10 @@ class PostgresCheckRuns:
 
     async def request(self, run: CheckRunId) -> EvaluationRequest | None:
         row = await self._database.row("check_runs.request", run)
-        return None if row is None else EvaluationRequest.model_validate_json(row["request"])
+        if row is None:
+            return None
+        whole = f'{{"task":{row["definition"]},{row["request"][1:]}'
+        return EvaluationRequest.model_validate_json(whole)
 
     async def tell(self, job: JobId, fence: int, progress: Progress) -> bool:
         text = progress.model_dump_json()

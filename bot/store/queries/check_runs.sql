@@ -1,3 +1,10 @@
+-- name: keep_task
+with home as (
+    select id from releases where id = $1 and ended_at is null for key share
+)
+insert into check_tasks (release, digest, definition) select id, $2, $3 from home
+on conflict do nothing
+
 -- name: add
 -- Of two at once with one key, the second waits for the first, and returns nothing.
 with home as (
@@ -11,7 +18,7 @@ pool as (
     insert into pools (gpu) values ($4) on conflict do nothing
 ),
 run as (
-    insert into check_runs (release, key, request) select id, $2, $3 from home
+    insert into check_runs (release, key, request, task) select id, $2, $3, $9 from home
     where not exists (select from present)
     on conflict do nothing
     returning id, release
@@ -31,7 +38,9 @@ select jobs.id as job, gpu, state, error, progress, evaluation
 from jobs join check_runs on check_runs.id = check_run where jobs.id = $1
 
 -- name: request
-select request from check_runs where id = $1
+select request, definition
+from check_runs join check_tasks on check_tasks.release = check_runs.release and digest = task
+where id = $1
 
 -- name: tell
 update check_runs set progress = $3 from jobs

@@ -36,7 +36,7 @@ with ended as (
     returning id
 ),
 checked as (
-    delete from check_runs using ended where release = ended.id
+    delete from check_tasks using ended where release = ended.id
 )
 select id from ended
 

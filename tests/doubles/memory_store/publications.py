@@ -9,6 +9,7 @@ from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, Job, JobState, Queued
 from bot.domain.publication import NewPublication, Publication, PublicationSummary
 from bot.services.publishing.queued_runner import COMMAND
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.task import TaskDefinition
 from tests.doubles.memory_store.tables import StoredRun, Tables
 
 
@@ -144,9 +145,14 @@ class MemoryCheckRuns:
     def __init__(self, tables: Tables, publications: MemoryPublications) -> None:
         self._tables = tables
         self._publications = publications
+        self._tasks: dict[tuple[PublicationId, str], TaskDefinition] = {}
+
+    async def keep_task(self, release: PublicationId, digest: str, definition: str) -> None:
+        if self._publications.open_person(release) is not None:
+            self._tasks[release, digest] = TaskDefinition.model_validate_json(definition)
 
     async def add(
-        self, release: PublicationId, key: str, request: EvaluationRequest
+        self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
     ) -> JobId | None:
         for number, run in self._tables.check_runs.items():
             if (run.release, run.key) == (release, key):
@@ -155,6 +161,7 @@ class MemoryCheckRuns:
         if person is None:
             return None
         job = self._new_job(person, request)
+        request = request.model_copy(update={"task": self._tasks[release, digest]})
         self._tables.check_runs[job.id] = StoredRun(release, key, request.model_dump_json())
         self._tables.put(job)
         return job.id

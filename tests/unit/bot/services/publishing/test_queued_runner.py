@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -114,7 +115,23 @@ async def test_a_process_that_takes_over_finds_the_same_run(
     call = await runner.start(asked())
     assert await runner.start(asked(request_id="check-2")) == call
     assert await runner.start(asked("wrong")) != call
-    assert key_of(asked()) != key_of(asked().model_copy(update={"mode": Mode.RANKED}))
+    ranked = asked().model_copy(update={"mode": Mode.RANKED})
+    assert len({key_of(asked(), "a"), key_of(asked(), "b"), key_of(ranked, "a")}) == 3
+
+
+async def test_the_task_of_all_runs_is_stored_once(
+    place: Place, runner: QueuedRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = AsyncMock(wraps=place.store.check_runs.keep_task)
+    monkeypatch.setattr(place.store.check_runs, "keep_task", kept)
+    task = make_task()
+    same = [asked(source).model_copy(update={"task": task}) for source in "abc"]
+    other = asked().model_copy(update={"task": make_task(description="Another one.")})
+    calls = await asyncio.gather(*map(runner.start, (*same, other)))
+    assert len(set(calls)) == 4
+    assert [call.args[2] for call in kept.await_args_list] == [
+        each.model_dump_json() for each in (task, other.task)
+    ]
 
 
 async def test_a_run_that_no_worker_can_take_or_finish_is_a_runners_error(
@@ -152,7 +169,8 @@ async def test_the_runs_of_a_publication_that_has_ended_belong_to_nobody(
 
 async def test_the_runs_of_a_command_are_deleted_with_it(place: Place) -> None:
     async with command_publication(place.store, place.ada) as release:
-        job = await place.store.check_runs.add(release, "k", asked())
+        await place.store.check_runs.keep_task(release, "d", make_task().model_dump_json())
+        job = await place.store.check_runs.add(release, "k", asked(), "d")
         assert job is not None
         assert await place.store.jobs.get(job) is not None
     assert await place.store.jobs.get(job) is None
