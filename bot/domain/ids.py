@@ -12,6 +12,7 @@ TokenId = NewType("TokenId", int)
 NotificationId = NewType("NotificationId", int)
 PublicationId = NewType("PublicationId", int)
 AuditId = NewType("AuditId", int)
+CompetitionId = NewType("CompetitionId", int)
 
 
 def is_system_submission(submission: SubmissionId) -> bool:

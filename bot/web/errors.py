@@ -30,6 +30,7 @@ _STATUSES = {
     "board-exists": HTTPStatus.CONFLICT,
     "board-moved": HTTPStatus.CONFLICT,
     "closed": HTTPStatus.CONFLICT,
+    "not-open": HTTPStatus.CONFLICT,
     "finished": HTTPStatus.CONFLICT,
     "foreign-request": HTTPStatus.FORBIDDEN,
     "harness-version": HTTPStatus.CONFLICT,

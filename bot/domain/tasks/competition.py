@@ -28,7 +28,7 @@ class CompetitionEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Competition:
+class CompetitionDefinition:
     """A set of boards; None as deadline means that it stays open."""
 
     name: str
@@ -58,7 +58,7 @@ class _CompetitionFile(_Lenient):
     problems: Annotated[tuple[_ProblemEntry, ...], Field(min_length=1)]
 
 
-def parse_competition(data: bytes, file: str) -> Competition:
+def parse_competition(data: bytes, file: str) -> CompetitionDefinition:
     """Read a competition; unknown keys become warnings. UserError names file and line."""
     document = yaml_document.read_document(data, file)
     try:
@@ -69,7 +69,9 @@ def parse_competition(data: bytes, file: str) -> Competition:
     _require_distinct(document, problems)
     deadline = _deadline(document, ("deadline",), competition.deadline)
     warnings = tuple(_warnings(document))
-    return Competition(competition.name, deadline, competition.description, problems, warnings)
+    return CompetitionDefinition(
+        competition.name, deadline, competition.description, problems, warnings
+    )
 
 
 def _warnings(document: yaml_document.Document) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from bot.ports import Clock
 from bot.store.postgres import accounts, admin, boards, delivery, queue, results, submissions
+from bot.store.postgres.competitions import PostgresCompetitions
 from bot.store.postgres.database import Database, open_pool
 from bot.store.postgres.events import Subscriptions, listening
 
@@ -18,6 +19,7 @@ class PostgresStore:
         self._clock = clock
         self.people = accounts.PostgresPeople(database, clock)
         self.boards = boards.PostgresBoards(database, clock)
+        self.competitions = PostgresCompetitions(database, clock)
         self.submissions = submissions.PostgresSubmissions(database, clock)
         self.jobs = queue.PostgresJobs(database, clock)
         self.workers = queue.PostgresWorkers(database, clock)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.competition import Competition, parse_competition
+from bot.domain.tasks.competition import CompetitionDefinition, parse_competition
 
 TEXT = """\
 name: Season
@@ -22,7 +22,7 @@ problems:
 """
 
 
-def parse(text: str) -> Competition:
+def parse(text: str) -> CompetitionDefinition:
     return parse_competition(text.encode(), "c.yml")
 
 
