@@ -11,7 +11,11 @@ import typer
 from bot.cli.context import CommandLine
 from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
-from bot.domain.tasks.competition import CompetitionEntry, parse_competition
+from bot.domain.tasks.competition import (
+    CompetitionDefinition,
+    CompetitionEntry,
+    parse_competition,
+)
 from bot.domain.tasks.scaffold import is_problem
 from bot.domain.tasks.task_file import parse_task, read_task
 from bot.domain.tasks.yaml_document import MAX_BYTES
@@ -62,6 +66,7 @@ class LoadedTask:
     bundle: TaskBundle
     task: TaskDefinition
     problem: CompetitionEntry | None = None
+    competition: CompetitionDefinition | None = None
     strict: bool = True
     """False when something in its task.yml was ignored with a warning."""
 
@@ -102,7 +107,9 @@ def _load_competition(line: CommandLine, file: Path, root: Path) -> Iterator[Loa
         bundle = line.installation.read_task(folder, root)
         parsed = read_task(bundle, strict=False)
         _warn(line, parsed.warnings)
-        yield LoadedTask(folder, bundle, parsed.task, problem, strict=not parsed.warnings)
+        yield LoadedTask(
+            folder, bundle, parsed.task, problem, competition, strict=not parsed.warnings
+        )
 
 
 def _warn(line: CommandLine, warnings: Sequence[str]) -> None:

@@ -1,13 +1,14 @@
 """The publication of a task: what was requested, its progress, and the result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from bot.domain.board import Access, Board, Pins
+from bot.domain.board import Access, Board, Pins, SeasonRules
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, PublicationId, TaskVersionId
 from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.competition import CompetitionDefinition, CompetitionEntry
 from bot.domain.tasks.lint import TaskReport
 from runners.contract.task import TaskDefinition
 
@@ -37,6 +38,28 @@ class PublishRequest:
     """False ignores unknown keys of task.yml, as for competitions."""
     pins: Pins = ()
     """Changes to the board's pins, as from `bot.domain.board.parse_pins`."""
+    rules: SeasonRules | None = None
+    """When the board opens and what it accepts after its deadline; None keeps its rules."""
+    competition: bool = False
+    """Whether the zip holds a competition, whose name `name` is, in place of one task."""
+
+    @property
+    def title(self) -> str:
+        """Return what is published, such as `Leaderboard sort`."""
+        return f"{'Competition' if self.competition else 'Leaderboard'} {self.name or ''}"
+
+    def of_entry(self, entry: CompetitionEntry) -> "PublishRequest":
+        """Return the request for one board of a competition; settings here override the file's."""
+        unset = self.deadline is None and not self.endless
+        return replace(
+            self,
+            name=entry.name,
+            gpus=self.gpus or entry.gpus,
+            deadline=entry.deadline if unset else self.deadline,
+            endless=entry.deadline is None if unset else self.endless,
+            rules=entry.rules,
+            competition=False,
+        )
 
     def board_name(self, task: TaskDefinition) -> str:
         """Return the name of the board."""
@@ -93,6 +116,8 @@ class Draft:
     bundle: TaskBundle
     task: TaskDefinition
     request: PublishRequest
+    competition: CompetitionDefinition | None = None
+    """The competition of its board."""
 
     @property
     def board_name(self) -> str:

@@ -82,8 +82,10 @@ def _outcome_lines(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
             if each.level is not Level.INFO
         ]
         return [*lines, ("Nothing was published. Fix the errors, then submit it again.", Tone.BAD)]
-    obstacles = [(f"Not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
-    return [(outcome.message, Tone.BAD if outcome.board is None else Tone.GOOD), *obstacles]
+    lines = [(outcome.message, Tone.GOOD if outcome.published else Tone.BAD)]
+    lines += [(f"Not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
+    lines += [(f"Ignored: {words}", Tone.QUIET) for words in outcome.ignored]
+    return [*lines, *(line for each in outcome.boards for line in _outcome_lines(each))]
 
 
 async def submit_task(context: WebContext, request: PublishRequest, data: bytes) -> PublicationId:

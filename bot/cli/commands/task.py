@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -93,20 +93,19 @@ class _PublishOptions:
 
     def draft(self, loaded: LoadedTask) -> Draft:
         """Return the draft of one task. A competition sets the deadline of each board, or none."""
-        problem = loaded.problem
-        deadline, endless = self.deadline, self.endless
-        if problem is not None and deadline is None and not endless:
-            deadline, endless = problem.deadline, problem.deadline is None
         request = PublishRequest(
             NOBODY,
-            self.name or (problem.name if problem else None),
-            self.gpus or loaded.gpus,
-            deadline,
-            endless,
+            self.name,
+            self.gpus,
+            self.deadline,
+            self.endless,
             pins=self.pins,
             strict=loaded.strict,
         )
-        return Draft(loaded.bundle, loaded.task, request)
+        if loaded.problem is not None:
+            request = request.of_entry(loaded.problem)
+            request = replace(request, name=self.name or request.name)
+        return Draft(loaded.bundle, loaded.task, request, loaded.competition)
 
 
 def publish(

@@ -1,20 +1,30 @@
-"""Competition YAML: tasks with deadlines and GPU types, in KernelBot's format."""
+"""Competition YAML: tasks with dates, GPU types and points; KernelBot's format with more keys."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
+from bot.domain.board import SeasonRules
+from bot.domain.competition import PointsRule
 from bot.domain.errors import UserError
 from bot.domain.tasks import yaml_document
-from bot.domain.times import parse_deadline
+from bot.domain.times import parse_deadline, parse_opening
 from runners.contract.task import GPU_NAME, TASK_NAME_FORM
 from runners.contract.wire import Wire
 
 Gpu = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
+LONGEST_NAME = 100
+"""The most characters of a competition's name; a longer one is cut."""
+_LONGEST_DESCRIPTION = 10_000
+MOST_BOARDS = 100
+"""The most boards of a competition."""
+MOST_RANKS = 1000
+"""The most places for which a competition lists points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,7 @@ class CompetitionEntry:
     name: str
     deadline: datetime | None
     gpus: tuple[str, ...]
+    rules: SeasonRules = field(default_factory=SeasonRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,13 @@ class CompetitionDefinition:
     description: str
     problems: tuple[CompetitionEntry, ...]
     warnings: tuple[str, ...] = ()
+    points: PointsRule = field(default_factory=PointsRule)
+
+    @property
+    def opens_at(self) -> datetime | None:
+        """Return when its first board opens; None if one is open from the beginning."""
+        dates = [each.rules.opens_at for each in self.problems]
+        return min((each for each in dates if each), default=None) if all(dates) else None
 
 
 class _Lenient(Wire):
@@ -49,13 +67,21 @@ class _ProblemEntry(_Lenient):
     name: Annotated[str, StringConstraints(pattern=TASK_NAME_FORM)]
     deadline: str | None = None
     gpus: tuple[Gpu, ...] = ()
+    opens: str | None = None
+    late_runs: bool | None = None
 
 
 class _CompetitionFile(_Lenient):
     name: Annotated[str, StringConstraints(min_length=1)]
     deadline: str | None = None
-    description: str = ""
-    problems: Annotated[tuple[_ProblemEntry, ...], Field(min_length=1)]
+    description: Annotated[str, StringConstraints(max_length=_LONGEST_DESCRIPTION)] = ""
+    opens: str | None = None
+    late_runs: bool = False
+    points: Literal["ratio"] | None = None
+    ranks: Annotated[
+        tuple[Annotated[float, Field(ge=0, le=1e6)], ...], Field(max_length=MOST_RANKS)
+    ] = ()
+    problems: Annotated[tuple[_ProblemEntry, ...], Field(min_length=1, max_length=MOST_BOARDS)]
 
 
 def parse_competition(data: bytes, file: str) -> CompetitionDefinition:
@@ -65,13 +91,35 @@ def parse_competition(data: bytes, file: str) -> CompetitionDefinition:
         competition = _CompetitionFile.model_validate_json(json.dumps(document.value))
     except ValidationError as error:
         raise yaml_document.validation_refusal(document, error) from error
-    problems = tuple(_problem(document, i, entry) for i, entry in enumerate(competition.problems))
-    _require_distinct(document, problems)
-    deadline = _deadline(document, ("deadline",), competition.deadline)
-    warnings = tuple(_warnings(document))
-    return CompetitionDefinition(
-        competition.name, deadline, competition.description, problems, warnings
+    if competition.points is not None and competition.ranks:
+        raise document.refusal(("ranks",), "choose 'points: ratio' or 'ranks', not both")
+    opens = _date(document, ("opens",), competition.opens, parse_opening)
+    default = SeasonRules(opens, competition.late_runs)
+    problems = tuple(
+        _problem(document, i, entry, default) for i, entry in enumerate(competition.problems)
     )
+    _require_distinct(document, problems)
+    name = _name(document, competition.name)
+    warnings = list(_warnings(document))
+    if name != competition.name:
+        warnings.append(document.refusal(("name",), f"the name is stored as {name!r}").message)
+    return CompetitionDefinition(
+        name=name,
+        deadline=_date(document, ("deadline",), competition.deadline, parse_deadline),
+        description=competition.description,
+        problems=problems,
+        warnings=tuple(warnings),
+        points=PointsRule(competition.ranks),
+    )
+
+
+def _name(document: yaml_document.Document, text: str) -> str:
+    """Return the name on one line, and without slashes, because it is a part of addresses."""
+    safe = "".join(each if each.isprintable() else " " for each in re.sub(r"[/\\]", "-", text))
+    name = " ".join(safe.split())[:LONGEST_NAME].rstrip()
+    if not name.strip("."):
+        raise document.refusal(("name",), "write a name with letters or digits")
+    return name
 
 
 def _warnings(document: yaml_document.Document) -> Iterator[str]:
@@ -94,14 +142,23 @@ def _unknown_keys(
             yield document.refusal((*path, key), yaml_document.unknown_key(key, known)).message
 
 
-def _problem(document: yaml_document.Document, i: int, entry: _ProblemEntry) -> CompetitionEntry:
+def _problem(
+    document: yaml_document.Document, i: int, entry: _ProblemEntry, default: SeasonRules
+) -> CompetitionEntry:
+    path: yaml_document.Path = "problems", i
     if ".." in entry.directory.split("/"):
         raise document.refusal(
-            ("problems", i, "directory"),
+            (*path, "directory"),
             "a directory must be below the competition's folder, without '..'",
         )
-    deadline = _deadline(document, ("problems", i, "deadline"), entry.deadline)
-    return CompetitionEntry(entry.directory.rstrip("/"), entry.name, deadline, entry.gpus)
+    opens = _date(document, (*path, "opens"), entry.opens, parse_opening) or default.opens_at
+    late_runs = default.late_runs if entry.late_runs is None else entry.late_runs
+    deadline = _date(document, (*path, "deadline"), entry.deadline, parse_deadline)
+    if opens is not None and deadline is not None and deadline <= opens:
+        raise document.refusal((*path, "deadline"), "the board closes before it opens")
+    return CompetitionEntry(
+        entry.directory.rstrip("/"), entry.name, deadline, entry.gpus, SeasonRules(opens, late_runs)
+    )
 
 
 def _require_distinct(
@@ -113,12 +170,15 @@ def _require_distinct(
             raise document.refusal(("problems", i, "name"), f"the name {name!r} appears twice")
 
 
-def _deadline(
-    document: yaml_document.Document, path: yaml_document.Path, text: str | None
+def _date(
+    document: yaml_document.Document,
+    path: yaml_document.Path,
+    text: str | None,
+    parse: Callable[[str], datetime],
 ) -> datetime | None:
     if text is None or not text.strip():
         return None
     try:
-        return parse_deadline(text)
+        return parse(text)
     except UserError as error:
         raise document.refusal(path, error.message) from error

@@ -20,6 +20,7 @@ from bot.domain.ids import PublicationId
 from bot.domain.publication import Draft, Publication, PublishedDraft
 from bot.domain.tasks.lint import CheckStep
 from bot.ports import Clock, Store
+from bot.services.publishing.competition import read_competition
 from bot.services.publishing.pipeline import Pipeline
 from bot.services.publishing.publish import REQUEST, find_interrupted_publish, read_upload
 from bot.services.publishing.state import (
@@ -29,6 +30,7 @@ from bot.services.publishing.state import (
     PublicationState,
     TakenOverError,
     outcome_of,
+    outcome_of_competition,
     outcome_of_error,
 )
 from runners.contract.runner import Runner
@@ -169,7 +171,7 @@ class _Run:
         except TakenOverError:
             raise
         except Exception as error:  # noqa: BLE001 - the outermost frame of a publication
-            return outcome_of_error(self.held.request.name or "", error)
+            return outcome_of_error(self.held.request.title, error)
 
     async def _check_and_publish(self) -> PublicationOutcome:
         """Return the outcome; UserError when nothing is published."""
@@ -180,6 +182,10 @@ class _Run:
                 f"the check was started {MAX_ATTEMPTS} times, and the bot stopped each time; "
                 "nothing was published; contact the person who runs the bot",
             )
+        if request.competition:
+            drafts, ignored = await read_competition(release.zip, request)
+            published = await self._pipeline().check_and_publish(drafts)
+            return outcome_of_competition(request.name or "", published, ignored)
         bundle, parsed = await read_upload(release.zip, request)
         interrupted = None
         if self.state.publishing:
@@ -210,7 +216,8 @@ class _Run:
         return 0 if version is None else version.number
 
     def _add_line(self, line: str) -> None:
-        self.state = self.state.model_copy(update={"begun": (line,)})
+        begun = dict.fromkeys((*self.state.begun, line))  # a competition has a line for each task
+        self.state = self.state.model_copy(update={"begun": tuple(begun)})
 
     def _watch(self, step: CheckStep) -> None:
         self.steps[step.gpu, step.name] = step

@@ -8,6 +8,7 @@ from bot.domain.publication import Draft, Published, PublishedDraft, UnsoundTask
 from bot.domain.tasks.lint import TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, ignore_step
+from bot.services.publishing.competition import store_competitions, validate_competition
 from bot.services.publishing.publish import is_new, named_gpus, publish, validate_publish, with_gpus
 from runners.contract.runner import Runner
 
@@ -37,6 +38,7 @@ class Pipeline:
         complete = [await self._with_gpus(draft) for draft in drafts]
         for draft in complete:
             await validate_publish(self.store, self.clock, draft.request, draft.task)
+            await validate_competition(self.store, draft)
         reports = [() if unchecked else await self._check(draft) for draft in complete]
         if self.before_publish is not None:
             await self.before_publish()
@@ -56,12 +58,18 @@ class Pipeline:
         gpus = named_gpus(draft.request, draft.task, await self.store.boards.find(name))
         self.say(f"running the solutions of {name} on {', '.join(gpus)}")
         reports = await check_on(
-            self.runners, draft.bundle, draft.task, gpus, board=name, watch=self.watch
+            self.runners, draft.bundle, draft.task, gpus, board=name, watch=self._watch_of(draft)
         )
         for report in reports:
             _require_sound(report, name)
         _require_run(reports, name)
         return reports
+
+    def _watch_of(self, draft: Draft) -> Watch:
+        """Return a watch whose steps name the board, when those of several boards are shown."""
+        if draft.competition is None:
+            return self.watch
+        return lambda step: self.watch(replace(step, name=f"{draft.board_name}: {step.name}"))
 
 
 async def publish_all(
@@ -78,6 +86,7 @@ async def publish_all(
         published_drafts.append(PublishedDraft(published, reports))
         if unchecked:
             await _record_unchecked(tx, published)
+    await store_competitions(tx, clock, [draft for draft, _ in checked], published_drafts)
     return tuple(published_drafts)
 
 

@@ -11,7 +11,16 @@ from datetime import datetime
 
 from pydantic import Base64Bytes, TypeAdapter
 
-from bot.domain.board import ANY, Access, Board, NewBoard, Pins, apply_pins, show_pins
+from bot.domain.board import (
+    ANY,
+    Access,
+    Board,
+    NewBoard,
+    Pins,
+    SeasonRules,
+    apply_pins,
+    show_pins,
+)
 from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import PublishChange, Published, PublishRequest
@@ -153,6 +162,7 @@ async def validate_publish(
     _require_gpus(name, task, gpus)
     apply_pins(() if board is None else board.pins, request.pins, gpus)
     _require_deadline(request, board, clock.now())
+    _require_opening(request, board)
     if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
             "not-yours",
@@ -219,11 +229,28 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
         raise UserError("bad-deadline", "the deadline is in the past; choose a later one")
 
 
+def _require_opening(request: PublishRequest, board: Board | None) -> None:
+    """Require that the board opens before it closes."""
+    opens_at = None if request.rules is None else request.rules.opens_at
+    kept = None if board is None or request.endless else board.deadline
+    deadline = request.deadline or kept
+    if opens_at is not None and deadline is not None and deadline <= opens_at:
+        raise UserError("bad-deadline", "the board closes before it opens; change one of the dates")
+
+
 async def _create(tx: Store, request: PublishRequest, task: TaskDefinition) -> Published:
     gpus = named_gpus(request, task, None)
     access = request.access or Access()
     pins = apply_pins((), request.pins, gpus)
-    new = NewBoard(request.board_name(task), gpus, request.deadline, request.person, access, pins)
+    new = NewBoard(
+        request.board_name(task),
+        gpus,
+        request.deadline,
+        request.person,
+        access,
+        pins,
+        request.rules or SeasonRules(),
+    )
     board = await tx.boards.publish(new, task, digest(task))
     await _record_pins(tx, request, board, ())
     return Published(board, 1, PublishChange.CREATED, task.version_note)
@@ -239,6 +266,8 @@ async def _update(
         await tx.boards.configure(board.id, gpus, deadline)
     if request.access is not None and request.access != board.access:
         await tx.boards.restrict(board.id, request.access)
+    if request.rules is not None and request.rules != board.rules:
+        await tx.boards.set_rules(board.id, request.rules)
     pins = apply_pins(board.pins, request.pins, gpus)
     if pins != board.pins:
         await _record_pins(tx, request, await tx.boards.pin(board.id, pins), board.pins)
@@ -259,7 +288,7 @@ async def _record_pins(tx: Store, request: PublishRequest, board: Board, before:
 
 def _settings(board: Board) -> tuple[object, ...]:
     """Return the board's properties apart from its task."""
-    return board.gpus, board.deadline, board.access, board.pins
+    return board.gpus, board.deadline, board.access, board.pins, board.rules
 
 
 async def find_interrupted_publish(
