@@ -1,4 +1,7 @@
-"""Determines which notifications to send, and to whom: of records, lost ranks and deadlines."""
+"""Determines which notifications to send, and to whom.
+
+They are about records, lost ranks, deadlines and competitions.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -7,7 +10,8 @@ from contextlib import suppress
 import structlog
 
 from bot.domain import notifications
-from bot.domain.board import NOBODY, Board, Viewer
+from bot.domain.board import NOBODY, Access, Board, Viewer
+from bot.domain.competition import Competition
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Notification, NotificationKind, StandingsChange
 from bot.domain.records import UnannouncedScore
@@ -24,6 +28,7 @@ async def run_notifications(
         try:
             await announce_scores(store)
             await announce_deadlines(store, clock)
+            await announce_competitions(store, clock)
         except StoreError as error:
             _log.warning("news has to wait", action="news-waits", error=str(error))
         with suppress(TimeoutError):
@@ -119,6 +124,50 @@ async def announce_deadlines(store: Store, clock: Clock) -> None:
         if deadline is not None and notifications.closes_soon(board, now):
             await store.outbox.put(
                 [notifications.deadline_notification(board, deadline, each) for each in listeners]
+            )
+
+
+async def announce_competitions(store: Store, clock: Clock) -> None:
+    """Notify each subscriber once of each competition that has opened or closed.
+
+    What was announced is stored together with the notifications, so that a process that is killed
+    has stored both or neither.
+    """
+    now = clock.now()
+    for competition in await store.competitions.all():
+        opened = [each for each in competition.boards if each.rules.opens_at is None]
+        if not (competition.has_opened(now) and opened):
+            continue
+        # The board decides who may read it: one that everyone sees, if there is any.
+        board = next((each for each in opened if each.access == Access()), opened[0])
+        if competition.opening_announced != competition.opens_at:
+            await _announce_opening(store, competition, board)
+        closed_at = competition.closes_at
+        if competition.has_closed(now) and closed_at not in {None, competition.closing_announced}:
+            await _announce_closing(store, competition, board)
+
+
+async def _announce_opening(store: Store, competition: Competition, board: Board) -> None:
+    async with store.transaction() as tx:
+        if await tx.competitions.announce_opening(competition.id, competition.opens_at):
+            listeners = await tx.listeners.to(NotificationKind.COMPETITION)
+            await tx.outbox.put(
+                [notifications.opening_notification(competition, board, each) for each in listeners]
+            )
+
+
+async def _announce_closing(store: Store, competition: Competition, board: Board) -> None:
+    closed_at = competition.closes_at
+    if closed_at is None:
+        return
+    async with store.transaction() as tx:
+        if await tx.competitions.announce_closing(competition.id, closed_at):
+            listeners = await tx.listeners.to(NotificationKind.COMPETITION)
+            await tx.outbox.put(
+                [
+                    notifications.closing_notification(competition, closed_at, board, each)
+                    for each in listeners
+                ]
             )
 
 

@@ -57,6 +57,7 @@ _STATUSES = {
     "rate-limit": HTTPStatus.TOO_MANY_REQUESTS,
     "signed-out": HTTPStatus.UNAUTHORIZED,
     "slow-body": HTTPStatus.REQUEST_TIMEOUT,
+    "unchanged": HTTPStatus.CONFLICT,
     "stale-match": HTTPStatus.PRECONDITION_FAILED,
     "too-large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too-many-checks": HTTPStatus.CONFLICT,
