@@ -10,6 +10,8 @@ from bot.domain.board import Board, Viewer
 from bot.domain.ids import BoardId, CompetitionId, PersonId
 from bot.domain.scoring import Standing
 
+LONGEST_NAME = 100
+"""The most characters of a competition's name; a longer one is cut."""
 FULL_POINTS = 100.0
 """The points of the best time on a leaderboard, unless the competition lists them by rank."""
 _DECIMALS = 2

@@ -42,12 +42,14 @@ class Check:
     name: str
     tries: int
     state: PublicationState
+    is_competition: bool = False
 
     @classmethod
     def of(cls, summary: PublicationSummary) -> "Check":
         """Return the check of a stored publication."""
         state = PublicationState.model_validate_json(summary.state)
-        return cls(summary.id, REQUEST.validate_json(summary.wish).name or "", summary.tries, state)
+        request = REQUEST.validate_json(summary.wish)
+        return cls(summary.id, request.name or "", summary.tries, state, request.competition)
 
     @property
     def outcome(self) -> PublicationOutcome | None:

@@ -1,6 +1,7 @@
 """`podium task`: check, publish, pack, scaffold and import tasks."""
 
 import asyncio
+import shlex
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,16 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
+from bot.cli.context import (
+    Actor,
+    AsJson,
+    CommandLine,
+    DataFolder,
+    ServerUrl,
+    Where,
+    command_line,
+    program,
+)
 from bot.cli.errors import ExitCode
 from bot.cli.files import LoadedTask, Root, load_tasks, read_problems
 from bot.cli.json_output import published_json, task_report_json
@@ -145,6 +155,8 @@ def publish(
         return
     for each in drafts:
         _print_published(line, each)
+    for competition in dict.fromkeys(each.competition for each in loaded if each.competition):
+        line.say(f"next: {program()} competition show {shlex.quote(competition.name)}")
 
 
 async def _publish(

@@ -20,9 +20,13 @@ from bot.domain.ids import PublicationId
 from bot.domain.publication import Draft, Publication, PublishedDraft
 from bot.domain.tasks.lint import CheckStep
 from bot.ports import Clock, Store
-from bot.services.publishing.competition import read_competition
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.publishing.publish import REQUEST, find_interrupted_publish, read_upload
+from bot.services.publishing.publish import (
+    REQUEST,
+    find_interrupted_publish,
+    read_competition,
+    read_upload,
+)
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationObserver,

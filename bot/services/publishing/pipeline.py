@@ -7,8 +7,8 @@ from bot.domain.errors import UserError
 from bot.domain.publication import Draft, Published, PublishedDraft, UnsoundTaskError
 from bot.domain.tasks.lint import TaskReport
 from bot.ports import Clock, Store
+from bot.services.competitions import store_competitions, validate_competition
 from bot.services.publishing.check import Watch, check_on, ignore_step
-from bot.services.publishing.competition import store_competitions, validate_competition
 from bot.services.publishing.publish import is_new, named_gpus, publish, validate_publish, with_gpus
 from runners.contract.runner import Runner
 

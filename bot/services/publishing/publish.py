@@ -23,9 +23,10 @@ from bot.domain.board import (
 )
 from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import TaskVersionId
-from bot.domain.publication import PublishChange, Published, PublishRequest
+from bot.domain.publication import Draft, PublishChange, Published, PublishRequest
 from bot.domain.requirements import has_device
-from bot.domain.tasks.bundle import TaskBundle, read_zip, solutions
+from bot.domain.tasks import competition
+from bot.domain.tasks.bundle import TaskBundle, read_files, read_zip, solutions
 from bot.domain.tasks.lint import lint
 from bot.domain.tasks.task_file import ParsedTask, digest, read_task
 from bot.ports import Clock, Store
@@ -71,6 +72,25 @@ def task_in(data: Base64Bytes, request: PublishRequest) -> ParsedTask:
     parsed = read_task(bundle, strict=request.strict)
     lint(parsed.task, solutions(bundle))
     return parsed
+
+
+async def read_competition(
+    data: bytes, request: PublishRequest
+) -> tuple[tuple[Draft, ...], tuple[str, ...]]:
+    """Return a draft of each board in a zip, and what was ignored; UserError with file and line."""
+    parsed = await TASKS.call(competition_in, data)
+    bundles = parsed.bundles(await asyncio.to_thread(read_files, data))
+    definition = parsed.definition
+    drafts = tuple(
+        Draft(bundle, each.task, request.of_entry(entry), definition)
+        for bundle, each, entry in zip(bundles, parsed.tasks, definition.problems, strict=True)
+    )
+    return drafts, parsed.warnings
+
+
+def competition_in(data: Base64Bytes) -> competition.ParsedCompetition:
+    """Return the competition in a zip; only called in its own process."""
+    return competition.read_competition(data)
 
 
 def named_gpus(

@@ -11,10 +11,9 @@ from bot.domain.errors import StoreError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import NewPublication, Publication, PublicationSummary, PublishRequest
 from bot.services.publishing import engine as module
-from bot.services.publishing.competition import read_competition
 from bot.services.publishing.engine import MAX_ATTEMPTS, Observe, PublicationEngine
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.publishing.publish import NO_BOARD, REQUEST
+from bot.services.publishing.publish import NO_BOARD, REQUEST, read_competition
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationObserver,

@@ -10,8 +10,8 @@ from bot.domain.competition import Competition, PointsRule
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.publication import Draft, PublishChange, PublishedDraft, PublishRequest
-from bot.services.publishing.competition import read_competition
 from bot.services.publishing.pipeline import Pipeline
+from bot.services.publishing.publish import read_competition
 from tests.doubles.place import Place
 from tests.doubles.scaffolded import make_judge
 from tests.doubles.task_zips import packed_competition

@@ -8,10 +8,9 @@ import pytest
 from bot.domain.board import SeasonRules
 from bot.domain.competition import PointsRule
 from bot.domain.errors import UserError
-from bot.domain.tasks import competition_zip as module
+from bot.domain.tasks import competition as module
 from bot.domain.tasks.bundle import TaskBundle, read_files
-from bot.domain.tasks.competition import CompetitionEntry
-from bot.domain.tasks.competition_zip import read_competition, write_competition
+from bot.domain.tasks.competition import CompetitionEntry, read_competition, write_competition
 from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.task_file import digest
 from runners.contract.task import TaskDefinition
