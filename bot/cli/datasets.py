@@ -8,14 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from bot.domain.api.boards import (
-    ExportCompetition,
-    ExportEnd,
-    ExportHead,
-    ExportPiece,
-    ExportRows,
-    ExportSource,
-)
+from bot.domain.api import boards as api
 from bot.domain.errors import UserError
 from bot.reports.escaping import escape_formula
 from bot.reports.export import TABLES, DataTable, Kind, Row, codebook
@@ -50,7 +43,7 @@ _SOURCES = "Each source is stored once in `sources/`, under the SHA-256 of its c
 
 
 async def write_board(
-    head: ExportHead, pieces: AsyncIterator[ExportPiece], folder: Path, form: DataFormat
+    head: api.ExportHead, pieces: AsyncIterator[api.ExportPiece], folder: Path, form: DataFormat
 ) -> None:
     """Write a board's export up to its end; unknown tables of a newer server are ignored."""
     words = codebook(head.board, head.submissions, _SOURCES)
@@ -59,21 +52,21 @@ async def write_board(
     with tables_in(folder, TABLES, form) as put:
         async for piece in pieces:
             match piece:
-                case ExportRows():
+                case api.ExportRows():
                     put(piece)
-                case ExportSource():
+                case api.ExportSource():
                     data = piece.text.encode("utf-8", "surrogatepass")
                     (folder / "sources" / piece.sha256).write_bytes(data)
-                case ExportEnd():
+                case api.ExportEnd():
                     return
-                case ExportCompetition() | ExportHead():
+                case api.ExportCompetition() | api.ExportHead():
                     pass
 
 
 @contextmanager
 def tables_in(
     folder: Path, tables: Sequence[DataTable], form: DataFormat
-) -> Iterator[Callable[[ExportRows], None]]:
+) -> Iterator[Callable[[api.ExportRows], None]]:
     """Open the files of these tables; yield what writes rows to theirs, if there is one."""
     with ExitStack() as stack:
         files = {
@@ -81,7 +74,7 @@ def tables_in(
             for each in tables
         }
 
-        def put(piece: ExportRows) -> None:
+        def put(piece: api.ExportRows) -> None:
             if piece.table in files:
                 table, file = files[piece.table]
                 names = [field.name for field in table.fields]

@@ -170,12 +170,11 @@ def opening_notification(competition: Competition, board: Board, addressee: str)
     return Notification(key, NotificationKind.COMPETITION, addressee, board.id, f"{text}.")
 
 
-def closing_notification(
-    competition: Competition, closed_at: datetime, board: Board, addressee: str
-) -> Notification:
+def closing_notification(competition: Competition, board: Board, addressee: str) -> Notification:
     """Return the notification of a competition that has closed, with one of its boards."""
     text = f"Competition {competition.name} has closed. Runs that are still queued will count."
-    key = f"closing {competition.id} {closed_at.timestamp():.0f} {addressee}"
+    closed_at = 0.0 if competition.closes_at is None else competition.closes_at.timestamp()
+    key = f"closing {competition.id} {closed_at:.0f} {addressee}"
     return Notification(key, NotificationKind.COMPETITION, addressee, board.id, text)
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from itertools import islice
 
 from bot.domain.api.boards import ExportCompetition, ExportPiece, ExportRows
-from bot.domain.board import Board
 from bot.domain.competition import Competition, CompetitionStandings, OverallEntry
 from bot.domain.times import show_deadline
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
@@ -25,9 +24,7 @@ def competitions_report(competitions: Sequence[Competition], now: datetime) -> R
     """Return the competitions with their dates."""
     if not competitions:
         return Report("competitions", (Text("there is no competition", Tone.QUIET),))
-    rows = tuple(
-        (each.name, opening_words(each, now), closing_words(each)) for each in competitions
-    )
+    rows = tuple((each.name, _opening(each, now), _date(each.closes_at)) for each in competitions)
     return Report("competitions", (Table("competitions", _LIST, rows),))
 
 
@@ -64,15 +61,13 @@ def dates_line(competition: Competition, now: datetime) -> str:
     return f"{verb} {show_deadline(competition.closes_at)}"
 
 
-def opening_words(competition: Competition, now: datetime) -> str:
+def _opening(competition: Competition, now: datetime) -> str:
     """Return when a competition opens, or that it has opened."""
     return "open" if competition.has_opened(now) else show_deadline(competition.opens_at)
 
 
-def closing_words(competition: Competition | Board) -> str:
-    """Return when a competition or a board closes."""
-    closes = competition.deadline if isinstance(competition, Board) else competition.closes_at
-    return "" if closes is None else show_deadline(closes)
+def _date(moment: datetime | None) -> str:
+    return "" if moment is None else show_deadline(moment)
 
 
 def points_line(competition: Competition) -> str:
@@ -91,8 +86,8 @@ def boards_table(competition: Competition) -> Table:
         (
             each.name,
             ", ".join(each.gpus),
-            "" if each.rules.opens_at is None else show_deadline(each.rules.opens_at),
-            closing_words(each),
+            _date(each.rules.opens_at),
+            _date(each.deadline),
         )
         for each in competition.boards
     )

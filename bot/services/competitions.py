@@ -1,7 +1,7 @@
-"""Competitions: storing them, their overall ranking, closing and extending them."""
+"""Competitions: their overall ranking, closing and extending them."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from weakref import WeakKeyDictionary
@@ -11,14 +11,11 @@ from bot.domain.board import NOBODY, Board, SeasonRules, Viewer
 from bot.domain.competition import (
     Competition,
     CompetitionStandings,
-    NewCompetition,
     OverallEntry,
     PointsRule,
     rank_overall,
 )
 from bot.domain.errors import UserError, unknown_name
-from bot.domain.publication import Draft, PublishChange, PublishedDraft
-from bot.domain.tasks.competition import CompetitionDefinition
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
 from bot.services.audit import audited
@@ -175,68 +172,3 @@ async def _set_deadlines(
             await tx.boards.configure(each.id, each.gpus, deadline)
         changed = await tx.competitions.find(competition.name)
     return competition if changed is None else changed
-
-
-def competition_name(drafts: Sequence[Draft]) -> str:
-    """Return the name of the competition that was read from a zip."""
-    return next(each.competition.name for each in drafts if each.competition is not None)
-
-
-async def validate_competition(store: Store, draft: Draft) -> None:
-    """UserError when the draft's competition has the name of another person's."""
-    if draft.competition is None:
-        return
-    existing = await store.competitions.find(draft.competition.name)
-    viewer = Viewer(draft.request.person, sees_all=draft.request.as_admin)
-    if existing is not None and not existing.belongs_to(viewer):
-        raise UserError(
-            "not-yours",
-            f"competition {existing.name!r} belongs to another person; choose another name",
-        )
-
-
-async def store_competitions(
-    tx: Store, clock: Clock, drafts: Sequence[Draft], published: Sequence[PublishedDraft]
-) -> None:
-    """Store each competition of the drafts with its boards, in the caller's transaction."""
-    boards: dict[str, list[PublishedDraft]] = {}
-    first: dict[str, tuple[Draft, CompetitionDefinition]] = {}
-    for draft, done in zip(drafts, published, strict=True):
-        if draft.competition is not None:
-            boards.setdefault(draft.competition.name, []).append(done)
-            first.setdefault(draft.competition.name, (draft, draft.competition))
-    for name, (draft, definition) in first.items():
-        await validate_competition(tx, draft)
-        existing = await tx.competitions.find(name)
-        new = NewCompetition(
-            name,
-            draft.request.person,
-            definition.description,
-            definition.points,
-            _opens_at(definition, existing, clock.now()),
-            tuple(each.published.board.id for each in boards[name]),
-        )
-        if existing is None or _differs(new, existing):
-            await tx.competitions.put(new)
-            change = PublishChange.CREATED if existing is None else PublishChange.CONFIGURED
-            subject, count = f"competition {name}", len(new.boards)
-            reason = f"{count} board{'' if count == 1 else 's'}"
-            await tx.audit.record(draft.request.person, f"publish-{change}", subject, reason)
-
-
-def _opens_at(
-    definition: CompetitionDefinition, existing: Competition | None, now: datetime
-) -> datetime:
-    """Return the opening date: without one in the file, the competition opens now if not before."""
-    if definition.opens_at is not None:
-        return definition.opens_at
-    return existing.opens_at if existing is not None and existing.has_opened(now) else now
-
-
-def _differs(new: NewCompetition, existing: Competition) -> bool:
-    boards = tuple(each.id for each in existing.boards)
-    present = NewCompetition(
-        existing.name, existing.creator, existing.description, existing.points, existing.opens_at,
-        boards,
-    )  # fmt: skip
-    return replace(new, creator=existing.creator) != present

@@ -4,14 +4,14 @@ They are about records, lost ranks, deadlines and competitions.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
 from bot.domain import notifications
 from bot.domain.board import NOBODY, Access, Board, Viewer
-from bot.domain.competition import Competition
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Notification, NotificationKind, StandingsChange
 from bot.domain.records import UnannouncedScore
@@ -140,35 +140,23 @@ async def announce_competitions(store: Store, clock: Clock) -> None:
             continue
         # The board decides who may read it: one that everyone sees, if there is any.
         board = next((each for each in opened if each.access == Access()), opened[0])
-        if competition.opening_announced != competition.opens_at:
-            await _announce_opening(store, competition, board)
-        closed_at = competition.closes_at
-        if competition.has_closed(now) and closed_at not in {None, competition.closing_announced}:
-            await _announce_closing(store, competition, board)
+        opened_at, closed_at = competition.opens_at, competition.closes_at
+        if competition.opening_announced != opened_at:
+            async with store.transaction() as tx:
+                if await tx.competitions.announce_opening(competition.id, opened_at):
+                    notice = partial(notifications.opening_notification, competition, board)
+                    await _announce(tx, notice)
+        has_closed = competition.has_closed(now) and competition.closing_announced != closed_at
+        if has_closed and closed_at is not None:
+            async with store.transaction() as tx:
+                if await tx.competitions.announce_closing(competition.id, closed_at):
+                    notice = partial(notifications.closing_notification, competition, board)
+                    await _announce(tx, notice)
 
 
-async def _announce_opening(store: Store, competition: Competition, board: Board) -> None:
-    async with store.transaction() as tx:
-        if await tx.competitions.announce_opening(competition.id, competition.opens_at):
-            listeners = await tx.listeners.to(NotificationKind.COMPETITION)
-            await tx.outbox.put(
-                [notifications.opening_notification(competition, board, each) for each in listeners]
-            )
-
-
-async def _announce_closing(store: Store, competition: Competition, board: Board) -> None:
-    closed_at = competition.closes_at
-    if closed_at is None:
-        return
-    async with store.transaction() as tx:
-        if await tx.competitions.announce_closing(competition.id, closed_at):
-            listeners = await tx.listeners.to(NotificationKind.COMPETITION)
-            await tx.outbox.put(
-                [
-                    notifications.closing_notification(competition, closed_at, board, each)
-                    for each in listeners
-                ]
-            )
+async def _announce(tx: Store, notice: Callable[[str], Notification]) -> None:
+    listeners = await tx.listeners.to(NotificationKind.COMPETITION)
+    await tx.outbox.put([notice(each) for each in listeners])
 
 
 async def still_wanted(

@@ -18,7 +18,6 @@ from bot.domain.api.base import BODY_MAX
 from bot.domain.api.boards import MEDIA_TYPE, ExportEnd, ExportPiece
 from bot.domain.api.publishing import GuestsAnswer, GuestsOrder, RejudgeOrder, Rejudging
 from bot.domain.board import Board
-from bot.domain.competition import LONGEST_NAME
 from bot.domain.errors import UserError
 from bot.reports.competition import competition_pieces
 from bot.reports.export import pieces
@@ -159,7 +158,7 @@ _competition_exports = APIRouter(prefix="/competitions", tags=["competitions"])
 @_competition_exports.get("/{name}/export", response_class=StreamingResponse, responses=_LINES)
 async def export_competition(
     request: Request,
-    name: Annotated[str, Path(max_length=LONGEST_NAME)],
+    name: Annotated[str, Path(max_length=100)],
     viewer: auth.MayCreate,
 ) -> StreamingResponse:
     """Everything of your competition: its overall ranking, and the export of each board.

@@ -17,8 +17,9 @@ from bot.domain.errors import UserError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import PublishRequest
 from bot.reports.blocks import Tone
-from bot.services import boards, competitions, lookup
+from bot.services import boards, lookup
 from bot.services.publishing import publish
+from bot.services.publishing.pipeline import prepare_competition
 from bot.services.publishing.state import PublicationOutcome
 from bot.web import auth, bodies, publications
 from bot.web.context import FRONT_END, WebContext, context_of
@@ -175,28 +176,16 @@ async def create_competition(
     publish_request = PublishRequest(
         viewer.person, pins=parse_pins(fields.pools), strict=False, competition=True
     )
-    number = await start_competition(context, viewer, zip_file, publish_request)
+    publish_request = await prepare_competition(
+        context.store,
+        context.clock,
+        publish_request,
+        zip_file.data,
+        runners=context.runners,
+        is_admin=viewer.sees_all,
+    )
+    number = await publications.submit_task(context, publish_request, zip_file.data)
     return await _accepted(context, viewer, number, response)
-
-
-async def start_competition(
-    context: WebContext, viewer: Caller, zip_file: TaskZip, request: PublishRequest
-) -> PublicationId:
-    """Store a competition to be checked and published; UserError for errors found before that.
-
-    An admin may change the competition of another person.
-    """
-    drafts, _ = await publish.read_competition(zip_file.data, request)
-    name = competitions.competition_name(drafts)
-    existing = await context.store.competitions.find(name)
-    foreign = existing is not None and existing.creator != viewer.person
-    request = replace(request, name=name, as_admin=foreign and viewer.sees_all)
-    for draft in drafts:
-        await competitions.validate_competition(context.store, replace(draft, request=request))
-        own = replace(draft.request, as_admin=request.as_admin)
-        own = await publish.with_gpus(context.store, context.runners, own, draft.task)
-        await publish.validate_publish(context.store, context.clock, own, draft.task)
-    return await publications.submit_task(context, request, zip_file.data)
 
 
 async def _accepted(
