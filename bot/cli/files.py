@@ -15,6 +15,8 @@ from bot.domain.tasks.competition import (
     CompetitionDefinition,
     CompetitionEntry,
     parse_competition,
+    read_competition,
+    write_competition,
 )
 from bot.domain.tasks.scaffold import is_problem
 from bot.domain.tasks.task_file import parse_task, read_task
@@ -110,6 +112,17 @@ def _load_competition(line: CommandLine, file: Path, root: Path) -> Iterator[Loa
         yield LoadedTask(
             folder, bundle, parsed.task, problem, competition, strict=not parsed.warnings
         )
+
+
+def pack_competition(line: CommandLine, file: Path, root: Path | None) -> bytes:
+    """Return a competition and its tasks as one zip; UserError if no server would take it."""
+    loaded = load_tasks(line, (file,), root)
+    definition = loaded[0].competition
+    if definition is None:
+        raise UserError("usage", f"{file}: name a task's folder, or a competition's YAML")
+    packed = write_competition(definition, [each.bundle for each in loaded])
+    read_competition(packed)
+    return packed
 
 
 def _warn(line: CommandLine, warnings: Sequence[str]) -> None:
