@@ -23,11 +23,15 @@ create table boards (
     source_visibility text not null default 'after-deadline'
                  check (source_visibility in ('after-deadline', 'always', 'never')),
     guests       text[] not null default '{}',
-    pools        jsonb not null default '{}' check (jsonb_typeof(pools) = 'object')
+    pools        jsonb not null default '{}' check (jsonb_typeof(pools) = 'object'),
+    opens_at     timestamptz,
+    late_runs    boolean not null default false
 );
 comment on column boards.house is 'What everyone who sees the board must have, such as discord-guild:123; null asks for nothing';
 comment on column boards.guests is 'Who sees a private board: doors'' own words, such as discord:17 or discord-role:5';
 comment on column boards.pools is 'By GPU type the pool that alone times its ranked jobs, see bot.domain.pins';
+comment on column boards.opens_at is 'Until then only its creator and admins see it; null: it was open from the beginning';
+comment on column boards.late_runs is 'Whether it accepts submissions in unranked modes after its deadline';
 comment on column boards.task_version is 'What new submissions are judged by; null only within the transaction that publishes';
 
 create table task_versions (
@@ -428,7 +432,7 @@ create unique index tokens_of_workers on tokens (label) where scope = 'worker' a
 
 create table listeners (
     addressee text not null,
-    kind      text not null check (kind in ('deadline', 'lost-rank', 'record')),
+    kind      text not null check (kind in ('competition', 'deadline', 'lost-rank', 'record')),
     primary key (addressee, kind)
 );
 comment on table listeners is 'Nobody is told of anything without a row; an addressee is a door''s own word, such as discord:17';
@@ -816,3 +820,28 @@ comment on column interactions.token is 'A secret by which the person is answere
 create index interactions_unfinished on interactions (door, lease_until) where done_at is null;
 create index interactions_with_token on interactions (asked_at) where token is not null;
 create index interactions_done on interactions (done_at) where done_at is not null;
+
+-- Boards with one overall ranking.
+
+create table competitions (
+    id                bigint generated always as identity primary key,
+    name              text not null unique,
+    creator           bigint not null references people (id),
+    description       text not null,
+    ranks             double precision[] not null,
+    opens_at          timestamptz not null,
+    created_at        timestamptz not null,
+    opening_announced timestamptz,
+    closing_announced timestamptz
+);
+comment on column competitions.ranks is 'The points of the first places; empty: 100 x best / own time';
+comment on column competitions.opening_announced is 'The opening date that was announced, so that it is announced once';
+comment on column competitions.closing_announced is 'The closing date that was announced; a changed one is announced again';
+
+create table competition_boards (
+    competition bigint not null references competitions (id),
+    board       bigint not null references boards (id),
+    position    int not null check (position >= 1),
+    primary key (competition, board)
+);
+create index competitions_of_board on competition_boards (board);

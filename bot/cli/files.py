@@ -11,7 +11,13 @@ import typer
 from bot.cli.context import CommandLine
 from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
-from bot.domain.tasks.competition import CompetitionEntry, parse_competition
+from bot.domain.tasks.competition import (
+    CompetitionDefinition,
+    CompetitionEntry,
+    parse_competition,
+    read_competition,
+    write_competition,
+)
 from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.scaffold import is_problem
 from bot.domain.tasks.task_file import read_task
@@ -64,6 +70,7 @@ class LoadedTask:
     task: TaskDefinition
     problem: CompetitionEntry | None = None
     grading: Grading = NO_PROGRAM
+    competition: CompetitionDefinition | None = None
     strict: bool = True
     """False when something in its task.yml was ignored with a warning."""
 
@@ -113,7 +120,20 @@ def _load_competition(
         parsed = read_task(bundle, strict=False, grader=grader)
         _warn(line, parsed.warnings)
         strict = not parsed.warnings
-        yield LoadedTask(folder, bundle, parsed.task, problem, parsed.grading, strict=strict)
+        yield LoadedTask(
+            folder, bundle, parsed.task, problem, parsed.grading, competition, strict=strict
+        )
+
+
+def pack_competition(line: CommandLine, file: Path, root: Path | None) -> bytes:
+    """Return a competition and its tasks as one zip; UserError if no server would take it."""
+    loaded = load_tasks(line, (file,), root)
+    definition = loaded[0].competition
+    if definition is None:
+        raise UserError("usage", f"{file}: name a task's folder, or a competition's YAML")
+    packed = write_competition(definition, [each.bundle for each in loaded])
+    read_competition(packed)
+    return packed
 
 
 def _warn(line: CommandLine, warnings: Sequence[str]) -> None:

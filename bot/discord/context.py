@@ -71,6 +71,7 @@ _DESCRIPTIONS = {
     "leaderboard submit": "Submit a kernel to a board",
     "submission": "Your submissions",
     "admin": "Moderation: people, submissions and limits",
+    "admin competition": "Sets of boards with one overall ranking",
     "profile": "Your account",
 }
 

@@ -5,7 +5,7 @@ sends nothing twice.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 
@@ -247,11 +247,20 @@ def outcome_report(outcome: PublicationOutcome) -> Report:
         if outcome.report.undecided:
             message = f"Nothing was published. To publish, {HOW_TO_CHOOSE}."
         return Report(outcome.title, (*blocks, Text(message, Tone.BAD)))
-    tone = Tone.BAD if outcome.board is None else Tone.GOOD
-    lines = [Text(outcome.grading)] if outcome.grading else []
-    lines.append(Text(outcome.message, tone))
-    lines += [Text(f"not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
-    return Report(outcome.title, tuple(lines))
+    return Report(outcome.title, tuple(_outcome_lines(outcome)))
+
+
+def _outcome_lines(outcome: PublicationOutcome) -> Iterator[Text]:
+    if outcome.grading:
+        yield Text(outcome.grading)
+    yield Text(outcome.message, Tone.GOOD if outcome.published else Tone.BAD)
+    for gpu, why in outcome.checked:
+        if why:
+            yield Text(f"not run on {gpu}: {why}", Tone.QUIET)
+    for words in outcome.ignored:
+        yield Text(f"ignored: {words}", Tone.QUIET)
+    for each in outcome.boards:
+        yield from _outcome_lines(each)
 
 
 def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:

@@ -13,6 +13,7 @@ NotificationId = NewType("NotificationId", int)
 PublicationId = NewType("PublicationId", int)
 CheckRunId = NewType("CheckRunId", int)
 AuditId = NewType("AuditId", int)
+CompetitionId = NewType("CompetitionId", int)
 
 
 NO_SUBMISSION = SubmissionId(0)

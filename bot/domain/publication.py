@@ -1,13 +1,14 @@
 """The publication of a task: what was requested, its progress, and the result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from bot.domain.board import Access, Board, Pins
+from bot.domain.board import Access, Board, Pins, SeasonRules
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, PublicationId, TaskVersionId
 from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.competition import CompetitionDefinition, CompetitionEntry
 from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.lint import TaskReport
 from runners.contract.task import Grader, TaskDefinition
@@ -40,6 +41,28 @@ class PublishRequest:
     """Changes to the board's pins, as from `bot.domain.board.parse_pins`."""
     grader: Grader | None = None
     """The grader that the creator chose; None leaves it to task.yml and to the check."""
+    rules: SeasonRules | None = None
+    """When the board opens and what it accepts after its deadline; None keeps its rules."""
+    competition: bool = False
+    """Whether the zip holds a competition, whose name `name` is, in place of one task."""
+
+    @property
+    def title(self) -> str:
+        """Return what is published, such as `Leaderboard sort`."""
+        return f"{'Competition' if self.competition else 'Leaderboard'} {self.name or ''}"
+
+    def of_entry(self, entry: CompetitionEntry) -> "PublishRequest":
+        """Return the request for one board of a competition; settings here override the file's."""
+        unset = self.deadline is None and not self.endless
+        return replace(
+            self,
+            name=entry.name,
+            gpus=self.gpus or entry.gpus,
+            deadline=entry.deadline if unset else self.deadline,
+            endless=entry.deadline is None if unset else self.endless,
+            rules=entry.rules,
+            competition=False,
+        )
 
     def board_name(self, task: TaskDefinition) -> str:
         """Return the name of the board."""
@@ -100,6 +123,8 @@ class Draft:
     task: TaskDefinition
     request: PublishRequest
     grading: Grading = NO_PROGRAM
+    competition: CompetitionDefinition | None = None
+    """The competition of its board."""
 
     @property
     def board_name(self) -> str:

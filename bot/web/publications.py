@@ -43,12 +43,14 @@ class Check:
     name: str
     tries: int
     state: PublicationState
+    is_competition: bool = False
 
     @classmethod
     def of(cls, summary: PublicationSummary) -> "Check":
         """Return the check of a stored publication."""
         state = PublicationState.model_validate_json(summary.state)
-        return cls(summary.id, REQUEST.validate_json(summary.wish).name or "", summary.tries, state)
+        request = REQUEST.validate_json(summary.wish)
+        return cls(summary.id, request.name or "", summary.tries, state, request.competition)
 
     @property
     def outcome(self) -> PublicationOutcome | None:
@@ -87,9 +89,10 @@ def _outcome_lines(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
         if outcome.report.undecided:
             advice = f"To publish, {HOW_TO_CHOOSE}."
         return [*head, *lines, (f"Nothing was published. {advice}", Tone.BAD)]
-    obstacles = [(f"Not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
-    message = (outcome.message, Tone.BAD if outcome.board is None else Tone.GOOD)
-    return [*head, message, *obstacles]
+    lines = [*head, (outcome.message, Tone.GOOD if outcome.published else Tone.BAD)]
+    lines += [(f"Not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
+    lines += [(f"Ignored: {words}", Tone.QUIET) for words in outcome.ignored]
+    return [*lines, *(line for each in outcome.boards for line in _outcome_lines(each))]
 
 
 async def submit_task(context: WebContext, request: PublishRequest, data: bytes) -> PublicationId:

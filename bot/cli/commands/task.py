@@ -1,23 +1,33 @@
 """`podium task`: check, publish, pack, scaffold and import tasks."""
 
 import asyncio
+import shlex
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
+from bot.cli.context import (
+    Actor,
+    AsJson,
+    CommandLine,
+    DataFolder,
+    ServerUrl,
+    Where,
+    command_line,
+    program,
+)
 from bot.cli.errors import ExitCode
-from bot.cli.files import LoadedTask, Root, load_tasks, read_problems
+from bot.cli.files import LoadedTask, Root, load_tasks, pack_competition, read_problems
 from bot.cli.json_output import published_json, task_report_json
 from bot.domain.board import NOBODY, Pins, parse_pins, show_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, PublishedDraft, PublishRequest
-from bot.domain.tasks.bundle import read_zip, write_zip
+from bot.domain.tasks.bundle import TASK_FILE, read_files, read_zip, write_zip
 from bot.domain.tasks.lint import TaskReport
 from bot.domain.tasks.scaffold import PRECISIONS, problem_tasks, scaffold
 from bot.domain.tasks.task_file import parse_task
@@ -103,21 +113,20 @@ class _PublishOptions:
 
     def draft(self, loaded: LoadedTask) -> Draft:
         """Return the draft of one task. A competition sets the deadline of each board, or none."""
-        problem = loaded.problem
-        deadline, endless = self.deadline, self.endless
-        if problem is not None and deadline is None and not endless:
-            deadline, endless = problem.deadline, problem.deadline is None
         request = PublishRequest(
             NOBODY,
-            self.name or (problem.name if problem else None),
-            self.gpus or loaded.gpus,
-            deadline,
-            endless,
+            self.name,
+            self.gpus,
+            self.deadline,
+            self.endless,
             pins=self.pins,
             strict=loaded.strict,
             grader=self.grader,
         )
-        return Draft(loaded.bundle, loaded.task, request, loaded.grading)
+        if loaded.problem is not None:
+            request = request.of_entry(loaded.problem)
+            request = replace(request, name=self.name or request.name)
+        return Draft(loaded.bundle, loaded.task, request, loaded.grading, loaded.competition)
 
 
 def publish(
@@ -158,6 +167,8 @@ def publish(
         return
     for each in drafts:
         _print_published(line, each)
+    for competition in dict.fromkeys(each.competition for each in loaded if each.competition):
+        line.say(f"next: {program()} competition show {shlex.quote(competition.name)}")
 
 
 async def _publish(
@@ -187,7 +198,9 @@ def _print_published(line: CommandLine, draft: PublishedDraft) -> None:
 
 def pack(
     ctx: typer.Context,
-    place: Annotated[Path, typer.Argument(metavar="DIR", help="Task folder")],
+    place: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Task folder, or a competition YAML")
+    ],
     *,
     out: Annotated[
         Path | None,
@@ -198,22 +211,35 @@ def pack(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pack a task into one zip, including shared files outside its folder."""
+    """Pack a task, or a competition, into one zip, including shared files outside its folder."""
     line = command_line(ctx)
-    bundle = line.installation.read_task(place, root)
-    file = Path(f"{bundle.name}.zip") if out is None else out
-    packed = write_zip(bundle)
-    again = read_zip(packed, name=file.stem)
-    parse_task(again)  # parsed as its recipient will parse it
+    file, packed = _packed(line, place, root, out)
     try:
         file.write_bytes(packed)
     except OSError as error:
         raise UserError("cannot-write", f"{file}: cannot be written ({error.strerror})") from error
+    files = sorted(read_files(packed))
+    sent_by = f"podium task publish {place if place.is_file() else file}"
+    kind = "competition" if place.is_file() else "task"
     words = (
-        f"{file}: {len(again.files)} files, {len(packed):,} bytes; next: podium task publish "
-        f"{file}, or any form that takes a task zip"
+        f"{file}: {len(files)} files, {len(packed):,} bytes; next: {sent_by}, or any form that "
+        f"takes a {kind} zip"
     )
-    line.answer(words, {"zip": str(file), "files": sorted(again.files)}, as_json=as_json)
+    line.answer(words, {"zip": str(file), "files": files}, as_json=as_json)
+
+
+def _packed(
+    line: CommandLine, place: Path, root: Path | None, out: Path | None
+) -> tuple[Path, bytes]:
+    """Return the name and the content of a zip, which is read as its recipient will read it."""
+    if place.is_file() and place.name != TASK_FILE:
+        packed = pack_competition(line, place, root)
+        return Path(f"{place.stem}.zip") if out is None else out, packed
+    bundle = line.installation.read_task(place, root)
+    file = Path(f"{bundle.name}.zip") if out is None else out
+    packed = write_zip(bundle)
+    parse_task(read_zip(packed, name=file.stem))
+    return file, packed
 
 
 def new(

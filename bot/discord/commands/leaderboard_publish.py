@@ -1,4 +1,4 @@
-"""`/leaderboard create|update`: makes a board or its next version from a task zip."""
+"""`/leaderboard create|update`, `/admin competition publish`: boards and competitions from zips."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from discord import app_commands
 
 from bot.discord import options, roles
 from bot.discord.context import DOOR, DiscordContext, Interaction, Tree, add_commands, context_of
+from bot.discord.escaping import line
 from bot.discord.notifications import closing_line
 from bot.discord.publication_thread import PublicationThread
 from bot.discord.responses import InteractionReply, replying
@@ -21,12 +22,14 @@ from bot.reports.blocks import Report, Text, Tone
 from bot.reports.tasks import change_report, upload_report
 from bot.services.lookup import own_board
 from bot.services.publishing import publish
+from bot.services.publishing.pipeline import prepare_competition
 from runners.contract.task import Grader, TaskDefinition
 
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
     add_commands(tree, "leaderboard", create, update)
+    add_commands(tree, "admin competition", publish_competition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,15 +179,19 @@ async def upload_of(
     attachment: discord.Attachment, request: PublishRequest, answer: InteractionReply
 ) -> publish.TaskUpload:
     """Return the task of a zip after showing it; UserError with file and line if invalid."""
-    if attachment.size > ZIP_BYTES:
-        raise UserError(
-            "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are allowed"
-        )
-    data = await attachment.read()
+    data = await _read(attachment)
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
     bundle, parsed = await publish.read_upload(data, request)
     await answer.show(await asyncio.to_thread(upload_report, bundle, parsed))
     return publish.TaskUpload(request, data, parsed.task)
+
+
+async def _read(attachment: discord.Attachment) -> bytes:
+    if attachment.size > ZIP_BYTES:
+        raise UserError(
+            "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are allowed"
+        )
+    return await attachment.read()
 
 
 async def create_board(upload: publish.TaskUpload, answer: InteractionReply) -> None:
@@ -272,3 +279,30 @@ async def reconfigure(board: Board, request: PublishRequest, answer: Interaction
     text = Text(f"{board.name} on {', '.join(board.gpus)}: {result}", Tone.GOOD)
     await answer.show(Report(f"Leaderboard {board.name}", (text,)))
     await answer.say(closing_line(board.deadline))
+
+
+@app_commands.command(name="publish", description="Publish a competition, or change it, from a zip")
+@app_commands.describe(competition_zip="Zip of the competition's YAML and its tasks")
+async def publish_competition(
+    interaction: Interaction, competition_zip: discord.Attachment
+) -> None:
+    """Validate the zip and start its check; all boards are published after it, or none."""
+    async with replying(interaction) as answer:
+        roles.require(interaction, roles.ADMIN)
+        context, data = context_of(interaction), await _read(competition_zip)
+        person = await context.person(interaction.user)
+        request = await prepare_competition(
+            context.store,
+            context.clock,
+            PublishRequest(person.id, strict=False, competition=True),
+            data,
+            is_admin=True,
+        )
+        place = PublicationThread.of_interaction(interaction).model_dump_json()
+        stored = publish.REQUEST.dump_json(request).decode()
+        await context.store.publications.add(NewPublication(DOOR, person.id, data, stored, place))
+        await answer.say(
+            f"Checking the tasks of {line(request.name or '')}. Its boards are published only if "
+            "every solution gets its expected verdict. Follow the progress in your private "
+            "thread, or in your direct messages if I can't create one."
+        )

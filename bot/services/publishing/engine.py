@@ -21,7 +21,12 @@ from bot.domain.publication import Draft, Publication, PublishedDraft
 from bot.domain.tasks.lint import CheckStep
 from bot.ports import Clock, Store
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.publishing.publish import REQUEST, find_interrupted_publish, read_upload
+from bot.services.publishing.publish import (
+    REQUEST,
+    find_interrupted_publish,
+    read_competition,
+    read_upload,
+)
 from bot.services.publishing.queued_runner import queued_runners
 from bot.services.publishing.state import (
     HeldPublication,
@@ -30,6 +35,7 @@ from bot.services.publishing.state import (
     PublicationState,
     TakenOverError,
     outcome_of,
+    outcome_of_competition,
     outcome_of_error,
 )
 
@@ -171,7 +177,7 @@ class _Run:
         except TakenOverError:
             raise
         except Exception as error:  # noqa: BLE001 - the outermost frame of a publication
-            return outcome_of_error(self.held.request.name or "", error)
+            return outcome_of_error(self.held.request.title, error)
 
     async def _check_and_publish(self) -> PublicationOutcome:
         """Return the outcome; UserError when nothing is published."""
@@ -182,6 +188,10 @@ class _Run:
                 f"the check was started {MAX_ATTEMPTS} times, and the bot stopped each time; "
                 "nothing was published; contact the person who runs the bot",
             )
+        if request.competition:
+            drafts, ignored = await read_competition(release.zip, request)
+            published = await self._pipeline().check_and_publish(drafts)
+            return outcome_of_competition(request.name or "", published, ignored)
         bundle, parsed = await read_upload(release.zip, request)
         interrupted = None
         if self.state.publishing:
@@ -208,8 +218,8 @@ class _Run:
         )
 
     async def _save_graded(self, drafts: Sequence[Draft]) -> None:
-        (draft,) = drafts
-        await self._save(publishing=True, grader=draft.task.grader, grading=draft.grading.why)
+        first = drafts[0]  # of a competition each board is checked again, with the runs that ended
+        await self._save(publishing=True, grader=first.task.grader, grading=first.grading.why)
 
     async def _version_before(self) -> int:
         """Return the number of the board's task version when the zip was submitted, 0 for none."""
@@ -218,7 +228,8 @@ class _Run:
         return 0 if version is None else version.number
 
     def _add_line(self, line: str) -> None:
-        self.state = self.state.model_copy(update={"begun": (line,)})
+        begun = dict.fromkeys((*self.state.begun, line))  # a competition has a line for each task
+        self.state = self.state.model_copy(update={"begun": tuple(begun)})
 
     def _watch(self, step: CheckStep) -> None:
         self.steps[step.gpu, step.name] = step

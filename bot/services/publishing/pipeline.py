@@ -1,15 +1,34 @@
-"""Checks several tasks by their own solutions, then publishes all of them or none."""
+"""Checks several tasks by their own solutions, then publishes all of them or none.
+
+A competition is stored together with its boards.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from bot.domain.board import Viewer
+from bot.domain.competition import Competition, NewCompetition
 from bot.domain.errors import UserError
-from bot.domain.publication import Draft, Published, PublishedDraft, UnsoundTaskError
+from bot.domain.publication import (
+    Draft,
+    PublishChange,
+    Published,
+    PublishedDraft,
+    PublishRequest,
+    UnsoundTaskError,
+)
 from bot.domain.tasks.grading import HOW_TO_CHOOSE, Grading, settle
 from bot.domain.tasks.lint import Finding, TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, ignore_step
-from bot.services.publishing.publish import is_new, named_gpus, publish, validate_publish, with_gpus
+from bot.services.publishing.publish import (
+    is_new,
+    named_gpus,
+    publish,
+    read_competition,
+    validate_publish,
+    with_gpus,
+)
 from runners.contract.runner import Runner
 
 _MOST_SHOWN = 3
@@ -43,6 +62,7 @@ class Pipeline:
         complete = [await self._with_gpus(draft) for draft in drafts]
         for draft in complete:
             await validate_publish(self.store, self.clock, draft.request, draft.task)
+            await validate_competition(self.store, draft)
         checked = [await self._checked(draft, unchecked=unchecked) for draft in complete]
         if self.before_publish is not None:
             await self.before_publish([draft for draft, _ in checked])
@@ -70,11 +90,17 @@ class Pipeline:
         runners = self.runners
         if not runners and self.find_runners is not None:
             runners = await self.find_runners(gpus)
-        draft, reports = await check_draft(runners, draft, gpus, watch=self.watch)
+        draft, reports = await check_draft(runners, draft, gpus, watch=self._watch_of(draft))
         for report in sorted(reports, key=lambda each: not each.undecided):
             _require_sound(report, name)
         _require_run(reports, name)
         return draft, reports
+
+    def _watch_of(self, draft: Draft) -> Watch:
+        """Return a watch whose steps name the board, when those of several boards are shown."""
+        if draft.competition is None:
+            return self.watch
+        return lambda step: self.watch(replace(step, name=f"{draft.board_name}: {step.name}"))
 
 
 async def check_draft(
@@ -124,6 +150,7 @@ async def publish_all(
         published_drafts.append(PublishedDraft(published, reports, draft.grading.why))
         if unchecked:
             await _record_unchecked(tx, published)
+    await store_competitions(tx, clock, [draft for draft, _ in checked], published_drafts)
     return tuple(published_drafts)
 
 
@@ -162,3 +189,90 @@ def _require_run(reports: Sequence[TaskReport], name: str) -> None:
             f"{reports[0].obstacle}, or skip the check with `podium task publish --unchecked`; "
             "nothing was published",
         )
+
+
+async def prepare_competition(
+    store: Store,
+    clock: Clock,
+    request: PublishRequest,
+    data: bytes,
+    *,
+    is_admin: bool,
+) -> PublishRequest:
+    """Return the request for the competition in a zip; UserError for errors found by reading it.
+
+    An admin may change the competition of another person, and the boards in it.
+    """
+    drafts, _ = await read_competition(data, request)
+    name = next(each.competition.name for each in drafts if each.competition is not None)
+    existing = await store.competitions.find(name)
+    foreign = existing is not None and existing.creator != request.person
+    request = replace(request, name=name, as_admin=foreign and is_admin)
+    for draft in drafts:
+        own = replace(draft.request, as_admin=request.as_admin)
+        await validate_competition(store, replace(draft, request=own))
+        own = await with_gpus(store, own, draft.task)
+        await validate_publish(store, clock, own, draft.task)
+    return request
+
+
+async def validate_competition(store: Store, draft: Draft) -> None:
+    """UserError when the draft's competition has the name of another person's."""
+    if draft.competition is None:
+        return
+    existing = await store.competitions.find(draft.competition.name)
+    viewer = Viewer(draft.request.person, sees_all=draft.request.as_admin)
+    if existing is not None and not existing.belongs_to(viewer):
+        raise UserError(
+            "not-yours",
+            f"competition {existing.name!r} belongs to another person; choose another name",
+        )
+
+
+async def store_competitions(
+    tx: Store, clock: Clock, drafts: Sequence[Draft], published: Sequence[PublishedDraft]
+) -> None:
+    """Store each competition of the drafts with its boards, in the caller's transaction."""
+    boards: dict[str, list[PublishedDraft]] = {}
+    first: dict[str, Draft] = {}
+    for draft, done in zip(drafts, published, strict=True):
+        if draft.competition is not None:
+            boards.setdefault(draft.competition.name, []).append(done)
+            first.setdefault(draft.competition.name, draft)
+    for name, draft in first.items():
+        await validate_competition(tx, draft)
+        await _store_competition(tx, clock, draft, boards[name])
+
+
+async def _store_competition(
+    tx: Store, clock: Clock, draft: Draft, boards: Sequence[PublishedDraft]
+) -> None:
+    """Store the competition of a draft. Without an opening date in the file it opens now."""
+    definition, now = draft.competition, clock.now()
+    if definition is None:
+        return
+    existing = await tx.competitions.find(definition.name)
+    opened_at = existing.opens_at if existing is not None and existing.has_opened(now) else now
+    new = NewCompetition(
+        definition.name,
+        draft.request.person,
+        definition.description,
+        definition.points,
+        definition.opens_at or opened_at,
+        tuple(each.published.board.id for each in boards),
+    )
+    if existing is None or _differs(new, existing):
+        await tx.competitions.put(new)
+        change = PublishChange.CREATED if existing is None else PublishChange.CONFIGURED
+        reason = f"{len(boards)} board{'' if len(boards) == 1 else 's'}"
+        subject = f"competition {definition.name}"
+        await tx.audit.record(draft.request.person, f"publish-{change}", subject, reason)
+
+
+def _differs(new: NewCompetition, existing: Competition) -> bool:
+    boards = tuple(each.id for each in existing.boards)
+    present = NewCompetition(
+        existing.name, existing.creator, existing.description, existing.points, existing.opens_at,
+        boards,
+    )  # fmt: skip
+    return replace(new, creator=existing.creator) != present

@@ -1,6 +1,7 @@
 """The state of a publication, as every front end stores it, and the observer that shows it."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,8 @@ from runners.contract.task import Grader
 
 RUNNER = "runner"
 """The code of an outcome when a runner failed, not the task."""
+_MOST_IGNORED = 50
+"""The most remarks about ignored keys that are stored."""
 _log = structlog.get_logger(__name__)
 
 
@@ -44,6 +47,15 @@ class PublicationOutcome(BaseModel):
     """GPU types on which the task was not run, each with the reason."""
     grading: str = ""
     """Which grader grades the task and why; empty if nothing was checked."""
+    boards: "tuple[PublicationOutcome, ...]" = ()
+    """The boards of a competition, which is published when there are any; `board` is None then."""
+    ignored: tuple[str, ...] = ()
+    """What was ignored in the files of a competition."""
+
+    @property
+    def published(self) -> bool:
+        """Return whether anything was published."""
+        return self.board is not None or bool(self.boards)
 
 
 class PublicationState(BaseModel):
@@ -109,8 +121,21 @@ def outcome_of(draft: publication.PublishedDraft, before: int) -> PublicationOut
     )
 
 
-def outcome_of_error(name: str, error: Exception) -> PublicationOutcome:
-    """Return the outcome of a publication of this board's name that failed with an error."""
+def outcome_of_competition(
+    name: str, drafts: Sequence[publication.PublishedDraft], ignored: Sequence[str]
+) -> PublicationOutcome:
+    """Return the outcome of a competition whose boards were stored."""
+    count = f"{len(drafts)} board{'' if len(drafts) == 1 else 's'}"
+    return PublicationOutcome(
+        title=f"Competition {name}",
+        message=f"Competition {name} with {count} is published.",
+        boards=tuple(outcome_of(each, 0) for each in drafts),
+        ignored=tuple(ignored[:_MOST_IGNORED]),
+    )
+
+
+def outcome_of_error(title: str, error: Exception) -> PublicationOutcome:
+    """Return the outcome of a publication with this title that failed with an error."""
     match error:
         case publication.UnsoundTaskError(report=report):
             words = "choose the grader" if report.undecided else "errors to fix"
@@ -132,9 +157,7 @@ def outcome_of_error(name: str, error: Exception) -> PublicationOutcome:
         case _:
             message = reason = _bug(error)
             code = "incident"
-    return PublicationOutcome(
-        title=f"Leaderboard {name}", message=message, code=code, reason=reason
-    )
+    return PublicationOutcome(title=title, message=message, code=code, reason=reason)
 
 
 def _bug(error: Exception) -> str:

@@ -10,6 +10,7 @@ from bot.domain.board import (
     Board,
     NewBoard,
     Pins,
+    SeasonRules,
     SourceVisibility,
     TaskVersion,
     Visibility,
@@ -38,6 +39,7 @@ OF_SUBMISSIONS = (
 _OF_BOARD = (
     "boards.drop_news",
     "boards.drop_limits",
+    "competitions.drop_board",
     "boards.unset_version",
     "boards.drop_versions",
     "boards.drop",
@@ -64,11 +66,13 @@ class PostgresBoards:
                     *_rule(board.access),
                     list(board.access.guests),
                     _pools(board.pins),
+                    board.rules.opens_at,
+                    board.rules.late_runs,
                 )
             except asyncpg.UniqueViolationError as error:
                 raise board_exists(board.name) from error
             _, stored = await self._use(connection, BoardId(added), task, digest)
-        return _board(stored)
+        return self._board(stored)
 
     async def add_version(
         self, board: BoardId, task: TaskDefinition, digest: str, onto: TaskVersionId | None = None
@@ -93,10 +97,13 @@ class PostgresBoards:
             row = await connection.fetchrow(query("boards.pin"), board, _pools(pins))
             if before is None or row is None:
                 raise _unknown(board)
-            changed = [gpu for gpu, _ in set(_board(before).pins) ^ set(pins)]
+            changed = [gpu for gpu, _ in set(self._board(before).pins) ^ set(pins)]
             await connection.execute(query("boards.pin_jobs"), board)
             await connection.execute(query("boards.time_again"), board, changed)
-        return _board(row)
+        return self._board(row)
+
+    async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
+        return await self._changed("boards.set_rules", board, rules.opens_at, rules.late_runs)
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         return await self._changed("boards.restrict", board, *_rule(access))
@@ -111,7 +118,7 @@ class PostgresBoards:
         row = await self._database.row(name, board, *values)
         if row is None:
             raise _unknown(board)
-        return _board(row)
+        return self._board(row)
 
     async def delete(self, board: BoardId, submissions: int | None = None) -> bool:
         async with self._database.transaction() as connection:
@@ -130,14 +137,14 @@ class PostgresBoards:
 
     async def find(self, name: str) -> Board | None:
         row = await self._database.row("boards.find", name)
-        return None if row is None else _board(row)
+        return None if row is None else self._board(row)
 
     async def get(self, board: BoardId) -> Board | None:
         row = await self._database.row("boards.get", board)
-        return None if row is None else _board(row)
+        return None if row is None else self._board(row)
 
     async def all(self) -> tuple[Board, ...]:
-        return tuple(_board(row) for row in await self._database.rows("boards.all"))
+        return tuple(map(self._board, await self._database.rows("boards.all")))
 
     async def version(self, version: TaskVersionId) -> TaskVersion | None:
         row = await self._database.row("boards.version", version)
@@ -146,6 +153,9 @@ class PostgresBoards:
     async def versions(self, board: BoardId) -> tuple[TaskVersion, ...]:
         found = await self._database.rows("boards.versions", board)
         return tuple(_task_version(row) for row in found)
+
+    def _board(self, row: asyncpg.Record) -> Board:
+        return board_of(row, self._clock.now())
 
     async def _use(
         self, connection: Connection, board: BoardId, task: TaskDefinition, digest: str
@@ -177,8 +187,8 @@ def _unknown(board: BoardId) -> StoreError:
     return StoreError(f"there is no board with id {board}")
 
 
-def _board(row: asyncpg.Record) -> Board:
-    """Convert a row of `boards`."""
+def board_of(row: asyncpg.Record, now: datetime) -> Board:
+    """Convert a row of `boards` as of the aware time `now`."""
     return Board(
         id=BoardId(row["id"]),
         name=row["name"],
@@ -194,6 +204,7 @@ def _board(row: asyncpg.Record) -> Board:
             guests=frozenset(row["guests"]),
         ),
         pins=tuple(sorted(json.loads(row["pools"]).items())),
+        rules=SeasonRules(row["opens_at"], row["late_runs"]).at(now),
     )
 
 

@@ -15,6 +15,7 @@ from bot.store.postgres import (
     results,
     submissions,
 )
+from bot.store.postgres.competitions import PostgresCompetitions
 from bot.store.postgres.database import Database, open_pool
 from bot.store.postgres.events import Subscriptions, listening
 
@@ -27,6 +28,7 @@ class PostgresStore:
         self._clock = clock
         self.people = accounts.PostgresPeople(database, clock)
         self.boards = boards.PostgresBoards(database, clock)
+        self.competitions = PostgresCompetitions(database, clock)
         self.submissions = submissions.PostgresSubmissions(database, clock)
         self.jobs = queue.PostgresJobs(database, clock)
         self.workers = queue.PostgresWorkers(database, clock)

@@ -12,6 +12,7 @@ from bot.ports import Clock
 from bot.store.postgres.events import Subscriptions
 from tests.doubles.memory_store.accounts import MemoryPeople, MemoryRights, MemoryTokens
 from tests.doubles.memory_store.boards import MemoryBoards
+from tests.doubles.memory_store.competitions import MemoryCompetitions
 from tests.doubles.memory_store.delivery import (
     MemoryDisplays,
     MemoryListeners,
@@ -35,6 +36,7 @@ class MemoryStore:
         self._turn: AbstractAsyncContextManager[None] = asyncio.Lock()
         self.people = MemoryPeople(tables)
         self.boards = MemoryBoards(tables)
+        self.competitions = MemoryCompetitions(tables)
         self.submissions = MemorySubmissions(tables)
         self.jobs = MemoryJobs(tables)
         self.workers = MemoryWorkers(tables)

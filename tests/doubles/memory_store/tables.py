@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 from typing import Any
 
 from bot.domain.accounts import Person
 from bot.domain.board import Board, TaskVersion
+from bot.domain.competition import NewCompetition
 from bot.domain.ids import (
     AuditId,
     BoardId,
+    CompetitionId,
     EventId,
     JobId,
     NotificationId,
@@ -98,6 +100,16 @@ class StoredRun:
     evaluation: Evaluation | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CompetitionRow:
+    """A competition, and which of its dates were announced."""
+
+    id: CompetitionId
+    new: NewCompetition
+    opening_announced: datetime | None = None
+    closing_announced: datetime | None = None
+
+
 @dataclass(slots=True)
 class Tables:
     """The rows that Postgres has in its tables."""
@@ -106,6 +118,7 @@ class Tables:
     subscriptions: Subscriptions
     people: dict[PersonId, Person] = field(default_factory=dict)
     boards: dict[BoardId, Board] = field(default_factory=dict)
+    competitions: dict[CompetitionId, CompetitionRow] = field(default_factory=dict)
     versions: dict[TaskVersionId, TaskVersion] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     submissions: dict[SubmissionId, Submission] = field(default_factory=dict)
@@ -158,7 +171,16 @@ class Tables:
         _drop(self.outbox, [key for key, row in self.outbox.items() if row.news.board == board])
         self.board_pauses.pop(board, None)
         _drop(self.limits, [key for key in self.limits if key[0] == board])
+        self._leave_competitions(board)
         del self.boards[board]
+
+    def _leave_competitions(self, board: BoardId) -> None:
+        """Take a board out of its competitions, each of which ends with its last board."""
+        for number, row in list(self.competitions.items()):
+            boards = tuple(each for each in row.new.boards if each != board)
+            self.competitions[number] = replace(row, new=replace(row.new, boards=boards))
+            if not boards:
+                del self.competitions[number]
 
     def forget_submissions(self, doomed: Collection[SubmissionId]) -> None:
         """Remove submissions and everything that belongs to them."""

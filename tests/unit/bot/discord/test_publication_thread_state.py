@@ -73,7 +73,7 @@ def test_hundreds_of_runs_fit_into_one_message() -> None:
 
 def test_an_unsound_task_is_told_with_every_finding() -> None:
     error = UnsoundTaskError(TaskReport("add", "CPU", (GOOD, BAD)), "short")
-    outcome = outcome_of_error("add", error)
+    outcome = outcome_of_error("Leaderboard add", error)
     words = [text for text, _ in lines(outcome_report(outcome))]
     assert words[0].endswith("a.py: passed, as expected")
     assert words[1].endswith("b.py: got passed, expected crashed")
@@ -116,5 +116,5 @@ def _kinds(board: Board) -> str:
 
 
 def test_a_refusal_is_one_line() -> None:
-    outcome = outcome_of_error("add", UserError("bad-gpu", "no"))
+    outcome = outcome_of_error("Leaderboard add", UserError("bad-gpu", "no"))
     assert lines(outcome_report(outcome)) == [("no", Tone.BAD)]

@@ -13,7 +13,8 @@ from bot.domain.publication import NewPublication, Publication, PublicationSumma
 from bot.services.publishing import engine as module
 from bot.services.publishing import queued_runner
 from bot.services.publishing.engine import MAX_ATTEMPTS, Observe, PublicationEngine
-from bot.services.publishing.publish import NO_BOARD, REQUEST
+from bot.services.publishing.pipeline import Pipeline
+from bot.services.publishing.publish import NO_BOARD, REQUEST, read_competition
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationObserver,
@@ -25,7 +26,7 @@ from bot.services.publishing.state import (
 from tests.doubles.dispatching import dispatching, until
 from tests.doubles.place import Place
 from tests.doubles.scaffolded import make_judge
-from tests.doubles.task_zips import packed
+from tests.doubles.task_zips import packed, packed_competition
 
 DOOR = "web"
 LEASE = timedelta(seconds=30)
@@ -123,6 +124,71 @@ async def test_a_task_is_checked_published_and_shown(place: Place) -> None:
     assert (end.outcome, end.publishing) == (outcome, True)
     assert {step.finding is not None for step in end.steps} == {True}
     assert end.begun == ("running the solutions of double on CPU",)
+
+
+COMPETITION = """\
+name: Cup
+weights: 3
+problems:
+  - {directory: double, name: double, gpus: [CPU]}
+  - {directory: triple, name: third, gpus: [CPU]}
+"""
+
+
+async def submit_competition(place: Place, text: str = COMPETITION) -> PublicationId:
+    request = PublishRequest(place.ada, "Cup", strict=False, competition=True)
+    data = packed_competition(text, "double", "triple")
+    stored = REQUEST.dump_json(request).decode()
+    return await place.store.publications.add(NewPublication(DOOR, place.ada, data, stored))
+
+
+async def test_a_competition_is_checked_and_published_as_one(place: Place) -> None:
+    recorder = Recorder()
+    engine = engine_of(place, recorder)
+    outcome = await judged(place, engine, await submit_competition(place))
+    competition = await place.store.competitions.find("Cup")
+    assert competition is not None
+    assert (outcome.title, outcome.board, outcome.published) == ("Competition Cup", None, True)
+    assert outcome.message == "Competition Cup with 2 boards is published."
+    assert [each.board for each in outcome.boards] == [each.id for each in competition.boards]
+    assert [each.checked for each in outcome.boards] == [(("CPU", ""),)] * 2
+    (ignored,) = outcome.ignored
+    assert "unknown key 'weights'" in ignored
+    (end,) = recorder.ends
+    assert end.begun == (
+        "running the solutions of double on CPU",
+        "running the solutions of third on CPU",
+    )
+    assert {step.name.partition(": ")[0] for step in end.steps} == {"double", "third"}
+
+
+async def test_a_competition_that_was_interrupted_is_published_once(place: Place) -> None:
+    number = await submit_competition(place)
+    engine = engine_of(place)
+    (held,) = await place.store.publications.claim(DOOR, "killed", LEASE)
+    drafts, _ = await read_competition(held.zip, REQUEST.validate_json(held.wish))
+    pipeline = Pipeline(place.store, place.clock, (), lambda words: None)
+    await pipeline.check_and_publish(drafts, unchecked=True)
+    audited = len(await place.store.audit.rows())
+    place.clock.advance(LEASE.total_seconds())
+    outcome = await judged(place, engine, number)
+    assert (outcome.published, len(outcome.boards)) == (True, 2)
+    assert len(await place.store.audit.rows()) == audited
+
+
+async def test_a_refused_competition_says_why(place: Place) -> None:
+    number = await submit_competition(place, COMPETITION.replace("name: double", "name: vectoradd"))
+    bob = await place.person("bob")
+    request = PublishRequest(bob, "Cup", strict=False, competition=True)
+    data = packed_competition(COMPETITION.replace("double,", "triple,", 1), "double", "triple")
+    stored = REQUEST.dump_json(request).decode()
+    theirs = await place.store.publications.add(NewPublication(DOOR, bob, data, stored))
+    outcome = await judged(place, engine_of(place), number)
+    assert outcome.published
+    outcome = await judged(place, engine_of(place), theirs)
+    assert (outcome.title, outcome.code, outcome.published) == (
+        "Competition Cup", "not-yours", False,
+    )  # fmt: skip
 
 
 def test_the_steps_of_a_check_are_stored_a_few_times_a_second_at_most() -> None:

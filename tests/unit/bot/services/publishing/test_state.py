@@ -16,7 +16,7 @@ REPORT = TaskReport("add", "CPU", (BAD,), "missing GPU type H100")
 
 
 def test_a_state_survives_being_stored() -> None:
-    outcome = outcome_of_error("add", UnsoundTaskError(REPORT, "short"))
+    outcome = outcome_of_error("Leaderboard add", UnsoundTaskError(REPORT, "short"))
     steps = (CheckStep("CPU", "a.py", "test", 3, 5), CheckStep("CPU", "b.py", finding=BAD))
     state = PublicationState(begun=("x",), steps=steps, publishing=True, outcome=outcome)
     assert PublicationState.model_validate_json(state.model_dump_json()) == state
@@ -36,7 +36,7 @@ def test_a_state_survives_being_stored() -> None:
 def test_each_error_has_its_code_and_its_words(
     error: Exception, code: str, words: str, reason: str
 ) -> None:
-    outcome = outcome_of_error("add", error)
+    outcome = outcome_of_error("Leaderboard add", error)
     assert (outcome.code, outcome.board) == (code, None)
     assert words in outcome.message
     assert reason in outcome.reason
