@@ -23,11 +23,7 @@ from bot.reports.competition import competition_pieces
 from bot.reports.export import pieces
 from bot.services import boards, competitions, history, lookup, moderation, standings
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.publishing.queued_runner import (
-    command_publication,
-    has_workers,
-    queued_runners,
-)
+from bot.services.publishing.queued_runner import command_publication, has_workers, queued_runners
 from bot.services.status import profile_files, submission_status, unserved_in_words, watch
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from runners.contract.task import Mode

@@ -5,14 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bot.domain.ids import (
-    CheckRunId,
-    EventId,
-    JobId,
-    PersonId,
-    SubmissionId,
-    is_system_submission,
-)
+from bot.domain.ids import CheckRunId, EventId, JobId, PersonId, SubmissionId, is_system_submission
 from bot.domain.submission import SubmissionState
 from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.runner import Capabilities

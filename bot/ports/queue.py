@@ -6,14 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Protocol
 
-from bot.domain.ids import (
-    CheckRunId,
-    EventId,
-    JobId,
-    PersonId,
-    PublicationId,
-    SubmissionId,
-)
+from bot.domain.ids import CheckRunId, EventId, JobId, PersonId, PublicationId, SubmissionId
 from bot.domain.job import (
     Claim,
     GiveUpReason,

@@ -15,12 +15,7 @@ from bot.cli.json_output import Json, competition_json
 from bot.domain.api.boards import ExportCompetition, ExportEnd, ExportHead, ExportRows
 from bot.domain.errors import SetupError
 from bot.domain.times import parse_deadline
-from bot.reports.competition import (
-    TABLES,
-    competition_report,
-    competitions_report,
-    dates_line,
-)
+from bot.reports.competition import TABLES, competition_report, competitions_report, dates_line
 
 GROUP = "Show, close, extend and export competitions."
 

@@ -9,12 +9,7 @@ from bot.domain.api import boards, publishing, submissions
 from bot.domain.api.admin import RunnerAnswer
 from bot.domain.api.base import Time
 from bot.domain.board import NOBODY, Access, Board, SeasonRules
-from bot.domain.competition import (
-    Competition,
-    CompetitionStandings,
-    OverallEntry,
-    PointsRule,
-)
+from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
 from bot.domain.ids import BoardId, CompetitionId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import PRIORITIES, Job, Worker
 from bot.domain.leaderboard import BoardStandings

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -10,26 +10,31 @@ from typing import TypeAlias, TypeVar
 from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
-from bot.domain.tasks.bundle import Solution, TaskBundle, solutions
+from bot.domain.tasks.bundle import TASK_FILE, Solution, TaskBundle, solutions
 from bot.domain.tasks.grading import NO_PROGRAM, Grading
-from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
+from bot.domain.tasks.lint import CheckStep, Finding, GraderComparison, Level, TaskReport, lint
 from bot.domain.tasks.template import STUB_VERDICTS, Template, templates
-from bot.services.publishing.verdicts import (
-    any_of,
-    comparable,
-    constant_finding,
-    in_words,
-    solution_finding,
-)
+from bot.services.publishing.constant_answers import degenerate_answers, degenerate_source
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
-from runners.contract.gpus import gpu_types
 from runners.contract.runner import Capabilities, ProgressSink, Runner
-from runners.contract.task import Mode, TaskDefinition, TaskFormat
+from runners.contract.task import Grader, Mode, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 from runners.languages import spec_of
 
 ROUNDS = RoundPolicy(looks=(2,), samples=3)
 """Enough rounds to run each timed benchmark on fresh inputs; the times are discarded."""
+
+_MESSAGE_MAX = 400
+_ADVICE = {
+    TaskFormat.KERNEL: (
+        "tighten the tolerance of check_implementation, or add a test whose correct answer is "
+        "not constant"
+    ),
+    TaskFormat.KERNELBENCH: (
+        "the Model's answer is nearly constant, so it cannot be used for a ranking"
+    ),
+}
+_OWN_ADVICE = "make the task's own evaluation reject it"
 
 T = TypeVar("T")
 Watch: TypeAlias = Callable[[CheckStep], None]
@@ -86,7 +91,7 @@ async def check_on(  # noqa: PLR0913 - what is run, and how
         )
     offers = [await runner.capabilities() for runner in runners]
     checks = []
-    for gpu in gpu_types(gpus):
+    for gpu in gpus:
         missing_parts = [len(missing(offer, task, gpu)) for offer in offers]
         runner = runners[missing_parts.index(min(missing_parts))]
         checks.append(
@@ -245,7 +250,7 @@ async def _check_degenerate(
 ) -> Finding:
     source = degenerate_source(solution.source, answer, bench.task.format)
     evaluation = await _evaluate(bench, source, Mode.TEST, report)
-    return constant_finding(answer, evaluation, bench.task.format)
+    return constant_finding(answer, evaluation, bench.task)
 
 
 async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: ProgressSink) -> Evaluation:
@@ -265,80 +270,77 @@ async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: Progress
         raise
 
 
-DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
-"""The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
-REPLAY = "its first input"
-"""The answer of a model that computes once and then returns a copy of its first result."""
-
-_WRAPPER = """
-
-def _overwrite(value):
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        number = {number}
-        if number != number and not (value.is_floating_point() or value.is_complex()):
-            return torch.full_like(value, True if value.dtype == torch.bool else -1)
-        return torch.full_like(value, number)
-    if isinstance(value, (list, tuple)):
-        return type(value)(_overwrite(item) for item in value)
-    if isinstance(value, dict):
-        return {{key: _overwrite(item) for key, item in value.items()}}
-    return value
-
-"""
-
-_KERNELS = {
-    TaskFormat.KERNEL: """
-_computed = custom_kernel
+def in_words(evaluation: Evaluation) -> str:
+    """Return the verdict and, in brackets, its message or that of the first case with one."""
+    case = next((case for case in evaluation.cases if case.message), None)
+    detail = evaluation.message or (f"{case.spec}: {case.message}" if case else "")
+    text = f"{evaluation.verdict.value} ({detail})" if detail else evaluation.verdict.value
+    return text if len(text) <= _MESSAGE_MAX else text[: _MESSAGE_MAX - 3] + "..."
 
 
-def custom_kernel(data):
-    return _overwrite(_computed(data))
-""",
-    TaskFormat.KERNELBENCH: """
-_computed = ModelNew.forward
+def any_of(verdicts: Collection[Verdict]) -> str:
+    """Return the verdicts in words, joined by "or"."""
+    return " or ".join(sorted(verdict.value for verdict in verdicts))
 
 
-def _forward(self, *inputs):
-    return _overwrite(_computed(self, *inputs))
+def comparable(
+    task: TaskDefinition, grading: Grading, capabilities: Capabilities, gpu: str
+) -> tuple[TaskDefinition | None, str]:
+    """Return the task under the other grader; None and why if the runner cannot compare both."""
+    other = grading.other_task(task)
+    if other is None:
+        return None, ""
+    lacks = missing(capabilities, other, gpu)
+    return (None, f"missing {', '.join(lacks)} on {gpu}") if lacks else (other, "")
 
 
-ModelNew.forward = _forward
-""",
-}
+def solution_finding(
+    solution: Solution,
+    tasks: Sequence[TaskDefinition],
+    evaluations: Sequence[Evaluation],
+    difference: Level,
+) -> Finding:
+    """Return whether the solution got the verdict that it must get, and whether both agree.
 
-
-_REPLAY = """
-
-_computed, _answers = ModelNew.forward, []
-
-
-def _forward(self, *inputs):
-    import copy
-
-    if not _answers:
-        _answers.append(_computed(self, *inputs))
-    return copy.deepcopy(_answers[0])
-
-
-ModelNew.forward = _forward
-"""
-
-
-def degenerate_answers(task_format: TaskFormat) -> tuple[str, ...]:
-    """Return the answers that no task of the format may accept.
-
-    `REPLAY` is only for KernelBench problems. Their inputs differ only in values, so a result such
-    as the mean of millions of them may hardly change. Other tasks may have a single test, which a
-    replayed result passes.
+    The first of the tasks has the grader that grades; a second one has the other grader. A
+    difference between them has at least the level `difference`.
     """
-    replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
-    return (*DEGENERATE, *replay)
+    found = _finding(solution, evaluations[0])
+    if len(evaluations) == 1:
+        return found
+    by = {task.grader: each for task, each in zip(tasks, evaluations, strict=True)}
+    native, popcorn = in_words(by[Grader.NATIVE]), in_words(by[Grader.POPCORN])
+    agrees = _agree([each.verdict for each in evaluations])
+    comparison = GraderComparison(solution.expect is Verdict.PASSED, native, popcorn, agrees)
+    if agrees:
+        return replace(found, message=f"{found.message}; both graders agree", comparison=comparison)
+    words = (
+        f"the graders disagree; Podium's judge: {native}; the task's own evaluation: {popcorn}; "
+        f"expected: {solution.expect.value}"
+    )
+    level = found.level if found.level is Level.ERROR else difference
+    return Finding(level, solution.name, words, comparison)
 
 
-def degenerate_source(source: str, answer: str, task_format: TaskFormat) -> str:
-    """Return a submission that runs `source`'s kernel and then replaces its result."""
-    if answer == REPLAY:
-        return source + _REPLAY
-    return source + _WRAPPER.format(number=DEGENERATE[answer]) + _KERNELS[task_format]
+def _finding(solution: Solution, evaluation: Evaluation) -> Finding:
+    if evaluation.verdict is solution.expect:
+        return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
+    words = f"got {in_words(evaluation)}, expected {solution.expect.value}"
+    return Finding(Level.ERROR, solution.name, words)
+
+
+def _agree(verdicts: Sequence[Verdict]) -> bool:
+    """Return whether all pass, or all refuse; a `task_error` says nothing of the solution."""
+    passed = {each is Verdict.PASSED for each in verdicts}
+    return len(passed) == 1 and Verdict.TASK_ERROR not in verdicts
+
+
+def constant_finding(answer: str, evaluation: Evaluation, task: TaskDefinition) -> Finding:
+    """Return what to say of a kernel whose every answer is this one; no task may accept it."""
+    if evaluation.verdict is Verdict.WRONG_ANSWER:
+        return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
+    if evaluation.verdict is Verdict.PASSED:
+        advice = _OWN_ADVICE if task.grader is Grader.POPCORN else _ADVICE[task.format]
+        message = f"an answer of {answer} passes every test; {advice}"
+        return Finding(Level.ERROR, TASK_FILE, message)
+    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {in_words(evaluation)}")

@@ -6,7 +6,6 @@ A competition is stored together with its boards.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.board import Viewer
 from bot.domain.competition import Competition, NewCompetition
 from bot.domain.errors import UserError
 from bot.domain.publication import (
@@ -110,6 +109,7 @@ async def check_draft(
 
     If a comparison with its own evaluation is missing, the task is checked again under that one.
     """
+    gpus = named_gpus(replace(draft.request, gpus=tuple(gpus)), draft.task, None)
     checked, reports = draft, await _check(runners, draft, gpus, watch)
     draft = _settled(draft, reports)
     if draft.task != checked.task:
@@ -221,8 +221,8 @@ async def validate_competition(store: Store, draft: Draft) -> None:
     if draft.competition is None:
         return
     existing = await store.competitions.find(draft.competition.name)
-    viewer = Viewer(draft.request.person, sees_all=draft.request.as_admin)
-    if existing is not None and not existing.belongs_to(viewer):
+    request = draft.request
+    if existing is not None and existing.creator != request.person and not request.as_admin:
         raise UserError(
             "not-yours",
             f"competition {existing.name!r} belongs to another person; choose another name",

@@ -11,16 +11,7 @@ from datetime import datetime
 
 from pydantic import Base64Bytes, TypeAdapter
 
-from bot.domain.board import (
-    ANY,
-    Access,
-    Board,
-    NewBoard,
-    Pins,
-    SeasonRules,
-    apply_pins,
-    show_pins,
-)
+from bot.domain.board import ANY, Access, Board, NewBoard, Pins, SeasonRules, apply_pins, show_pins
 from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import Draft, PublishChange, Published, PublishRequest

@@ -39,8 +39,8 @@ PAUSE_S = module.SAVE_S
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_S", 0.01)
     monkeypatch.setattr(module, "SAVE_S", 0.01)
-    monkeypatch.setattr(queued_runner, "POLL_S", 0.01)
-    monkeypatch.setattr(queued_runner, "WORKER_S", 0.05)
+    monkeypatch.setattr(queued_runner, "POLL_S", 0.05)
+    monkeypatch.setattr(queued_runner, "WORKER_S", 0.1)
 
 
 @dataclass
