@@ -104,6 +104,13 @@ class Site:
         return found
 
 
+async def address_of(stage: Scene) -> str:
+    """The address of the bot's web server, which it prints a while after it came to Discord."""
+    found = await stage.server.wait_for(lambda: ADDRESS.findall(stage.bot.log), WITHIN_S)
+    assert found
+    return str(found[-1])
+
+
 @asynccontextmanager
 async def put_up() -> AsyncIterator[Site]:
     async with fresh_database() as dsn:
@@ -114,6 +121,7 @@ async def put_up() -> AsyncIterator[Site]:
                 site = Site(stage, worker, dsn)
                 site.start_worker()
                 try:
+                    await address_of(stage)
                     yield site
                 finally:
                     for process in site.working:

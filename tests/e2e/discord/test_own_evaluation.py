@@ -30,7 +30,7 @@ from tests.doubles.dispatching import until
 from tests.doubles.task_zips import WITH_EVAL
 from tests.e2e.command import Podium, terminate
 from tests.e2e.discord.scene import scene
-from tests.e2e.discord.test_boards_anywhere import ADDRESS, LIVE, WITHIN_S, Site
+from tests.e2e.discord.test_boards_anywhere import LIVE, WITHIN_S, Site, address_of
 from tests.e2e.discord.test_releases import zipped
 from tests.e2e.test_agents import said_until
 
@@ -202,11 +202,10 @@ async def course() -> AsyncIterator[Course]:
             await (await stage.alice.slash("leaderboard list")).final()
             made = stage.podium("token", "create", "--person", f"discord:{stage.alice.id}")
             assert made.returncode == 0, made.stderr
-            found = await stage.server.wait_for(lambda: ADDRESS.search(stage.bot.log), WITHIN_S)
-            assert found is not None
+            address = await address_of(stage)
             token = {"X-Popcorn-Cli-Id": made.stdout.strip()}
-            browser = httpx.AsyncClient(base_url=found[0], timeout=60)
-            popcorn = httpx.AsyncClient(base_url=found[0], timeout=60, headers=token)
+            browser = httpx.AsyncClient(base_url=address, timeout=60)
+            popcorn = httpx.AsyncClient(base_url=address, timeout=60, headers=token)
             async with browser, popcorn:
                 yield Course(site, browser, popcorn)
 
