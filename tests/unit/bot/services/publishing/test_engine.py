@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
+import structlog
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import PublicationId
@@ -182,9 +183,9 @@ async def test_a_refused_competition_says_why(place: Place) -> None:
     request = PublishRequest(bob, "Cup", strict=False, competition=True)
     data = packed_competition(COMPETITION.replace("double,", "triple,", 1), "double", "triple")
     stored = REQUEST.dump_json(request).decode()
-    theirs = await place.store.publications.add(NewPublication(DOOR, bob, data, stored))
     outcome = await judged(place, engine_of(place), number)
     assert outcome.published
+    theirs = await place.store.publications.add(NewPublication(DOOR, bob, data, stored))
     outcome = await judged(place, engine_of(place), theirs)
     assert (outcome.title, outcome.code, outcome.published) == (
         "Competition Cup", "not-yours", False,
@@ -197,7 +198,9 @@ def test_the_steps_of_a_check_are_stored_a_few_times_a_second_at_most() -> None:
 
 async def test_an_observers_trouble_never_stops_the_publication(place: Place) -> None:
     recorder = Recorder(error=RuntimeError("gone"))
-    outcome = await judged(place, engine_of(place, recorder), await waiting(place))
+    with structlog.testing.capture_logs() as logs:
+        outcome = await judged(place, engine_of(place, recorder), await waiting(place))
+    assert [each for each in logs if "exc_info" in each and each["action"] == "release_untold"]
     assert outcome.board is not None
     assert recorder.changes
 
