@@ -28,6 +28,7 @@ from bot.domain.board import NOBODY, Pins, parse_pins, show_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, PublishedDraft, PublishRequest
 from bot.domain.tasks.bundle import TASK_FILE, read_files, read_zip, write_zip
+from bot.domain.tasks.grading import HOW_TO_CHOOSE
 from bot.domain.tasks.lint import TaskReport
 from bot.domain.tasks.scaffold import PRECISIONS, problem_tasks, scaffold
 from bot.domain.tasks.task_file import parse_task
@@ -80,6 +81,8 @@ def check(
     else:
         for report in reports:
             line.draw(task_check_report(report))
+        if any(report.undecided for report in reports):
+            line.say(f"before you publish it, {HOW_TO_CHOOSE}")
     return ExitCode.PASSED if all(report.ok for report in reports) else ExitCode.VERDICT
 
 

@@ -155,7 +155,7 @@ def _disagreeing(grading: Grading) -> Grading:
     words = f"Podium's judge and the task's own {grading.program} disagree"
     if grading.is_open:
         return replace(grading, why=f"{words}, and the creator has not chosen which one grades.")
-    return replace(grading, why=f"{grading.why} {words}; see the warnings.")
+    return replace(grading, why=f"{grading.why} {words}, as listed.")
 
 
 def _why_not_compared(

@@ -318,6 +318,8 @@ def solution_finding(
         f"the graders disagree; Podium's judge: {native}; the task's own evaluation: {popcorn}; "
         f"expected: {solution.expect.value}"
     )
+    if found.level is Level.ERROR and difference is not Level.ERROR:
+        words = f"by the chosen grader it {found.message}; {words}"
     level = found.level if found.level is Level.ERROR else difference
     return Finding(level, solution.name, words, comparison)
 
