@@ -23,11 +23,15 @@ create table boards (
     source_visibility text not null default 'after-deadline'
                  check (source_visibility in ('after-deadline', 'always', 'never')),
     guests       text[] not null default '{}',
-    pools        jsonb not null default '{}' check (jsonb_typeof(pools) = 'object')
+    pools        jsonb not null default '{}' check (jsonb_typeof(pools) = 'object'),
+    opens_at     timestamptz,
+    late_runs    boolean not null default false
 );
 comment on column boards.house is 'What everyone who sees the board must have, such as discord-guild:123; null asks for nothing';
 comment on column boards.guests is 'Who sees a private board: doors'' own words, such as discord:17 or discord-role:5';
 comment on column boards.pools is 'By GPU type the pool that alone times its ranked jobs, see bot.domain.pins';
+comment on column boards.opens_at is 'Until then only its creator and admins see it; null: it was open from the beginning';
+comment on column boards.late_runs is 'Whether it accepts submissions in unranked modes after its deadline';
 comment on column boards.task_version is 'What new submissions are judged by; null only within the transaction that publishes';
 
 create table task_versions (
@@ -96,7 +100,7 @@ comment on column present_turns.turn is 'The highest turn that was claimed so fa
 
 create table jobs (
     id               bigint generated always as identity primary key,
-    submission       bigint not null references submissions (id),
+    submission       bigint references submissions (id),
     person           bigint not null references people (id),
     gpu              text not null references pools (gpu),
     mode             text not null,
@@ -165,10 +169,10 @@ create function tell_new_jobs() returns trigger language plpgsql as $$
 begin
     insert into job_events (job, submission, kind, body, at)
     select id, submission, state, json_build_object('gpu', gpu, 'attempt', attempt)::text, created_at
-    from jobs_after order by id;
+    from jobs_after where submission is not null order by id;
     perform pg_notify('podium_ready', gpu) from (select distinct gpu from jobs_after) as pool;
     perform pg_notify('podium_progress', submission::text)
-    from (select distinct submission from jobs_after) as moved;
+    from (select distinct submission from jobs_after where submission is not null) as moved;
     return null;
 end $$;
 
@@ -179,7 +183,8 @@ declare
     moved bigint[];
 begin
     select array_agg(distinct a.submission) into moved
-    from jobs_after a join jobs_before b using (id) where a.state <> b.state;
+    from jobs_after a join jobs_before b using (id)
+    where a.state <> b.state and a.submission is not null;
     if moved is not null then
         perform 1 from submissions where id = any (moved) order by id for no key update;
         insert into job_events (job, submission, kind, body, at)
@@ -187,12 +192,13 @@ begin
             json_strip_nulls(
                 json_build_object('gpu', a.gpu, 'attempt', a.attempt, 'error', a.error))::text,
             a.moved_at
-        from jobs_after a join jobs_before b using (id) where a.state <> b.state order by a.id;
+        from jobs_after a join jobs_before b using (id)
+        where a.state <> b.state and a.submission is not null order by a.id;
         perform pg_notify('podium_progress', submission::text) from unnest(moved) as submission;
-        perform pg_notify('podium_ready', gpu) from (
-            select distinct a.gpu from jobs_after a join jobs_before b using (id)
-            where a.state <> b.state and (a.state = 'queued' or b.state = 'running')) as pool;
     end if;
+    perform pg_notify('podium_ready', gpu) from (
+        select distinct a.gpu from jobs_after a join jobs_before b using (id)
+        where a.state <> b.state and (a.state = 'queued' or b.state = 'running')) as pool;
     perform pg_notify('podium_cancel', a.id::text)
     from jobs_after a join jobs_before b using (id)
     where a.cancel_requested and not b.cancel_requested;
@@ -426,7 +432,7 @@ create unique index tokens_of_workers on tokens (label) where scope = 'worker' a
 
 create table listeners (
     addressee text not null,
-    kind      text not null check (kind in ('deadline', 'lost-rank', 'record')),
+    kind      text not null check (kind in ('competition', 'deadline', 'lost-rank', 'record')),
     primary key (addressee, kind)
 );
 comment on table listeners is 'Nobody is told of anything without a row; an addressee is a door''s own word, such as discord:17';
@@ -476,6 +482,39 @@ comment on column releases.tries is 'How often a process has begun; one that tak
 comment on column releases.ended_at is 'Since when only its outcome is kept, in place, for who comes to read it';
 comment on column releases.state is 'The steps of its check and its outcome, of every door alike';
 create index releases_of_person on releases (person, id);
+
+-- The runs of a task's check: jobs of the queue, so that any worker takes them.
+
+create table check_tasks (
+    release    bigint not null references releases (id) on delete cascade,
+    digest     text not null,
+    definition text not null,
+    primary key (release, digest)
+);
+comment on table check_tasks is 'A task that is checked, once for all runs of its check';
+comment on column check_tasks.definition is 'TaskDefinition as JSON text';
+
+create table check_runs (
+    id         bigint generated always as identity primary key,
+    release    bigint not null,
+    task       text not null,
+    key        text not null,
+    request    text not null,
+    progress   text,
+    evaluation text,
+    unique (release, key),
+    foreign key (release, task) references check_tasks (release, digest) on delete cascade
+);
+comment on table check_runs is 'One evaluation of a task that is checked before publication; deleted when its publication ends';
+comment on column check_runs.key is 'A hash of what is run: a process that takes over finds the runs that were started before';
+comment on column check_runs.request is 'EvaluationRequest without its task, as JSON text';
+comment on column check_runs.progress is 'The last Progress as JSON text';
+comment on column check_runs.evaluation is 'Evaluation as JSON text';
+
+alter table jobs
+    add check_run bigint unique references check_runs (id) on delete cascade,
+    add check ((submission is null) <> (check_run is null));
+comment on column jobs.check_run is 'The run of a check, in place of a submission';
 
 create sequence house_submissions increment by -1;
 comment on sequence house_submissions is 'Numbers of the house''s own submissions: all below zero, so that people''s have no gaps';
@@ -781,3 +820,28 @@ comment on column interactions.token is 'A secret by which the person is answere
 create index interactions_unfinished on interactions (door, lease_until) where done_at is null;
 create index interactions_with_token on interactions (asked_at) where token is not null;
 create index interactions_done on interactions (done_at) where done_at is not null;
+
+-- Boards with one overall ranking.
+
+create table competitions (
+    id                bigint generated always as identity primary key,
+    name              text not null unique,
+    creator           bigint not null references people (id),
+    description       text not null,
+    ranks             double precision[] not null,
+    opens_at          timestamptz not null,
+    created_at        timestamptz not null,
+    opening_announced timestamptz,
+    closing_announced timestamptz
+);
+comment on column competitions.ranks is 'The points of the first places; empty: 100 x best / own time';
+comment on column competitions.opening_announced is 'The opening date that was announced, so that it is announced once';
+comment on column competitions.closing_announced is 'The closing date that was announced; a changed one is announced again';
+
+create table competition_boards (
+    competition bigint not null references competitions (id),
+    board       bigint not null references boards (id),
+    position    int not null check (position >= 1),
+    primary key (competition, board)
+);
+create index competitions_of_board on competition_boards (board);

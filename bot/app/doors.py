@@ -44,7 +44,7 @@ async def open_doors(
             web = _web(settings, podium, runners, lines)
             opened.append(await stack.enter_async_context(web))
         if discord is not None:
-            name = await stack.enter_async_context(_discord(discord, podium, runners, line))
+            name = await stack.enter_async_context(_discord(discord, podium, line))
             opened.append(OpenDoor(name, line))
             with suppress(TimeoutError):
                 await asyncio.wait_for(_connected(opened), _CONNECT_S)
@@ -97,7 +97,6 @@ async def _web(
         settings.http_requests_per_minute,
         has_runners=bool(runners),
         connections=lines,
-        runners=runners,
         identities=_identities(settings),
         public_url=settings.public_url,
         device_metrics=settings.device_metrics,
@@ -146,7 +145,6 @@ def _identities(settings: Settings) -> "IdentityProvider | None":
 async def _discord(
     settings: "DiscordSettings",
     podium: OpenPodium,
-    runners: Sequence[Runner],
     line: ServiceConnection,
 ) -> AsyncIterator[str]:
     from bot.discord import client, context  # noqa: PLC0415 - see the top
@@ -154,9 +152,7 @@ async def _discord(
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         lease = timedelta(seconds=podium.lease_s)
-        door = context.DiscordContext(
-            podium.store, podium.clock, runners, lease, line, settings.prices
-        )
+        door = context.DiscordContext(podium.store, podium.clock, lease, line, settings.prices)
         group.create_task(client.serve(door, settings, stop), name=context.DOOR)
         try:
             yield context.DOOR

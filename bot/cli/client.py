@@ -4,10 +4,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from bot.domain.api.boards import ExportPiece
+from bot.domain.api.boards import ExportEnd, ExportPiece
 from bot.domain.board import Board, Viewer
+from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
@@ -17,9 +19,11 @@ from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus, with_costs
 from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.template import template_of
+from bot.reports.competition import competition_pieces
 from bot.reports.export import pieces
-from bot.services import boards, history, lookup, moderation, standings
+from bot.services import boards, competitions, history, lookup, moderation, standings
 from bot.services.publishing.pipeline import Pipeline
+from bot.services.publishing.queued_runner import command_publication, has_workers, queued_runners
 from bot.services.status import profile_files, submission_status, unserved_in_words, watch
 from bot.services.submissions import RerunRequest, cancel, rerun, submit
 from runners.contract.task import Mode
@@ -97,6 +101,21 @@ class Client(Protocol):
 
     def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
         """Yield everything of a board, from the head of the export to its end."""
+
+    async def competitions(self) -> Sequence[Competition]:
+        """Return the competitions that this person may know, by name."""
+
+    async def competition(self, name: str) -> CompetitionStandings:
+        """Return a competition with its overall ranking."""
+
+    async def close_competition(self, name: str) -> Competition:
+        """Close every open board of this person's competition now."""
+
+    async def extend_competition(self, name: str, until: datetime) -> Competition:
+        """Let the boards that close earlier accept submissions until a date."""
+
+    def export_competition(self, name: str) -> AsyncGenerator[ExportPiece, None]:
+        """Yield everything of a competition: its ranking, then the export of each board."""
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
         """Return the live workers, and the current time of the Podium that they work for."""
@@ -182,9 +201,20 @@ class LocalClient:
             replace(each, request=replace(each.request, person=self.viewer.person))
             for each in drafts
         ]
-        async with self.installation.runners() as runners:
-            pipeline = Pipeline(self.podium.store, self.podium.clock, runners, say)
+        async with self._pipeline(say) as pipeline:
             return await pipeline.check_and_publish(own, unchecked=unchecked)
+
+    @asynccontextmanager
+    async def _pipeline(self, say: "Say") -> AsyncIterator[Pipeline]:
+        """Yield the pipeline whose check uses the live workers, without any this machine's own."""
+        store, clock = self.podium.store, self.podium.clock
+        if await has_workers(store):
+            async with command_publication(store, self.viewer.person) as release:
+                find = partial(queued_runners, store, release, resumed=False)
+                yield Pipeline(store, clock, (), say, find_runners=find)
+            return
+        async with self.installation.runners() as runners:
+            yield Pipeline(store, clock, runners, say)
 
     async def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
         store = self.podium.store
@@ -196,6 +226,32 @@ class LocalClient:
         ):
             async for piece in whole:
                 yield piece
+
+    async def competitions(self) -> Sequence[Competition]:
+        store, clock = self.podium.store, self.podium.clock
+        return await competitions.visible_competitions(store, clock, self.viewer)
+
+    async def competition(self, name: str) -> CompetitionStandings:
+        store, clock = self.podium.store, self.podium.clock
+        return await competitions.competition_standings(store, clock, self.viewer, name)
+
+    async def close_competition(self, name: str) -> Competition:
+        store, clock = self.podium.store, self.podium.clock
+        return await competitions.close_competition(store, clock, self.viewer, name)
+
+    async def extend_competition(self, name: str, until: datetime) -> Competition:
+        store, clock = self.podium.store, self.podium.clock
+        return await competitions.extend_competition(store, clock, self.viewer, name, until=until)
+
+    async def export_competition(self, name: str) -> AsyncGenerator[ExportPiece, None]:
+        found = await self.competition(name)
+        for piece in competition_pieces(found):
+            yield piece
+        for board in found.competition.boards:
+            async with aclosing(self.export(board.name)) as whole:
+                async for piece in whole:
+                    yield piece
+        yield ExportEnd()
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
         return await self.podium.store.workers.alive(), self.podium.clock.now()

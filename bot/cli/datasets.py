@@ -2,15 +2,16 @@
 
 import csv
 import importlib.util
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from bot.domain.api import boards as api
 from bot.domain.errors import UserError
 from bot.reports.escaping import escape_formula
-from bot.reports.export import DataTable, Kind, Row
+from bot.reports.export import TABLES, DataTable, Kind, Row, codebook
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +37,50 @@ def require_format(form: DataFormat) -> None:
             "Parquet needs pyarrow; run `pip install 'kernel-podium[export]'`, or export with "
             "`--format csv`",
         )
+
+
+_SOURCES = "Each source is stored once in `sources/`, under the SHA-256 of its content."
+
+
+async def write_board(
+    head: api.ExportHead, pieces: AsyncIterator[api.ExportPiece], folder: Path, form: DataFormat
+) -> None:
+    """Write a board's export up to its end; unknown tables of a newer server are ignored."""
+    words = codebook(head.board, head.submissions, _SOURCES)
+    (folder / "README.md").write_text(words, "utf-8")
+    (folder / "sources").mkdir()
+    with tables_in(folder, TABLES, form) as put:
+        async for piece in pieces:
+            match piece:
+                case api.ExportRows():
+                    put(piece)
+                case api.ExportSource():
+                    data = piece.text.encode("utf-8", "surrogatepass")
+                    (folder / "sources" / piece.sha256).write_bytes(data)
+                case api.ExportEnd():
+                    return
+                case api.ExportCompetition() | api.ExportHead():
+                    pass
+
+
+@contextmanager
+def tables_in(
+    folder: Path, tables: Sequence[DataTable], form: DataFormat
+) -> Iterator[Callable[[api.ExportRows], None]]:
+    """Open the files of these tables; yield what writes rows to theirs, if there is one."""
+    with ExitStack() as stack:
+        files = {
+            each.name: (each, stack.enter_context(table_writer(folder, each, form)))
+            for each in tables
+        }
+
+        def put(piece: api.ExportRows) -> None:
+            if piece.table in files:
+                table, file = files[piece.table]
+                names = [field.name for field in table.fields]
+                file.put({name: row.get(name) for name in names} for row in piece.rows)
+
+        yield put
 
 
 class Writer(Protocol):

@@ -11,12 +11,19 @@ import typer
 from bot.cli.context import CommandLine
 from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
-from bot.domain.tasks.competition import CompetitionEntry, parse_competition
+from bot.domain.tasks.competition import (
+    CompetitionDefinition,
+    CompetitionEntry,
+    parse_competition,
+    read_competition,
+    write_competition,
+)
+from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.scaffold import is_problem
-from bot.domain.tasks.task_file import parse_task, read_task
+from bot.domain.tasks.task_file import read_task
 from bot.domain.tasks.yaml_document import MAX_BYTES
 from runners.contract.files import EvaluationFile
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Grader, TaskDefinition
 
 Root = Annotated[
     Path | None,
@@ -62,6 +69,8 @@ class LoadedTask:
     bundle: TaskBundle
     task: TaskDefinition
     problem: CompetitionEntry | None = None
+    grading: Grading = NO_PROGRAM
+    competition: CompetitionDefinition | None = None
     strict: bool = True
     """False when something in its task.yml was ignored with a warning."""
 
@@ -72,37 +81,59 @@ class LoadedTask:
 
 
 def load_tasks(
-    line: CommandLine, paths: Sequence[Path], root: Path | None = None
+    line: CommandLine,
+    paths: Sequence[Path],
+    root: Path | None = None,
+    grader: Grader | None = None,
 ) -> tuple[LoadedTask, ...]:
     """Return every task of these paths: all are read before anything is done with one.
 
     A task may use files below `root`; by default below the folder of its competition's YAML, or,
-    without one, below its own parent folder.
+    without one, below its own parent folder. `grader` overrides the one in task.yml.
     """
-    return tuple(loaded for path in paths for loaded in _load(line, path, root))
+    return tuple(loaded for path in paths for loaded in _load(line, path, root, grader))
 
 
-def _load(line: CommandLine, path: Path, root: Path | None) -> Iterator[LoadedTask]:
+def _load(
+    line: CommandLine, path: Path, root: Path | None, grader: Grader | None
+) -> Iterator[LoadedTask]:
     if path.name == TASK_FILE:
         path = path.parent
     if path.suffix in _COMPETITION_SUFFIXES and path.is_file():
-        yield from _load_competition(line, path, root or path.parent)
+        yield from _load_competition(line, path, root or path.parent, grader)
         return
     for folder in line.installation.task_folders(path) or (path,):
         bundle = line.installation.read_task(folder, root)
-        yield LoadedTask(folder, bundle, parse_task(bundle))
+        parsed = read_task(bundle, grader=grader)
+        yield LoadedTask(folder, bundle, parsed.task, grading=parsed.grading)
 
 
-def _load_competition(line: CommandLine, file: Path, root: Path) -> Iterator[LoadedTask]:
+def _load_competition(
+    line: CommandLine, file: Path, root: Path, grader: Grader | None
+) -> Iterator[LoadedTask]:
     """Yield the tasks of a competition; unknown keys are ignored with a warning."""
     competition = parse_competition(_read(file, MAX_BYTES + 1), str(file))
     _warn(line, competition.warnings)
     for problem in competition.problems:
         folder = file.parent / problem.directory
         bundle = line.installation.read_task(folder, root)
-        parsed = read_task(bundle, strict=False)
+        parsed = read_task(bundle, strict=False, grader=grader)
         _warn(line, parsed.warnings)
-        yield LoadedTask(folder, bundle, parsed.task, problem, strict=not parsed.warnings)
+        strict = not parsed.warnings
+        yield LoadedTask(
+            folder, bundle, parsed.task, problem, parsed.grading, competition, strict=strict
+        )
+
+
+def pack_competition(line: CommandLine, file: Path, root: Path | None) -> bytes:
+    """Return a competition and its tasks as one zip; UserError if no server would take it."""
+    loaded = load_tasks(line, (file,), root)
+    definition = loaded[0].competition
+    if definition is None:
+        raise UserError("usage", f"{file}: name a task's folder, or a competition's YAML")
+    packed = write_competition(definition, [each.bundle for each in loaded])
+    read_competition(packed)
+    return packed
 
 
 def _warn(line: CommandLine, warnings: Sequence[str]) -> None:

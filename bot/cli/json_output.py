@@ -1,5 +1,8 @@
 """The JSON that commands print with `--json`; its keys are stable."""
 
+from dataclasses import asdict
+
+from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
@@ -7,6 +10,7 @@ from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing, score
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.tasks.lint import TaskReport
+from bot.reports.competition import leaderboard_names
 from runners.contract.evaluation import CaseResult, Evaluation, Timing
 from runners.contract.task import Mode, TaskDefinition
 
@@ -44,6 +48,31 @@ def case_json(case: CaseResult) -> Json:
         "rounds": None if measured is None else measured.rounds,
         "samples": [] if measured is None else [list(each) for each in measured.samples],
     }
+
+
+def competition_json(
+    competition: Competition, standings: CompetitionStandings | None = None
+) -> Json:
+    """Return a competition as JSON, with its overall ranking if that is given."""
+    closes = competition.closes_at
+    body: Json = {
+        "competition": competition.name,
+        "opens_at": competition.opens_at.isoformat(),
+        "closes_at": None if closes is None else closes.isoformat(),
+        "boards": [each.name for each in competition.boards],
+    }
+    if standings is not None:
+        names = leaderboard_names(standings)
+        body["standings"] = [
+            {
+                "rank": each.rank,
+                "person": each.person_name,
+                "total": each.total,
+                "points": dict(zip(names, each.points, strict=True)),
+            }
+            for each in standings.entries
+        ]
+    return body
 
 
 def standings_json(leaderboard: BoardStandings) -> Json:
@@ -99,7 +128,12 @@ def _absent_json(refusal: FailedRun) -> Json:
 def task_report_json(report: TaskReport) -> Json:
     """Return one task, checked on one GPU type."""
     findings = [
-        {"level": each.level.value, "file": each.file, "message": each.message}
+        {
+            "level": each.level.value,
+            "file": each.file,
+            "message": each.message,
+            "comparison": None if each.comparison is None else asdict(each.comparison),
+        }
         for each in report.findings
     ]
     return {
@@ -108,6 +142,7 @@ def task_report_json(report: TaskReport) -> Json:
         "ok": report.ok,
         "dry_run": report.was_run,
         "obstacle": report.obstacle,
+        "grading": report.grading,
         "findings": findings,
     }
 
@@ -124,6 +159,7 @@ def published_json(draft: PublishedDraft) -> Json:
         "change": published.change.value,
         "deadline": None if deadline is None else deadline.isoformat(),
         "pools": dict(published.board.pins),
+        "grading": draft.grading,
         "dry_run": [report.gpu for report in draft.reports if report.was_run],
     }
 

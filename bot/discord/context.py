@@ -1,6 +1,5 @@
 """What every command receives (the store, the clock, settings), and the groups of commands."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -12,7 +11,6 @@ from bot.domain.accounts import Person
 from bot.domain.status import Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
-from runners.contract.runner import Runner
 
 DOOR = "discord"
 """This front end's name in the store, and the prefix of its accounts' identities."""
@@ -40,8 +38,6 @@ class DiscordContext:
 
     store: Store
     clock: Clock
-    runners: Sequence[Runner] = ()
-    """Where the solutions of new tasks are run."""
     lease: timedelta = timedelta(seconds=30)
     """How long a process of this front end holds something without a heartbeat."""
     connection: ServiceConnection = field(default_factory=lambda: ServiceConnection(DOOR))
@@ -75,6 +71,7 @@ _DESCRIPTIONS = {
     "leaderboard submit": "Submit a kernel to a board",
     "submission": "Your submissions",
     "admin": "Moderation: people, submissions and limits",
+    "admin competition": "Sets of boards with one overall ranking",
     "profile": "Your account",
 }
 

@@ -41,6 +41,7 @@ _PERMANENT = frozenset({400, 403, 404})
 
 
 _WORDS = {
+    NotificationKind.COMPETITION: "competitions that open or close",
     NotificationKind.DEADLINE: "deadlines a day ahead",
     NotificationKind.LOST_RANK: "ranks that you lose",
     NotificationKind.RECORD: "records",

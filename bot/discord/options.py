@@ -14,6 +14,7 @@ from bot.discord.roles import ADMIN, has_role, viewer_of
 from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.reports.escaping import one_line
+from bot.services.competitions import visible_competitions
 from bot.services.lookup import visible_boards
 
 MOST_CHOICES = 25
@@ -39,6 +40,17 @@ async def boards(interaction: Interaction, current: str) -> list[app_commands.Ch
     matching = [board for board in visible if current.casefold() in board.name.casefold()]
     matching.sort(key=lambda board: (not board.is_open(now), board.name.casefold()))
     return choices([board.name for board in matching])
+
+
+async def competitions(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
+    """Return competitions whose name contains the typed text."""
+    context = context_of(interaction)
+    try:
+        viewer = await viewer_of(interaction)
+        visible = await visible_competitions(context.store, context.clock, viewer)
+    except StoreError:
+        return []
+    return choices([each.name for each in visible if current.casefold() in each.name.casefold()])
 
 
 async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:

@@ -5,7 +5,7 @@ sends nothing twice.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 
@@ -26,6 +26,7 @@ from bot.domain.board import Board
 from bot.domain.errors import StoreError
 from bot.domain.ids import BoardId
 from bot.domain.publication import PublishChange
+from bot.domain.tasks.grading import HOW_TO_CHOOSE
 from bot.domain.tasks.lint import CheckStep, Level
 from bot.reports.blocks import Report, Text, Tone
 from bot.reports.tasks import step_line, task_check_report
@@ -76,7 +77,6 @@ def run_publications(
     return PublicationEngine(
         context.store,
         context.clock,
-        context.runners,
         DOOR,
         context.lease,
         observe,
@@ -240,15 +240,27 @@ class PublicationPoster:
 
 
 def outcome_report(outcome: PublicationOutcome) -> Report:
-    """Return the result for the board, or every finding of a failed check."""
+    """Return who grades, and the result for the board or every finding of a failed check."""
     if outcome.report is not None:
         blocks = task_check_report(outcome.report).blocks
         message = "Nothing was published. Fix the task and run the command again."
+        if outcome.report.undecided:
+            message = f"Nothing was published. To publish, {HOW_TO_CHOOSE}."
         return Report(outcome.title, (*blocks, Text(message, Tone.BAD)))
-    tone = Tone.BAD if outcome.board is None else Tone.GOOD
-    lines = [Text(outcome.message, tone)]
-    lines += [Text(f"not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
-    return Report(outcome.title, tuple(lines))
+    return Report(outcome.title, tuple(_outcome_lines(outcome)))
+
+
+def _outcome_lines(outcome: PublicationOutcome) -> Iterator[Text]:
+    if outcome.grading:
+        yield Text(outcome.grading)
+    yield Text(outcome.message, Tone.GOOD if outcome.published else Tone.BAD)
+    for gpu, why in outcome.checked:
+        if why:
+            yield Text(f"not run on {gpu}: {why}", Tone.QUIET)
+    for words in outcome.ignored:
+        yield Text(f"ignored: {words}", Tone.QUIET)
+    for each in outcome.boards:
+        yield from _outcome_lines(each)
 
 
 def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:

@@ -11,7 +11,7 @@ from bot.domain.times import show_deadline
 from runners.contract.formula import FormulaError
 from runners.contract.gpus import find_gpu_type
 from runners.contract.launch import MARKER, OVERRIDES, header_lines, parse_sizes
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Mode, TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.languages import spec_by_suffix, spec_of, specs
 
@@ -145,15 +145,26 @@ def board_name(argument: str | None, header: Header) -> str:
     return name
 
 
-def check_open(board: Board, now: datetime) -> None:
-    """Raise UserError when the board's season is over at the aware time `now`."""
-    if board.deadline is not None and not board.is_open(now):
-        when = show_deadline(board.deadline)
-        raise UserError(
-            "closed",
-            f"leaderboard {board.name!r} closed at {when} and accepts no more submissions",
-            {f"at {when}": board.deadline},
-        )
+def check_open(board: Board, mode: Mode, now: datetime) -> None:
+    """Raise UserError when the board accepts no submissions in this mode at `now`."""
+    if board.deadline is None or board.accepts(mode, now):
+        return
+    when = show_deadline(board.deadline)
+    kind = "submissions"
+    if board.rules.late_runs:
+        kind = "ranked submissions; submit in another mode, such as benchmark"
+    raise UserError(
+        "closed",
+        f"leaderboard {board.name!r} closed at {when} and accepts no more {kind}",
+        {f"at {when}": board.deadline},
+    )
+
+
+def not_yet_open(name: str, opens_at: datetime) -> UserError:
+    """Return the refusal of a leaderboard or competition that opens later."""
+    when = show_deadline(opens_at)
+    words = f"{name} opens at {when}; nothing of it can be seen or submitted before"
+    return UserError("not-open", words, {f"at {when}": opens_at})
 
 
 def choose_gpus(

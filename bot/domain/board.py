@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -91,6 +91,21 @@ HIDDEN = "/"
 
 
 @dataclass(frozen=True, slots=True)
+class SeasonRules:
+    """The rules of a board's season in addition to its deadline, as a competition sets them."""
+
+    opens_at: datetime | None = None
+    """When it opens to people other than its creator; of a stored board None once it has opened."""
+    late_runs: bool = False
+    """Whether it accepts submissions in unranked modes after its deadline."""
+
+    def at(self, now: datetime) -> "SeasonRules":
+        """Return the rules at the aware time `now`: without an opening date that has passed."""
+        has_opened = self.opens_at is not None and self.opens_at <= now
+        return replace(self, opens_at=None) if has_opened else self
+
+
+@dataclass(frozen=True, slots=True)
 class NewBoard:
     """A board to store; without a deadline it stays open."""
 
@@ -100,6 +115,7 @@ class NewBoard:
     creator: PersonId
     access: Access = field(default_factory=Access)
     pins: Pins = ()
+    rules: SeasonRules = SeasonRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,7 @@ class Board:
     access: Access = field(default_factory=Access)
     pins: Pins = ()
     """The only pools that time its ranked jobs, by GPU type."""
+    rules: SeasonRules = SeasonRules()
 
     def pool_for(self, gpu: str, mode: Mode) -> str:
         """Return the only pool that takes a job of this mode; empty: any."""
@@ -127,7 +144,13 @@ class Board:
         return self.name.startswith(HIDDEN)
 
     def visible_to(self, viewer: Viewer) -> bool:
-        """Return whether the viewer may see the board; its creator always may."""
+        """Return whether the viewer may see the board; its creator may see it before it opens."""
+        return self.belongs_to(viewer) or (
+            self.rules.opens_at is None and self.access.admits(viewer.credentials)
+        )
+
+    def announced_to(self, viewer: Viewer) -> bool:
+        """Return whether the viewer may know the board's name, and when it opens."""
         return self.belongs_to(viewer) or self.access.admits(viewer.credentials)
 
     def belongs_to(self, viewer: Viewer) -> bool:
@@ -135,8 +158,12 @@ class Board:
         return viewer.sees_all or viewer.person == self.creator
 
     def is_open(self, now: datetime) -> bool:
-        """Return whether the season accepts submissions at the aware time `now`."""
+        """Return whether the season is not over at the aware time `now`."""
         return self.deadline is None or now <= self.deadline
+
+    def accepts(self, mode: Mode, now: datetime) -> bool:
+        """Return whether it accepts submissions in this mode at the aware time `now`."""
+        return self.is_open(now) or (self.rules.late_runs and mode is not Mode.RANKED)
 
 
 @dataclass(frozen=True, slots=True)

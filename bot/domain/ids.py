@@ -11,7 +11,13 @@ EventId = NewType("EventId", int)
 TokenId = NewType("TokenId", int)
 NotificationId = NewType("NotificationId", int)
 PublicationId = NewType("PublicationId", int)
+CheckRunId = NewType("CheckRunId", int)
 AuditId = NewType("AuditId", int)
+CompetitionId = NewType("CompetitionId", int)
+
+
+NO_SUBMISSION = SubmissionId(0)
+"""In place of a submission: the job is a run of a task's check."""
 
 
 def is_system_submission(submission: SubmissionId) -> bool:

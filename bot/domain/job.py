@@ -1,12 +1,13 @@
-"""A job: one submission on one GPU type, and how it moves through the queue."""
+"""A job: one submission on one GPU type, or one run of a check, on its way through the queue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from bot.domain.ids import EventId, JobId, PersonId, SubmissionId, is_system_submission
+from bot.domain.ids import CheckRunId, EventId, JobId, PersonId, SubmissionId, is_system_submission
 from bot.domain.submission import SubmissionState
+from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
@@ -30,6 +31,11 @@ FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLE
 
 PRIORITIES = {Mode.TEST: 30, Mode.BENCHMARK: 20, Mode.PROFILE: 20, Mode.RANKED: 10}
 """Higher ones are claimed first, so that a quick test never waits behind ranked jobs."""
+
+
+CHECK_PRIORITY = PRIORITIES[Mode.RANKED]
+"""The priority of the runs of a check: they take fair turns with everybody's ranked jobs."""
+CHECK_ATTEMPTS = 3
 
 
 SYSTEM_PRIORITY = 0
@@ -65,6 +71,8 @@ class Job:
     finished_at: datetime | None
     pool: str = ""
     """The only pool whose workers may claim it, see `bot.domain.board`; empty: any."""
+    check_run: CheckRunId | None = None
+    """The run of a check; then `submission` is NO_SUBMISSION."""
 
     @property
     def leased(self) -> "LeasedJob":
@@ -78,6 +86,7 @@ class Job:
             call=self.call,
             created_at=self.created_at,
             pool=self.pool,
+            check_run=self.check_run,
         )
 
 
@@ -94,11 +103,25 @@ class LeasedJob:
     created_at: datetime
     pool: str = ""
     """The only pool that may run it; empty: any."""
+    check_run: CheckRunId | None = None
+    """The run of a check; always None at a remote worker, which only reports the submission."""
 
     @property
     def is_system_job(self) -> bool:
         """Return whether it is the system's own, which times a task's reference."""
         return is_system_submission(self.submission)
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRun:
+    """A job that runs one solution of a task's check; `evaluation` is set once it succeeded."""
+
+    job: JobId
+    gpu: str
+    state: JobState
+    error: str | None = None
+    progress: Progress | None = None
+    evaluation: Evaluation | None = None
 
 
 class GiveUpReason(StrEnum):

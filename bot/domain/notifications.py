@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.domain.board import Board
+from bot.domain.competition import Competition
 from bot.domain.ids import BoardId, NotificationId, SubmissionId
 from bot.domain.scoring import Entrant, Score, Standing, entrants, indistinguishable, rank_entrants
 from bot.domain.times import show_deadline, show_time
@@ -18,6 +19,8 @@ REMIND_BEFORE = timedelta(hours=24)
 class NotificationKind(StrEnum):
     """What people can subscribe to; they get only what they subscribed to."""
 
+    COMPETITION = "competition"
+    """A competition opens or closes."""
     DEADLINE = "deadline"
     """A board closes within a day."""
     LOST_RANK = "lost-rank"
@@ -155,6 +158,24 @@ def deadline_notification(board: Board, deadline: datetime, addressee: str) -> N
     text = f"Leaderboard {board.name} closes {deadline_words(deadline)}."
     key = f"deadline {board.id} {deadline.timestamp():.0f} {addressee}"
     return Notification(key, NotificationKind.DEADLINE, addressee, board.id, text)
+
+
+def opening_notification(competition: Competition, board: Board, addressee: str) -> Notification:
+    """Return the notification of a competition that has opened, with one of its boards."""
+    count = len(competition.boards)
+    text = f"Competition {competition.name} is open, with {count} board{'' if count == 1 else 's'}"
+    if competition.closes_at is not None:
+        text += f", until {show_deadline(competition.closes_at)}"
+    key = f"opening {competition.id} {competition.opens_at.timestamp():.0f} {addressee}"
+    return Notification(key, NotificationKind.COMPETITION, addressee, board.id, f"{text}.")
+
+
+def closing_notification(competition: Competition, board: Board, addressee: str) -> Notification:
+    """Return the notification of a competition that has closed, with one of its boards."""
+    text = f"Competition {competition.name} has closed. Runs that are still queued will count."
+    closed_at = 0.0 if competition.closes_at is None else competition.closes_at.timestamp()
+    key = f"closing {competition.id} {closed_at:.0f} {addressee}"
+    return Notification(key, NotificationKind.COMPETITION, addressee, board.id, text)
 
 
 def _show_score(score: Score) -> str:

@@ -1,15 +1,17 @@
 """The publication of a task: what was requested, its progress, and the result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from bot.domain.board import Access, Board, Pins
+from bot.domain.board import Access, Board, Pins, SeasonRules
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId, PublicationId, TaskVersionId
 from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.competition import CompetitionDefinition, CompetitionEntry
+from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.lint import TaskReport
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Grader, TaskDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,30 @@ class PublishRequest:
     """False ignores unknown keys of task.yml, as for competitions."""
     pins: Pins = ()
     """Changes to the board's pins, as from `bot.domain.board.parse_pins`."""
+    grader: Grader | None = None
+    """The grader that the creator chose; None leaves it to task.yml and to the check."""
+    rules: SeasonRules | None = None
+    """When the board opens and what it accepts after its deadline; None keeps its rules."""
+    competition: bool = False
+    """Whether the zip holds a competition, whose name `name` is, in place of one task."""
+
+    @property
+    def title(self) -> str:
+        """Return what is published, such as `Leaderboard sort`."""
+        return f"{'Competition' if self.competition else 'Leaderboard'} {self.name or ''}"
+
+    def of_entry(self, entry: CompetitionEntry) -> "PublishRequest":
+        """Return the request for one board of a competition; settings here override the file's."""
+        unset = self.deadline is None and not self.endless
+        return replace(
+            self,
+            name=entry.name,
+            gpus=self.gpus or entry.gpus,
+            deadline=entry.deadline if unset else self.deadline,
+            endless=entry.deadline is None if unset else self.endless,
+            rules=entry.rules,
+            competition=False,
+        )
 
     def board_name(self, task: TaskDefinition) -> str:
         """Return the name of the board."""
@@ -79,20 +105,26 @@ class Published:
 
 
 class UnsoundTaskError(UserError):
-    """The check of a task found errors; the report lists them all."""
+    """The check of a task found errors; the report lists them all.
+
+    Its code is `choose-grader` if the graders disagree and the creator has to choose one.
+    """
 
     def __init__(self, report: TaskReport, message: str) -> None:
-        super().__init__("unsound-task", message)
+        super().__init__("choose-grader" if report.undecided else "unsound-task", message)
         self.report = report
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A task to check and publish, with its files."""
+    """A task to check and publish, with its files and which grader grades it."""
 
     bundle: TaskBundle
     task: TaskDefinition
     request: PublishRequest
+    grading: Grading = NO_PROGRAM
+    competition: CompetitionDefinition | None = None
+    """The competition of its board."""
 
     @property
     def board_name(self) -> str:
@@ -102,13 +134,14 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class PublishedDraft:
-    """A published draft and the reports of its check.
+    """A published draft, the reports of its check, and which grader grades it and why.
 
     No reports if the board already had this state of the task.
     """
 
     published: Published
     reports: tuple[TaskReport, ...]
+    grading: str = ""
 
 
 @dataclass(frozen=True, slots=True)

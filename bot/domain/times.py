@@ -20,20 +20,29 @@ _YEARS = range(1971, 9000)
 
 def parse_deadline(text: str) -> datetime:
     """Return the aware time; UTC without a zone, the day's last minute without a time."""
+    return _parse(text, without_time="23:59")
+
+
+def parse_opening(text: str) -> datetime:
+    """Return the aware time; UTC without a zone, the day's first minute without a time."""
+    return _parse(text, without_time="00:00")
+
+
+def _parse(text: str, *, without_time: str) -> datetime:
     match = _FORM.fullmatch(text.strip())
     if match is None:
-        raise _bad_deadline(text, "the format is not valid")
+        raise _bad_date(text, "the format is not valid")
     try:
-        written = f"{match['day']} {match['time'] or '23:59'}:{match['seconds'] or '00'}"
+        written = f"{match['day']} {match['time'] or without_time}:{match['seconds'] or '00'}"
         naive = datetime.strptime(written, "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007  the zone follows
     except ValueError as error:
-        raise _bad_deadline(text, "this day or time does not exist") from error
+        raise _bad_date(text, "this day or time does not exist") from error
     if naive.year not in _YEARS:
-        raise _bad_deadline(text, "that year is out of range")
+        raise _bad_date(text, "that year is out of range")
     deadline = naive.replace(tzinfo=_zone(text, (match["zone"] or "UTC").strip()))
     round_trip = deadline.astimezone(UTC).astimezone(deadline.tzinfo)
     if round_trip.replace(tzinfo=None) != naive:
-        raise _bad_deadline(text, "this time is skipped by the time zone's change to summer time")
+        raise _bad_date(text, "this time is skipped by the time zone's change to summer time")
     return deadline
 
 
@@ -45,20 +54,20 @@ def _zone(text: str, name: str) -> tzinfo:
         sign = -1 if offset[1] == "-" else 1
         span = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0))
         if span >= timedelta(hours=24):
-            raise _bad_deadline(text, f"{name} is not a valid UTC offset")
+            raise _bad_date(text, f"{name} is not a valid UTC offset")
         return timezone(sign * span)
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError) as error:
         near = difflib.get_close_matches(name, sorted(available_timezones()), n=2, cutoff=0.6)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise _bad_deadline(text, f"there is no time zone {name!r}{hint}") from error
+        raise _bad_date(text, f"there is no time zone {name!r}{hint}") from error
 
 
-def _bad_deadline(text: str, why: str) -> UserError:
+def _bad_date(text: str, why: str) -> UserError:
     return UserError(
         "bad-deadline",
-        f"deadline {text!r}: {why}; write YYYY-MM-DD[ HH:MM][ zone], "
+        f"date {text!r}: {why}; write YYYY-MM-DD[ HH:MM][ zone], "
         "such as 2027-01-31 18:00 Europe/Berlin (UTC when no zone is given)",
     )
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Protocol
 
-from bot.domain.ids import EventId, JobId, PersonId, PublicationId, SubmissionId
+from bot.domain.ids import CheckRunId, EventId, JobId, PersonId, PublicationId, SubmissionId
 from bot.domain.job import (
     Claim,
     GiveUpReason,
@@ -15,6 +15,7 @@ from bot.domain.job import (
     JobEvent,
     LeasedJob,
     Notice,
+    QueuedRun,
     Topic,
     Worker,
 )
@@ -247,3 +248,31 @@ class Publications(Protocol):
 
     async def let_go(self, owner: str) -> int:
         """Release what the owner holds, as if it had not tried; return how many."""
+
+
+class CheckRuns(Protocol):
+    """The runs of tasks' checks: each is a job of the queue, deleted when its publication ends."""
+
+    async def keep_task(self, release: PublicationId, digest: str, definition: str) -> None:
+        """Store a task as JSON for the runs of a check, unless the publication has ended."""
+
+    async def add(
+        self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
+    ) -> JobId | None:
+        """Queue a run in its person's turn among ranked jobs; return its job.
+
+        Its task was stored under `digest`. The same key returns the job that was queued first. None
+        when the publication has ended.
+        """
+
+    async def get(self, job: JobId) -> QueuedRun | None:
+        """Return the run of this job; None when its publication has ended."""
+
+    async def request(self, run: CheckRunId) -> EvaluationRequest | None:
+        """Return what is to be run; None when its publication has ended."""
+
+    async def tell(self, job: JobId, fence: int, progress: Progress) -> bool:
+        """Store the newest progress; False when the lease was lost."""
+
+    async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> bool:
+        """Store the evaluation and end the job; False when fenced off."""

@@ -6,8 +6,17 @@ from typing import Protocol
 
 from bot.domain import records
 from bot.domain.accounts import Person, Rights, Token, TokenScope
-from bot.domain.board import Access, Board, NewBoard, Pins, TaskVersion
-from bot.domain.ids import AuditId, BoardId, PersonId, SubmissionId, TaskVersionId, TokenId
+from bot.domain.board import Access, Board, NewBoard, Pins, SeasonRules, TaskVersion
+from bot.domain.competition import Competition, NewCompetition
+from bot.domain.ids import (
+    AuditId,
+    BoardId,
+    CompetitionId,
+    PersonId,
+    SubmissionId,
+    TaskVersionId,
+    TokenId,
+)
 from bot.domain.job import JobState
 from bot.domain.reference_times import Reference, Untimed
 from bot.domain.scoring import Entrant, Score
@@ -51,6 +60,9 @@ class Boards(Protocol):
         If the pool changes, the reference of the current task version is timed again.
         """
 
+    async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
+        """Change when a board opens and what it accepts after its deadline."""
+
     async def restrict(self, board: BoardId, access: Access) -> Board:
         """Change who may see a board and its sources; its guests stay."""
 
@@ -77,6 +89,24 @@ class Boards(Protocol):
 
     async def versions(self, board: BoardId) -> tuple[TaskVersion, ...]:
         """Return a board's versions, oldest first."""
+
+
+class Competitions(Protocol):
+    """Sets of boards; a competition is deleted together with its last board."""
+
+    async def put(self, new: NewCompetition) -> Competition:
+        """Store a competition, or change the one of this name, whose creator stays."""
+
+    async def find(self, name: str) -> Competition | None: ...
+
+    async def all(self) -> tuple[Competition, ...]:
+        """Return every competition, by name."""
+
+    async def announce_opening(self, competition: CompetitionId, opened_at: datetime) -> bool:
+        """Record that this opening date is announced; False when it already was."""
+
+    async def announce_closing(self, competition: CompetitionId, closed_at: datetime) -> bool:
+        """Record that this closing date is announced; False when it already was."""
 
 
 class Submissions(Protocol):

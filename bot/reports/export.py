@@ -167,7 +167,7 @@ _MEASURED = (
     "time_ns", "half_width_ns", "bound_ns", "resolution_ns", "rounds", "stop_reason", "samples_ns",
 )  # fmt: skip
 TABLES = (SUBMISSIONS, RESULTS, CASES)
-_ROWS_PER_PART = 500
+ROWS_PER_PART = 500
 """Rows in one part of a table."""
 
 
@@ -255,7 +255,7 @@ async def pieces(
     """Yield a whole export in pieces of moderate size, from its head to its end."""
     yield ExportHead(board=export.board.name, submissions=len(export.submissions))
     for table, rows in ((SUBMISSIONS, submission_rows(export)), (RESULTS, result_rows(export))):
-        while part := tuple(islice(rows, _ROWS_PER_PART)):
+        while part := tuple(islice(rows, ROWS_PER_PART)):
             yield ExportRows(table=table.name, rows=part)
     async for each, stored in evaluations:
         if stored:

@@ -44,8 +44,8 @@ VERDICT_WORDS = {
 }
 
 IN_PROCESS = (
-    "in-process timing: the task's own evaluation program ran and timed the submission; the "
-    "judge did not verify the times or outputs"
+    "in-process timing: times are the word of the task's own evaluation program; Podium's judge "
+    "verified neither times nor outputs"
 )
 
 SHOWN = 8

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from bot.domain.board import Board
 from bot.domain.tasks.bundle import TaskBundle, solutions
+from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
 from bot.domain.tasks.task_file import ParsedTask
 from bot.domain.tasks.template import shown_files, template_of
@@ -79,7 +80,8 @@ def _task_rows(before: TaskDefinition, after: TaskDefinition) -> Iterator[Row]:
     for name in sorted({*before.files, *after.files}):
         old_text, new_text = before.files.get(name), after.files.get(name)
         if old_text != new_text:
-            yield name, _presence(old_text), _file_change(old_text, new_text)
+            unused = "" if name not in not_run(after) else " (not run)"
+            yield name + unused, _presence(old_text), _file_change(old_text, new_text)
 
 
 def _field_rows(before: TaskDefinition, after: TaskDefinition) -> Iterator[Row]:
@@ -145,13 +147,16 @@ def task_report(board: Board, task: TaskDefinition) -> Report:
     cases = f"{_count(len(task.tests), 'test')}, {_count(len(task.benchmarks), 'benchmark')}"
     shown = shown_files(task, board.name)
     files = (Attachment(name, text.encode()) for name, text in shown.items())
+    unused = (
+        Text(f"{name} is not run: Podium's judge grades this task", Tone.QUIET)
+        for name in sorted(not_run(task))
+    )
     pins = (
         Text(f"ranked runs on {gpu} are timed only by pool {pool}", Tone.QUIET)
         for gpu, pool in board.pins
     )
-    return Report(
-        f"Task of {board.name}", (Text(task.description), Text(cases, Tone.QUIET), *pins, *files)
-    )
+    texts = (Text(task.description), Text(cases, Tone.QUIET), *pins, *unused)
+    return Report(f"Task of {board.name}", (*texts, *files))
 
 
 def template_report(board: Board, task: TaskDefinition, lang: str | None = None) -> Report:
@@ -169,14 +174,17 @@ _TONES = {Level.ERROR: Tone.BAD, Level.WARNING: Tone.PLAIN, Level.INFO: Tone.QUI
 
 
 def task_check_report(report: TaskReport) -> Report:
-    """Return one line per finding, and the overall verdict as the title."""
-    lines = tuple(_line(finding) for finding in report.findings)
+    """Return which grader grades and why, then a line per finding; the title is the verdict."""
+    head = (Text(report.grading),) if report.grading else ()
+    lines = (*head, *(_line(finding) for finding in report.findings))
     if not report.was_run:
         lines += (Text(f"its solutions were not run: {report.obstacle}", Tone.BAD),)
     return Report(f"{report.task} on {report.gpu}: {_verdict(report)}", lines)
 
 
 def _verdict(report: TaskReport) -> str:
+    if report.undecided:
+        return "choose the grader"
     if report.errors:
         return "errors to fix"
     return "ready to publish" if report.was_run else "well-formed, but not run"
@@ -203,7 +211,7 @@ def _state(step: CheckStep) -> str:
 
 
 def upload_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
-    """Return the contents of the upload in numbers, and possible improvements."""
+    """Return who grades, the contents of the upload in numbers, and possible improvements."""
     task, shipped = parsed.task, solutions(bundle)
     right = sum(each.expect is Verdict.PASSED for each in shipped)
     counts = (
@@ -212,7 +220,10 @@ def upload_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
         _count(len(task.files), "file"),
         f"{right} correct and {_count(len(shipped) - right, 'wrong solution')}",
     )
-    blocks: list[Block] = [Text(f"{', '.join(counts)}; ranked by {task.ranking_by}")]
+    blocks: list[Block] = [
+        Text(parsed.grading.why),
+        Text(f"{', '.join(counts)}; ranked by {task.ranking_by}"),
+    ]
     remarks = (each.message for each in lint(task, shipped))
     blocks += [Text(f"warning: {words}") for words in (*parsed.warnings, *remarks)]
     return Report(f"Task {task.name}", tuple(blocks))

@@ -1,5 +1,6 @@
 """Finds what a person has named; errors list only what that person may see."""
 
+from bot.domain.acceptance import not_yet_open
 from bot.domain.board import Board, TaskVersion, Viewer
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import BoardId, SubmissionId, is_storable, is_system_submission
@@ -16,9 +17,11 @@ async def visible_boards(store: Store, viewer: Viewer) -> tuple[Board, ...]:
 async def find_board(store: Store, viewer: Viewer, name: str) -> Board:
     """Return the board of this name; UserError `unknown-board` with the nearest names.
 
-    A hidden board is refused in the same words as a missing one.
+    A hidden board is refused in the same words as a missing one. UserError `not-open` for a board
+    that opens to the viewer later.
     """
     board = await store.boards.find(name)
+    _require_opened(board, viewer)
     if board is None or board.is_hidden or not board.visible_to(viewer):
         known = await visible_boards(store, viewer)
         raise unknown_name("board", name, [each.name for each in known])
@@ -28,9 +31,17 @@ async def find_board(store: Store, viewer: Viewer, name: str) -> Board:
 async def visible_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
     """Return the board that a message refers to; UserError when it is deleted or hidden by now."""
     found = await store.boards.get(board)
+    _require_opened(found, viewer)
     if found is None or not found.visible_to(viewer):
         raise UserError("unknown-board", "this leaderboard was deleted")
     return found
+
+
+def _require_opened(board: Board | None, viewer: Viewer) -> None:
+    if board is None or board.rules.opens_at is None or board.visible_to(viewer):
+        return
+    if board.announced_to(viewer) and not board.is_hidden:
+        raise not_yet_open(f"leaderboard {board.name!r}", board.rules.opens_at)
 
 
 async def board_of(store: Store, submission: Submission) -> Board:

@@ -1,13 +1,17 @@
-"""Determines which notifications to send, and to whom: of records, lost ranks and deadlines."""
+"""Determines which notifications to send, and to whom.
+
+They are about records, lost ranks, deadlines and competitions.
+"""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import structlog
 
 from bot.domain import notifications
-from bot.domain.board import NOBODY, Board, Viewer
+from bot.domain.board import NOBODY, Access, Board, Viewer
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Notification, NotificationKind, StandingsChange
 from bot.domain.records import UnannouncedScore
@@ -24,6 +28,7 @@ async def run_notifications(
         try:
             await announce_scores(store)
             await announce_deadlines(store, clock)
+            await announce_competitions(store, clock)
         except StoreError as error:
             _log.warning("news has to wait", action="news-waits", error=str(error))
         with suppress(TimeoutError):
@@ -120,6 +125,38 @@ async def announce_deadlines(store: Store, clock: Clock) -> None:
             await store.outbox.put(
                 [notifications.deadline_notification(board, deadline, each) for each in listeners]
             )
+
+
+async def announce_competitions(store: Store, clock: Clock) -> None:
+    """Notify each subscriber once of each competition that has opened or closed.
+
+    What was announced is stored together with the notifications, so that a process that is killed
+    has stored both or neither.
+    """
+    now = clock.now()
+    for competition in await store.competitions.all():
+        opened = [each for each in competition.boards if each.rules.opens_at is None]
+        if not (competition.has_opened(now) and opened):
+            continue
+        # The board decides who may read it: one that everyone sees, if there is any.
+        board = next((each for each in opened if each.access == Access()), opened[0])
+        opened_at, closed_at = competition.opens_at, competition.closes_at
+        if competition.opening_announced != opened_at:
+            async with store.transaction() as tx:
+                if await tx.competitions.announce_opening(competition.id, opened_at):
+                    notice = partial(notifications.opening_notification, competition, board)
+                    await _announce(tx, notice)
+        has_closed = competition.has_closed(now) and competition.closing_announced != closed_at
+        if has_closed and closed_at is not None:
+            async with store.transaction() as tx:
+                if await tx.competitions.announce_closing(competition.id, closed_at):
+                    notice = partial(notifications.closing_notification, competition, board)
+                    await _announce(tx, notice)
+
+
+async def _announce(tx: Store, notice: Callable[[str], Notification]) -> None:
+    listeners = await tx.listeners.to(NotificationKind.COMPETITION)
+    await tx.outbox.put([notice(each) for each in listeners])
 
 
 async def still_wanted(

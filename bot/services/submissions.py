@@ -89,7 +89,7 @@ async def _accept(store: Store, clock: Clock, request: SubmissionRequest) -> Sub
     file = acceptance.read_file(request.file_name, request.content)
     name = acceptance.board_name(request.board, file.header)
     board, task = await task_of(store, request.viewer, name)
-    acceptance.check_open(board, clock.now())
+    acceptance.check_open(board, request.mode, clock.now())
     acceptance.check_language(file.name, board.name, task)
     gpus = acceptance.choose_gpus(request.gpus, file.header.gpus, board.gpus)
     await admit(store, clock, person, board=board, mode=request.mode)

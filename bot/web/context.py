@@ -2,7 +2,6 @@
 
 import asyncio
 import ipaddress
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +14,6 @@ from bot.ports import Clock, IdentityProvider, Store
 from bot.ports.outside import ServiceConnection
 from bot.services.cache import ResponseCache, SharedCache
 from bot.services.tokens import SignInLinks
-from runners.contract.runner import Runner
 
 FRONT_END = "web"
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -93,8 +91,6 @@ class WebContext:
     """Whether this process has runners of its own."""
     connections: tuple[ServiceConnection, ...] = ()
     """The connections of this process's other front ends."""
-    runners: Sequence[Runner] = ()
-    """Where the solutions of new tasks are run."""
     identities: IdentityProvider | None = None
     """Confirms the identity of people who sign in; None: they sign in by token."""
     sign_in_links: SignInLinks = field(default_factory=SignInLinks, compare=False)

@@ -12,6 +12,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import NewPublication, PublicationSummary, PublishRequest
+from bot.domain.tasks.grading import HOW_TO_CHOOSE
 from bot.domain.tasks.lint import CheckStep, Level
 from bot.reports.blocks import Tone
 from bot.reports.tasks import step_line
@@ -42,12 +43,14 @@ class Check:
     name: str
     tries: int
     state: PublicationState
+    is_competition: bool = False
 
     @classmethod
     def of(cls, summary: PublicationSummary) -> "Check":
         """Return the check of a stored publication."""
         state = PublicationState.model_validate_json(summary.state)
-        return cls(summary.id, REQUEST.validate_json(summary.wish).name or "", summary.tries, state)
+        request = REQUEST.validate_json(summary.wish)
+        return cls(summary.id, request.name or "", summary.tries, state, request.competition)
 
     @property
     def outcome(self) -> PublicationOutcome | None:
@@ -75,15 +78,21 @@ def _shown_step(step: CheckStep, *, with_gpu: bool) -> ShownStep:
 
 
 def _outcome_lines(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
+    head = [(outcome.grading, Tone.PLAIN)] if outcome.grading else []
     if outcome.report is not None:
         lines = [
             (f"{each.file}: {each.message}", Tone.BAD if each.level is Level.ERROR else Tone.PLAIN)
             for each in outcome.report.findings
             if each.level is not Level.INFO
         ]
-        return [*lines, ("Nothing was published. Fix the errors, then submit it again.", Tone.BAD)]
-    obstacles = [(f"Not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
-    return [(outcome.message, Tone.BAD if outcome.board is None else Tone.GOOD), *obstacles]
+        advice = "Fix the errors, then submit it again."
+        if outcome.report.undecided:
+            advice = f"To publish, {HOW_TO_CHOOSE}."
+        return [*head, *lines, (f"Nothing was published. {advice}", Tone.BAD)]
+    lines = [*head, (outcome.message, Tone.GOOD if outcome.published else Tone.BAD)]
+    lines += [(f"Not run on {gpu}: {why}", Tone.QUIET) for gpu, why in outcome.checked if why]
+    lines += [(f"Ignored: {words}", Tone.QUIET) for words in outcome.ignored]
+    return [*lines, *(line for each in outcome.boards for line in _outcome_lines(each))]
 
 
 async def submit_task(context: WebContext, request: PublishRequest, data: bytes) -> PublicationId:
@@ -119,7 +128,6 @@ def checking(context: WebContext) -> AbstractAsyncContextManager[None]:
     return PublicationEngine(
         context.store,
         context.clock,
-        context.runners,
         FRONT_END,
         context.lease,
         lambda _: StateOnly(),

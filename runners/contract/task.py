@@ -64,7 +64,7 @@ class Grader(StrEnum):
     NATIVE = "native"
     """Podium's two-process judge."""
     POPCORN = "popcorn"
-    """The task's own eval.py, over the popcorn protocol."""
+    """The task's own eval.py or program, over the popcorn protocol."""
 
 
 class Device(StrEnum):

@@ -8,7 +8,7 @@ from tests.architecture.tree import ROOT, modules
 
 PUBLISHING = "bot/services/publishing"
 PLACES = {
-    r"\bpublications\.claim\(": {f"{PUBLISHING}/engine.py"},
+    r"\bpublications\.claim\(": {f"{PUBLISHING}/engine.py", f"{PUBLISHING}/queued_runner.py"},
     r"\bcheck_and_publish\(": {
         f"{PUBLISHING}/engine.py",
         f"{PUBLISHING}/pipeline.py",
@@ -16,6 +16,9 @@ PLACES = {
     },
     r"\bcheck_on\(": {
         f"{PUBLISHING}/check.py",
+        f"{PUBLISHING}/pipeline.py",
+    },
+    r"\bcheck_draft\(": {
         f"{PUBLISHING}/pipeline.py",
         "bot/cli/commands/task.py",
     },

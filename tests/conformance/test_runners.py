@@ -13,11 +13,16 @@ import psutil
 import pytest
 import pytest_asyncio
 
+from bot.domain.requirements import missing
 from runners.backends import fake, local_process, modal_app, ray_cluster
-from runners.contract.evaluation import CPU, Evaluation, Progress
+from runners.contract.evaluation import CPU, Evaluation, Progress, Timing
 from runners.contract.runner import CallId, Runner, RunnerError, UnknownCallError
+from runners.contract.task import Grader, TaskFormat
 from runners.contract.verdict import Verdict
+from runners.harness import HARNESS_VERSION
+from runners.languages import names_of, specs
 from tests.doubles.evaluating import ENDLESS, RIGHT, WRONG, make_request
+from tests.doubles.every_kind import KINDS, Kind
 from tests.doubles.modal.server import LocalModal
 from tests.doubles.modal.visible import local_modal
 from tests.doubles.ray.local import CPU_NODE, LocalRay, local_ray
@@ -198,6 +203,33 @@ async def test_a_second_waiter_gets_the_same_evaluation(place: Place) -> None:
     call = await place.runner.start(make_request())
     first = await place.runner.wait(call, ignore)
     assert await place.runner.wait(call, ignore) == first
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+async def test_a_task_of_every_grader_format_and_language_is_judged(
+    place: Place, kind: Kind
+) -> None:
+    offer = await place.runner.capabilities()
+    if absent := missing(offer, kind.task, CPU):
+        pytest.skip(f"this runner has no {', '.join(absent)}")
+    expected = {kind.right: Verdict.PASSED}
+    if kind.wrong is not None:
+        expected[kind.wrong] = Verdict.WRONG_ANSWER
+    requests = [make_request(each).model_copy(update={"task": kind.task}) for each in expected]
+    calls = [await place.runner.start(each) for each in requests]
+    answers = [await place.runner.wait(each, ignore) for each in calls]
+    found = [answer.verdict for answer in answers]
+    assert found == [*expected.values()], [answer.message + answer.log for answer in answers]
+    if offer.harness_version == HARNESS_VERSION:
+        by_own = kind.task.grader is Grader.POPCORN
+        assert {answer.environment.timing is Timing.IN_PROCESS for answer in answers} == {by_own}
+
+
+async def test_no_grader_format_or_language_is_forgotten() -> None:
+    tasks = [kind.task for kind in KINDS]
+    assert {task.grader for task in tasks} == {*Grader}
+    assert {task.format for task in tasks} == {*TaskFormat} - {TaskFormat.IO_CONTRACT}
+    assert {task.lang for task in tasks} == {*names_of(specs())}
 
 
 async def test_an_endless_kernel_is_a_verdict_and_no_error(place: Place) -> None:

@@ -9,12 +9,11 @@ from typing import Any
 
 from bot.domain.errors import StoreError
 from bot.domain.job import Notice, Topic
-from bot.ports import Store
+from bot.ports import Clock, Store
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.dispatcher import Dispatcher
 from bot.services.dispatch.worker_queue import StoreQueue
 from runners.contract.runner import Runner
-from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 
 
@@ -33,7 +32,7 @@ class Running:
 
 @asynccontextmanager
 async def dispatching(
-    store: Store, clock: ManualClock, runners: Sequence[Runner], **config: object
+    store: Store, clock: Clock, runners: Sequence[Runner], **config: object
 ) -> AsyncIterator[Running]:
     """A dispatcher with short waits; `config` has other values of DispatchConfig."""
     values: dict[str, Any] = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.domain.board import Access, Board, SourceVisibility, Visibility
+from bot.domain.competition import NewCompetition, PointsRule
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.job import PRIORITIES, Claim
 from bot.domain.publication import PublishRequest
@@ -123,17 +124,30 @@ class Exhibition:
 
 
 async def make_exhibition(clock: ManualClock | None = None, rounds: int = 4) -> Exhibition:
-    """Boards `vectoradd` (H100, A100), `sort` (closed), `secret` (private) and `empty`."""
+    """Boards `vectoradd` (H100, A100), `sort` (closed), `secret` (private) and `empty`.
+
+    The competition `Spring cup` has all but the last, and `Later cup` opens in a month.
+    """
     clock = clock or ManualClock()
     store = MemoryStore(clock)
     people = {name: (await store.people.ensure(f"local:{n}", name)).id
               for n, name in enumerate(PEOPLE)}  # fmt: skip
     shown = Exhibition(store, clock, people, {}, random.Random(7))  # noqa: S311
     await _open_boards(shown)
+    await _announce(shown)
     await _play(shown, rounds)
     await _refusals(shown)
     await _queue(shown)
     return shown
+
+
+async def _announce(shown: Exhibition) -> None:
+    boards, now, ken = shown.boards, shown.clock.now(), shown.people["Ken"]
+    numbers = tuple(boards[name].id for name in ("vectoradd", "sort", "secret"))
+    about = f"Three kernels for one mug. {HOSTILE}"
+    for name, opens_at in (("Spring cup", now), ("Later cup", now + timedelta(days=30))):
+        new = NewCompetition(name, ken, about, PointsRule(), opens_at, numbers)
+        await shown.store.competitions.put(new)
 
 
 async def _open_boards(shown: Exhibition) -> None:

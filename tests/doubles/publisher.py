@@ -28,6 +28,7 @@ from bot.services.publishing.publish import NO_BOARD, REQUEST
 from bot.store.postgres import open_store
 from bot.web import publications
 from tests.doubles.agents import make_door
+from tests.doubles.dispatching import dispatching
 from tests.doubles.scaffolded import make_judge
 from tests.doubles.task_zips import packed
 
@@ -69,9 +70,14 @@ async def hand_in(store: Store, person: PersonId, door: str, name: str) -> Publi
 @asynccontextmanager
 async def publishing(store: Store, posts: Posts) -> AsyncIterator[None]:
     """Run the engines of both front ends inside the block."""
-    web = replace(make_door(store, SystemClock()), runners=(make_judge(),), lease=LEASE)
-    room = DiscordContext(store, SystemClock(), [make_judge()], lease=LEASE)
-    async with publications.checking(web), publication_thread.run_publications(posts.client, room):
+    clock = SystemClock()
+    web = replace(make_door(store, clock), lease=LEASE)
+    room = DiscordContext(store, clock, lease=LEASE)
+    async with (
+        dispatching(store, clock, [make_judge()], lease=LEASE),
+        publications.checking(web),
+        publication_thread.run_publications(posts.client, room),
+    ):
         yield
 
 

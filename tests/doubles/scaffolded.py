@@ -2,6 +2,7 @@
 
 from typing_extensions import override
 
+from bot.services.publishing.check import ROUNDS
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId
@@ -15,10 +16,12 @@ def code_of(source: str) -> str:
 
 
 class Judge(fake.FakeRunner):
-    """Accepts the scaffold's right solution for any board, and rejects everything else."""
+    """In a check it accepts the scaffold's right solution for any board, and rejects the rest."""
 
     @override
     async def start(self, request: EvaluationRequest) -> CallId:
+        if request.rounds != ROUNDS:
+            return await super().start(request)
         verdict = "passed" if code_of(request.source) == code_of(RIGHT) else "wrong_answer"
         source = f"# fake: verdict={verdict}\n{request.source}"
         return await super().start(request.model_copy(update={"source": source}))

@@ -20,7 +20,6 @@ from bot.services.dispatch.dispatcher import Dispatcher
 from bot.services.dispatch.worker_queue import StoreQueue
 from bot.store.task_folders import read_folder, task_folders
 from bot.web.publications import checking
-from runners.backends import fake
 from runners.contract.runner import Runner
 from tests.doubles.agents import make_door, way_to
 from tests.doubles.memory_store import MemoryStore
@@ -38,7 +37,7 @@ class Visiting:
     data_dir: Path = Path(".podium")
 
     def __post_init__(self) -> None:
-        self.door = replace(make_door(self.store, SystemClock()), runners=(make_judge(),))
+        self.door = make_door(self.store, SystemClock())
         self.way = way_to(self.door)
 
     def at(self, data_dir: Path | None) -> Self:
@@ -75,14 +74,14 @@ class Visiting:
         suffix = f" --server {url}" if named else ""
         async with (
             self._working(),
-            checking(replace(self.door, runners=(make_judge(),))),  # of this command's own loop
+            checking(replace(self.door)),  # of this command's own loop
             open_remote(there, say, suffix, self.way) as client,
         ):
             yield client
 
     @asynccontextmanager
     async def _working(self) -> AsyncIterator[None]:
-        runner, stop = fake.create(), asyncio.Event()
+        runner, stop = make_judge(), asyncio.Event()
         config = DispatchConfig(worker="here", poll_s=0.02)
         dispatcher = Dispatcher(StoreQueue(self.store, config), [runner], SystemClock(), config)
         working = asyncio.create_task(dispatcher.run(stop))

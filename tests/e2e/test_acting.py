@@ -6,7 +6,7 @@ The door is served, the runner is a fake one with a dispatcher of its own, the s
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from bot.domain.publication import PublishRequest
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.dispatcher import Dispatcher
 from bot.services.dispatch.worker_queue import StoreQueue
+from bot.services.publishing.check import ROUNDS
 from bot.services.publishing.publish import publish
 from bot.services.tokens import create_local_token
 from bot.web.app import serving
@@ -69,7 +70,7 @@ class Judge(fake.FakeRunner):
 
     @override
     async def start(self, request: EvaluationRequest) -> CallId:
-        if request.request_id.startswith("check-"):
+        if request.rounds == ROUNDS:  # of a check
             right = code_of(request.source) == code_of(RIGHT)
             verdict = "passed" if right else "wrong_answer"
             directive = f"# fake: verdict={verdict} seconds=0.3\n"
@@ -100,7 +101,7 @@ async def staged() -> AsyncIterator[Scene]:
     )
     known = await fake.create(slots={"H100": 2, "CPU": 8}).capabilities()
     runner = Judge("fake", known)
-    door = replace(make_door(store, clock), runners=(runner,))
+    door = make_door(store, clock)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(judging(store, runner, clock))
         await stack.enter_async_context(checking(door))

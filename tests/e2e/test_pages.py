@@ -33,7 +33,7 @@ PAGES = (
     "/", "/boards/vectoradd", "/boards/vectoradd/task",
     "/boards/vectoradd/gpus", "/queue", "/docs", "/people/{hostile}", "/submissions/{best}",
     "/submissions/{running}",
-    "/submissions/{best}/compare?with={refused}", "/nothing",
+    "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup", "/nothing",
 )  # fmt: skip
 MOST_BYTES = 200_000
 PIECES = 6

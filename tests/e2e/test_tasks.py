@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.kernelbot import EVAL
+from tests.doubles.task_zips import WITH_EVAL
 from tests.e2e.command import IDENTITY, Podium, fresh, json_refusal, refusal
 
 SET = """\
@@ -22,6 +24,7 @@ problems:
     name: second-board
     deadline: "2099-06-30 6:59"
 """
+OURS = "Podium's judge grades: the task has no evaluation program of its own."
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +54,9 @@ def test_a_competition_opens_its_boards_or_none_of_them(podium: Podium) -> None:
     assert _boards(podium) == {}
     opened = podium("task", "publish", "season.yaml", "--unchecked", "--gpu", "CPU")
     assert opened.stdout.splitlines() == [
+        f"first-board: {OURS}",
         "first-board on CPU: created, task version 1, until 2099-06-30 23:59 UTC",
+        f"second-board: {OURS}",
         "second-board on CPU: created, task version 1, until 2099-06-30 06:59 UTC",
     ]
     assert "warning: season.yaml:7: unknown key 'prize'" in opened.stderr
@@ -69,7 +74,10 @@ def test_a_deadline_is_told_with_its_zone_and_can_be_taken_away(podium: Podium) 
     kept = json.loads(podium(*arguments, "--json").stdout)
     assert kept[0]["deadline"] == "2099-01-31T18:00:00+00:00"
     endless = podium(*arguments, "--no-deadline")
-    assert endless.stdout == "dated on CPU: configured, task version 1, no deadline\n"
+    assert endless.stdout.splitlines() == [
+        f"dated: {OURS}",
+        "dated on CPU: configured, task version 1, no deadline",
+    ]
     assert _boards(podium)["dated"] is None
 
 
@@ -158,5 +166,32 @@ def test_publishing_runs_the_tasks_own_solutions_first(podium: Podium) -> None:
     assert "proven" not in _boards(podium)
     reference.write_text(sharp, encoding="utf-8")
     opened = real(*arguments)
-    assert opened.stdout == "proven on CPU, H100: created, task version 1, no deadline\n"
+    assert opened.stdout.splitlines() == [
+        f"proven: {OURS}",
+        "proven on CPU, H100: created, task version 1, no deadline",
+    ]
     assert "proven: not run on H100: missing GPU type H100" in opened.stderr
+
+
+@pytest.mark.slow
+def test_an_eval_py_is_never_ignored_in_silence(podium: Podium) -> None:
+    real = Podium(podium.folder, runner="local")
+    assert podium("task", "new", "own").returncode == 0
+    folder = podium.folder / "tasks" / "own"
+    (folder / "task.yml").write_text(WITH_EVAL.replace("# double", "# own"), encoding="utf-8")
+    (folder / "eval.py").write_text("raise SystemExit('no luck')\n", encoding="utf-8")
+    code, message = json_refusal(real("task", "publish", folder, "--json"), 2)
+    assert code == "choose-grader"
+    assert "correct/torch_add.py: the graders disagree; Podium's judge: passed;" in message
+    assert "the task's own evaluation: crashed (" in message
+    assert "no luck" in message
+    assert "own" not in _boards(podium)
+    chosen = real("task", "publish", folder, "--grader", "native")
+    first = chosen.stdout.splitlines()[0]
+    assert first.startswith("own: Podium's judge grades, and eval.py is not run: the task's")
+    assert "in-process" not in podium("show", "own").stdout
+    (folder / "eval.py").write_text(EVAL, encoding="utf-8")
+    own = real("task", "publish", folder).stdout.splitlines()
+    assert own[0].startswith("own: The task's own eval.py grades: Podium does not know")
+    assert "Both agree on all solutions (1 correct, 1 wrong)." in own[0]
+    assert "times are the word of the task's own evaluation" in podium("show", "own").stdout

@@ -22,7 +22,7 @@ from bot.domain.accounts import MACHINE, Person, Rights
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.scaffold import scaffold
 from bot.remote.client import client as remote_client
-from bot.remote.client import watch
+from bot.remote.client import publishing, watch
 from bot.services.publishing import engine
 from bot.services.publishing.publish import publish
 from bot.services.tokens import create_token
@@ -43,7 +43,7 @@ def podium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Visiting:
     log_to(tmp_path / "podium.log")  # the server's words are none of the command's
     monkeypatch.setattr(watch, "POLL_S", 0.02)
     monkeypatch.setattr(watch, "MIN_POLL_S", 0.001)
-    monkeypatch.setattr(remote_client, "CHECK_POLL_S", 0.01)
+    monkeypatch.setattr(publishing, "CHECK_POLL_S", 0.01)
     monkeypatch.setattr(engine, "POLL_S", 0.01)
     visiting = Visiting()
     visiting.token = asyncio.run(_opened(visiting))
@@ -284,7 +284,55 @@ def test_a_competition_with_foreign_keys_is_published_there_as_it_is_here(
         assert ask("task", "publish", str(competition), *act) == ExitCode.PASSED
         said = capsys.readouterr()
         assert "unknown key 'reward'" in said.err
-        assert said.out.startswith("doubling on CPU")
+        first, second = said.out.splitlines()
+        assert first.startswith("doubling: Podium's judge grades")
+        assert second.startswith("doubling on CPU")
+
+
+COMPETITION = """\
+name: Spring cup
+description: Both of them.
+ranks: [25, 18]
+problems:
+  - {directory: tasks/double, name: first, gpus: [CPU], deadline: "2099-06-30 18:00"}
+  - {directory: tasks/double, name: second, gpus: [CPU], opens: 2098-01-01}
+"""
+
+
+def test_a_competition_is_shown_changed_and_exported_there_as_it_is_here(
+    podium: Visiting, tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    podium.token = _creating(podium, "ada")
+    (tmp_path / "cup.yaml").write_text(COMPETITION)
+    assert podium.there("task", "publish", str(tmp_path / "cup.yaml")) == ExitCode.PASSED
+    said = capsys.readouterr()
+    assert said.out.count(" on CPU: created, task version 1") == 2
+    assert f"next: {program()} competition show 'Spring cup'" in said.err
+    told = {}
+    for name, ask, act in (("here", podium.here, ["--as", "ada"]), ("there", podium.there, [])):
+        for more in ((), ("--json",)):
+            assert ask("competition", "show", *more) == ExitCode.PASSED
+            assert ask("competition", "show", "Spring cup", *more) == ExitCode.PASSED
+        assert ask("competition", "show", "Spring cap") == ExitCode.USAGE
+        # the second board has no deadline, so it is closed and then extended
+        assert ask("competition", "close", "Spring cup", "--json", *act) == ExitCode.PASSED
+        until = "2100-01-01 12:00" if name == "here" else "2100-01-02 12:00"
+        assert ask("competition", "extend", "Spring cup", until, *act) == ExitCode.PASSED
+        assert ask("competition", "extend", "Spring cup", until, *act) == ExitCode.USAGE
+        out = tmp_path / name
+        exported = ("competition", "export", "Spring cup", "--out", str(out), "--format", "csv")
+        assert ask(*exported) == ExitCode.PASSED
+        files = {str(each.relative_to(out)) for each in out.rglob("*") if each.is_file()}
+        words = capsys.readouterr()
+        told[name] = words.out.replace(str(out), "").splitlines()[-1], files
+        assert "competition Spring cup would close at another time" in words.err
+        assert "did you mean Spring cup?" in words.err
+        assert f"Spring cup: open until {until} UTC" in words.out
+        assert "points of the first places on each board and GPU type: 25, 18" in words.out
+    assert told["there"] == told["here"]
+    line, files = told["there"]
+    assert line == ": the overall ranking, and 2 boards: first, second"
+    assert {"overall.csv", "points.csv", "first/README.md", "second/results.csv"} <= files
 
 
 def test_a_task_that_must_not_be_published_is_refused_there_as_it_is_here(

@@ -95,7 +95,7 @@ def test_a_packed_task_is_a_board_of_its_own(site: Site, task: Path) -> None:
     opened = site.podium("task", "publish", file, "--name", name, "--gpu", "H100", "--unchecked")
 
     assert opened.returncode == 0, opened.stderr
-    assert opened.stdout.startswith(f"{name} on H100: created, task version 1")
+    assert f"{name} on H100: created, task version 1" in opened.stdout
     told = site.author.get(f"leaderboards/{name}/task").raise_for_status().json()
     assert told["name"] == task.name
 

@@ -8,9 +8,10 @@ import pytest
 from bot.domain.tasks.bundle import TaskBundle, solutions
 from bot.domain.tasks.lint import Level, lint
 from bot.domain.tasks.schema import TaskYaml
-from bot.domain.tasks.task_file import parse_task
+from bot.domain.tasks.task_file import parse_task, read_task
 from bot.services.publishing.check import check_task
 from runners.backends.local_process import create
+from runners.contract.task import Grader
 
 GUIDE = Path(__file__).parents[2] / "tasks" / "README.md"
 BLOCK = re.compile(
@@ -56,3 +57,26 @@ async def test_the_example_of_the_guide_passes_its_check() -> None:
     finally:
         await runner.aclose()
     assert [each for each in report.findings if each.level is not Level.INFO] == []
+
+
+EVALUATION = re.compile(r"^```python\n(?P<text>import os\n.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.slow
+async def test_the_evaluation_of_the_guide_agrees_with_the_judge() -> None:
+    found = EVALUATION.search(GUIDE.read_text())
+    assert found is not None
+    files = dict(make_bundle().files)
+    named = b"  - {name: eval.py, source: eval.py}\nlang: py\n"
+    files["scale/task.yml"] = files["scale/task.yml"].replace(b"lang: py\n", named)
+    bundle = TaskBundle({**files, "scale/eval.py": found["text"].encode()}, "scale")
+    parsed = read_task(bundle)
+    runner = create()
+    try:
+        gpu = next(iter((await runner.capabilities()).gpus))
+        report = await check_task(runner, bundle, parsed.task, gpu, grading=parsed.grading)
+    finally:
+        await runner.aclose()
+    assert parsed.task.grader is Grader.POPCORN
+    assert [each for each in report.findings if each.level is not Level.INFO] == []
+    assert [each.agrees for each in report.comparisons] == [True, True]

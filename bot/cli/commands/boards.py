@@ -5,8 +5,7 @@ board with its sources and every measurement, for researchers.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,11 +16,10 @@ from bot.cli import context, datasets
 from bot.cli.context import AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
 from bot.cli.files import save_files, saved_line
 from bot.cli.json_output import Json, standings_json, status_json
-from bot.domain.api.boards import ExportEnd, ExportHead, ExportPiece, ExportRows, ExportSource
+from bot.domain.api.boards import ExportHead
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.times import show_deadline
-from bot.reports import export as dataset
 from bot.reports.blocks import Column, Report, Table, Text, Tone
 from bot.reports.standings import standings_report
 from bot.reports.submission import status_report
@@ -169,9 +167,6 @@ def _create(file: Path, content: bytes) -> None:
         ) from error
 
 
-_SOURCES = "Each source is stored once in `sources/`, under the SHA-256 of its content."
-
-
 def export(
     ctx: typer.Context,
     board: Annotated[str, typer.Argument(help="Board name")],
@@ -201,30 +196,5 @@ async def _export(
         if not isinstance(head, ExportHead):
             raise TypeError(f"an export began with {head.kind}")
         with datasets.complete_folder(out) as folder:
-            words = dataset.codebook(head.board, head.submissions, _SOURCES)
-            (folder / "README.md").write_text(words, "utf-8")
-            await _write_pieces(pieces, folder, form)
+            await datasets.write_board(head, pieces, folder, form)
         return head.submissions
-
-
-async def _write_pieces(
-    pieces: AsyncIterator[ExportPiece], folder: Path, form: datasets.DataFormat
-) -> None:
-    """Write every piece to its file; unknown tables of a newer server are ignored."""
-    (folder / "sources").mkdir()
-    with ExitStack() as stack:
-        tables = {
-            each.name: (each, stack.enter_context(datasets.table_writer(folder, each, form)))
-            for each in dataset.TABLES
-        }
-        async for piece in pieces:
-            match piece:
-                case ExportRows() if piece.table in tables:
-                    table, file = tables[piece.table]
-                    names = [field.name for field in table.fields]
-                    file.put({name: row.get(name) for name in names} for row in piece.rows)
-                case ExportSource():
-                    data = piece.text.encode("utf-8", "surrogatepass")
-                    (folder / "sources" / piece.sha256).write_bytes(data)
-                case ExportHead() | ExportRows() | ExportEnd():
-                    pass

@@ -1,30 +1,42 @@
 """`podium task`: check, publish, pack, scaffold and import tasks."""
 
 import asyncio
+import shlex
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, ServerUrl, Where, command_line
+from bot.cli.context import (
+    Actor,
+    AsJson,
+    CommandLine,
+    DataFolder,
+    ServerUrl,
+    Where,
+    command_line,
+    program,
+)
 from bot.cli.errors import ExitCode
-from bot.cli.files import LoadedTask, Root, load_tasks, read_problems
+from bot.cli.files import LoadedTask, Root, load_tasks, pack_competition, read_problems
 from bot.cli.json_output import published_json, task_report_json
 from bot.domain.board import NOBODY, Pins, parse_pins, show_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, PublishedDraft, PublishRequest
-from bot.domain.tasks.bundle import read_zip, write_zip
+from bot.domain.tasks.bundle import TASK_FILE, read_files, read_zip, write_zip
+from bot.domain.tasks.grading import HOW_TO_CHOOSE
 from bot.domain.tasks.lint import TaskReport
 from bot.domain.tasks.scaffold import PRECISIONS, problem_tasks, scaffold
 from bot.domain.tasks.task_file import parse_task
 from bot.domain.times import parse_deadline, show_deadline
 from bot.reports.tasks import task_check_report
-from bot.services.publishing.check import check_on
+from bot.services.publishing.pipeline import check_draft
 from runners.contract.evaluation import CPU
+from runners.contract.task import Grader
 
 GROUP = "Check, publish, pack, create and import tasks."
 
@@ -40,6 +52,12 @@ Pools = Annotated[
         help="Pool for ranked runs, such as modal or A100=local; `any` removes it; can be repeated",
     ),
 ]
+GraderOption = Annotated[
+    Grader | None,
+    typer.Option(
+        help="Who grades a task with an eval.py of its own: Podium's judge (native) or it (popcorn)"
+    ),
+]
 _DEFAULT_FOLDER = Path("tasks")
 _KERNELBENCH = "kernelbench"
 
@@ -51,17 +69,20 @@ def check(
     gpu: Annotated[
         str | None, typer.Option(help="GPU type (default: the first one available)")
     ] = None,
+    grader: GraderOption = None,
     root: Root = None,
     as_json: AsJson = False,
 ) -> int:
     """Lint tasks and run their solutions; exit code 1 if a task has errors."""
     line = command_line(ctx)
-    reports = asyncio.run(_check(line, load_tasks(line, places, root), gpu))
+    reports = asyncio.run(_check(line, load_tasks(line, places, root, grader), gpu))
     if as_json:
         line.write_json([task_report_json(each) for each in reports])
     else:
         for report in reports:
             line.draw(task_check_report(report))
+        if any(report.undecided for report in reports):
+            line.say(f"before you publish it, {HOW_TO_CHOOSE}")
     return ExitCode.PASSED if all(report.ok for report in reports) else ExitCode.VERDICT
 
 
@@ -76,7 +97,8 @@ async def _check(
             gpus = (gpu,) if gpu else each.gpus or (default,)
             line.say(f"checking {each.path} on {', '.join(gpus)}")
             board = None if each.problem is None else each.problem.name
-            reports += await check_on(runners, each.bundle, each.task, gpus, board=board)
+            draft = Draft(each.bundle, each.task, PublishRequest(NOBODY, board), each.grading)
+            reports += (await check_draft(runners, draft, gpus))[1]
     return tuple(reports)
 
 
@@ -90,23 +112,24 @@ class _PublishOptions:
     endless: bool
     unchecked: bool
     pins: Pins
+    grader: Grader | None
 
     def draft(self, loaded: LoadedTask) -> Draft:
         """Return the draft of one task. A competition sets the deadline of each board, or none."""
-        problem = loaded.problem
-        deadline, endless = self.deadline, self.endless
-        if problem is not None and deadline is None and not endless:
-            deadline, endless = problem.deadline, problem.deadline is None
         request = PublishRequest(
             NOBODY,
-            self.name or (problem.name if problem else None),
-            self.gpus or loaded.gpus,
-            deadline,
-            endless,
+            self.name,
+            self.gpus,
+            self.deadline,
+            self.endless,
             pins=self.pins,
             strict=loaded.strict,
+            grader=self.grader,
         )
-        return Draft(loaded.bundle, loaded.task, request)
+        if loaded.problem is not None:
+            request = request.of_entry(loaded.problem)
+            request = replace(request, name=self.name or request.name)
+        return Draft(loaded.bundle, loaded.task, request, loaded.grading, loaded.competition)
 
 
 def publish(
@@ -125,6 +148,7 @@ def publish(
         bool, typer.Option("--unchecked", help="Publish without running the task's solutions")
     ] = False,
     pool: Pools = None,
+    grader: GraderOption = None,
     root: Root = None,
     actor: Actor = None,
     data: DataFolder = None,
@@ -134,11 +158,11 @@ def publish(
     """Check tasks by running their solutions, then open or update their boards."""
     line = command_line(ctx)
     until = None if deadline is None else parse_deadline(deadline)
-    loaded = load_tasks(line, places, root)
+    loaded = load_tasks(line, places, root, grader)
     if name is not None and len(loaded) > 1:
         raise UserError("usage", "--name works only with a single task")
     options = _PublishOptions(
-        name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ())
+        name, tuple(gpu or ()), until, endless, unchecked, parse_pins(pool or ()), grader
     )
     drafts = asyncio.run(_publish(line, Where(data, server, actor), loaded, options))
     if as_json:
@@ -146,6 +170,8 @@ def publish(
         return
     for each in drafts:
         _print_published(line, each)
+    for competition in dict.fromkeys(each.competition for each in loaded if each.competition):
+        line.say(f"next: {program()} competition show {shlex.quote(competition.name)}")
 
 
 async def _publish(
@@ -165,6 +191,8 @@ def _print_published(line: CommandLine, draft: PublishedDraft) -> None:
     words = f"{board.name} on {', '.join(board.gpus)}: {published.change}, {version}, {until}"
     if board.pins:
         words += f", timed only by {show_pins(board.pins)}"
+    if draft.grading:
+        line.write(f"{board.name}: {draft.grading}")
     line.write(words)
     for report in draft.reports:
         if not report.was_run:
@@ -173,7 +201,9 @@ def _print_published(line: CommandLine, draft: PublishedDraft) -> None:
 
 def pack(
     ctx: typer.Context,
-    place: Annotated[Path, typer.Argument(metavar="DIR", help="Task folder")],
+    place: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Task folder, or a competition YAML")
+    ],
     *,
     out: Annotated[
         Path | None,
@@ -184,22 +214,35 @@ def pack(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pack a task into one zip, including shared files outside its folder."""
+    """Pack a task, or a competition, into one zip, including shared files outside its folder."""
     line = command_line(ctx)
-    bundle = line.installation.read_task(place, root)
-    file = Path(f"{bundle.name}.zip") if out is None else out
-    packed = write_zip(bundle)
-    again = read_zip(packed, name=file.stem)
-    parse_task(again)  # parsed as its recipient will parse it
+    file, packed = _packed(line, place, root, out)
     try:
         file.write_bytes(packed)
     except OSError as error:
         raise UserError("cannot-write", f"{file}: cannot be written ({error.strerror})") from error
+    files = sorted(read_files(packed))
+    sent_by = f"podium task publish {place if place.is_file() else file}"
+    kind = "competition" if place.is_file() else "task"
     words = (
-        f"{file}: {len(again.files)} files, {len(packed):,} bytes; next: podium task publish "
-        f"{file}, or any form that takes a task zip"
+        f"{file}: {len(files)} files, {len(packed):,} bytes; next: {sent_by}, or any form that "
+        f"takes a {kind} zip"
     )
-    line.answer(words, {"zip": str(file), "files": sorted(again.files)}, as_json=as_json)
+    line.answer(words, {"zip": str(file), "files": files}, as_json=as_json)
+
+
+def _packed(
+    line: CommandLine, place: Path, root: Path | None, out: Path | None
+) -> tuple[Path, bytes]:
+    """Return the name and the content of a zip, which is read as its recipient will read it."""
+    if place.is_file() and place.name != TASK_FILE:
+        packed = pack_competition(line, place, root)
+        return Path(f"{place.stem}.zip") if out is None else out, packed
+    bundle = line.installation.read_task(place, root)
+    file = Path(f"{bundle.name}.zip") if out is None else out
+    packed = write_zip(bundle)
+    parse_task(read_zip(packed, name=file.stem))
+    return file, packed
 
 
 def new(

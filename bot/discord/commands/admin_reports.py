@@ -1,4 +1,4 @@
-"""`/admin audit|stats|runners|export`: what admins read."""
+"""`/admin audit|stats|runners|export`: what admins read; `/admin competition show|close|extend`."""
 
 import asyncio
 
@@ -6,17 +6,22 @@ from discord import app_commands
 
 from bot.discord import options, roles
 from bot.discord.context import Interaction, Tree, add_commands, context_of
+from bot.discord.escaping import line
 from bot.discord.pagination import PagedList, list_page
 from bot.discord.responses import replying
+from bot.domain.times import parse_deadline
 from bot.reports.admin import audit_report, stats_report, workers_report
+from bot.reports.competition import competition_report, competitions_report, dates_line
 from bot.reports.export import export_report
-from bot.services import boards, operations
+from bot.services import boards, competitions, operations
 from bot.services.audit import whole_audit
 
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
     add_commands(tree, "admin", audit, stats, runners, export)
+    group = "admin competition"
+    add_commands(tree, group, competition_show, competition_close, competition_extend)
 
 
 @app_commands.command(description="Audit log of decisions, newest first")
@@ -63,3 +68,57 @@ async def export(interaction: Interaction, leaderboard_name: str) -> None:
         viewer = await roles.viewer_of(interaction)
         found = await boards.export_board(context_of(interaction).store, viewer, leaderboard_name)
         await answer.show(await asyncio.to_thread(export_report, found))
+
+
+_Name = app_commands.Range[str, 1, 100]
+
+
+@app_commands.command(
+    name="show", description="A competition's boards and overall ranking, or the list of all"
+)
+@app_commands.describe(name="The competition's name; leave empty for the list")
+@app_commands.autocomplete(name=options.competitions)
+async def competition_show(interaction: Interaction, name: _Name | None = None) -> None:
+    """Show what the viewer may see."""
+    async with replying(interaction) as answer:
+        roles.require(interaction, roles.ADMIN)
+        context, viewer = context_of(interaction), await roles.viewer_of(interaction)
+        store, clock = context.store, context.clock
+        if name is None:
+            found = await competitions.visible_competitions(store, clock, viewer)
+            await answer.show(competitions_report(found, clock.now()))
+            return
+        standings = await competitions.competition_standings(store, clock, viewer, name)
+        await answer.show(competition_report(standings, clock.now()))
+
+
+@app_commands.command(name="close", description="Close every open board of a competition now")
+@app_commands.describe(name="The competition's name")
+@app_commands.autocomplete(name=options.competitions)
+async def competition_close(interaction: Interaction, name: _Name) -> None:
+    """Close it early."""
+    async with replying(interaction) as answer:
+        roles.require(interaction, roles.ADMIN)
+        context, viewer = context_of(interaction), await roles.viewer_of(interaction)
+        closed = await competitions.close_competition(context.store, context.clock, viewer, name)
+        await answer.say(f"Competition {line(closed.name)} is closed.")
+
+
+@app_commands.command(
+    name="extend", description="Let the boards of a competition that close earlier stay open"
+)
+@app_commands.describe(
+    name="The competition's name", deadline="YYYY-MM-DD[ HH:MM][ zone], default zone UTC"
+)
+@app_commands.autocomplete(name=options.competitions)
+async def competition_extend(interaction: Interaction, name: _Name, deadline: str) -> None:
+    """Move the deadlines that are earlier."""
+    async with replying(interaction) as answer:
+        roles.require(interaction, roles.ADMIN)
+        context, viewer = context_of(interaction), await roles.viewer_of(interaction)
+        extended = await competitions.extend_competition(
+            context.store, context.clock, viewer, name, until=parse_deadline(deadline)
+        )
+        await answer.say(
+            f"Competition {line(extended.name)}: {dates_line(extended, context.clock.now())}."
+        )

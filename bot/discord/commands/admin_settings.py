@@ -139,6 +139,7 @@ def _subject(channel: discord.TextChannel) -> str:
 @app_commands.command(description="Choose notifications for this channel")
 @app_commands.describe(
     channel="The channel",
+    competition="A competition opens or closes",
     deadline="A board closes within 24 hours",
     record="A board has a new best time",
 )
@@ -146,6 +147,7 @@ async def notices(
     interaction: Interaction,
     *,
     channel: discord.TextChannel,
+    competition: bool | None = None,
     deadline: bool | None = None,
     record: bool | None = None,
 ) -> None:
@@ -157,7 +159,11 @@ async def notices(
                 "not-allowed", f"I cannot write in #{channel.name}; give me permission first"
             )
         context = context_of(interaction)
-        choices = {NotificationKind.DEADLINE: deadline, NotificationKind.RECORD: record}
+        choices = {
+            NotificationKind.COMPETITION: competition,
+            NotificationKind.DEADLINE: deadline,
+            NotificationKind.RECORD: record,
+        }
         actor = await context.person(interaction.user)
         async with context.store.transaction() as tx:
             kinds = notifications.describe_kinds(

@@ -1,6 +1,7 @@
-"""`/leaderboard create|update`: makes a board or its next version from a task zip."""
+"""`/leaderboard create|update`, `/admin competition publish`: boards and competitions from zips."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -9,6 +10,7 @@ from discord import app_commands
 
 from bot.discord import options, roles
 from bot.discord.context import DOOR, DiscordContext, Interaction, Tree, add_commands, context_of
+from bot.discord.escaping import line
 from bot.discord.notifications import closing_line
 from bot.discord.publication_thread import PublicationThread
 from bot.discord.responses import InteractionReply, replying
@@ -20,12 +22,14 @@ from bot.reports.blocks import Report, Text, Tone
 from bot.reports.tasks import change_report, upload_report
 from bot.services.lookup import own_board
 from bot.services.publishing import publish
-from runners.contract.task import TaskDefinition
+from bot.services.publishing.pipeline import prepare_competition
+from runners.contract.task import Grader, TaskDefinition
 
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
     add_commands(tree, "leaderboard", create, update)
+    add_commands(tree, "admin competition", publish_competition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class _Change:
 
 
 _POOL = "Pool for ranked runs, such as modal or A100=local; any removes it"
+_GRADER = "Who grades a task with an eval.py of its own: Podium's judge (native) or it (popcorn)"
 _ACCESS_OPTIONS = {
     "visibility": "Private: only people invited by /leaderboard invite can see it",
     "members_only": "Only for members of this server",
@@ -52,6 +57,7 @@ _ACCESS_OPTIONS = {
     deadline="YYYY-MM-DD[ HH:MM][ zone], default zone UTC; leave empty for no deadline",
     gpus="GPU types, separated by commas; leave empty to choose from a menu",
     pool=_POOL,
+    grader=_GRADER,
     **_ACCESS_OPTIONS,
 )
 @app_commands.autocomplete(gpus=options.gpus)
@@ -66,6 +72,7 @@ async def create(  # noqa: PLR0913  an argument for each option
     members_only: bool = False,
     sources: SourceVisibility = SourceVisibility.AFTER_DEADLINE,
     pool: str | None = None,
+    grader: Grader | None = None,
 ) -> None:
     """Validate the zip and start its check; the board is published and announced after it."""
     async with replying(interaction) as answer:
@@ -85,6 +92,7 @@ async def create(  # noqa: PLR0913  an argument for each option
             None if deadline is None else parse_deadline(deadline),
             access=_access(interaction, Access(), _Change(visibility, members_only, sources)),
             pins=parse_pins((pool or "",)),
+            grader=grader,
         )
         await create_board(await upload_of(task_zip, request, answer), answer)
 
@@ -109,6 +117,7 @@ def _access(interaction: Interaction, present: Access, change: _Change) -> Acces
     task_zip="Zip of the new task version, made by `podium task pack`",
     gpus="The new list of all its GPU types, separated by commas",
     pool=_POOL,
+    grader=_GRADER,
     **_ACCESS_OPTIONS,
 )
 @app_commands.autocomplete(leaderboard_name=options.boards, gpus=options.gpus)
@@ -123,15 +132,13 @@ async def update(  # noqa: PLR0913  an argument for each option
     members_only: bool | None = None,
     sources: SourceVisibility | None = None,
     pool: str | None = None,
+    grader: Grader | None = None,
 ) -> None:
     """Change settings at once, or check a new task version; old scores stay with their version."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.CREATOR, roles.ADMIN)
         change = _Change(visibility, members_only, sources)
-        if (deadline, task_zip, gpus, pool, change) == (None, None, None, None, _Change()):
-            raise UserError(
-                "nothing", "name at least one setting to change, such as deadline or task_zip"
-            )
+        _require_setting((deadline, gpus, pool, change), task_zip, grader)
         viewer = await roles.viewer_of(interaction)
         board = await own_board(context_of(interaction).store, viewer, leaderboard_name)
         endless = deadline is not None and deadline.strip().lower() == "none"
@@ -144,12 +151,24 @@ async def update(  # noqa: PLR0913  an argument for each option
             as_admin=viewer.sees_all,
             access=_access(interaction, board.access, change),
             pins=parse_pins((pool or "",)),
+            grader=grader,
         )
         if task_zip is None:
             await reconfigure(board, request, answer)
             return
         upload = await upload_of(task_zip, request, answer)
         await update_board(upload, board, answer)
+
+
+def _require_setting(
+    given: Sequence[object], task_zip: discord.Attachment | None, grader: Grader | None
+) -> None:
+    if grader is not None and task_zip is None:
+        raise UserError("no-zip", "the option grader needs task_zip, whose solutions are run")
+    if all(each in {None, _Change()} for each in (*given, task_zip)):
+        raise UserError(
+            "nothing", "name at least one setting to change, such as deadline or task_zip"
+        )
 
 
 ZIP_BYTES = 10 << 20
@@ -160,15 +179,19 @@ async def upload_of(
     attachment: discord.Attachment, request: PublishRequest, answer: InteractionReply
 ) -> publish.TaskUpload:
     """Return the task of a zip after showing it; UserError with file and line if invalid."""
-    if attachment.size > ZIP_BYTES:
-        raise UserError(
-            "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are allowed"
-        )
-    data = await attachment.read()
+    data = await _read(attachment)
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
     bundle, parsed = await publish.read_upload(data, request)
     await answer.show(await asyncio.to_thread(upload_report, bundle, parsed))
     return publish.TaskUpload(request, data, parsed.task)
+
+
+async def _read(attachment: discord.Attachment) -> bytes:
+    if attachment.size > ZIP_BYTES:
+        raise UserError(
+            "too-large", f"the zip has {attachment.size:,} bytes; at most {ZIP_BYTES:,} are allowed"
+        )
+    return await attachment.read()
 
 
 async def create_board(upload: publish.TaskUpload, answer: InteractionReply) -> None:
@@ -178,7 +201,7 @@ async def create_board(upload: publish.TaskUpload, answer: InteractionReply) -> 
     if upload.request.gpus:
         await submit_publication(upload, answer)
         return
-    gpus = await publish.possible_gpus(context.store, context.runners, upload.task)
+    gpus = await publish.possible_gpus(context.store, upload.task)
     if not gpus:
         raise publish.no_gpu(upload.task)
     request = upload.for_gpus(gpus).request
@@ -256,3 +279,30 @@ async def reconfigure(board: Board, request: PublishRequest, answer: Interaction
     text = Text(f"{board.name} on {', '.join(board.gpus)}: {result}", Tone.GOOD)
     await answer.show(Report(f"Leaderboard {board.name}", (text,)))
     await answer.say(closing_line(board.deadline))
+
+
+@app_commands.command(name="publish", description="Publish a competition, or change it, from a zip")
+@app_commands.describe(competition_zip="Zip of the competition's YAML and its tasks")
+async def publish_competition(
+    interaction: Interaction, competition_zip: discord.Attachment
+) -> None:
+    """Validate the zip and start its check; all boards are published after it, or none."""
+    async with replying(interaction) as answer:
+        roles.require(interaction, roles.ADMIN)
+        context, data = context_of(interaction), await _read(competition_zip)
+        person = await context.person(interaction.user)
+        request = await prepare_competition(
+            context.store,
+            context.clock,
+            PublishRequest(person.id, strict=False, competition=True),
+            data,
+            is_admin=True,
+        )
+        place = PublicationThread.of_interaction(interaction).model_dump_json()
+        stored = publish.REQUEST.dump_json(request).decode()
+        await context.store.publications.add(NewPublication(DOOR, person.id, data, stored, place))
+        await answer.say(
+            f"Checking the tasks of {line(request.name or '')}. Its boards are published only if "
+            "every solution gets its expected verdict. Follow the progress in your private "
+            "thread, or in your direct messages if I can't create one."
+        )

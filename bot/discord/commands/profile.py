@@ -74,6 +74,7 @@ async def revoke(interaction: Interaction, number: options.Number) -> None:
 
 @app_commands.command(description="Choose your notifications by direct message")
 @app_commands.describe(
+    competition="A competition opens or closes",
     deadline="A board closes within 24 hours",
     lost_rank="Another person has taken your rank in the top ten",
     record="A board has a new best time",
@@ -81,6 +82,7 @@ async def revoke(interaction: Interaction, number: options.Number) -> None:
 async def notices(
     interaction: Interaction,
     *,
+    competition: bool | None = None,
     deadline: bool | None = None,
     lost_rank: bool | None = None,
     record: bool | None = None,
@@ -90,6 +92,7 @@ async def notices(
         context = context_of(interaction)
         person = await context.person(interaction.user)
         choices = {
+            NotificationKind.COMPETITION: competition,
             NotificationKind.DEADLINE: deadline,
             NotificationKind.LOST_RANK: lost_rank,
             NotificationKind.RECORD: record,

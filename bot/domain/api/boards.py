@@ -37,6 +37,10 @@ class BoardLine(ResponseBody):
     """When others may read the submitted sources."""
     pools: dict[str, str] = Field(default_factory=dict)
     """By GPU type, the only pool that times its ranked runs; any pool times the other types."""
+    opens_at: datetime | None = None
+    """When it opens to people other than its creator; None: it is open, or was."""
+    late_runs: bool = False
+    """Whether it accepts submissions in unranked modes after its deadline."""
 
 
 class BoardAnswer(BoardLine):
@@ -61,6 +65,8 @@ class TaskFileBody(ResponseBody):
     name: str
     size: int
     """In bytes, as UTF-8."""
+    not_run: bool = False
+    """Whether it is an evaluation program that does not run, because Podium's judge grades."""
 
 
 class WorkloadBody(ResponseBody):
@@ -163,6 +169,17 @@ class ExportHead(ResponseBody):
     submissions: int
 
 
+class ExportCompetition(ResponseBody):
+    """The first line of a competition's export.
+
+    Rows of its ranking follow, then the whole export of each board up to its `end`, then `end`.
+    """
+
+    kind: Literal["competition"] = "competition"
+    competition: str
+    boards: tuple[str, ...]
+
+
 class ExportRows(ResponseBody):
     """Rows of one table, as lists by column."""
 
@@ -186,7 +203,8 @@ class ExportEnd(ResponseBody):
 
 
 ExportPiece = Annotated[
-    ExportHead | ExportRows | ExportSource | ExportEnd, Field(discriminator="kind")
+    ExportCompetition | ExportHead | ExportRows | ExportSource | ExportEnd,
+    Field(discriminator="kind"),
 ]
 PIECE: TypeAdapter[ExportPiece] = TypeAdapter(ExportPiece)
 """Parses a line of an export."""

@@ -1,4 +1,4 @@
-"""Requests to publish boards, and the progress of their checks."""
+"""Requests to publish boards and competitions, their checks, and the competitions."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 from bot.domain.api.base import WHOLE, GpuName, Name, RequestBody, ResponseBody
 from bot.domain.api.boards import BoardLine
 from bot.domain.board import SourceVisibility, Visibility
+from runners.contract.task import Grader
 
 MOST_GPUS = 64
 MOST_GUESTS = 200
@@ -48,6 +49,8 @@ class TaskOptions(BoardOptions):
 
     lenient: bool = False
     """Ignore unknown keys of task.yml and empty case lists, for tasks written for KernelBot."""
+    grader: Grader | None = None
+    """Who grades a task with its own evaluation; None leaves it to task.yml and the check."""
 
 
 class NewBoardOptions(TaskOptions):
@@ -130,22 +133,109 @@ class PublishedAnswer(ResponseBody):
 
 
 class CheckAnswer(ResponseBody):
-    """The check of a task zip: its solutions are run, then its board is published."""
+    """The check of a zip: the solutions of its tasks are run, then its boards are published."""
 
     id: int
     name: str
-    """The name of the board."""
+    """The name of the board or competition."""
     state: CheckState
     begun: tuple[str, ...]
     """What the check has started, in words."""
     runs: tuple[CheckRun, ...]
     remarks: tuple[str, ...]
-    """The findings once it has ended."""
+    """Which grader grades and why, then the findings, once it has ended."""
+    grading: str = ""
+    """Which grader grades and why; empty until it has ended, and if nothing was checked."""
     problem: CheckProblem | None
     published: PublishedAnswer | None
+    competition: str | None = None
+    """The name of the competition, if the zip holds one."""
+    boards: tuple[PublishedAnswer, ...] = ()
+    """The boards of a published competition; `published` is None then."""
 
 
 class ChecksAnswer(ResponseBody):
     """The caller's checks of the last month, newest first, at most a hundred."""
 
     checks: tuple[CheckAnswer, ...]
+
+
+class CompetitionOptions(RequestBody):
+    """The form fields sent with the zip of a competition."""
+
+    pools: Pools = ()
+    """The only pool that times ranked runs of its boards, as for one board."""
+
+
+class ExtendOrder(RequestBody):
+    """When the boards of a competition close that would close earlier."""
+
+    deadline: Deadline
+
+
+class CompetitionState(StrEnum):
+    """Whether people may see and enter a competition."""
+
+    UPCOMING = "upcoming"
+    """It opens later; until then only its creator and admins see more than name and date."""
+    OPEN = "open"
+    """A board accepts ranked submissions, or will once it opens."""
+    CLOSED = "closed"
+    """The last board has closed."""
+
+
+class CompetitionBoardBody(ResponseBody):
+    """A board of a competition."""
+
+    name: str
+    opens_at: datetime | None
+    """When it opens; None: it is open, or was."""
+    board: BoardLine | None
+    """None until it opens to the caller."""
+
+
+class CompetitionAnswer(ResponseBody):
+    """A competition; until it opens to the caller, only its name, state and opening date."""
+
+    name: str
+    state: CompetitionState
+    opens_at: datetime
+    closes_at: datetime | None
+    """When the last board closes; None while one has no deadline."""
+    description: str
+    creator_id: int | None
+    ranks: tuple[float, ...]
+    """The points of the first places; empty: 100 x best / own time."""
+    boards: tuple[CompetitionBoardBody, ...]
+
+
+class CompetitionsAnswer(ResponseBody):
+    """The competitions that the caller may know, by name; `next` is the next page's cursor."""
+
+    competitions: tuple[CompetitionAnswer, ...]
+    next: str | None = None
+
+
+class LeaderboardName(ResponseBody):
+    """One board on one GPU type."""
+
+    board: str
+    gpu: str
+
+
+class OverallBody(ResponseBody):
+    """A person in the overall ranking; equal totals share a rank."""
+
+    rank: int
+    person: str
+    person_id: int
+    total: float
+    points: tuple[float | None, ...]
+    """For each of `leaderboards`; None where the person is not ranked, which counts as 0."""
+
+
+class CompetitionStandingsAnswer(CompetitionAnswer):
+    """A competition with its overall ranking on the boards that the caller sees."""
+
+    leaderboards: tuple[LeaderboardName, ...]
+    entries: tuple[OverallBody, ...]

@@ -134,22 +134,32 @@ def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
 
     `name` is the zip's own, without its suffix; it names a task at the top level of the zip.
     """
-    if len(data) > MAX_PACKED:
-        raise _refusal("", f"the zip has {len(data):,} bytes; at most {MAX_PACKED:,} are allowed")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            files = _read_entries(archive)
-    except (zipfile.BadZipFile, EOFError, ValueError, OSError, NotImplementedError) as error:
-        raise _refusal("", f"this is not a readable zip ({error}); {_LAYOUT}") from error
+    files = read_files(data)
     root = _root(files)
     return TaskBundle(files, root, posixpath.basename(root) or name)
 
 
+def read_files(data: bytes) -> dict[str, bytes]:
+    """Return the files in a zip, by path; UserError `bad-zip` names the entry and why."""
+    if len(data) > MAX_PACKED:
+        raise _refusal("", f"the zip has {len(data):,} bytes; at most {MAX_PACKED:,} are allowed")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return _read_entries(archive)
+    except (zipfile.BadZipFile, EOFError, ValueError, OSError, NotImplementedError) as error:
+        raise _refusal("", f"this is not a readable zip ({error}); {_LAYOUT}") from error
+
+
 def write_zip(bundle: TaskBundle) -> bytes:
     """Return a zip that `read_zip` accepts, if the bundle's own files allow it."""
+    return write_files(bundle.files)
+
+
+def write_files(files: Mapping[str, bytes]) -> bytes:
+    """Return a zip of these files that `read_files` accepts, if they are within its limits."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in bundle.files.items():
+        for name, content in files.items():
             archive.writestr(name, content, _compression(content))
     return buffer.getvalue()
 

@@ -24,25 +24,51 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class GraderComparison:
+    """What both graders say of one solution: each verdict, with its message in brackets.
+
+    They agree if both let it pass, or if both refuse it.
+    """
+
+    is_right: bool
+    """Whether the solution must pass."""
+    native: str
+    popcorn: str
+    agrees: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One remark on one file of the task."""
 
     level: Level
     file: str
     message: str
+    comparison: GraderComparison | None = None
+    """What both graders say of it, if both have run it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
     """All findings on a task on one GPU type.
 
-    `obstacle` says why its solutions could not be run; empty when they were.
+    `obstacle` says why its solutions could not be run; empty when they were. `grading` says which
+    grader grades the task and why, and `uncompared` why the other one did not run its solutions.
     """
 
     task: str
     gpu: str
     findings: tuple[Finding, ...]
     obstacle: str = ""
+    grading: str = ""
+    uncompared: str = ""
+    undecided: bool = False
+    """Whether the graders disagree and the creator has not chosen one."""
+
+    @property
+    def comparisons(self) -> tuple[GraderComparison, ...]:
+        """Return what both graders say of each solution that both have run."""
+        return tuple(each.comparison for each in self.findings if each.comparison is not None)
 
     @property
     def was_run(self) -> bool:

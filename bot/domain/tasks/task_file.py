@@ -4,12 +4,13 @@ import hashlib
 import json
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
 from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
+from bot.domain.tasks.grading import NO_PROGRAM, Basis, Grading, choose_grader
 from bot.domain.tasks.lint import defined_names, parse_python, wants_cuda
 from bot.domain.tasks.schema import SLOT, TaskYaml, read_schema
 from bot.domain.tasks.yaml_document import Document, Path, read_document, validation_refusal
@@ -38,6 +39,8 @@ class _Source:
     written: TaskYaml
     document: Document
     bundle: TaskBundle
+    chosen: Grader | None
+    """The grader that the creator chose when publishing; it overrides task.yml."""
 
     def read(self, path: Path, source: str) -> str:
         """Return the text of a file that task.yml names at `path`."""
@@ -49,10 +52,16 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class ParsedTask:
-    """A task, and the warnings about ignored keys of a KernelBot set."""
+    """A task, the warnings about ignored keys of a KernelBot set, and which grader grades it."""
 
     task: TaskDefinition
     warnings: tuple[str, ...] = ()
+    grading: Grading = NO_PROGRAM
+
+    def task_for(self, grader: Grader | None) -> TaskDefinition:
+        """Return the task under this grader, one of those that its check may choose."""
+        other = self.grading.other_task(self.task)
+        return self.task if other is None or other.grader is not grader else other
 
 
 def parse_task(
@@ -62,10 +71,16 @@ def parse_task(
     return read_task(bundle, name=name, strict=strict).task
 
 
-def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = True) -> ParsedTask:
-    """Return the task as `parse_task` does and, when not strict, the warnings.
+def read_task(
+    bundle: TaskBundle,
+    *,
+    name: str | None = None,
+    strict: bool = True,
+    grader: Grader | None = None,
+) -> ParsedTask:
+    """Return the task as `parse_task` does, its grading and, when not strict, the warnings.
 
-    `name` defaults to the bundle's.
+    `name` defaults to the bundle's, `grader` to the one in task.yml.
     """
     path = bundle.locate(TASK_FILE)
     if path not in bundle.files:
@@ -73,8 +88,9 @@ def read_task(bundle: TaskBundle, *, name: str | None = None, strict: bool = Tru
     document = read_document(bundle.files[path], path)
     written, warnings = read_schema(document, strict=strict)
     own_name = bundle.name or posixpath.basename(bundle.root)
-    task = _define(_Source(written, document, bundle), name or own_name)
-    return ParsedTask(task, warnings)
+    source = _Source(written, document, bundle, grader or written.grader)
+    task, grading = _define(source, name or own_name)
+    return ParsedTask(task, warnings, grading)
 
 
 def digest(task: TaskDefinition) -> str:
@@ -97,15 +113,14 @@ def own_rounds(task: TaskDefinition) -> RoundPolicy | None:
     return RoundPolicy.model_validate_json(task.files[ROUNDS])
 
 
-def _define(source: _Source, name: str) -> TaskDefinition:
+def _define(source: _Source, name: str) -> tuple[TaskDefinition, Grading]:
     written = source.written
     files = _read_files(source)
     if _is_program(written):
         files |= _headers(written.config, source.document, source.bundle, files)
         _check_evaluation(written.config, source.document, files, _submission_file(written))
     shared = tuple(file for file in files if _is_shared(file, written))
-    grader = _grader(source, files)
-    device = written.device or _device(files, written, grader)
+    grading = _grading(source, files)
     templates = _add_templates(source, files)
     same = written.model_dump(
         exclude={"files", "templates", "grader", "device", "flops", "bytes", "validation"},
@@ -118,8 +133,8 @@ def _define(source: _Source, name: str) -> TaskDefinition:
             submission_file=_submission_file(written),
             shared_files=shared,
             templates=templates,
-            grader=grader,
-            device=device,
+            grader=grading.grader,
+            device=written.device or _device(files, written, grading.grader),
             flops=None if written.flops is None else str(written.flops),
             bytes=None if written.bytes is None else str(written.bytes),
             **same,
@@ -127,7 +142,7 @@ def _define(source: _Source, name: str) -> TaskDefinition:
     except ValidationError as error:
         raise _definition_refusal(source.document, name, error) from error
     _require_portable(task, source.document)
-    return task
+    return task, grading
 
 
 def _is_program(written: TaskYaml) -> bool:
@@ -185,21 +200,40 @@ def _add_templates(source: _Source, files: dict[str, str]) -> dict[str, str]:
     return templates
 
 
-def _grader(source: _Source, files: dict[str, str]) -> Grader:
-    """Return the requested grader, else the first that can grade the task."""
-    wanted = source.written.grader
+def _grading(source: _Source, files: dict[str, str]) -> Grading:
+    """Return which grader grades the task; UserError if none can, or if the chosen one cannot."""
+    written = source.written
     faults = {grader: _fault(grader, source, files) for grader in Grader}
-    if wanted is not None:
-        if faults[wanted]:
-            raise source.document.refusal(("grader",), faults[wanted])
-        return wanted
-    able = next((grader for grader, fault in faults.items() if not fault), None)
-    if able is None:
+    if source.chosen is not None and faults[source.chosen]:
+        raise source.document.refusal(("grader",), faults[source.chosen])
+    if all(faults.values()):
         words = faults[Grader.NATIVE]
-        if source.written.launch is None:
+        if written.launch is None:
             words += " (or add an eval.py to the task)"
         raise source.document.refusal(("files",), words)
-    return able
+    sources = sorted(set(written.config.sources) - {_submission_file(written)})
+    program = ", ".join(sources) if _is_program(written) else written.config.main
+    grading = choose_grader(source.chosen, faults, program, _own_evaluation(source, files))
+    if grading.basis is Basis.ONLY or grading.grader is source.chosen is Grader.POPCORN:
+        return grading
+    return replace(grading, other_device=_other_device(source, files, grading.grader))
+
+
+def _own_evaluation(source: _Source, files: dict[str, str]) -> str | None:
+    """Return the text of the task's evaluation; empty for a file that task.yml does not list."""
+    main = source.written.config.main
+    unlisted = posixpath.join(source.bundle.root, main) in source.bundle.files
+    return files.get(main, "" if unlisted else None)
+
+
+def _other_device(source: _Source, files: dict[str, str], grader: Grader) -> Device:
+    """Return the task's device under the other grader."""
+    other = Grader.POPCORN if grader is Grader.NATIVE else Grader.NATIVE
+    written = source.written
+    try:
+        return written.device or _device(files, written, other)
+    except UserError:  # a program that Python cannot parse: the run of it will show that
+        return _device(files, written, grader)
 
 
 def _fault(grader: Grader, source: _Source, files: dict[str, str]) -> str:

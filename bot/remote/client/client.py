@@ -1,36 +1,32 @@
-"""What a person's commands request of a remote Podium: its boards, submissions, exports and tasks.
+"""What a person's commands request of a remote Podium: its boards, submissions and exports."""
 
-A task is published by the server, which checks it first.
-"""
-
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from urllib.parse import quote
 
 import httpx
 
 from bot.domain import acceptance
-from bot.domain.api import accounts, admin, publishing, submissions
+from bot.domain.api import accounts, admin, submissions
 from bot.domain.api import boards as api
+from bot.domain.api import publishing as bodies
 from bot.domain.api.base import MOST_ON_A_PAGE
 from bot.domain.board import Board, show_target
+from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.errors import SetupError, StoreError, UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.publication import Draft, PublishChange, Published, PublishedDraft, PublishRequest
+from bot.domain.publication import Draft, PublishedDraft
 from bot.domain.records import HistoryEntry, StoredFile
 from bot.domain.status import SubmissionStatus
-from bot.domain.tasks.bundle import write_zip
-from bot.domain.tasks.lint import TaskReport
-from bot.remote.client import decode, requests
+from bot.remote.client import decode, publishing, requests
 from bot.remote.client.watch import watch
 from bot.remote.http import RESPONSE_S, Server
 from runners.contract.files import FILES_MAX
-from runners.contract.runner import RunnerError
 from runners.contract.task import Mode
 
 SUBMIT_S = 60.0
@@ -39,9 +35,6 @@ WORKER_POLL_S = 5.0
 """Seconds between two checks whether the server has a worker for a submission."""
 CHUNK_S = 60.0
 """Seconds that the server may take for the next piece."""
-CHECK_POLL_S = 0.5
-"""Seconds between two polls of a check."""
-_ENDED = frozenset({publishing.CheckState.PUBLISHED, publishing.CheckState.REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +146,11 @@ class RemoteClient:
             raise UserError("usage", f"{words}; leave it out")
         published: list[PublishedDraft] = []
         try:
-            for each in drafts:
-                published.append(await publish_draft(self.client, each, say=say))  # noqa: PERF401
+            for competition, group in groupby(drafts, lambda each: each.competition):
+                whole = [*group]
+                parts = [[each] for each in whole] if competition is None else [whole]
+                for part in parts:
+                    published += await publishing.publish(self.client, competition, part, say=say)
         except BaseException:
             if published:
                 names = ", ".join(each.published.board.name for each in published)
@@ -163,7 +159,39 @@ class RemoteClient:
         return published
 
     def export(self, board: str) -> AsyncGenerator[api.ExportPiece, None]:
-        return export_pieces(self.client, board)
+        return export_pieces(self.client, "leaderboards", board)
+
+    async def competitions(self) -> Sequence[Competition]:
+        query: dict[str, str | int] = {"limit": MOST_ON_A_PAGE}
+        found: list[Competition] = []
+        while True:
+            page = await self.client.get("competitions", bodies.CompetitionsAnswer, query)
+            with self.client.decoding():
+                found += map(decode.competition_of, page.competitions)
+            if page.next is None or not page.competitions:
+                return tuple(found)
+            query["cursor"] = page.next
+
+    async def competition(self, name: str) -> CompetitionStandings:
+        path = f"competitions/{quote(name, safe='')}"
+        answer = await self.client.get(path, bodies.CompetitionStandingsAnswer)
+        with self.client.decoding():
+            return decode.competition_standings_of(answer)
+
+    async def close_competition(self, name: str) -> Competition:
+        path = f"competitions/{quote(name, safe='')}/close"
+        answer = await self.client.post(path, bodies.CompetitionAnswer)
+        with self.client.decoding():
+            return decode.competition_of(answer)
+
+    async def extend_competition(self, name: str, until: datetime) -> Competition:
+        path, body = f"competitions/{quote(name, safe='')}/extend", {"deadline": until.isoformat()}
+        answer = await self.client.post(path, bodies.CompetitionAnswer, body)
+        with self.client.decoding():
+            return decode.competition_of(answer)
+
+    def export_competition(self, name: str) -> AsyncGenerator[api.ExportPiece, None]:
+        return export_pieces(self.client, "competitions", name)
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
         found = await self.client.get("runners", admin.RunnersAnswer)
@@ -204,125 +232,21 @@ async def open_remote(
 
 
 async def export_pieces(
-    client: requests.ApiClient, board: str
+    client: requests.ApiClient, kind: str, name: str
 ) -> AsyncGenerator[api.ExportPiece, None]:
-    """Yield the pieces of an export up to its end; SetupError when it is incomplete."""
-    path = f"leaderboards/{quote(board, safe='')}/export"
+    """Yield the pieces of an export up to its end; SetupError when it is incomplete.
+
+    `kind` is `leaderboards`, or `competitions`, whose export contains those of its boards.
+    """
+    path, open_parts = f"{kind}/{quote(name, safe='')}/export", 0
     async with aclosing(client.lines(path, within_s=CHUNK_S)) as lines:
         async for line in lines:
             with client.decoding():
                 piece = api.PIECE.validate_json(line)
             yield piece
+            open_parts += isinstance(piece, api.ExportCompetition | api.ExportHead)
             if isinstance(piece, api.ExportEnd):
-                return
+                open_parts -= 1
+                if open_parts <= 0:
+                    return
     raise SetupError(f"{client.url}: the export is incomplete; run the command again")
-
-
-async def publish_draft(
-    client: requests.ApiClient, draft: Draft, *, say: requests.Say
-) -> PublishedDraft:
-    """Return the board published after the check there.
-
-    UserError when it must not be published, with the same message as on this machine; RunnerError
-    when a runner failed, not the task.
-    """
-    check = await _submit_task(client, draft)
-    async with _advice_on_interrupt(client, check, say):
-        check = await _follow_check(client, check, say)
-    if check.problem is not None:
-        raise _error(client, check.problem)
-    if check.published is None or check.published.board is None:
-        raise UserError("board-gone", f"leaderboard {check.name!r} was deleted meanwhile")
-    with client.decoding():
-        return _published_draft(check, check.published)
-
-
-async def _submit_task(client: requests.ApiClient, draft: Draft) -> publishing.CheckAnswer:
-    try:
-        return await _upload(client, draft)
-    except requests.OutcomeUnknownError as error:
-        again = "run the same command again; nothing is published twice"
-        words = f"{error.lost}; the task may have been accepted: {again}"
-        raise SetupError(words) from error
-
-
-async def _upload(client: requests.ApiClient, draft: Draft) -> publishing.CheckAnswer:
-    request, bundle = draft.request, draft.bundle
-    data = await asyncio.to_thread(write_zip, bundle)
-    file = "task_zip", f"{bundle.name or bundle.root or draft.task.name}.zip", data
-    board = f"leaderboards/{quote(draft.board_name, safe='')}"
-    try:
-        await client.get(board, api.BoardAnswer)
-    except UserError as error:
-        if error.code != "unknown-board":
-            raise
-        named = {"name": draft.board_name}
-        return await client.upload(
-            "leaderboards", publishing.CheckAnswer, file, _fields(request) | named
-        )
-    return await client.upload(f"{board}/task", publishing.CheckAnswer, file, _fields(request))
-
-
-def _fields(request: PublishRequest) -> dict[str, str | Sequence[str]]:
-    found: dict[str, str | Sequence[str]] = {"gpus": list(request.gpus)}
-    if request.pins:
-        found["pools"] = [f"{gpu}={pool}" for gpu, pool in request.pins]
-    if request.deadline is not None:
-        found["deadline"] = request.deadline.isoformat()
-    if request.endless:
-        found["endless"] = "true"
-    if not request.strict:
-        found["lenient"] = "true"
-    return found
-
-
-async def _follow_check(
-    client: requests.ApiClient, check: publishing.CheckAnswer, say: requests.Say
-) -> publishing.CheckAnswer:
-    """Return the check once it has ended; retry while the server is unavailable."""
-    outage = requests.Outage(client.url, say, requests.PATIENCE_S)
-    shown: tuple[str, ...] = ()
-    while True:
-        for words in check.begun[len(shown) :]:
-            say(words)
-        shown = check.begun
-        if check.state in _ENDED:
-            return check
-        await asyncio.sleep(CHECK_POLL_S)
-        async with outage.waiting_out():
-            check = await client.get(f"checks/{check.id}", publishing.CheckAnswer)
-
-
-@asynccontextmanager
-async def _advice_on_interrupt(
-    client: requests.ApiClient, check: publishing.CheckAnswer, say: requests.Say
-) -> AsyncIterator[None]:
-    try:
-        yield
-    except (asyncio.CancelledError, StoreError):
-        again = "run the same command again to see its result"
-        say(f"the check of {check.name} continues at {client.url}; {again}")
-        raise
-
-
-def _error(client: requests.ApiClient, problem: publishing.CheckProblem) -> Exception:
-    """Return the error that this machine would have raised."""
-    match problem.code:
-        case "runner":
-            return RunnerError(problem.detail)
-        case "incident":
-            return SetupError(f"{client.url}: {problem.detail}")
-        case _:
-            return UserError(problem.code, problem.detail)
-
-
-def _published_draft(
-    check: publishing.CheckAnswer, answer: publishing.PublishedAnswer
-) -> PublishedDraft:
-    if answer.board is None:
-        raise ValueError("the published board is missing")
-    reports = tuple(TaskReport(check.name, each.gpu, (), each.obstacle) for each in answer.checked)
-    board, change = decode.board_of(answer.board), PublishChange(answer.change)
-    return PublishedDraft(
-        Published(board, answer.task_version, change, answer.version_note), reports
-    )

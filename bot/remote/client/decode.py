@@ -3,11 +3,14 @@
 ValueError when a response has a value that this version does not know.
 """
 
-from bot.domain.api import boards, submissions
+from datetime import UTC, datetime
+
+from bot.domain.api import boards, publishing, submissions
 from bot.domain.api.admin import RunnerAnswer
 from bot.domain.api.base import Time
-from bot.domain.board import NOBODY, Access, Board
-from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.board import NOBODY, Access, Board, SeasonRules
+from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
+from bot.domain.ids import BoardId, CompetitionId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import PRIORITIES, Job, Worker
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun, HistoryEntry, JobResult, StoredFile
@@ -32,6 +35,51 @@ def board_of(answer: boards.BoardLine) -> Board:
         created_at=answer.created_at,
         access=Access(answer.visibility, source=answer.source_visibility),
         pins=tuple(sorted(answer.pools.items())),
+        rules=SeasonRules(answer.opens_at, answer.late_runs),
+    )
+
+
+def competition_of(answer: publishing.CompetitionAnswer) -> Competition:
+    """Return a competition; of a board that has not opened, its name and date alone."""
+    return Competition(
+        id=CompetitionId(0),
+        name=answer.name,
+        creator=PersonId(answer.creator_id or 0),
+        description=answer.description,
+        points=PointsRule(answer.ranks),
+        opens_at=answer.opens_at,
+        boards=tuple(map(_competition_board, answer.boards)),
+    )
+
+
+def _competition_board(answer: publishing.CompetitionBoardBody) -> Board:
+    if answer.board is not None:
+        return board_of(answer.board)
+    return Board(
+        id=BoardId(0),
+        name=answer.name,
+        gpus=(),
+        deadline=None,
+        creator=NOBODY,
+        task_version=TaskVersionId(0),
+        created_at=answer.opens_at or datetime.now(UTC),
+        rules=SeasonRules(answer.opens_at),
+    )
+
+
+def competition_standings_of(
+    answer: publishing.CompetitionStandingsAnswer,
+) -> CompetitionStandings:
+    """Return a competition with its overall ranking."""
+    competition = competition_of(answer)
+    boards = {each.name: each for each in competition.boards}
+    return CompetitionStandings(
+        competition,
+        tuple((boards[each.board], each.gpu) for each in answer.leaderboards),
+        tuple(
+            OverallEntry(each.rank, PersonId(each.person_id), each.person, each.total, each.points)
+            for each in answer.entries
+        ),
     )
 
 

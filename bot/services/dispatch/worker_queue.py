@@ -57,6 +57,24 @@ class StoreQueue:
         return tuple(job.leased for job in await self._store.jobs.claim(claim))
 
     async def request(self, job: LeasedJob) -> EvaluationRequest:
+        if job.check_run is None:
+            return await self._submission_request(job)
+        request = await self._store.check_runs.request(job.check_run)
+        if request is None:
+            raise LookupError(f"the publication of job {job.id} has ended")
+        return self._for_attempt(job, request)
+
+    def _for_attempt(self, job: LeasedJob, request: EvaluationRequest) -> EvaluationRequest:
+        """Return the request with what is different in each attempt."""
+        return request.model_copy(
+            update={
+                "request_id": f"job-{job.id}",
+                "nonce": secrets.token_hex(16) if job.mode is Mode.RANKED else None,
+                "limits": self._config.limits,
+            }
+        )
+
+    async def _submission_request(self, job: LeasedJob) -> EvaluationRequest:
         submission = await self._store.submissions.get(job.submission)
         if submission is None:
             raise LookupError(f"submission {job.submission} of job {job.id} is missing")
@@ -65,18 +83,17 @@ class StoreQueue:
             raise LookupError(f"task version {submission.task_version} of job {job.id} is missing")
         task = version.definition
         is_system_job, profile = job.is_system_job, submission.profile or ProfileOptions()
-        return EvaluationRequest(
+        request = EvaluationRequest(
             request_id=f"job-{job.id}",
             task=as_candidate(task) if is_system_job else profile.select_benchmark(task),
             source=await self._store.submissions.source(submission.id),
             mode=job.mode,
             gpu=job.gpu,
-            nonce=secrets.token_hex(16) if job.mode is Mode.RANKED else None,
             rounds=own_rounds(task)
             or (None if is_system_job else self._config.rounds_of(submission.person)),
-            limits=self._config.limits,
             profile=profile,
         )
+        return self._for_attempt(job, request)
 
     async def heartbeat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         pairs = tuple((job.id, job.fence) for job in held)
@@ -86,6 +103,8 @@ class StoreQueue:
         return await self._store.jobs.attach(job.id, job.fence, call)
 
     async def tell(self, job: LeasedJob, progress: Progress) -> bool:
+        if job.check_run is not None:
+            return await self._store.check_runs.tell(job.id, job.fence, progress)
         body: dict[str, str | int] = {"done": progress.done, "total": progress.total}
         if progress.note:
             body["note"] = progress.note
@@ -94,6 +113,8 @@ class StoreQueue:
     async def accept(
         self, job: LeasedJob, request: EvaluationRequest, evaluation: Evaluation
     ) -> bool:
+        if job.check_run is not None:
+            return await self._store.check_runs.accept(job.id, job.fence, evaluation)
         value = score(request.task, evaluation)
         return await self._store.jobs.accept(job.id, job.fence, evaluation, value)
 

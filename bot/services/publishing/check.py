@@ -2,21 +2,22 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from bot.domain import acceptance
 from bot.domain.errors import UserError
 from bot.domain.requirements import missing, missing_for
 from bot.domain.tasks.bundle import TASK_FILE, Solution, TaskBundle, solutions
-from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
+from bot.domain.tasks.grading import NO_PROGRAM, Grading
+from bot.domain.tasks.lint import CheckStep, Finding, GraderComparison, Level, TaskReport, lint
 from bot.domain.tasks.template import STUB_VERDICTS, Template, templates
+from bot.services.publishing.constant_answers import degenerate_answers, degenerate_source
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
-from runners.contract.gpus import gpu_types
 from runners.contract.runner import Capabilities, ProgressSink, Runner
-from runners.contract.task import Mode, TaskDefinition, TaskFormat
+from runners.contract.task import Grader, Mode, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 from runners.languages import spec_of
 
@@ -33,18 +34,25 @@ _ADVICE = {
         "the Model's answer is nearly constant, so it cannot be used for a ranking"
     ),
 }
+_OWN_ADVICE = "make the task's own evaluation reject it"
 
+T = TypeVar("T")
 Watch: TypeAlias = Callable[[CheckStep], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _TestBench:
-    """Where the task is run, and for which board."""
+    """Where the task is run, and for which board.
+
+    `other` is the same task under the other grader, `difference` the level of a difference.
+    """
 
     runner: Runner
     task: TaskDefinition
     gpu: str
     board: str
+    other: TaskDefinition | None
+    difference: Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ def ignore_step(step: CheckStep) -> None:
     """Ignore the step: without an observer, the findings are only in the report."""
 
 
-async def check_on(
+async def check_on(  # noqa: PLR0913 - what is run, and how
     runners: Sequence[Runner],
     bundle: TaskBundle,
     task: TaskDefinition,
@@ -67,28 +75,32 @@ async def check_on(
     *,
     board: str | None = None,
     watch: Watch = ignore_step,
+    grading: Grading = NO_PROGRAM,
 ) -> tuple[TaskReport, ...]:
     """Return a report for each GPU type, from the runner that meets most of its requirements.
 
     `board` is the leaderboard's name, else the task's. `watch` is called when each run starts,
-    makes progress and has its finding. UserError when there is no runner.
+    makes progress and has its finding; `grading` says whether the other grader runs the solutions
+    too. UserError when there is no runner.
     """
     if not runners:
         raise UserError(
             "no-runner",
-            f"{task.name}: no runner is available to run its solutions; check and publish it "
-            "with `podium task` on a machine with a worker",
+            f"{task.name}: no runner is available to run its solutions; start a worker with "
+            "`podium worker`, then submit the task again",
         )
     offers = [await runner.capabilities() for runner in runners]
-    reports = []
-    for gpu in gpu_types(gpus):
+    checks = []
+    for gpu in gpus:
         missing_parts = [len(missing(offer, task, gpu)) for offer in offers]
         runner = runners[missing_parts.index(min(missing_parts))]
-        reports.append(await check_task(runner, bundle, task, gpu, board=board, watch=watch))
-    return tuple(reports)
+        checks.append(
+            check_task(runner, bundle, task, gpu, board=board, watch=watch, grading=grading)
+        )
+    return await _all_of(checks)
 
 
-async def check_task(
+async def check_task(  # noqa: PLR0913 - what is run, and how
     runner: Runner,
     bundle: TaskBundle,
     task: TaskDefinition,
@@ -96,6 +108,7 @@ async def check_task(
     *,
     board: str | None = None,
     watch: Watch = ignore_step,
+    grading: Grading = NO_PROGRAM,
 ) -> TaskReport:
     """Lint the task and run what it ships; RunnerError when the runner fails."""
     shipped, static = await asyncio.to_thread(_lint, bundle, task)
@@ -106,9 +119,11 @@ async def check_task(
             f"missing {', '.join(missing_parts)}; check it on a machine with a runner that has it"
         )
         return TaskReport(task.name, gpu, static, obstacle)
-    bench = _TestBench(runner, task, gpu, board or task.name)
+    other, uncompared = comparable(task, grading, capabilities, gpu)
+    level = Level.ERROR if grading.is_open else Level.WARNING
+    bench = _TestBench(runner, task, gpu, board or task.name, other, level)
     executed = await _run_steps(gpu, tuple(_steps(bench, shipped, capabilities)), watch)
-    return TaskReport(task.name, gpu, (*static, *executed))
+    return TaskReport(task.name, gpu, (*static, *executed), uncompared=uncompared)
 
 
 def _lint(
@@ -152,9 +167,14 @@ async def _run_steps(gpu: str, steps: tuple[_Step, ...], watch: Watch) -> tuple[
     """Run all steps at once, limited by the runner's slots; the first error stops all."""
     for step in steps:
         watch(CheckStep(gpu, step.name))
+    return await _all_of([_run_step(gpu, step, watch) for step in steps])
+
+
+async def _all_of(work: Sequence[Coroutine[None, None, T]]) -> tuple[T, ...]:
+    """Run all at once; the first error stops the others."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_run_step(gpu, step, watch)) for step in steps]
+            tasks = [group.create_task(each) for each in work]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from errors
     return tuple(task.result() for task in tasks)
@@ -178,12 +198,12 @@ async def _check_solution(
         return Finding(
             Level.INFO, solution.name, f"{words}; check it on a machine with a runner that has it"
         )
-    evaluation = await _evaluate(bench, solution.source, Mode.RANKED, report)
-    if evaluation.verdict is solution.expect:
-        return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
-    return Finding(
-        Level.ERROR, solution.name, f"got {_in_words(evaluation)}, expected {solution.expect.value}"
-    )
+    tasks = (bench.task, *(() if bench.other is None else (bench.other,)))
+    evaluations = [
+        await _evaluate(replace(bench, task=task), solution.source, Mode.RANKED, report)
+        for task in tasks
+    ]
+    return solution_finding(solution, tasks, evaluations, bench.difference)
 
 
 async def _check_template(
@@ -199,7 +219,7 @@ async def _check_template(
     if verdict in expected:
         stub = "" if verdict is Verdict.PASSED else ", as expected of this stub"
         return Finding(Level.INFO, file, f"the template is accepted: {verdict.value}{stub}")
-    words = f"the template got {_in_words(evaluation)}, expected {_any_of(expected)}"
+    words = f"the template got {in_words(evaluation)}, expected {any_of(expected)}"
     if expected == {Verdict.PASSED} and verdict in STUB_VERDICTS:
         words += f"; if it is a stub, add to its header: {template.marker} expect {verdict.value}"
     return Finding(Level.ERROR, file, words)
@@ -214,10 +234,6 @@ def _accepted_source(bench: _TestBench, template: Template) -> str:
     return file.source
 
 
-def _any_of(verdicts: Collection[Verdict]) -> str:
-    return " or ".join(sorted(verdict.value for verdict in verdicts))
-
-
 async def _check_benchmarks(bench: _TestBench, solution: Solution, report: ProgressSink) -> Finding:
     """Run also the benchmarks that are not scored, since benchmark mode runs them."""
     evaluation = await _evaluate(bench, solution.source, Mode.BENCHMARK, report)
@@ -225,7 +241,7 @@ async def _check_benchmarks(bench: _TestBench, solution: Solution, report: Progr
         return Finding(
             Level.INFO, solution.name, "passes every benchmark, including the unranked ones"
         )
-    words = f"in benchmark mode got {_in_words(evaluation)}, expected passed"
+    words = f"in benchmark mode got {in_words(evaluation)}, expected passed"
     return Finding(Level.ERROR, solution.name, words)
 
 
@@ -234,12 +250,7 @@ async def _check_degenerate(
 ) -> Finding:
     source = degenerate_source(solution.source, answer, bench.task.format)
     evaluation = await _evaluate(bench, source, Mode.TEST, report)
-    if evaluation.verdict is Verdict.WRONG_ANSWER:
-        return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
-    if evaluation.verdict is Verdict.PASSED:
-        message = f"an answer of {answer} passes every test; {_ADVICE[bench.task.format]}"
-        return Finding(Level.ERROR, TASK_FILE, message)
-    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {_in_words(evaluation)}")
+    return constant_finding(answer, evaluation, bench.task)
 
 
 async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: ProgressSink) -> Evaluation:
@@ -259,87 +270,79 @@ async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: Progress
         raise
 
 
-def _in_words(evaluation: Evaluation) -> str:
+def in_words(evaluation: Evaluation) -> str:
+    """Return the verdict and, in brackets, its message or that of the first case with one."""
     case = next((case for case in evaluation.cases if case.message), None)
     detail = evaluation.message or (f"{case.spec}: {case.message}" if case else "")
     text = f"{evaluation.verdict.value} ({detail})" if detail else evaluation.verdict.value
     return text if len(text) <= _MESSAGE_MAX else text[: _MESSAGE_MAX - 3] + "..."
 
 
-DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
-"""The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
-REPLAY = "its first input"
-"""The answer of a model that computes once and then returns a copy of its first result."""
-
-_WRAPPER = """
-
-def _overwrite(value):
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        number = {number}
-        if number != number and not (value.is_floating_point() or value.is_complex()):
-            return torch.full_like(value, True if value.dtype == torch.bool else -1)
-        return torch.full_like(value, number)
-    if isinstance(value, (list, tuple)):
-        return type(value)(_overwrite(item) for item in value)
-    if isinstance(value, dict):
-        return {{key: _overwrite(item) for key, item in value.items()}}
-    return value
-
-"""
-
-_KERNELS = {
-    TaskFormat.KERNEL: """
-_computed = custom_kernel
+def any_of(verdicts: Collection[Verdict]) -> str:
+    """Return the verdicts in words, joined by "or"."""
+    return " or ".join(sorted(verdict.value for verdict in verdicts))
 
 
-def custom_kernel(data):
-    return _overwrite(_computed(data))
-""",
-    TaskFormat.KERNELBENCH: """
-_computed = ModelNew.forward
+def comparable(
+    task: TaskDefinition, grading: Grading, capabilities: Capabilities, gpu: str
+) -> tuple[TaskDefinition | None, str]:
+    """Return the task under the other grader; None and why if the runner cannot compare both."""
+    other = grading.other_task(task)
+    if other is None:
+        return None, ""
+    lacks = missing(capabilities, other, gpu)
+    return (None, f"missing {', '.join(lacks)} on {gpu}") if lacks else (other, "")
 
 
-def _forward(self, *inputs):
-    return _overwrite(_computed(self, *inputs))
+def solution_finding(
+    solution: Solution,
+    tasks: Sequence[TaskDefinition],
+    evaluations: Sequence[Evaluation],
+    difference: Level,
+) -> Finding:
+    """Return whether the solution got the verdict that it must get, and whether both agree.
 
-
-ModelNew.forward = _forward
-""",
-}
-
-
-_REPLAY = """
-
-_computed, _answers = ModelNew.forward, []
-
-
-def _forward(self, *inputs):
-    import copy
-
-    if not _answers:
-        _answers.append(_computed(self, *inputs))
-    return copy.deepcopy(_answers[0])
-
-
-ModelNew.forward = _forward
-"""
-
-
-def degenerate_answers(task_format: TaskFormat) -> tuple[str, ...]:
-    """Return the answers that no task of the format may accept.
-
-    `REPLAY` is only for KernelBench problems. Their inputs differ only in values, so a result such
-    as the mean of millions of them may hardly change. Other tasks may have a single test, which a
-    replayed result passes.
+    The first of the tasks has the grader that grades; a second one has the other grader. A
+    difference between them has at least the level `difference`.
     """
-    replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
-    return (*DEGENERATE, *replay)
+    found = _finding(solution, evaluations[0])
+    if len(evaluations) == 1:
+        return found
+    by = {task.grader: each for task, each in zip(tasks, evaluations, strict=True)}
+    native, popcorn = in_words(by[Grader.NATIVE]), in_words(by[Grader.POPCORN])
+    agrees = _agree([each.verdict for each in evaluations])
+    comparison = GraderComparison(solution.expect is Verdict.PASSED, native, popcorn, agrees)
+    if agrees:
+        return replace(found, message=f"{found.message}; both graders agree", comparison=comparison)
+    words = (
+        f"the graders disagree; Podium's judge: {native}; the task's own evaluation: {popcorn}; "
+        f"expected: {solution.expect.value}"
+    )
+    if found.level is Level.ERROR and difference is not Level.ERROR:
+        words = f"by the chosen grader it {found.message}; {words}"
+    level = found.level if found.level is Level.ERROR else difference
+    return Finding(level, solution.name, words, comparison)
 
 
-def degenerate_source(source: str, answer: str, task_format: TaskFormat) -> str:
-    """Return a submission that runs `source`'s kernel and then replaces its result."""
-    if answer == REPLAY:
-        return source + _REPLAY
-    return source + _WRAPPER.format(number=DEGENERATE[answer]) + _KERNELS[task_format]
+def _finding(solution: Solution, evaluation: Evaluation) -> Finding:
+    if evaluation.verdict is solution.expect:
+        return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
+    words = f"got {in_words(evaluation)}, expected {solution.expect.value}"
+    return Finding(Level.ERROR, solution.name, words)
+
+
+def _agree(verdicts: Sequence[Verdict]) -> bool:
+    """Return whether all pass, or all refuse; a `task_error` says nothing of the solution."""
+    passed = {each is Verdict.PASSED for each in verdicts}
+    return len(passed) == 1 and Verdict.TASK_ERROR not in verdicts
+
+
+def constant_finding(answer: str, evaluation: Evaluation, task: TaskDefinition) -> Finding:
+    """Return what to say of a kernel whose every answer is this one; no task may accept it."""
+    if evaluation.verdict is Verdict.WRONG_ANSWER:
+        return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
+    if evaluation.verdict is Verdict.PASSED:
+        advice = _OWN_ADVICE if task.grader is Grader.POPCORN else _ADVICE[task.format]
+        message = f"an answer of {answer} passes every test; {advice}"
+        return Finding(Level.ERROR, TASK_FILE, message)
+    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {in_words(evaluation)}")

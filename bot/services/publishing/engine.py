@@ -21,7 +21,13 @@ from bot.domain.publication import Draft, Publication, PublishedDraft
 from bot.domain.tasks.lint import CheckStep
 from bot.ports import Clock, Store
 from bot.services.publishing.pipeline import Pipeline
-from bot.services.publishing.publish import REQUEST, find_interrupted_publish, read_upload
+from bot.services.publishing.publish import (
+    REQUEST,
+    find_interrupted_publish,
+    read_competition,
+    read_upload,
+)
+from bot.services.publishing.queued_runner import queued_runners
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationObserver,
@@ -29,9 +35,9 @@ from bot.services.publishing.state import (
     PublicationState,
     TakenOverError,
     outcome_of,
+    outcome_of_competition,
     outcome_of_error,
 )
-from runners.contract.runner import Runner
 
 POLL_S = 1.0
 """Seconds between two polls for a publication that no process holds."""
@@ -53,11 +59,13 @@ Observe: TypeAlias = Callable[[HeldPublication], PublicationObserver]
 
 @dataclass(slots=True)
 class PublicationEngine:
-    """Checks and publishes, in this process, what was submitted through one front end."""
+    """Checks and publishes what was submitted through one front end.
+
+    Workers run the solutions: each run is a job of the queue.
+    """
 
     store: Store
     clock: Clock
-    runners: Sequence[Runner]
     door: str
     lease: timedelta
     observe: Observe
@@ -169,7 +177,7 @@ class _Run:
         except TakenOverError:
             raise
         except Exception as error:  # noqa: BLE001 - the outermost frame of a publication
-            return outcome_of_error(self.held.request.name or "", error)
+            return outcome_of_error(self.held.request.title, error)
 
     async def _check_and_publish(self) -> PublicationOutcome:
         """Return the outcome; UserError when nothing is published."""
@@ -180,28 +188,38 @@ class _Run:
                 f"the check was started {MAX_ATTEMPTS} times, and the bot stopped each time; "
                 "nothing was published; contact the person who runs the bot",
             )
+        if request.competition:
+            drafts, ignored = await read_competition(release.zip, request)
+            published = await self._pipeline().check_and_publish(drafts)
+            return outcome_of_competition(request.name or "", published, ignored)
         bundle, parsed = await read_upload(release.zip, request)
         interrupted = None
         if self.state.publishing:
-            interrupted = await find_interrupted_publish(store, request, parsed.task)
+            task = parsed.task_for(self.state.grader)
+            interrupted = await find_interrupted_publish(store, request, task)
         if interrupted is not None:
-            draft = PublishedDraft(interrupted, ())
+            draft = PublishedDraft(interrupted, (), self.state.grading)
         else:
             (draft,) = await self._pipeline().check_and_publish(
-                [Draft(bundle, parsed.task, request)]
+                [Draft(bundle, parsed.task, request, parsed.grading)]
             )
         return outcome_of(draft, await self._version_before())
 
     def _pipeline(self) -> Pipeline:
-        engine = self.engine
+        store, release = self.engine.store, self.held.release
         return Pipeline(
-            engine.store,
-            engine.clock,
-            engine.runners,
+            store,
+            self.engine.clock,
+            (),
             self._add_line,
             self._watch,
-            lambda: self._save(publishing=True),
+            self._save_graded,
+            lambda gpus: queued_runners(store, release.id, gpus, resumed=release.tries > 1),
         )
+
+    async def _save_graded(self, drafts: Sequence[Draft]) -> None:
+        first = drafts[0]  # of a competition each board is checked again, with the runs that ended
+        await self._save(publishing=True, grader=first.task.grader, grading=first.grading.why)
 
     async def _version_before(self) -> int:
         """Return the number of the board's task version when the zip was submitted, 0 for none."""
@@ -210,7 +228,8 @@ class _Run:
         return 0 if version is None else version.number
 
     def _add_line(self, line: str) -> None:
-        self.state = self.state.model_copy(update={"begun": (line,)})
+        begun = dict.fromkeys((*self.state.begun, line))  # a competition has a line for each task
+        self.state = self.state.model_copy(update={"begun": tuple(begun)})
 
     def _watch(self, step: CheckStep) -> None:
         self.steps[step.gpu, step.name] = step

@@ -1,15 +1,37 @@
-"""Checks several tasks by their own solutions, then publishes all of them or none."""
+"""Checks several tasks by their own solutions, then publishes all of them or none.
+
+A competition is stored together with its boards.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from bot.domain.competition import Competition, NewCompetition
 from bot.domain.errors import UserError
-from bot.domain.publication import Draft, Published, PublishedDraft, UnsoundTaskError
-from bot.domain.tasks.lint import TaskReport
+from bot.domain.publication import (
+    Draft,
+    PublishChange,
+    Published,
+    PublishedDraft,
+    PublishRequest,
+    UnsoundTaskError,
+)
+from bot.domain.tasks.grading import HOW_TO_CHOOSE, Grading, settle
+from bot.domain.tasks.lint import Finding, TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, ignore_step
-from bot.services.publishing.publish import is_new, named_gpus, publish, validate_publish, with_gpus
+from bot.services.publishing.publish import (
+    is_new,
+    named_gpus,
+    publish,
+    read_competition,
+    validate_publish,
+    with_gpus,
+)
 from runners.contract.runner import Runner
+
+_MOST_SHOWN = 3
+"""The most differences between the graders in one error; the report has all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +46,10 @@ class Pipeline:
     runners: Sequence[Runner]
     say: Callable[[str], None]
     watch: Watch = ignore_step
-    before_publish: Callable[[], Awaitable[None]] | None = None
-    """Awaited when every check has passed, before anything is stored."""
+    before_publish: Callable[[Sequence[Draft]], Awaitable[None]] | None = None
+    """Awaited when every check has passed, before anything is stored, with what will be stored."""
+    find_runners: Callable[[Sequence[str]], Awaitable[Sequence[Runner]]] | None = None
+    """Returns the runners for a check on these GPU types, when `runners` is empty."""
 
     async def check_and_publish(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
@@ -37,31 +61,79 @@ class Pipeline:
         complete = [await self._with_gpus(draft) for draft in drafts]
         for draft in complete:
             await validate_publish(self.store, self.clock, draft.request, draft.task)
-        reports = [() if unchecked else await self._check(draft) for draft in complete]
+            await validate_competition(self.store, draft)
+        checked = [await self._checked(draft, unchecked=unchecked) for draft in complete]
         if self.before_publish is not None:
-            await self.before_publish()
-        checked = tuple(zip(complete, reports, strict=True))
+            await self.before_publish([draft for draft, _ in checked])
         async with self.store.transaction() as tx:
             return await publish_all(tx, self.clock, checked, unchecked=unchecked)
 
     async def _with_gpus(self, draft: Draft) -> Draft:
-        request = await with_gpus(self.store, self.runners, draft.request, draft.task)
+        request = await with_gpus(self.store, draft.request, draft.task, self.runners)
         return replace(draft, request=request)
 
-    async def _check(self, draft: Draft) -> tuple[TaskReport, ...]:
-        """Return a report per GPU type; UserError unless the task was run and passed."""
+    async def _checked(
+        self, draft: Draft, *, unchecked: bool
+    ) -> tuple[Draft, tuple[TaskReport, ...]]:
+        """Return the draft under its grader, and a report per GPU type.
+
+        UserError unless the task was run, passed, and is graded as somebody has chosen.
+        """
         name = draft.board_name
         if not await is_new(self.store, draft.request, draft.task):
-            return ()
+            return draft, ()
+        if unchecked:
+            return _settled(draft, ()), ()
         gpus = named_gpus(draft.request, draft.task, await self.store.boards.find(name))
         self.say(f"running the solutions of {name} on {', '.join(gpus)}")
-        reports = await check_on(
-            self.runners, draft.bundle, draft.task, gpus, board=name, watch=self.watch
-        )
-        for report in reports:
+        runners = self.runners
+        if not runners and self.find_runners is not None:
+            runners = await self.find_runners(gpus)
+        draft, reports = await check_draft(runners, draft, gpus, watch=self._watch_of(draft))
+        for report in sorted(reports, key=lambda each: not each.undecided):
             _require_sound(report, name)
         _require_run(reports, name)
-        return reports
+        return draft, reports
+
+    def _watch_of(self, draft: Draft) -> Watch:
+        """Return a watch whose steps name the board, when those of several boards are shown."""
+        if draft.competition is None:
+            return self.watch
+        return lambda step: self.watch(replace(step, name=f"{draft.board_name}: {step.name}"))
+
+
+async def check_draft(
+    runners: Sequence[Runner], draft: Draft, gpus: Sequence[str], *, watch: Watch = ignore_step
+) -> tuple[Draft, tuple[TaskReport, ...]]:
+    """Check a task under its grader; return it under the grader that this allows, and the reports.
+
+    If a comparison with its own evaluation is missing, the task is checked again under that one.
+    """
+    gpus = named_gpus(replace(draft.request, gpus=tuple(gpus)), draft.task, None)
+    checked, reports = draft, await _check(runners, draft, gpus, watch)
+    draft = _settled(draft, reports)
+    if draft.task != checked.task:
+        reports = await _check(runners, draft, gpus, watch)
+    return draft, tuple(_with_grading(each, draft.grading) for each in reports)
+
+
+def _with_grading(report: TaskReport, grading: Grading) -> TaskReport:
+    disagree = not all(each.agrees for each in report.comparisons)
+    return replace(report, grading=grading.why, undecided=disagree and grading.is_open)
+
+
+async def _check(
+    runners: Sequence[Runner], draft: Draft, gpus: Sequence[str], watch: Watch
+) -> tuple[TaskReport, ...]:
+    bundle, task, board = draft.bundle, draft.task, draft.board_name
+    return await check_on(
+        runners, bundle, task, gpus, board=board, watch=watch, grading=draft.grading
+    )
+
+
+def _settled(draft: Draft, reports: Sequence[TaskReport]) -> Draft:
+    task, grading = settle(draft.task, draft.grading, reports)
+    return replace(draft, task=task, grading=grading)
 
 
 async def publish_all(
@@ -75,9 +147,10 @@ async def publish_all(
     published_drafts = []
     for draft, reports in checked:
         published = await publish(tx, clock, draft.request, draft.task)
-        published_drafts.append(PublishedDraft(published, reports))
+        published_drafts.append(PublishedDraft(published, reports, draft.grading.why))
         if unchecked:
             await _record_unchecked(tx, published)
+    await store_competitions(tx, clock, [draft for draft, _ in checked], published_drafts)
     return tuple(published_drafts)
 
 
@@ -88,13 +161,23 @@ async def _record_unchecked(tx: Store, published: Published) -> None:
 
 
 def _require_sound(report: TaskReport, name: str) -> None:
-    if report.errors:
-        first, *others = report.errors
-        more = f" (and {len(others)} more)" if others else ""
-        raise UnsoundTaskError(
-            report,
-            f"{name} on {report.gpu}: {first.file}: {first.message}{more}; nothing was published",
-        )
+    """Require that the check found no error; a difference between the graders comes first."""
+    found = [each for each in report.errors if not report.undecided or _is_difference(each)]
+    if not found:
+        return
+    shown = found[: _MOST_SHOWN if report.undecided else 1]
+    words = "; ".join(f"{each.file}: {each.message}" for each in shown)
+    others = len(found) - len(shown)
+    more = f" (and {others} more)" if others else ""
+    advice = f"; {HOW_TO_CHOOSE}" if report.undecided else ""
+    raise UnsoundTaskError(
+        report,
+        f"{report.grading} {name} on {report.gpu}: {words}{more}; nothing was published{advice}",
+    )
+
+
+def _is_difference(finding: Finding) -> bool:
+    return finding.comparison is not None and not finding.comparison.agrees
 
 
 def _require_run(reports: Sequence[TaskReport], name: str) -> None:
@@ -102,6 +185,94 @@ def _require_run(reports: Sequence[TaskReport], name: str) -> None:
     if not any(report.was_run for report in reports):
         raise UserError(
             "not-dry-run",
-            f"{name}: its solutions could not be run: {reports[0].obstacle}, or skip the check "
-            "with `podium task publish --unchecked`; nothing was published",
+            f"{reports[0].grading} {name}: its solutions could not be run: "
+            f"{reports[0].obstacle}, or skip the check with `podium task publish --unchecked`; "
+            "nothing was published",
         )
+
+
+async def prepare_competition(
+    store: Store,
+    clock: Clock,
+    request: PublishRequest,
+    data: bytes,
+    *,
+    is_admin: bool,
+) -> PublishRequest:
+    """Return the request for the competition in a zip; UserError for errors found by reading it.
+
+    An admin may change the competition of another person, and the boards in it.
+    """
+    drafts, _ = await read_competition(data, request)
+    name = next(each.competition.name for each in drafts if each.competition is not None)
+    existing = await store.competitions.find(name)
+    foreign = existing is not None and existing.creator != request.person
+    request = replace(request, name=name, as_admin=foreign and is_admin)
+    for draft in drafts:
+        own = replace(draft.request, as_admin=request.as_admin)
+        await validate_competition(store, replace(draft, request=own))
+        own = await with_gpus(store, own, draft.task)
+        await validate_publish(store, clock, own, draft.task)
+    return request
+
+
+async def validate_competition(store: Store, draft: Draft) -> None:
+    """UserError when the draft's competition has the name of another person's."""
+    if draft.competition is None:
+        return
+    existing = await store.competitions.find(draft.competition.name)
+    request = draft.request
+    if existing is not None and existing.creator != request.person and not request.as_admin:
+        raise UserError(
+            "not-yours",
+            f"competition {existing.name!r} belongs to another person; choose another name",
+        )
+
+
+async def store_competitions(
+    tx: Store, clock: Clock, drafts: Sequence[Draft], published: Sequence[PublishedDraft]
+) -> None:
+    """Store each competition of the drafts with its boards, in the caller's transaction."""
+    boards: dict[str, list[PublishedDraft]] = {}
+    first: dict[str, Draft] = {}
+    for draft, done in zip(drafts, published, strict=True):
+        if draft.competition is not None:
+            boards.setdefault(draft.competition.name, []).append(done)
+            first.setdefault(draft.competition.name, draft)
+    for name, draft in first.items():
+        await validate_competition(tx, draft)
+        await _store_competition(tx, clock, draft, boards[name])
+
+
+async def _store_competition(
+    tx: Store, clock: Clock, draft: Draft, boards: Sequence[PublishedDraft]
+) -> None:
+    """Store the competition of a draft. Without an opening date in the file it opens now."""
+    definition, now = draft.competition, clock.now()
+    if definition is None:
+        return
+    existing = await tx.competitions.find(definition.name)
+    opened_at = existing.opens_at if existing is not None and existing.has_opened(now) else now
+    new = NewCompetition(
+        definition.name,
+        draft.request.person,
+        definition.description,
+        definition.points,
+        definition.opens_at or opened_at,
+        tuple(each.published.board.id for each in boards),
+    )
+    if existing is None or _differs(new, existing):
+        await tx.competitions.put(new)
+        change = PublishChange.CREATED if existing is None else PublishChange.CONFIGURED
+        reason = f"{len(boards)} board{'' if len(boards) == 1 else 's'}"
+        subject = f"competition {definition.name}"
+        await tx.audit.record(draft.request.person, f"publish-{change}", subject, reason)
+
+
+def _differs(new: NewCompetition, existing: Competition) -> bool:
+    boards = tuple(each.id for each in existing.boards)
+    present = NewCompetition(
+        existing.name, existing.creator, existing.description, existing.points, existing.opens_at,
+        boards,
+    )  # fmt: skip
+    return replace(new, creator=existing.creator) != present

@@ -11,12 +11,13 @@ from datetime import datetime
 
 from pydantic import Base64Bytes, TypeAdapter
 
-from bot.domain.board import ANY, Access, Board, NewBoard, Pins, apply_pins, show_pins
+from bot.domain.board import ANY, Access, Board, NewBoard, Pins, SeasonRules, apply_pins, show_pins
 from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import TaskVersionId
-from bot.domain.publication import PublishChange, Published, PublishRequest
+from bot.domain.publication import Draft, PublishChange, Published, PublishRequest
 from bot.domain.requirements import has_device
-from bot.domain.tasks.bundle import TaskBundle, read_zip, solutions
+from bot.domain.tasks import competition
+from bot.domain.tasks.bundle import TaskBundle, read_files, read_zip, solutions
 from bot.domain.tasks.lint import lint
 from bot.domain.tasks.task_file import ParsedTask, digest, read_task
 from bot.ports import Clock, Store
@@ -59,9 +60,28 @@ async def read_upload(data: bytes, request: PublishRequest) -> tuple[TaskBundle,
 def task_in(data: Base64Bytes, request: PublishRequest) -> ParsedTask:
     """Return the task of a zip that came with this request; only called in its own process."""
     bundle = read_zip(data, name=request.zip_name)
-    parsed = read_task(bundle, strict=request.strict)
+    parsed = read_task(bundle, strict=request.strict, grader=request.grader)
     lint(parsed.task, solutions(bundle))
     return parsed
+
+
+async def read_competition(
+    data: bytes, request: PublishRequest
+) -> tuple[tuple[Draft, ...], tuple[str, ...]]:
+    """Return a draft of each board in a zip, and what was ignored; UserError with file and line."""
+    parsed = await TASKS.call(competition_in, data)
+    bundles = parsed.bundles(await asyncio.to_thread(read_files, data))
+    definition = parsed.definition
+    drafts = tuple(
+        Draft(bundle, each.task, request.of_entry(entry), each.grading, definition)
+        for bundle, each, entry in zip(bundles, parsed.tasks, definition.problems, strict=True)
+    )
+    return drafts, parsed.warnings
+
+
+def competition_in(data: Base64Bytes) -> competition.ParsedCompetition:
+    """Return the competition in a zip; only called in its own process."""
+    return competition.read_competition(data)
 
 
 def named_gpus(
@@ -73,11 +93,11 @@ def named_gpus(
 
 
 async def possible_gpus(
-    store: Store, runners: Sequence[Runner], task: TaskDefinition
+    store: Store, task: TaskDefinition, runners: Sequence[Runner] = ()
 ) -> tuple[str, ...]:
     """Return the GPU types that a board of this task can have, sorted.
 
-    They are offered here or by a live worker, or named by the task, and fit the task's device.
+    They are offered by these runners or a live worker, or named by the task, and fit its device.
     """
     offers = [await runner.capabilities() for runner in runners]
     offered = {gpu for offer in offers for gpu in offer.gpus}
@@ -88,25 +108,25 @@ async def possible_gpus(
 
 async def default_gpus(
     store: Store,
-    runners: Sequence[Runner],
     request: PublishRequest,
     task: TaskDefinition,
+    runners: Sequence[Runner] = (),
     *,
     board: Board | None,
 ) -> tuple[str, ...]:
     """Return the named GPU types, else every possible one; UserError `no-gpu` when none is."""
-    gpus = named_gpus(request, task, board) or await possible_gpus(store, runners, task)
+    gpus = named_gpus(request, task, board) or await possible_gpus(store, task, runners)
     if not gpus:
         raise no_gpu(task)
     return gpus
 
 
 async def with_gpus(
-    store: Store, runners: Sequence[Runner], request: PublishRequest, task: TaskDefinition
+    store: Store, request: PublishRequest, task: TaskDefinition, runners: Sequence[Runner] = ()
 ) -> PublishRequest:
     """Return the request with the GPU types of a new board; a board that exists keeps its own."""
     board = await store.boards.find(request.board_name(task))
-    gpus = await default_gpus(store, runners, request, task, board=board)
+    gpus = await default_gpus(store, request, task, runners, board=board)
     return replace(request, gpus=gpus) if board is None else request
 
 
@@ -153,6 +173,7 @@ async def validate_publish(
     _require_gpus(name, task, gpus)
     apply_pins(() if board is None else board.pins, request.pins, gpus)
     _require_deadline(request, board, clock.now())
+    _require_opening(request, board)
     if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
             "not-yours",
@@ -219,11 +240,28 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
         raise UserError("bad-deadline", "the deadline is in the past; choose a later one")
 
 
+def _require_opening(request: PublishRequest, board: Board | None) -> None:
+    """Require that the board opens before it closes."""
+    opens_at = None if request.rules is None else request.rules.opens_at
+    kept = None if board is None or request.endless else board.deadline
+    deadline = request.deadline or kept
+    if opens_at is not None and deadline is not None and deadline <= opens_at:
+        raise UserError("bad-deadline", "the board closes before it opens; change one of the dates")
+
+
 async def _create(tx: Store, request: PublishRequest, task: TaskDefinition) -> Published:
     gpus = named_gpus(request, task, None)
     access = request.access or Access()
     pins = apply_pins((), request.pins, gpus)
-    new = NewBoard(request.board_name(task), gpus, request.deadline, request.person, access, pins)
+    new = NewBoard(
+        request.board_name(task),
+        gpus,
+        request.deadline,
+        request.person,
+        access,
+        pins,
+        request.rules or SeasonRules(),
+    )
     board = await tx.boards.publish(new, task, digest(task))
     await _record_pins(tx, request, board, ())
     return Published(board, 1, PublishChange.CREATED, task.version_note)
@@ -239,6 +277,8 @@ async def _update(
         await tx.boards.configure(board.id, gpus, deadline)
     if request.access is not None and request.access != board.access:
         await tx.boards.restrict(board.id, request.access)
+    if request.rules is not None and request.rules != board.rules:
+        await tx.boards.set_rules(board.id, request.rules)
     pins = apply_pins(board.pins, request.pins, gpus)
     if pins != board.pins:
         await _record_pins(tx, request, await tx.boards.pin(board.id, pins), board.pins)
@@ -259,7 +299,7 @@ async def _record_pins(tx: Store, request: PublishRequest, board: Board, before:
 
 def _settings(board: Board) -> tuple[object, ...]:
     """Return the board's properties apart from its task."""
-    return board.gpus, board.deadline, board.access, board.pins
+    return board.gpus, board.deadline, board.access, board.pins, board.rules
 
 
 async def find_interrupted_publish(

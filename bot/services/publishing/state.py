@@ -1,6 +1,7 @@
 """The state of a publication, as every front end stores it, and the observer that shows it."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,9 +14,12 @@ from bot.domain.ids import BoardId
 from bot.domain.tasks.lint import CheckStep, TaskReport
 from bot.ports import Store
 from runners.contract.runner import RunnerError
+from runners.contract.task import Grader
 
 RUNNER = "runner"
 """The code of an outcome when a runner failed, not the task."""
+_MOST_IGNORED = 50
+"""The most remarks about ignored keys that are stored."""
 _log = structlog.get_logger(__name__)
 
 
@@ -41,6 +45,17 @@ class PublicationOutcome(BaseModel):
     note: str = ""
     checked: tuple[tuple[str, str], ...] = ()
     """GPU types on which the task was not run, each with the reason."""
+    grading: str = ""
+    """Which grader grades the task and why; empty if nothing was checked."""
+    boards: "tuple[PublicationOutcome, ...]" = ()
+    """The boards of a competition, which is published when there are any; `board` is None then."""
+    ignored: tuple[str, ...] = ()
+    """What was ignored in the files of a competition."""
+
+    @property
+    def published(self) -> bool:
+        """Return whether anything was published."""
+        return self.board is not None or bool(self.boards)
 
 
 class PublicationState(BaseModel):
@@ -53,6 +68,10 @@ class PublicationState(BaseModel):
     steps: tuple[CheckStep, ...] = ()
     publishing: bool = False
     """Whether the check has passed; the board may already be stored."""
+    grader: Grader | None = None
+    """The grader of what is published, once the check has passed."""
+    grading: str = ""
+    """Why this one grades."""
     outcome: PublicationOutcome | None = None
 
 
@@ -98,16 +117,34 @@ def outcome_of(draft: publication.PublishedDraft, before: int) -> PublicationOut
         version=published.version,
         note=published.note,
         checked=tuple((report.gpu, report.obstacle) for report in draft.reports),
+        grading=draft.grading,
     )
 
 
-def outcome_of_error(name: str, error: Exception) -> PublicationOutcome:
-    """Return the outcome of a publication of this board's name that failed with an error."""
+def outcome_of_competition(
+    name: str, drafts: Sequence[publication.PublishedDraft], ignored: Sequence[str]
+) -> PublicationOutcome:
+    """Return the outcome of a competition whose boards were stored."""
+    count = f"{len(drafts)} board{'' if len(drafts) == 1 else 's'}"
+    return PublicationOutcome(
+        title=f"Competition {name}",
+        message=f"Competition {name} with {count} is published.",
+        boards=tuple(outcome_of(each, 0) for each in drafts),
+        ignored=tuple(ignored[:_MOST_IGNORED]),
+    )
+
+
+def outcome_of_error(title: str, error: Exception) -> PublicationOutcome:
+    """Return the outcome of a publication with this title that failed with an error."""
     match error:
         case publication.UnsoundTaskError(report=report):
-            title = f"{report.task} on {report.gpu}: errors to fix"
+            words = "choose the grader" if report.undecided else "errors to fix"
             return PublicationOutcome(
-                title=title, report=report, code=error.code, reason=error.message
+                title=f"{report.task} on {report.gpu}: {words}",
+                report=report,
+                code=error.code,
+                reason=error.message,
+                grading=report.grading,
             )
         case UserError():
             message, code, reason = error.message, error.code, error.message
@@ -120,9 +157,7 @@ def outcome_of_error(name: str, error: Exception) -> PublicationOutcome:
         case _:
             message = reason = _bug(error)
             code = "incident"
-    return PublicationOutcome(
-        title=f"Leaderboard {name}", message=message, code=code, reason=reason
-    )
+    return PublicationOutcome(title=title, message=message, code=code, reason=reason)
 
 
 def _bug(error: Exception) -> str:

@@ -1,7 +1,7 @@
-"""Boards and task versions in Postgres, and the task zips that are being checked for them."""
+"""Boards and task versions in Postgres."""
 
 import json
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import asyncpg
 
@@ -10,13 +10,13 @@ from bot.domain.board import (
     Board,
     NewBoard,
     Pins,
+    SeasonRules,
     SourceVisibility,
     TaskVersion,
     Visibility,
 )
 from bot.domain.errors import StoreError, board_moved
-from bot.domain.ids import BoardId, PersonId, PublicationId, TaskVersionId
-from bot.domain.publication import NewPublication, Publication, PublicationSummary
+from bot.domain.ids import BoardId, PersonId, TaskVersionId
 from bot.ports import Clock
 from bot.store.errors import board_exists, require_number
 from bot.store.postgres.database import Connection, Database, query, storable
@@ -39,6 +39,7 @@ OF_SUBMISSIONS = (
 _OF_BOARD = (
     "boards.drop_news",
     "boards.drop_limits",
+    "competitions.drop_board",
     "boards.unset_version",
     "boards.drop_versions",
     "boards.drop",
@@ -65,11 +66,13 @@ class PostgresBoards:
                     *_rule(board.access),
                     list(board.access.guests),
                     _pools(board.pins),
+                    board.rules.opens_at,
+                    board.rules.late_runs,
                 )
             except asyncpg.UniqueViolationError as error:
                 raise board_exists(board.name) from error
             _, stored = await self._use(connection, BoardId(added), task, digest)
-        return _board(stored)
+        return self._board(stored)
 
     async def add_version(
         self, board: BoardId, task: TaskDefinition, digest: str, onto: TaskVersionId | None = None
@@ -94,10 +97,13 @@ class PostgresBoards:
             row = await connection.fetchrow(query("boards.pin"), board, _pools(pins))
             if before is None or row is None:
                 raise _unknown(board)
-            changed = [gpu for gpu, _ in set(_board(before).pins) ^ set(pins)]
+            changed = [gpu for gpu, _ in set(self._board(before).pins) ^ set(pins)]
             await connection.execute(query("boards.pin_jobs"), board)
             await connection.execute(query("boards.time_again"), board, changed)
-        return _board(row)
+        return self._board(row)
+
+    async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
+        return await self._changed("boards.set_rules", board, rules.opens_at, rules.late_runs)
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         return await self._changed("boards.restrict", board, *_rule(access))
@@ -112,7 +118,7 @@ class PostgresBoards:
         row = await self._database.row(name, board, *values)
         if row is None:
             raise _unknown(board)
-        return _board(row)
+        return self._board(row)
 
     async def delete(self, board: BoardId, submissions: int | None = None) -> bool:
         async with self._database.transaction() as connection:
@@ -131,14 +137,14 @@ class PostgresBoards:
 
     async def find(self, name: str) -> Board | None:
         row = await self._database.row("boards.find", name)
-        return None if row is None else _board(row)
+        return None if row is None else self._board(row)
 
     async def get(self, board: BoardId) -> Board | None:
         row = await self._database.row("boards.get", board)
-        return None if row is None else _board(row)
+        return None if row is None else self._board(row)
 
     async def all(self) -> tuple[Board, ...]:
-        return tuple(_board(row) for row in await self._database.rows("boards.all"))
+        return tuple(map(self._board, await self._database.rows("boards.all")))
 
     async def version(self, version: TaskVersionId) -> TaskVersion | None:
         row = await self._database.row("boards.version", version)
@@ -147,6 +153,9 @@ class PostgresBoards:
     async def versions(self, board: BoardId) -> tuple[TaskVersion, ...]:
         found = await self._database.rows("boards.versions", board)
         return tuple(_task_version(row) for row in found)
+
+    def _board(self, row: asyncpg.Record) -> Board:
+        return board_of(row, self._clock.now())
 
     async def _use(
         self, connection: Connection, board: BoardId, task: TaskDefinition, digest: str
@@ -178,8 +187,8 @@ def _unknown(board: BoardId) -> StoreError:
     return StoreError(f"there is no board with id {board}")
 
 
-def _board(row: asyncpg.Record) -> Board:
-    """Convert a row of `boards`."""
+def board_of(row: asyncpg.Record, now: datetime) -> Board:
+    """Convert a row of `boards` as of the aware time `now`."""
     return Board(
         id=BoardId(row["id"]),
         name=row["name"],
@@ -195,6 +204,7 @@ def _board(row: asyncpg.Record) -> Board:
             guests=frozenset(row["guests"]),
         ),
         pins=tuple(sorted(json.loads(row["pools"]).items())),
+        rules=SeasonRules(row["opens_at"], row["late_runs"]).at(now),
     )
 
 
@@ -207,86 +217,4 @@ def _task_version(row: asyncpg.Record) -> TaskVersion:
         digest=row["digest"],
         definition=TaskDefinition.model_validate_json(row["definition"]),
         created_at=row["created_at"],
-    )
-
-
-class PostgresPublications:
-    """Publications by number; each is held under a lease."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def add(self, release: NewPublication) -> PublicationId:
-        row = await self._database.row(
-            "releases.add", release.door, release.person, release.zip, release.wish, release.place
-        )
-        if row is None:
-            raise StoreError("the publication could not be stored")
-        return PublicationId(row["id"])
-
-    async def claim(
-        self, door: str, owner: str, lease: timedelta, limit: int = 1
-    ) -> tuple[Publication, ...]:
-        now = self._clock.now()
-        found = await self._database.rows("releases.claim", door, owner, now, now + lease, limit)
-        return tuple(sorted(map(_publication, found), key=lambda one: one.id))
-
-    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
-        now = self._clock.now()
-        kept = await self._database.rows("releases.keep", owner, now, now + lease)
-        return tuple(sorted(PublicationId(row["id"]) for row in kept))
-
-    async def note(
-        self,
-        release: PublicationId,
-        owner: str,
-        *,
-        state: str | None = None,
-        place: str | None = None,
-    ) -> bool:
-        row = await self._database.row("releases.note", release, owner, state, place)
-        return row is not None
-
-    async def finish(self, release: PublicationId, owner: str) -> bool:
-        return await self._database.row("releases.finish", release, owner) is not None
-
-    async def end(self, release: PublicationId, owner: str) -> bool:
-        now = self._clock.now()
-        return await self._database.row("releases.end", release, owner, now) is not None
-
-    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
-        row = await self._database.row("releases.told", release, door)
-        return None if row is None else _summary(row)
-
-    async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
-        return tuple(map(_summary, await self._database.rows("releases.told_to", person, door)))
-
-    async def forget(self, ended_before: datetime) -> int:
-        return len(await self._database.rows("releases.forget", ended_before))
-
-    async def let_go(self, owner: str) -> int:
-        return len(await self._database.rows("releases.let_go", owner))
-
-
-def _publication(row: asyncpg.Record) -> Publication:
-    return Publication(
-        id=PublicationId(row["id"]),
-        person=PersonId(row["person"]),
-        zip=bytes(row["zip"]),
-        wish=row["wish"],
-        place=row["place"],
-        tries=row["tries"],
-        state=row["state"],
-    )
-
-
-def _summary(row: asyncpg.Record) -> PublicationSummary:
-    return PublicationSummary(
-        id=PublicationId(row["id"]),
-        person=PersonId(row["person"]),
-        wish=row["wish"],
-        state=row["state"],
-        tries=row["tries"],
-        ended_at=row["ended_at"],
     )

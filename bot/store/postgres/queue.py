@@ -10,7 +10,7 @@ from asyncpg import Record
 from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.errors import StoreError
-from bot.domain.ids import EventId, JobId, PersonId, SubmissionId
+from bot.domain.ids import NO_SUBMISSION, EventId, JobId, PersonId, SubmissionId
 from bot.domain.job import (
     Claim,
     Heartbeat,
@@ -250,7 +250,7 @@ def _job(row: Record) -> Job:
     """Convert a row of `jobs`."""
     return Job(
         id=JobId(row["id"]),
-        submission=SubmissionId(row["submission"]),
+        submission=SubmissionId(row["submission"] or NO_SUBMISSION),
         person=PersonId(row["person"]),
         gpu=row["gpu"],
         mode=Mode(row["mode"]),
@@ -269,6 +269,7 @@ def _job(row: Record) -> Job:
         started_at=row["started_at"],
         finished_at=row["finished_at"],
         pool=row["pool"],
+        check_run=row["check_run"],
     )
 
 

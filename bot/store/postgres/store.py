@@ -5,7 +5,17 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from bot.ports import Clock
-from bot.store.postgres import accounts, admin, boards, delivery, queue, results, submissions
+from bot.store.postgres import (
+    accounts,
+    admin,
+    boards,
+    delivery,
+    publications,
+    queue,
+    results,
+    submissions,
+)
+from bot.store.postgres.competitions import PostgresCompetitions
 from bot.store.postgres.database import Database, open_pool
 from bot.store.postgres.events import Subscriptions, listening
 
@@ -18,6 +28,7 @@ class PostgresStore:
         self._clock = clock
         self.people = accounts.PostgresPeople(database, clock)
         self.boards = boards.PostgresBoards(database, clock)
+        self.competitions = PostgresCompetitions(database, clock)
         self.submissions = submissions.PostgresSubmissions(database, clock)
         self.jobs = queue.PostgresJobs(database, clock)
         self.workers = queue.PostgresWorkers(database, clock)
@@ -28,7 +39,8 @@ class PostgresStore:
         self.tokens = accounts.PostgresTokens(database, clock)
         self.rights = accounts.PostgresRights(database, clock)
         self.displays = delivery.PostgresDisplays(database, clock)
-        self.publications = boards.PostgresPublications(database, clock)
+        self.publications = publications.PostgresPublications(database, clock)
+        self.check_runs = publications.PostgresCheckRuns(database, clock)
         self.interactions = delivery.PostgresInteractions(database, clock)
         self.statistics = admin.PostgresStatistics(database)
         self.operations = admin.PostgresOperations(database, clock)

@@ -1,8 +1,9 @@
 -- name: add
 insert into boards (
-    name, gpus, deadline, creator, created_at, visibility, house, source_visibility, guests, pools
+    name, gpus, deadline, creator, created_at, visibility, house, source_visibility, guests, pools,
+    opens_at, late_runs
 )
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 returning id
 
 -- name: lock
@@ -50,6 +51,10 @@ select pg_notify('podium_ready', gpu) from (select distinct gpu from pinned) as 
 delete from reference_times using boards
 where boards.id = $1 and reference_times.task_version = boards.task_version
     and reference_times.gpu = any ($2::text[]) and time_ns is not null
+
+-- name: set_rules
+update boards set opens_at = $2, late_runs = $3 where id = $1
+returning *
 
 -- name: restrict
 update boards set visibility = $2, house = $3, source_visibility = $4 where id = $1

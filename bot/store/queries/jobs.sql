@@ -99,9 +99,9 @@ order by id for no key update
 
 -- name: unfinished_of
 -- Each state has an index of its own, which one condition for both would not use.
-select submission from jobs where person = $1 and state = 'queued'
+select submission from jobs where person = $1 and state = 'queued' and submission is not null
 union
-select submission from jobs where person = $1 and state = 'running'
+select submission from jobs where person = $1 and state = 'running' and submission is not null
 order by submission
 
 -- name: lock_expired

@@ -29,10 +29,16 @@ delete from releases where id = $1 and owner = $2
 returning id
 
 -- name: end
-update releases
-set zip = '', ended_at = $3, owner = null, lease_until = null
-where id = $1 and owner = $2
-returning id
+with ended as (
+    update releases
+    set zip = '', ended_at = $3, owner = null, lease_until = null
+    where id = $1 and owner = $2
+    returning id
+),
+checked as (
+    delete from check_tasks using ended where release = ended.id
+)
+select id from ended
 
 -- name: told
 select id, person, wish, state, tries, ended_at from releases where id = $1 and door = $2
@@ -43,7 +49,8 @@ where person = $1 and door = $2
 order by id desc limit 100
 
 -- name: forget
-delete from releases where ended_at < $1
+-- Also of commands that were killed: they have no front end that would go on.
+delete from releases where ended_at < $1 or (door like 'command-line-%' and lease_until < $1)
 returning id
 
 -- name: let_go

@@ -113,7 +113,8 @@
     };
     form.addEventListener("change", (event) => {
       const changed = event.target;
-      if (changed.matches("input[type=file], textarea[name=source], select[name=board]")) preview(changed);
+      const regrades = changed.matches("select[name=grader]") && form.querySelector("input[type=file]").files.length;
+      if (regrades || changed.matches("input[type=file], textarea[name=source], select[name=board]")) preview(changed);
     });
     form.addEventListener("submit", () => {
       const button = form.querySelector("[data-send]");

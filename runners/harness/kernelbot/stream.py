@@ -114,7 +114,11 @@ def read(written: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
     if step is Step.PROFILE:  # a report may be left out
         return (*cases, *[ReportedCase(passed=True)] * missing)
     if missing:
-        raise BreachError("says `check: pass`, but not before that every case passed")
+        raise BreachError(
+            "says `check: pass`, but not before that every case passed: there is no "
+            f"`{step.kind}.{len(cases)}.{'status' if step is Step.TEST else 'mean'}` "
+            "(cases count from 0)"
+        )
     return cases
 
 

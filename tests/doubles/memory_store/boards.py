@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from bot.domain.board import Access, Board, NewBoard, Pins, TaskVersion
+from bot.domain.board import Access, Board, NewBoard, Pins, SeasonRules, TaskVersion
 from bot.domain.errors import StoreError, board_moved
 from bot.domain.ids import BoardId, TaskVersionId
 from bot.domain.job import FINAL_STATES
@@ -32,12 +32,13 @@ class MemoryBoards:
             created_at=self._tables.clock.now(),
             access=board.access,
             pins=board.pins,
+            rules=board.rules,
         )
         self._tables.boards[stored.id] = stored
         self._tables.versions[stored.task_version] = TaskVersion(
             stored.task_version, stored.id, 1, digest, task, stored.created_at
         )
-        return stored
+        return self._now(stored)
 
     async def add_version(
         self,
@@ -91,6 +92,9 @@ class MemoryBoards:
                 del self._tables.references[pinned.task_version, gpu]
         return pinned
 
+    async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
+        return self._change(board, rules=rules)
+
     async def restrict(self, board: BoardId, access: Access) -> Board:
         guests = self._existing(board).access.guests
         return self._change(board, access=replace(access, guests=guests))
@@ -106,16 +110,21 @@ class MemoryBoards:
     def _change(self, board: BoardId, **changes: object) -> Board:
         changed = replace(self._existing(board), **changes)  # type: ignore[arg-type]
         self._tables.boards[board] = changed
-        return changed
+        return self._now(changed)
+
+    def _now(self, board: Board) -> Board:
+        return replace(board, rules=board.rules.at(self._tables.clock.now()))
 
     async def find(self, name: str) -> Board | None:
-        return next((board for board in self._tables.boards.values() if board.name == name), None)
+        found = (board for board in self._tables.boards.values() if board.name == name)
+        return next(map(self._now, found), None)
 
     async def get(self, board: BoardId) -> Board | None:
-        return self._tables.boards.get(board)
+        found = self._tables.boards.get(board)
+        return None if found is None else self._now(found)
 
     async def all(self) -> tuple[Board, ...]:
-        shown = (board for board in self._tables.boards.values() if not board.is_hidden)
+        shown = (self._now(board) for board in self._tables.boards.values() if not board.is_hidden)
         return tuple(sorted(shown, key=lambda board: board.name))
 
     async def version(self, version: TaskVersionId) -> TaskVersion | None:

@@ -133,7 +133,7 @@ class MemoryJobs:
         unfinished = {
             job.submission
             for job in found
-            if job.person == person and job.state not in FINAL_STATES
+            if job.person == person and job.state not in FINAL_STATES and job.check_run is None
         }
         return tuple(sorted(unfinished))
 

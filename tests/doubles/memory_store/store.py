@@ -12,14 +12,15 @@ from bot.ports import Clock
 from bot.store.postgres.events import Subscriptions
 from tests.doubles.memory_store.accounts import MemoryPeople, MemoryRights, MemoryTokens
 from tests.doubles.memory_store.boards import MemoryBoards
+from tests.doubles.memory_store.competitions import MemoryCompetitions
 from tests.doubles.memory_store.delivery import (
     MemoryDisplays,
     MemoryListeners,
     MemoryOutbox,
-    MemoryPublications,
 )
 from tests.doubles.memory_store.interactions import MemoryInteractions
 from tests.doubles.memory_store.moderation import MemoryAudit, MemoryModeration
+from tests.doubles.memory_store.publications import MemoryCheckRuns, MemoryPublications
 from tests.doubles.memory_store.queue import MemoryJobs, MemoryWorkers
 from tests.doubles.memory_store.results import MemoryReferences, MemoryResults
 from tests.doubles.memory_store.statistics import MemoryOperations, MemoryStatistics
@@ -35,6 +36,7 @@ class MemoryStore:
         self._turn: AbstractAsyncContextManager[None] = asyncio.Lock()
         self.people = MemoryPeople(tables)
         self.boards = MemoryBoards(tables)
+        self.competitions = MemoryCompetitions(tables)
         self.submissions = MemorySubmissions(tables)
         self.jobs = MemoryJobs(tables)
         self.workers = MemoryWorkers(tables)
@@ -45,7 +47,8 @@ class MemoryStore:
         self.tokens = MemoryTokens(tables)
         self.rights = MemoryRights(clock)
         self.displays = MemoryDisplays(tables)
-        self.publications = MemoryPublications(clock)
+        self.publications = MemoryPublications(tables)
+        self.check_runs = MemoryCheckRuns(tables, self.publications)
         self.interactions = MemoryInteractions(clock)
         self.statistics = MemoryStatistics(tables)
         self.operations = MemoryOperations(tables)

@@ -2,20 +2,23 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 from typing import Any
 
 from bot.domain.accounts import Person
 from bot.domain.board import Board, TaskVersion
+from bot.domain.competition import NewCompetition
 from bot.domain.ids import (
     AuditId,
     BoardId,
+    CompetitionId,
     EventId,
     JobId,
     NotificationId,
     PersonId,
+    PublicationId,
     SubmissionId,
     TaskVersionId,
 )
@@ -27,6 +30,7 @@ from bot.domain.submission import Exclusion, IdempotencyKey, RateLimit, Submissi
 from bot.ports import Clock
 from bot.store.postgres.database import storable
 from bot.store.postgres.events import Subscriptions
+from runners.contract.evaluation import Evaluation, Progress
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
 
@@ -85,6 +89,27 @@ class TimedReference:
     noted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run of a check; `request` is an EvaluationRequest as JSON."""
+
+    release: PublicationId
+    key: str
+    request: str
+    progress: Progress | None = None
+    evaluation: Evaluation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompetitionRow:
+    """A competition, and which of its dates were announced."""
+
+    id: CompetitionId
+    new: NewCompetition
+    opening_announced: datetime | None = None
+    closing_announced: datetime | None = None
+
+
 @dataclass(slots=True)
 class Tables:
     """The rows that Postgres has in its tables."""
@@ -93,6 +118,7 @@ class Tables:
     subscriptions: Subscriptions
     people: dict[PersonId, Person] = field(default_factory=dict)
     boards: dict[BoardId, Board] = field(default_factory=dict)
+    competitions: dict[CompetitionId, CompetitionRow] = field(default_factory=dict)
     versions: dict[TaskVersionId, TaskVersion] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     submissions: dict[SubmissionId, Submission] = field(default_factory=dict)
@@ -100,6 +126,7 @@ class Tables:
     present_turns: dict[tuple[str, int], int] = field(default_factory=dict)
     jobs: dict[JobId, Job] = field(default_factory=dict)
     leases: dict[JobId, datetime] = field(default_factory=dict)
+    check_runs: dict[JobId, StoredRun] = field(default_factory=dict)
     events: list[JobEvent] = field(default_factory=list)
     evaluations: dict[JobId, StoredEvaluation] = field(default_factory=dict)
     files: dict[JobId, tuple[EvaluationFile, ...]] = field(default_factory=dict)
@@ -144,7 +171,16 @@ class Tables:
         _drop(self.outbox, [key for key, row in self.outbox.items() if row.news.board == board])
         self.board_pauses.pop(board, None)
         _drop(self.limits, [key for key in self.limits if key[0] == board])
+        self._leave_competitions(board)
         del self.boards[board]
+
+    def _leave_competitions(self, board: BoardId) -> None:
+        """Take a board out of its competitions, each of which ends with its last board."""
+        for number, row in list(self.competitions.items()):
+            boards = tuple(each for each in row.new.boards if each != board)
+            self.competitions[number] = replace(row, new=replace(row.new, boards=boards))
+            if not boards:
+                del self.competitions[number]
 
     def forget_submissions(self, doomed: Collection[SubmissionId]) -> None:
         """Remove submissions and everything that belongs to them."""
@@ -156,6 +192,12 @@ class Tables:
         _drop(self.keys, [key for key, row in self.keys.items() if row.submission in doomed])
         self.events = [event for event in self.events if event.submission not in doomed]
         self.unannounced = [job for job in self.unannounced if job in self.scores]
+
+    def forget_check_runs(self, release: PublicationId) -> None:
+        """Remove the runs of a publication's check, and their jobs."""
+        doomed = [job for job, run in self.check_runs.items() if run.release == release]
+        for of_job in (self.jobs, self.leases, self.check_runs):
+            _drop(of_job, doomed)
 
     def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
@@ -224,7 +266,8 @@ class Tables:
         body: dict[str, str | int] = {"gpu": job.gpu, "attempt": job.attempt}
         if job.error is not None:
             body["error"] = job.error
-        self.add_event(job, job.state.value, body)
+        if job.check_run is None:
+            self.add_event(job, job.state.value, body)
         if freed or job.state is JobState.QUEUED:
             self.announce(job.gpu)
 

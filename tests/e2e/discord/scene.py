@@ -1,6 +1,6 @@
 """A guild with people, and Podium beside it as a process of its own, on real Postgres."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -57,9 +57,11 @@ async def scene(
     gpus: tuple[str, ...] = ("CPU",),
     rates: Rates | None = None,
     permissions: Permission = Permission.ADMINISTRATOR,
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Scene]:
     """Everything running, with a board `identity`; refused requests are the test's to judge."""
     with fresh(runner) as podium:
+        podium.environment.update(settings or {})
         chosen = [word for gpu in gpus for word in ("--gpu", gpu)]
         identity = timed_briefly(IDENTITY, podium.folder)
         published = podium("task", "publish", identity, "--unchecked", *chosen)

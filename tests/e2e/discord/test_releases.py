@@ -17,6 +17,7 @@ from tests.doubles.discord.model.people import Role
 from tests.doubles.discord.permissions import Permission
 from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.users.person import Person
+from tests.doubles.task_zips import WITH_EVAL
 from tests.e2e.discord.scene import Scene, scene
 from tests.e2e.discord.test_hostile_words import EVIL, REASON, faults
 
@@ -120,6 +121,24 @@ async def test_an_unsound_task_is_refused_with_every_finding(stage: Scene) -> No
     assert "lucky.py: got passed, expected wrong\\_answer" in told.text
     assert "late.py: got timed\\_out, expected wrong\\_answer" in told.text
     assert "unsound" not in await board_names(stage)
+    stage.server.assert_clean()
+
+
+async def test_the_creator_chooses_who_grades_a_task_with_an_eval_py(stage: Scene) -> None:
+    own = zipped(files({"task.yml": WITH_EVAL, "eval.py": "raise SystemExit(3)\n"}))
+    run = await stage.carol.slash(
+        "leaderboard create", leaderboard_name="graded", task_zip=own, gpus="CPU", grader="native"
+    )
+    await run.final()
+    thread = await stage.carol.sees_thread(": graded", within=30)
+    told = await stage.carol.sees("graded on CPU is published", thread, within=30)
+    assert "Podium's judge grades, and eval.py is not run: the task's creator" in told.text
+    shown = await (await stage.bob.slash("leaderboard task", leaderboard_name="graded")).final()
+    assert "eval.py is not run: Podium's judge grades this task" in shown.text
+    lonely = await stage.carol.slash(
+        "leaderboard update", leaderboard_name="graded", grader="popcorn"
+    )
+    assert "the option grader needs task\\_zip" in (await lonely.final()).text
     stage.server.assert_clean()
 
 

@@ -24,6 +24,7 @@ _NEWEST = 10
 _MOST_DAYS = 3650
 _SCOPES = {"submit": TokenScope.PERSON, "read": TokenScope.READ, "admin": TokenScope.ADMIN}
 _NOTIFICATIONS = (
+    (NotificationKind.COMPETITION, "A competition opens or closes"),
     (NotificationKind.DEADLINE, "A board closes within 24 hours"),
     (NotificationKind.LOST_RANK, "Someone has taken your rank among the first ten"),
     (NotificationKind.RECORD, "A board has a new best time"),

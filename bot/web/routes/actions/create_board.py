@@ -29,7 +29,9 @@ async def form(request: Request, browser: page.SignedIn) -> Response:
 async def preview(request: Request, submitted: page.CreatorForm) -> Response:
     """Show the zip's contents or errors, and the GPU types for it."""
     try:
-        upload = await page.upload_of(submitted.fields, PublishRequest(submitted.caller.person))
+        grader = page.grader_of(submitted.fields)
+        wanted = PublishRequest(submitted.caller.person, grader=grader)
+        upload = await page.upload_of(submitted.fields, wanted)
     except UserError as error:
         return page.part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
     return page.part(
@@ -62,10 +64,11 @@ async def _upload(context: WebContext, submitted: sessions.SubmittedForm) -> pag
         access=page.access_of(fields, Access()),
         onto=NO_BOARD,
         pins=page.pins_of(fields),
+        grader=page.grader_of(fields),
     )
     upload = await page.upload_of(fields, request)
     if not (request.gpus or upload.task.gpus):
-        offered = await possible_gpus(context.store, context.runners, upload.task)
+        offered = await possible_gpus(context.store, upload.task)
         gpu_names = ", ".join(offered) or "start a worker, or write them, such as H100"
         raise UserError("no-gpu", f"choose the board's GPU types: {gpu_names}")
     await validate_publish(context.store, context.clock, upload.request, upload.task)
@@ -75,7 +78,7 @@ async def _upload(context: WebContext, submitted: sessions.SubmittedForm) -> pag
 async def _preview_values(
     context: WebContext, upload: page.ShownUpload, fields: sessions.Fields
 ) -> dict[str, Any]:
-    gpus = await possible_gpus(context.store, context.runners, upload.task)
+    gpus = await possible_gpus(context.store, upload.task)
     chosen = set(page.gpus_of_form(fields) or gpu_types(upload.task.gpus))
     if len(gpus) == 1:
         chosen |= set(gpus)
@@ -89,7 +92,7 @@ async def _preview_values(
 
 
 def _typed(fields: sessions.Fields) -> dict[str, Any]:
-    names = ("name", "deadline", "visibility", "sources", "other_gpus", "pools")
+    names = ("name", "deadline", "visibility", "sources", "other_gpus", "pools", "grader")
     typed = {name: fields.text(name) for name in names if fields.text(name)}
     ticked = " ".join(page.gpus_of_form(fields))
     return typed | ({"other_gpus": ticked} if ticked else {})
@@ -114,6 +117,7 @@ async def _form(
         "sources": SourceVisibility.AFTER_DEADLINE.value,
         "other_gpus": "",
         "pools": "",
+        "grader": "",
         "checks": checks[:20],
         "own": [
             each for each in await lookup.visible_boards(store, caller) if each.belongs_to(caller)

@@ -128,7 +128,8 @@ async def update(request: Request, submitted: page.CreatorForm, name: str) -> Re
         upload = await _upload(context, submitted, board)
         if submitted.fields.text("onto") != str(board.task_version):
             preview_values = await _preview_values(context, submitted.caller, board, upload)
-            return await _form(request, submitted.browser, board, **preview_values, again=True)
+            preview_values |= {"grader": submitted.fields.text("grader"), "again": True}
+            return await _form(request, submitted.browser, board, **preview_values)
         await _require_change(context, submitted.caller, board, upload)
         number = await publications.submit_task(context, upload.request, upload.zip)
     except UserError as error:
@@ -144,6 +145,7 @@ async def _upload(
         board.name,
         as_admin=submitted.caller.sees_all,
         onto=board.task_version,
+        grader=page.grader_of(submitted.fields),
     )
     upload = await page.upload_of(submitted.fields, request)
     await validate_publish(context.store, context.clock, upload.request, upload.task)
@@ -206,7 +208,7 @@ async def _form(
 ) -> Response:
     context = context_of(request)
     _, task = await lookup.task_of(context.store, browser.session.caller, board.name)
-    possible = await possible_gpus(context.store, context.runners, task)
+    possible = await possible_gpus(context.store, task)
     values = {
         "title": f"Edit {board.name}",
         "board": board,
@@ -214,6 +216,7 @@ async def _form(
         "gpus": sorted({*possible, *board.gpus}),
         "deadline": _show_deadline(board.deadline),
         "pools": show_pins(board.pins),
+        "grader": "",
         "upload": None,
         "remark": "",
         "again": False,

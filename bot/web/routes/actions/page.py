@@ -22,6 +22,7 @@ from bot.reports import blocks, tasks
 from bot.services.publishing.publish import TaskUpload, read_upload
 from bot.web import errors, rendering, sessions
 from runners.contract.gpus import gpu_types
+from runners.contract.task import Grader
 
 _DONE_MESSAGES = {
     "changed": "It is changed.",
@@ -144,6 +145,12 @@ def deadline_of(fields: sessions.Fields) -> datetime | None:
     """Return the deadline that was typed; None when there is none."""
     text = fields.text("deadline")
     return parse_deadline(text) if text else None
+
+
+def grader_of(fields: sessions.Fields) -> Grader | None:
+    """Return the chosen grader; None leaves it to task.yml and to the check."""
+    grader = fields.text("grader")
+    return Grader(grader) if grader in set(Grader) else None
 
 
 def access_of(fields: sessions.Fields, present: board.Access) -> board.Access:

@@ -127,15 +127,14 @@ async def _values(context: WebContext, viewer: Viewer, draft: _Draft) -> dict[st
     """Return the form's values: the current choices and the options."""
     header, remark = _header(draft)
     now = context.clock.now()
-    boards = [
-        each for each in await lookup.visible_boards(context.store, viewer) if each.is_open(now)
-    ]
+    visible = await lookup.visible_boards(context.store, viewer)
+    boards = [each for each in visible if each.accepts(Mode.TEST, now)]
     name = draft.board or header.leaderboard or draft.earlier_board
     board: Board | None = None
     if name is not None:
         try:
             board = await lookup.find_board(context.store, viewer, name)
-            acceptance.check_open(board, now)
+            acceptance.check_open(board, draft.mode, now)
         except UserError as error:
             remark = remark or error.message
     elif len(boards) == 1:

@@ -21,6 +21,7 @@ from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.reference_times import speed_up
 from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.template import shown_files, template_of
 from bot.reports.standings import standings_csv
 from bot.services import boards, lookup
@@ -220,6 +221,7 @@ def _preferred(accept: str) -> str:
 def task_answer(board: Board, version: TaskVersion) -> api.TaskAnswer:
     """Return a task without the contents of its files."""
     task = version.definition
+    unused = not_run(task)
     return api.TaskAnswer(
         board=board.name,
         name=task.name,
@@ -242,7 +244,11 @@ def task_answer(board: Board, version: TaskVersion) -> api.TaskAnswer:
         ranked_timeout_s=task.ranked_timeout,
         submission_file=task.submission_file,
         files=tuple(
-            api.TaskFileBody(name=name, size=len(text.encode(errors="surrogatepass")))
+            api.TaskFileBody(
+                name=name,
+                size=len(text.encode(errors="surrogatepass")),
+                not_run=name in unused,
+            )
             for name, text in shown_files(task, board.name).items()
         ),
         templates=tuple(task.templates),

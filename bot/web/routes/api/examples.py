@@ -14,6 +14,8 @@ _BOARD: Final[dict[str, Any]] = {
     "visibility": "public",
     "source_visibility": "after-deadline",
     "pools": {"H100": "local"},
+    "opens_at": None,
+    "late_runs": False,
 }
 _TIME: Final[dict[str, Any]] = {"time_ns": 29140.0, "half_width_ns": 60.0}
 _ENTRY: Final[dict[str, Any]] = {
@@ -68,6 +70,18 @@ _CHECK: Final[dict[str, Any]] = {
         "change": "new-version",
         "checked": [{"gpu": "H100", "obstacle": ""}],
     },
+    "competition": None,
+    "boards": [],
+}
+_COMPETITION: Final[dict[str, Any]] = {
+    "name": "Season",
+    "state": "open",
+    "opens_at": "2026-12-01T09:00:00Z",
+    "closes_at": "2027-01-31T23:59:00Z",
+    "description": "Two boards.",
+    "creator_id": 1,
+    "ranks": [25.0, 18.0, 15.0],
+    "boards": [{"name": "softmax", "opens_at": None, "board": _BOARD}],
 }
 _CASE: Final[dict[str, Any]] = {
     "spec": "rows: 128; columns: 4096; seed: 1",
@@ -143,6 +157,16 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "Rejudging": {"submissions": 12, "version": 2},
     "CheckAnswer": _CHECK,
     "ChecksAnswer": {"checks": [_CHECK]},
+    "CompetitionAnswer": _COMPETITION,
+    "CompetitionsAnswer": {"competitions": [_COMPETITION], "next": None},
+    "CompetitionStandingsAnswer": {
+        **_COMPETITION,
+        "leaderboards": [{"board": "softmax", "gpu": "H100"}],
+        "entries": [
+            {"rank": 1, "person": "Ada", "person_id": 2, "total": 25.0, "points": [25.0]},
+        ],
+    },
+    "ExtendOrder": {"deadline": "2027-02-28T23:59:00Z"},
     "SubmissionOrder": {
         "file_name": "softmax.py",
         "source": "#!PODIUM leaderboard softmax\ndef custom_kernel(data):\n    return data\n",

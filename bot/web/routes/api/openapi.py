@@ -40,6 +40,7 @@ _BODIES: tuple[type[BaseModel], ...] = (
     publishing.BoardOptions,
     publishing.GuestsOrder,
     publishing.RejudgeOrder,
+    publishing.ExtendOrder,
     accounts.TokenOrder,
     admin.DecisionBody,
     admin.PersonDecision,
@@ -225,6 +226,8 @@ def board_line(board: Board, now: datetime) -> BoardLine:
         visibility=board.access.visibility,
         source_visibility=board.access.source,
         pools=dict(board.pins),
+        opens_at=board.rules.opens_at,
+        late_runs=board.rules.late_runs,
     )
 
 

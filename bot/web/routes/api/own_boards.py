@@ -1,26 +1,30 @@
-"""`/leaderboards/NAME` for its creator: guests, rejudging, archive, deletion, export."""
+"""`/leaderboards/NAME` for its creator: guests, rejudging, archive, deletion, export.
+
+The export of a competition is here too.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from bot.domain.accounts import Caller
 from bot.domain.api.base import BODY_MAX
-from bot.domain.api.boards import MEDIA_TYPE
+from bot.domain.api.boards import MEDIA_TYPE, ExportEnd, ExportPiece
 from bot.domain.api.publishing import GuestsAnswer, GuestsOrder, RejudgeOrder, Rejudging
 from bot.domain.board import Board
 from bot.domain.errors import UserError
+from bot.reports.competition import competition_pieces
 from bot.reports.export import pieces
-from bot.services import boards, lookup
+from bot.services import boards, competitions, lookup
 from bot.services.submissions import rejudge_from
 from bot.web import auth, bodies
-from bot.web.context import ARCHIVE_ZIP_BYTES, context_of
+from bot.web.context import ARCHIVE_ZIP_BYTES, WebContext, context_of
 from bot.web.routes.api.openapi import NO_STORE, BoardName, takes, uncached
 
 _owning = APIRouter(prefix="/leaderboards", tags=["leaderboards"], dependencies=[Depends(uncached)])
@@ -145,23 +149,72 @@ async def export(request: Request, name: BoardName, viewer: auth.MayCreate) -> S
     """
     context = context_of(request)
     board = await lookup.own_board(context.store, viewer, name)
-    if context.export_slots.locked():
-        raise UserError("too-many-exports", "other boards are being exported; try again later")
-    lines = _lines(request, viewer, board.name)
-    answer = QueuedResponse(lines, media_type=MEDIA_TYPE, headers=NO_STORE)
-    answer.slots = context.export_slots
-    return answer
+    return _export_response(request, viewer, _board_pieces(context, viewer, board.name))
 
 
-async def _lines(request: Request, viewer: Caller, name: str) -> AsyncIterator[bytes]:
-    context, checked_at = context_of(request), _now()
+_competition_exports = APIRouter(prefix="/competitions", tags=["competitions"])
+
+
+@_competition_exports.get("/{name}/export", response_class=StreamingResponse, responses=_LINES)
+async def export_competition(
+    request: Request,
+    name: Annotated[str, Path(max_length=100)],
+    viewer: auth.MayCreate,
+) -> StreamingResponse:
+    """Everything of your competition: its overall ranking, and the export of each board.
+
+    The first line has the `kind` `competition`; rows of the tables `overall` and `points` follow,
+    then each board's export up to its `end`, and one more `end`.
+    """
+    context = context_of(request)
+    found = await competitions.own_competition(context.store, context.clock, viewer, name)
+    return _export_response(request, viewer, _competition_pieces(context, viewer, found.name))
+
+
+async def _competition_pieces(
+    context: WebContext, viewer: Caller, name: str
+) -> AsyncGenerator[ExportPiece, None]:
+    found = await competitions.competition_standings(context.store, context.clock, viewer, name)
+    for piece in competition_pieces(found):
+        yield piece
+    for board in found.competition.boards:
+        async with aclosing(_board_pieces(context, viewer, board.name)) as whole:
+            async for piece in whole:
+                yield piece
+    yield ExportEnd()
+
+
+async def _board_pieces(
+    context: WebContext, viewer: Caller, name: str
+) -> AsyncGenerator[ExportPiece, None]:
     found = await boards.export_board(context.store, viewer, name)
     async with (
         aclosing(boards.exported_evaluations(context.store, found)) as evaluations,
         aclosing(boards.exported_sources(context.store, found)) as sources,
-        aclosing(pieces(found, evaluations, sources)) as lines,
+        aclosing(pieces(found, evaluations, sources)) as whole,
     ):
-        async for piece in lines:
+        async for piece in whole:
+            yield piece
+
+
+def _export_response(
+    request: Request, viewer: Caller, export: AsyncGenerator[ExportPiece, None]
+) -> StreamingResponse:
+    slots = context_of(request).export_slots
+    if slots.locked():
+        raise UserError("too-many-exports", "other boards are being exported; try again later")
+    lines = _lines(request, viewer, export)
+    answer = QueuedResponse(lines, media_type=MEDIA_TYPE, headers=NO_STORE)
+    answer.slots = slots
+    return answer
+
+
+async def _lines(
+    request: Request, viewer: Caller, export: AsyncGenerator[ExportPiece, None]
+) -> AsyncIterator[bytes]:
+    context, checked_at = context_of(request), _now()
+    async with aclosing(export) as whole:
+        async for piece in whole:
             if context.closing.begun:
                 return
             if _now() - checked_at >= CHECK_EVERY_S:
@@ -178,3 +231,4 @@ def _now() -> float:
 router = APIRouter()
 router.include_router(_owning)
 router.include_router(_exports)
+router.include_router(_competition_exports)

@@ -1,4 +1,4 @@
-"""Creates and changes boards from task zips (`/leaderboards`), and shows checks (`/checks`)."""
+"""Creates and changes boards and competitions from zips, and shows their checks (`/checks`)."""
 
 import json
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from bot.domain.accounts import Caller
 from bot.domain.api import publishing as api
-from bot.domain.api.base import BODY_MAX, PATH
+from bot.domain.api.base import BODY_MAX, PATH, RequestBody
 from bot.domain.api.boards import BoardAnswer
 from bot.domain.board import Access, Board, parse_pins
 from bot.domain.errors import UserError
@@ -19,6 +19,8 @@ from bot.domain.publication import PublishRequest
 from bot.reports.blocks import Tone
 from bot.services import boards, lookup
 from bot.services.publishing import publish
+from bot.services.publishing.pipeline import prepare_competition
+from bot.services.publishing.state import PublicationOutcome
 from bot.web import auth, bodies, publications
 from bot.web.context import FRONT_END, WebContext, context_of
 from bot.web.routes.api import openapi
@@ -28,11 +30,12 @@ router = APIRouter(tags=["leaderboards"], dependencies=[Depends(openapi.uncached
 
 _ACCEPTED = 202
 _ZIP = "task_zip"
+_COMPETITION_ZIP = "competition_zip"
 _FLAGS = {"true": True, "false": False}
 _LISTS = frozenset({"gpus"})
 _POOLS = "pools"
 
-Options = TypeVar("Options", bound=api.BoardOptions)
+Options = TypeVar("Options", bound=RequestBody)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +46,13 @@ class TaskZip:
     name: str
 
 
-def zip_body(kind: type[api.BoardOptions]) -> dict[str, Any]:
+def zip_body(kind: type[RequestBody], zip_field: str = _ZIP) -> dict[str, Any]:
     """Return `openapi_extra` for a route that reads this form."""
     schema = kind.model_json_schema(ref_template=openapi.REF)
     schema.pop("$defs", None)
     fields = {name: _without_null(each) for name, each in schema["properties"].items()}
-    properties = {_ZIP: {"type": "string", "format": "binary"}, **fields}
-    schema |= {"properties": properties, "required": [_ZIP]}
+    properties = {zip_field: {"type": "string", "format": "binary"}, **fields}
+    schema |= {"properties": properties, "required": [zip_field]}
     content: Final = {"multipart/form-data": {"schema": schema}}
     return {"requestBody": {"required": True, "content": content}}
 
@@ -63,21 +66,23 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **kinds[0]}
 
 
-async def zip_of(request: Request, kind: type[Options]) -> tuple[TaskZip, Options]:
+async def zip_of(
+    request: Request, kind: type[Options], zip_field: str = _ZIP
+) -> tuple[TaskZip, Options]:
     """Return a form's zip and its fields; UserError when either is invalid."""
     async with bodies.form_of(request, MOST_WITH_ZIP, files=1) as form:
-        file = form.get(_ZIP)
+        file = form.get(zip_field)
         if not isinstance(file, UploadFile):
-            raise UserError("bad-body", f"the form has no zip; send it as the file `{_ZIP}`")
-        body = json.dumps(_fields(form)).encode()
-        fields = bodies.parse(kind, body, must="in addition to `task_zip`, the form must have")
+            raise UserError("bad-body", f"the form has no zip; send it as the file `{zip_field}`")
+        body = json.dumps(_fields(form, zip_field)).encode()
+        fields = bodies.parse(kind, body, must=f"in addition to `{zip_field}`, the form must have")
         name = PurePath((file.filename or "").replace("\\", "/")).stem[:100]
         return TaskZip(await file.read(), name), fields
 
 
-def _fields(form: FormData) -> dict[str, Any]:
+def _fields(form: FormData, zip_field: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    for name in form.keys() - {_ZIP}:
+    for name in form.keys() - {zip_field}:
         values = [each for each in form.getlist(name) if isinstance(each, str)]
         if len(values) < len(form.getlist(name)):
             raise UserError("bad-body", f"the form's field `{name}` is a file; send it as text")
@@ -118,7 +123,10 @@ async def create(request: Request, response: Response, viewer: auth.MayCreate) -
     context = context_of(request)
     task_zip, fields = await zip_of(request, api.NewBoardOptions)
     publish_request = replace(
-        _publish_request(viewer, fields), name=fields.name or None, strict=not fields.lenient
+        _publish_request(viewer, fields),
+        name=fields.name or None,
+        strict=not fields.lenient,
+        grader=fields.grader,
     )
     number = await start_check(context, task_zip, publish_request)
     return await _accepted(context, viewer, number, response)
@@ -134,7 +142,9 @@ async def update(
     context = context_of(request)
     board = await lookup.find_board(context.store, viewer, name)
     task_zip, fields = await zip_of(request, api.TaskOptions)
-    publish_request = replace(_publish_request(viewer, fields, board), strict=not fields.lenient)
+    publish_request = replace(
+        _publish_request(viewer, fields, board), strict=not fields.lenient, grader=fields.grader
+    )
     number = await start_check(context, task_zip, publish_request)
     return await _accepted(context, viewer, number, response)
 
@@ -152,6 +162,34 @@ async def configure(
     await publish.publish(context.store, context.clock, publish_request, task)
     overview = await boards.board(context.store, viewer, board.name)
     return openapi.board_answer(overview, context.clock.now())
+
+
+@router.post(
+    "/competitions",
+    status_code=_ACCEPTED,
+    openapi_extra=zip_body(api.CompetitionOptions, _COMPETITION_ZIP),
+)
+async def create_competition(
+    request: Request, response: Response, viewer: auth.MayCreate
+) -> api.CheckAnswer:
+    """Publish a competition, or change yours, from a zip of its YAML and its tasks.
+
+    All tasks are checked first, and all boards are published together, or none.
+    """
+    context = context_of(request)
+    zip_file, fields = await zip_of(request, api.CompetitionOptions, _COMPETITION_ZIP)
+    publish_request = PublishRequest(
+        viewer.person, pins=parse_pins(fields.pools), strict=False, competition=True
+    )
+    publish_request = await prepare_competition(
+        context.store,
+        context.clock,
+        publish_request,
+        zip_file.data,
+        is_admin=viewer.sees_all,
+    )
+    number = await publications.submit_task(context, publish_request, zip_file.data)
+    return await _accepted(context, viewer, number, response)
 
 
 async def _accepted(
@@ -188,7 +226,7 @@ async def start_check(
     _, parsed_task = await publish.read_upload(task_zip.data, request)
     task = parsed_task.task
     request = replace(request, name=request.board_name(task))
-    request = await publish.with_gpus(context.store, context.runners, request, task)
+    request = await publish.with_gpus(context.store, request, task)
     await publish.validate_publish(context.store, context.clock, request, task)
     return await publications.submit_task(context, request, task_zip.data)
 
@@ -205,8 +243,17 @@ async def _answer(context: WebContext, check: publications.Check) -> api.CheckAn
             for each in check.steps
         ),
         remarks=tuple(words for words, _ in check.remarks),
+        grading="" if check.outcome is None else check.outcome.grading,
         problem=_problem(check),
-        published=await _published(context, check),
+        published=await _published(context, check.outcome),
+        competition=check.name if check.is_competition else None,
+        boards=tuple(
+            [
+                published
+                for each in (() if check.outcome is None else check.outcome.boards)
+                if (published := await _published(context, each)) is not None
+            ]
+        ),
     )
 
 
@@ -214,18 +261,19 @@ def _state(check: publications.Check) -> api.CheckState:
     outcome = check.outcome
     if outcome is None:
         return api.CheckState.RUNNING if check.tries else api.CheckState.WAITING
-    return api.CheckState.REFUSED if outcome.board is None else api.CheckState.PUBLISHED
+    return api.CheckState.PUBLISHED if outcome.published else api.CheckState.REFUSED
 
 
 def _problem(check: publications.Check) -> api.CheckProblem | None:
     outcome = check.outcome
-    if outcome is None or outcome.board is not None:
+    if outcome is None or outcome.published:
         return None
     return api.CheckProblem(code=outcome.code, detail=outcome.reason)
 
 
-async def _published(context: WebContext, check: publications.Check) -> api.PublishedAnswer | None:
-    outcome = check.outcome
+async def _published(
+    context: WebContext, outcome: PublicationOutcome | None
+) -> api.PublishedAnswer | None:
     if outcome is None or outcome.board is None:
         return None
     board = await context.store.boards.get(outcome.board)

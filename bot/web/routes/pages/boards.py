@@ -1,4 +1,4 @@
-"""The list of boards, and the pages of each: standings, season, task, and how kernels scale."""
+"""The list of boards, the pages of each (standings, season, task, scaling), and competitions."""
 
 import json
 import math
@@ -14,12 +14,15 @@ from bot.domain.errors import UserError
 from bot.domain.leaderboard import BoardOverview, BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import Score, Standing
+from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.template import template_of
 from bot.reports import blocks, tasks
 from bot.reports.charts import as_table, describe_chart, scaling_report, season_chart
+from bot.reports.competition import dates_line, overall_blocks, points_line
 from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.services import lookup
 from bot.services.boards import list_boards
+from bot.services.competitions import competition_standings, visible_competitions
 from bot.services.standings import board_standings, leaderboard, scaling, season
 from bot.web import auth, figures, rendering
 from bot.web.context import WebContext, context_of, is_here
@@ -41,11 +44,37 @@ async def boards(request: Request, viewer: auth.AnyViewer) -> Response:
         "open": [each for each in overviews if each.board.is_open(now)],
         "ended": [each for each in reversed(overviews) if not each.board.is_open(now)],
         "firsts": {(each.task_version, each.gpu): await _firsts(context, each) for each in best},
+        "competitions": [
+            (each.name, dates_line(each, now))
+            for each in await visible_competitions(context.store, context.clock, viewer)
+        ],
         "now": now,
         "is_here": is_here(request),
         "may_create": viewer.is_creator,
     }
     return await rendering.page(request, viewer, "boards.html", values)
+
+
+@router.get("/competitions/{name}")
+async def competition(request: Request, name: str, viewer: auth.AnyViewer) -> Response:
+    """Show the boards and the overall ranking; before the opening, the date alone."""
+    context = context_of(request)
+
+    async def make() -> rendering.RenderedPage:
+        found = await competition_standings(context.store, context.clock, viewer, name)
+        now = context.clock.now()
+        values = {
+            "title": found.competition.name,
+            "competition": found.competition,
+            "dates": dates_line(found.competition, now),
+            "points": points_line(found.competition),
+            "overall": list(overall_blocks(found)),
+            "now": now,
+        }
+        return await rendering.render_page(request, viewer, "competition.html", values)
+
+    page = await context.cache.get(("competition", viewer, name), FRESH_S, make)
+    return rendering.page_response(request, page)
 
 
 def first_names(entries: Sequence[Standing]) -> str:
@@ -240,6 +269,7 @@ async def task(request: Request, name: str, viewer: auth.AnyViewer) -> Response:
         "task": definition,
         "texts": [each for each in report.blocks if isinstance(each, blocks.Text)],
         "files": [each for each in report.blocks if isinstance(each, blocks.Attachment)],
+        "unused": not_run(definition),
         "now": context.clock.now(),
     }
     return await rendering.page(request, viewer, "task.html", values)

@@ -39,8 +39,8 @@ def _run(error: BaseException, *arguments: str) -> int:
 def test_every_command_of_the_contract_is_there() -> None:
     assert set(build().commands) == {
         "up", "demo", "worker", "migrate", "doctor", "task", "judge", "submit", "show",
-        "history", "cancel", "discord", "modal", "runners", "token", "login", "logout", "rerun",
-        "withdraw", "backup", "restore", "export", "template",
+        "history", "cancel", "competition", "discord", "modal", "runners", "token", "login",
+        "logout", "rerun", "withdraw", "backup", "restore", "export", "template",
     }  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_a_new_command_is_one_file(
     monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
     try:
         assert run(["--help"]) == 0
-        assert "hello     Greet a person." in capsys.readouterr().out
+        assert "hello        Greet a person." in capsys.readouterr().out
         assert run(["hello", "--help"]) == 0
         assert "whom to greet" in capsys.readouterr().out
         assert run(["hello", "Ada"], cast("Installation", None)) == 1

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from bot.cli.context import dumps
-from bot.cli.json_output import case_json, evaluation_json, standings_json
+from bot.cli.json_output import case_json, evaluation_json, standings_json, task_report_json
 from bot.domain.ids import PersonId, SubmissionId
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue
+from bot.domain.tasks.lint import Finding, GraderComparison, Level, TaskReport
 from runners.contract.evaluation import CaseKind, CaseStatus
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -89,3 +90,20 @@ def test_standings_have_the_reference_and_what_is_gained_on_it() -> None:
 def test_json_is_ascii_so_that_no_terminal_obeys_it() -> None:
     assert dumps({"message": "\x1b[2J\u202e"}).isascii()
     assert "\x1b" not in dumps({"message": "\x1b"})
+
+
+def test_a_checked_task_says_who_grades_it_and_what_both_graders_said() -> None:
+    compared = GraderComparison(is_right=True, native="passed", popcorn="crashed", agrees=False)
+    findings = (Finding(Level.ERROR, "a.py", "they disagree", compared),)
+    found = task_report_json(TaskReport("add", "CPU", findings, grading="They disagree."))
+    assert (found["grading"], found["ok"]) == ("They disagree.", False)
+    assert found["findings"] == [
+        {
+            "level": "error",
+            "file": "a.py",
+            "message": "they disagree",
+            "comparison": {
+                "is_right": True, "native": "passed", "popcorn": "crashed", "agrees": False,
+            },
+        }
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ from bot.discord.publication_thread import PublicationThread, live_text, outcome
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, Published, PublishedDraft, UnsoundTaskError
+from bot.domain.tasks.grading import HOW_TO_CHOOSE
 from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport
 from bot.reports.blocks import Report, Text, Tone
 from bot.services.publishing.state import outcome_of, outcome_of_error
@@ -72,12 +73,23 @@ def test_hundreds_of_runs_fit_into_one_message() -> None:
 
 def test_an_unsound_task_is_told_with_every_finding() -> None:
     error = UnsoundTaskError(TaskReport("add", "CPU", (GOOD, BAD)), "short")
-    outcome = outcome_of_error("add", error)
+    outcome = outcome_of_error("Leaderboard add", error)
     words = [text for text, _ in lines(outcome_report(outcome))]
     assert words[0].endswith("a.py: passed, as expected")
     assert words[1].endswith("b.py: got passed, expected crashed")
     assert "Nothing was published" in words[2]
     assert outcome.board is None
+
+
+def test_who_grades_is_told_first_and_a_difference_with_how_to_choose() -> None:
+    report = TaskReport("add", "CPU", (BAD,), grading="They disagree.", undecided=True)
+    words = [text for text, _ in lines(outcome_report(outcome_of_error("add", _unsound(report))))]
+    assert words[0] == "They disagree."
+    assert words[-1] == f"Nothing was published. To publish, {HOW_TO_CHOOSE}."
+
+
+def _unsound(report: TaskReport) -> UnsoundTaskError:
+    return UnsoundTaskError(report, "short")
 
 
 async def test_a_published_board_is_told_with_where_it_was_not_run(place: Place) -> None:
@@ -88,6 +100,10 @@ async def test_a_published_board_is_told_with_where_it_was_not_run(place: Place)
     name, told = place.board.name, lines(outcome_report(outcome))
     assert told[0] == (f"{name} on {_kinds(place.board)} is published.", Tone.GOOD)
     assert told[1] == ("not run on H100: missing GPU type H100", Tone.QUIET)
+    graded = outcome_of(
+        PublishedDraft(Published(place.board, 1, PublishChange.CREATED), (), "It grades."), before=0
+    )
+    assert lines(outcome_report(graded))[0] == ("It grades.", Tone.PLAIN)
     again = outcome_of(
         PublishedDraft(Published(place.board, 3, PublishChange.NEW_VERSION), ()), before=2
     )
@@ -100,5 +116,5 @@ def _kinds(board: Board) -> str:
 
 
 def test_a_refusal_is_one_line() -> None:
-    outcome = outcome_of_error("add", UserError("bad-gpu", "no"))
+    outcome = outcome_of_error("Leaderboard add", UserError("bad-gpu", "no"))
     assert lines(outcome_report(outcome)) == [("no", Tone.BAD)]

@@ -13,7 +13,9 @@ from bot.domain.acceptance import (
     read_file,
     source_text,
 )
+from bot.domain.board import SeasonRules
 from bot.domain.errors import UserError
+from runners.contract.task import Mode
 from tests.doubles.factories import NOON, make_board, make_task
 
 
@@ -114,14 +116,24 @@ def test_a_board_must_be_named_somewhere() -> None:
 
 def test_a_board_is_open_up_to_its_deadline() -> None:
     for board in (make_board(deadline=NOON), make_board(deadline=None)):
-        check_open(board, NOON)
+        check_open(board, Mode.RANKED, NOON)
         assert board.is_open(NOON)
 
 
 def test_a_closed_board_says_when_it_closed_and_in_which_zone() -> None:
     with pytest.raises(UserError, match="closed at 2026-11-01 12:00 UTC") as refusal:
-        check_open(make_board(deadline=NOON), NOON + timedelta(microseconds=1))
+        check_open(make_board(deadline=NOON), Mode.TEST, NOON + timedelta(microseconds=1))
     assert refusal.value.code == "closed"
+
+
+def test_a_board_with_late_runs_refuses_only_ranked_ones_after_its_deadline() -> None:
+    board = make_board(deadline=NOON, rules=SeasonRules(late_runs=True))
+    late = NOON + timedelta(seconds=1)
+    for mode in set(Mode) - {Mode.RANKED}:
+        check_open(board, mode, late)
+    with pytest.raises(UserError, match="no more ranked submissions; submit in another mode"):
+        check_open(board, Mode.RANKED, late)
+    check_open(board, Mode.RANKED, NOON)
 
 
 def test_gpus_are_spelled_and_ordered_as_the_board_has_them() -> None:

@@ -1,8 +1,10 @@
+from datetime import timedelta
+
 import pytest
 
-from bot.domain.board import Access, SourceVisibility, Viewer, Visibility
+from bot.domain.board import Access, SeasonRules, SourceVisibility, Viewer, Visibility
 from bot.domain.ids import PersonId
-from tests.doubles.factories import make_board
+from tests.doubles.factories import NOON, make_board
 
 MEMBER, OTHER = "discord-guild:123", "discord-guild:124"
 ROLE, PERSON = "discord-role:5", "discord:17"
@@ -52,3 +54,23 @@ def test_sources_are_shown_as_the_board_has_it(
 ) -> None:
     assert Access(source=source).shows_sources(is_open=True) is while_open
     assert Access(source=source).shows_sources(is_open=False) is afterwards
+
+
+def test_until_a_board_opens_its_creator_alone_sees_it_and_others_know_its_date() -> None:
+    board = make_board(creator=PersonId(1), rules=SeasonRules(NOON))
+    creator, admin, other = (
+        Viewer(PersonId(1)),
+        Viewer(PersonId(3), sees_all=True),
+        Viewer(PersonId(2)),
+    )
+    assert [board.visible_to(each) for each in (creator, admin, other)] == [True, True, False]
+    assert all(board.announced_to(each) for each in (creator, admin, other))
+    private = make_board(access=Access(Visibility.PRIVATE), rules=SeasonRules(NOON))
+    assert not private.announced_to(other)
+
+
+def test_an_opening_date_that_has_passed_is_none_any_more() -> None:
+    rules = SeasonRules(NOON, late_runs=True)
+    assert rules.at(NOON - timedelta(seconds=1)) == rules
+    assert rules.at(NOON) == SeasonRules(late_runs=True)
+    assert SeasonRules().at(NOON) == SeasonRules()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.errors import UserError
-from bot.domain.times import parse_deadline, show_deadline
+from bot.domain.times import parse_deadline, parse_opening, show_deadline
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,13 @@ def test_a_bad_deadline_is_refused_with_the_form_to_use(text: str, why: str) -> 
     with pytest.raises(UserError, match="YYYY-MM-DD") as refusal:
         parse_deadline(text)
     assert why in refusal.value.message
+
+
+def test_an_opening_date_without_a_time_is_at_the_beginning_of_the_day() -> None:
+    assert parse_opening("2027-01-31") == datetime(2027, 1, 31, tzinfo=UTC)
+    assert parse_opening("2027-01-31 18:00") == parse_deadline("2027-01-31 18:00")
+    with pytest.raises(UserError, match="YYYY-MM-DD"):
+        parse_opening("soon")
 
 
 def test_a_deadline_is_shown_with_its_zone_and_in_utc() -> None:

@@ -52,6 +52,11 @@ def test_cases_fields_and_files_have_a_row_each_and_a_difference() -> None:
     assert '+tests: {"args":{"size":9,"seed":3}}\n' in log.text
 
 
+def test_a_change_of_an_evaluation_that_does_not_run_is_marked() -> None:
+    after = make_task(files={**make_task().files, "eval.py": "run()\n"})
+    assert rows(report(after))["eval.py (not run)"] == ("none", "+1 -0 lines")
+
+
 def test_texts_which_differ_in_their_line_ends_alone_have_a_row() -> None:
     before, after = make_task(files={"a.py": "x\n"}), make_task(files={"a.py": "x\r\n"})
     found = change_report(BOARD, before, after, gpus=BOARD.gpus, deadline=BOARD.deadline)

@@ -2,6 +2,7 @@ import pytest
 
 from bot.reports.blocks import Attachment, Text
 from bot.reports.tasks import task_report, template_report
+from runners.contract.task import Grader
 from tests.doubles.factories import make_board, make_task
 
 FILES = {
@@ -18,6 +19,14 @@ def test_a_task_is_told_with_every_file_and_how_much_there_is_to_pass() -> None:
     assert words == ["Add two vectors.", "2 tests, 1 benchmark"]
     files = [block for block in report.blocks if isinstance(block, Attachment)]
     assert {file.name: file.data.decode() for file in files} == FILES
+
+
+def test_an_evaluation_that_does_not_run_is_marked() -> None:
+    task = make_task(files=FILES | {"eval.py": "run()\n"})
+    words = [each.text for each in task_report(make_board(), task).blocks if isinstance(each, Text)]
+    assert words[-1] == "eval.py is not run: Podium's judge grades this task"
+    own = task_report(make_board(), task.model_copy(update={"grader": Grader.POPCORN}))
+    assert not any("not run" in each.text for each in own.blocks if isinstance(each, Text))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,13 @@ def test_each_finding_and_what_hindered_the_run_has_a_line() -> None:
     )
 
 
+def test_who_grades_has_the_first_line_and_an_open_choice_the_title() -> None:
+    found = TaskReport("add", "H100", (FAULT,), grading="They disagree.", undecided=True)
+    report = task_check_report(found)
+    assert report.title == "add on H100: choose the grader"
+    assert report.blocks[0] == Text("They disagree.")
+
+
 @pytest.mark.parametrize(
     ("step", "words"),
     [

@@ -10,7 +10,8 @@ def test_it_counts_what_a_bundle_holds_and_warns_of_what_could_be_better() -> No
     bundle = TaskBundle(files, "", "double")
     report = upload_report(bundle, read_task(bundle))
     assert report.title == "Task double"
-    first, *_ = [each.text for each in report.blocks if isinstance(each, Text)]
+    grading, first, *_ = [each.text for each in report.blocks if isinstance(each, Text)]
+    assert grading == "Podium's judge grades: the task has no evaluation program of its own."
     assert "1 correct and 1 wrong solution" in first
     none_wrong = {name: data for name, data in files.items() if "wrong" not in name}
     bundle = TaskBundle(none_wrong, "", "double")

@@ -1,6 +1,8 @@
+from datetime import timedelta
+
 import pytest
 
-from bot.domain.board import Access, Viewer, Visibility
+from bot.domain.board import Access, SeasonRules, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.services.lookup import (
@@ -8,6 +10,7 @@ from bot.services.lookup import (
     find_submission,
     own_board,
     own_submission,
+    visible_board,
     visible_boards,
     visible_submission,
 )
@@ -47,6 +50,31 @@ async def test_a_hidden_board_is_refused_like_one_that_is_not_there(place: Place
     await place.store.boards.invite(place.board.id, frozenset({"local:bob"}))
     (seen,) = await visible_boards(place.store, bob)
     assert (await find_board(place.store, bob, "vectoradd")) == seen
+
+
+async def test_a_board_that_opens_later_is_refused_with_its_date(place: Place) -> None:
+    bob = Viewer(await place.person("bob"))
+    opens_at = place.clock.now() + timedelta(hours=1)
+    other = await place.submit()
+    board = await place.store.boards.set_rules(place.board.id, SeasonRules(opens_at))
+    for find in (
+        find_board(place.store, bob, "vectoradd"),
+        visible_board(place.store, bob, board.id),
+        own_board(place.store, bob, "vectoradd"),
+    ):
+        with pytest.raises(UserError, match="'vectoradd' opens at 2026") as refusal:
+            await find
+        assert refusal.value.code == "not-open"
+    assert await visible_boards(place.store, bob) == ()
+    with pytest.raises(UserError, match="there is no submission"):
+        await visible_submission(place.store, bob, other.id)
+    assert await find_board(place.store, Viewer(place.board.creator), "vectoradd") == board
+    await place.store.boards.restrict(board.id, Access(Visibility.PRIVATE))
+    with pytest.raises(UserError, match="no board named"):
+        await find_board(place.store, bob, "vectoradd")
+    await place.store.boards.restrict(board.id, Access())
+    place.clock.advance(3600)
+    assert (await find_board(place.store, bob, "vectoradd")).id == board.id
 
 
 async def test_on_a_hidden_board_there_are_none_but_one_s_own_submissions(place: Place) -> None:

@@ -3,10 +3,13 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.board import Access, Visibility
+from bot.domain.board import Access, SeasonRules, Visibility
+from bot.domain.competition import Competition, NewCompetition, PointsRule
+from bot.domain.errors import StoreError
 from bot.domain.notifications import Notification, NotificationKind, deadline_notification
 from bot.domain.publication import PublishRequest
 from bot.services.notify import (
+    announce_competitions,
     announce_deadlines,
     announce_scores,
     run_notifications,
@@ -196,3 +199,90 @@ async def test_news_is_worked_out_until_told_to_stop_whatever_the_database_does(
     stop.set()
     await asyncio.wait_for(telling, 1)
     assert len(await place.store.outbox.claim("discord", "test", LEASE)) == 1
+
+
+async def make_competition(place: Place, opens: timedelta, closes: timedelta | None) -> Competition:
+    """A competition of one board that opens and closes after this time."""
+    now = place.clock.now()
+    request = PublishRequest(
+        place.ada,
+        "cup-board",
+        ("CPU",),
+        None if closes is None else now + closes,
+        rules=SeasonRules(now + opens),
+    )
+    board = (await publish(place.store, place.clock, request, make_task())).board
+    new = NewCompetition("Cup", place.ada, "", PointsRule(), now + opens, (board.id,))
+    return await place.store.competitions.put(new)
+
+
+async def test_a_competition_is_announced_once_when_it_opens_and_once_when_it_closes(
+    place: Place,
+) -> None:
+    await listen(place, ROOM, NotificationKind.COMPETITION)
+    await make_competition(place, timedelta(hours=1), timedelta(hours=2))
+    await announce_competitions(place.store, place.clock)
+    assert await told(place) == []
+    place.clock.advance(3600)
+    for _ in range(2):
+        await announce_competitions(place.store, place.clock)
+    text = "Competition Cup is open, with 1 board, until 2026-11-01 14:00 UTC."
+    assert await told(place) == [(ROOM, text)]
+    place.clock.advance(3601)
+    for _ in range(2):
+        await announce_competitions(place.store, place.clock)
+    closed = "Competition Cup has closed. Runs that are still queued will count."
+    assert await told(place) == [(ROOM, closed), (ROOM, text)]
+
+
+async def test_a_competition_is_not_announced_again_to_later_subscribers(place: Place) -> None:
+    await make_competition(place, timedelta(seconds=1), None)
+    place.clock.advance(1)
+    await announce_competitions(place.store, place.clock)
+    await listen(place, ROOM, NotificationKind.COMPETITION)
+    await announce_competitions(place.store, place.clock)
+    assert await told(place) == []
+
+
+async def test_a_competition_that_closes_again_is_announced_again(place: Place) -> None:
+    await listen(place, ROOM, NotificationKind.COMPETITION)
+    made = await make_competition(place, timedelta(seconds=1), timedelta(hours=1))
+    place.clock.advance(3601)
+    await announce_competitions(place.store, place.clock)
+    assert len(await told(place)) == 2
+    until = place.clock.now() + timedelta(hours=1)
+    await place.store.boards.configure(made.boards[0].id, ("CPU",), until)
+    await announce_competitions(place.store, place.clock)
+    place.clock.advance(3601)
+    await announce_competitions(place.store, place.clock)
+    closed = [text for _, text in await told(place) if "closed" in text]
+    assert len(closed) == 2
+
+
+async def test_an_announcement_that_is_interrupted_is_made_by_the_next_process(
+    place: Place,
+) -> None:
+    await listen(place, ROOM, NotificationKind.COMPETITION)
+    await make_competition(place, timedelta(seconds=1), None)
+    place.clock.advance(1)
+    with pytest.raises(StoreError):
+        await announce_competitions(failing(place.store, {"put": 1}, "outbox"), place.clock)
+    found = await place.store.competitions.find("Cup")
+    assert found is not None
+    assert found.opening_announced is None
+    await announce_competitions(place.store, place.clock)
+    assert await told(place) == [(ROOM, "Competition Cup is open, with 1 board.")]
+
+
+async def test_the_announcement_of_a_private_competition_is_only_for_its_guests(
+    place: Place,
+) -> None:
+    made = await make_competition(place, timedelta(seconds=1), None)
+    await place.store.boards.restrict(made.boards[0].id, Access(Visibility.PRIVATE))
+    await listen(place, ROOM, NotificationKind.COMPETITION)
+    place.clock.advance(1)
+    await announce_competitions(place.store, place.clock)
+    (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
+    assert not await still_wanted(place.store, place.clock, letter.news, frozenset())
+    await place.store.boards.restrict(made.boards[0].id, Access())
+    assert await still_wanted(place.store, place.clock, letter.news, frozenset())

@@ -1,9 +1,10 @@
 """Tests of making, changing and deleting a board at its pages, with its task's check."""
 
 import io
+import re
 import zipfile
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from html import unescape
 
 import pytest
 
@@ -17,10 +18,11 @@ from runners.contract.task import Mode
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser
 from tests.doubles.clock import ManualClock
+from tests.doubles.dispatching import dispatching
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.scaffolded import make_judge
-from tests.doubles.task_zips import RIGHT, packed
+from tests.doubles.task_zips import RIGHT, WITH_EVAL, packed
 
 
 @pytest.fixture
@@ -30,7 +32,8 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 
 @pytest.fixture
 async def door(place: Place) -> WebContext:
-    return replace(make_door(place.store, place.clock), runners=(make_judge(),))
+    await place.store.workers.announce("box", ("CPU",), timedelta(days=1))
+    return make_door(place.store, place.clock)
 
 
 async def creator(door: WebContext, name: str = "carol") -> Browser:
@@ -46,7 +49,7 @@ async def creator(door: WebContext, name: str = "carol") -> Browser:
 
 async def checked(door: WebContext, browser: Browser, page: str) -> str:
     """The last words of a check, once it has ended."""
-    async with checking(door):
+    async with dispatching(door.store, door.clock, [make_judge()]), checking(door):
         events = await browser.text(f"{page}/events")
     assert events.rstrip().endswith("event: done\ndata:")
     return await browser.text(page)
@@ -99,6 +102,29 @@ async def test_an_unsound_task_is_told_whole_and_nothing_is_published(door: WebC
     assert (await other.get(asked.headers["Location"])).status_code == 200  # an admin
     stranger = Browser(door)
     assert (await stranger.get(asked.headers["Location"])).status_code == 303
+
+
+async def test_a_chosen_grader_is_told_first_and_an_eval_py_that_does_not_run_is_marked(
+    door: WebContext,
+) -> None:
+    carol = await creator(door)
+    file = packed(task__yml=WITH_EVAL, eval__py="raise SystemExit(3)\n")
+    looked = await carol.post("/create/look", file=file)
+    assert "The task's own eval.py grades: Podium does not know this program." in unescape(
+        looked.text
+    )
+    fields = {"name": "graded", "gpu": "CPU", "grader": "native"}
+    refused = await carol.post("/create", fields | {"name": "1"}, file=file)
+    assert '<option value="native" selected>' in refused.text
+    asked = await carol.post("/create", fields, file=file)
+    told = unescape(await checked(door, carol, asked.headers["Location"]))
+    first = "Podium's judge grades, and eval.py is not run: the task's creator chose so."
+    assert told.index(first) < told.index("graded on CPU is published.")
+    task = await carol.text("/boards/graded/task")
+    assert "eval.py is not run: Podium" in task
+    assert re.search(r">eval\.py</a> <span[^>]*>[^<]+, not run</span>", task)
+    own = await carol.post("/edit/graded/look", {"grader": "popcorn"}, file=file)
+    assert "popcorn" in own.text
 
 
 @pytest.mark.parametrize(

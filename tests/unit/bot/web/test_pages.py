@@ -23,7 +23,8 @@ PAGES = (
     "/", "/boards/vectoradd", "/boards/vectoradd?gpu=A100", "/boards/sort", "/boards/empty",
     "/boards/vectoradd/task", "/boards/vectoradd/gpus", "/queue", "/docs", "/people/{hostile}",
     "/submissions/{best}", "/submissions/{refused}", "/submissions/{running}",
-    "/submissions/{best}/compare?with={refused}", "/nothing",
+    "/submissions/{best}/compare?with={refused}", "/competitions/Spring%20cup",
+    "/competitions/Later%20cup", "/nothing",
 )  # fmt: skip
 
 
@@ -396,3 +397,32 @@ async def test_a_card_names_everyone_who_shares_the_first_rank(shown: Exhibition
     _WAYS.clear()
     card = (await asked(shown, "/")).text.partition(">empty</a>")[2].partition("</li>")[0]
     assert re.search('class="by">[A-Z][a-z]+ and 2 more<', card)
+
+
+async def test_a_competition_shows_its_tasks_and_its_ranking(shown: Exhibition) -> None:
+    text = (await asked(shown, "/competitions/Spring%20cup")).text
+    assert 'href="/boards/vectoradd"' in text
+    assert "Open until" in text
+    assert "100 x best / own time" in text
+    assert "Overall ranking" in text
+    assert "vectoradd on H100" in text
+    assert "secret" not in text
+    assert "&lt;script&gt;alert" in text
+    listed = (await asked(shown, "/")).text
+    assert '<a href="/competitions/Spring%20cup">Spring cup</a>: open until' in listed
+    assert '<a href="/competitions/Later%20cup">Later cup</a>: opens at' in listed
+
+
+async def test_before_a_competition_opens_its_page_has_its_date_alone(shown: Exhibition) -> None:
+    text = (await asked(shown, "/competitions/Later%20cup")).text
+    assert "Opens at" in text
+    for word in ("vectoradd", "mug", "Overall ranking"):
+        assert word not in text.partition("<main")[2]
+    own = (await asked(shown, "/competitions/Later%20cup", "Ken")).text
+    assert "vectoradd" in own.partition("<main")[2]
+
+
+async def test_an_unknown_competition_is_not_found(shown: Exhibition) -> None:
+    answer = await asked(shown, "/competitions/none")
+    assert answer.status_code == 404
+    assert "no competition named" in answer.text

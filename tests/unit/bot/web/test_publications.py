@@ -1,24 +1,32 @@
 """Tests of checks over the life of a process: what a killed one had done is not done again."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import PublicationId
-from bot.domain.publication import NewPublication, PublishRequest
+from bot.domain.publication import NewPublication, PublishRequest, UnsoundTaskError
+from bot.domain.tasks import grading
+from bot.domain.tasks.grading import HOW_TO_CHOOSE
+from bot.domain.tasks.lint import TaskReport
+from bot.services.publishing import queued_runner
 from bot.services.publishing.publish import NO_BOARD, REQUEST, publish, read_upload
-from bot.services.publishing.state import PublicationState
+from bot.services.publishing.state import PublicationState, outcome_of_error
 from bot.web.context import FRONT_END, WebContext
-from bot.web.publications import KEEP, checking, own_check
+from bot.web.publications import KEEP, Check, checking, own_check
+from runners.contract.task import Grader
 from tests.doubles.agents import make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
-from tests.doubles.task_zips import packed
+from tests.doubles.task_zips import WITH_EVAL, packed
 
 LEASE = timedelta(seconds=30)
+EVAL = "raise SystemExit(3)\n"
 
 
 @pytest.fixture
@@ -31,11 +39,13 @@ def door(place: Place) -> WebContext:
     return make_door(place.store, place.clock)
 
 
-async def waiting(place: Place, state: PublicationState | None = None) -> PublicationId:
+async def waiting(
+    place: Place, state: PublicationState | None = None, file: bytes | None = None
+) -> PublicationId:
     """A check that was handed in; with a `state`, a process was killed in it."""
     request = PublishRequest(place.ada, "double", ("CPU",), onto=NO_BOARD)
     stored, releases = REQUEST.dump_json(request).decode(), place.store.publications
-    number = await releases.add(NewPublication(FRONT_END, place.ada, packed()[2], stored))
+    number = await releases.add(NewPublication(FRONT_END, place.ada, file or packed()[2], stored))
     if state is not None:
         await releases.claim(FRONT_END, "killed", LEASE)
         await releases.note(number, "killed", state=state.model_dump_json())
@@ -75,9 +85,30 @@ async def test_what_was_published_before_a_kill_is_told_as_published(
     assert len(await place.store.boards.versions(board.id)) == 1
 
 
-async def test_without_a_runner_nothing_is_published_and_that_is_said(
-    door: WebContext, place: Place
+async def test_that_holds_for_the_grader_that_the_check_chose(
+    door: WebContext, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("bot.services.publishing.publish.TASKS", Mock(call=_in_this_process))
+    monkeypatch.setattr(grading, "ONE_CALL", frozenset({grading.script_hash(EVAL)}))
+    state = PublicationState(publishing=True, grader=Grader.POPCORN, grading="It was not compared.")
+    file = packed(task__yml=WITH_EVAL, eval__py=EVAL)[2]
+    number = await waiting(place, state, file)
+    request = PublishRequest(place.ada, "double", ("CPU",))
+    _, parsed = await read_upload(file, request)
+    own = parsed.task_for(Grader.POPCORN)
+    assert (parsed.task.grader, own.grader) == (Grader.NATIVE, Grader.POPCORN)
+    await publish(place.store, place.clock, request, own)
+    assert await ended(door, number) == "It was not compared. double on CPU is published."
+
+
+async def _in_this_process(read: Callable[..., object], *given: object) -> object:
+    return read(*given)
+
+
+async def test_without_a_runner_nothing_is_published_and_that_is_said(
+    door: WebContext, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queued_runner, "WORKER_S", 0.0)
     number = await waiting(place)
     assert "no runner is available" in await ended(door, number)
     assert await place.store.boards.find("double") is None
@@ -87,6 +118,16 @@ async def test_without_a_runner_nothing_is_published_and_that_is_said(
     await ended(door, await waiting(place))
     with pytest.raises(UserError, match="no check"):
         await own_check(door, Viewer(place.ada), number)
+
+
+def test_who_grades_is_the_first_line_and_a_difference_says_how_to_choose() -> None:
+    report = TaskReport("double", "CPU", (), grading="They disagree.", undecided=True)
+    outcome = outcome_of_error("double", UnsoundTaskError(report, "short"))
+    assert outcome.title == "double on CPU: choose the grader"
+    check = Check(PublicationId(1), "double", 1, PublicationState(outcome=outcome))
+    (first, _), (last, _) = check.remarks
+    assert first == "They disagree."
+    assert last == f"Nothing was published. To publish, {HOW_TO_CHOOSE}."
 
 
 async def test_a_bug_ends_the_check_with_an_incident(

@@ -8,6 +8,7 @@ import pytest
 from bot.app.installation import Installation
 from bot.cli.app import run
 from bot.domain.tasks.bundle import read_zip
+from bot.domain.tasks.competition import read_competition
 from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.task_file import digest, parse_task
 from bot.settings import Settings
@@ -50,6 +51,25 @@ def test_a_zip_is_called_as_its_task(
     monkeypatch.chdir(tmp_path)
     assert _pack("set/double", "--root", ".") == 0
     assert (tmp_path / "double.zip").is_file()
+
+
+def test_a_competition_is_packed_with_its_tasks(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    problems = "[{directory: set/double, name: one}, {directory: set/double, name: two}]"
+    (tmp_path / "cup.yaml").write_text(f"name: Cup\nproblems: {problems}\n", encoding="utf-8")
+    assert _pack("cup.yaml") == 0
+    assert "podium task publish cup.yaml, or any form that takes a competition zip" in (
+        capsys.readouterr().out
+    )
+    parsed = read_competition((tmp_path / "cup.zip").read_bytes())
+    assert [each.name for each in parsed.definition.problems] == ["one", "two"]
+    assert {digest(each.task) for each in parsed.tasks} == {
+        digest(parse_task(read_folder(task, tmp_path)))
+    }
+    (tmp_path / "set.zip").write_bytes(b"")
+    assert _pack("set.zip") == 2
 
 
 @pytest.mark.parametrize("said", ["cannot be written", "is outside the task", "'flopz'"])

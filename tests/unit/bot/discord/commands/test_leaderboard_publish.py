@@ -22,22 +22,22 @@ from bot.domain.ids import PersonId
 from bot.domain.publication import PublishRequest
 from bot.domain.tasks.scaffold import scaffold
 from bot.services.publishing.publish import NO_BOARD, REQUEST, TaskUpload
-from runners.backends.fake import create as fake_runner
-from runners.contract.runner import Capabilities
 from runners.contract.task import Device
 from tests.doubles.factories import make_task
 from tests.doubles.place import Place
 
 
-def answer(place: Place, *gpus: str) -> InteractionReply:
+async def answer_with(place: Place, *gpus: str) -> InteractionReply:
+    """An answer where a worker offers these GPU types."""
+    await place.store.workers.announce("box", gpus, timedelta(minutes=1))
+    return answer(place)
+
+
+def answer(place: Place) -> InteractionReply:
     interaction = Mock(spec=discord.Interaction, channel_id=5)
     interaction.channel = Mock(spec=discord.TextChannel)
     interaction.user.id = 9
-    has = Capabilities(harness_version="1", gpus=dict.fromkeys(gpus, 1))
-    context = DiscordContext(
-        place.store, place.clock, [fake_runner(capabilities=has)] if gpus else []
-    )
-    interaction.client.context = context
+    interaction.client.context = DiscordContext(place.store, place.clock)
     interaction.followup.send = AsyncMock()
     return InteractionReply(interaction)
 
@@ -76,7 +76,7 @@ async def test_what_a_zip_holds_and_what_could_be_better_is_shown(place: Place) 
 
 
 async def test_named_gpu_types_are_not_asked_for(place: Place) -> None:
-    given = answer(place, "CPU")
+    given = await answer_with(place, "CPU")
     await create_board(
         TaskUpload(PublishRequest(place.ada, "adding", ("CPU",)), b"zip", make_task()), given
     )
@@ -86,7 +86,7 @@ async def test_named_gpu_types_are_not_asked_for(place: Place) -> None:
 
 
 async def test_only_gpu_types_that_fit_the_task_are_offered(place: Place) -> None:
-    given = answer(place, "CPU", "H100")
+    given = await answer_with(place, "CPU", "H100")
     task = make_task(device=Device.CUDA)
     await create_board(TaskUpload(PublishRequest(place.ada, "adding"), b"zip", task), given)
     view = given.interaction.followup.send.await_args.kwargs["view"]  # type: ignore[attr-defined]
@@ -102,7 +102,8 @@ async def test_what_cannot_be_is_refused_before_anything_is_asked(
 ) -> None:
     with pytest.raises(UserError, match=words):
         await create_board(
-            TaskUpload(PublishRequest(place.ada, name), b"zip", make_task()), answer(place, "CPU")
+            TaskUpload(PublishRequest(place.ada, name), b"zip", make_task()),
+            await answer_with(place, "CPU"),
         )
 
 
@@ -110,7 +111,7 @@ async def test_without_a_fitting_gpu_type_it_says_so(place: Place) -> None:
     task = make_task(device=Device.CUDA)
     upload = TaskUpload(PublishRequest(place.ada, "adding"), b"", task)
     with pytest.raises(UserError, match=r"device cuda.*option gpus"):
-        await create_board(upload, answer(place, "CPU"))
+        await create_board(upload, await answer_with(place, "CPU"))
 
 
 async def test_an_update_shows_its_difference_and_waits_for_a_yes(place: Place) -> None:

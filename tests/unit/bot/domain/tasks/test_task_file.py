@@ -404,6 +404,6 @@ def test_an_evaluation_program_that_the_judge_does_not_use_makes_no_cuda_task() 
     listed = "  - {name: eval.py, source: eval.py}\nlang: py\nconfig: {main: eval.py}\n"
     text = BASE.replace("lang: py\n", listed)
     timer = {"add/eval.py": "x = torch.zeros(1).cuda()\n"}
-    assert parse_task(make_bundle(text, **timer)).device is Device.ANY
+    assert parse_task(make_bundle(text + "grader: native\n", **timer)).device is Device.ANY
     own = parse_task(make_bundle(text + "grader: popcorn\n", **timer))
     assert own.device is Device.CUDA

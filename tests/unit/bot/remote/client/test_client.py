@@ -39,7 +39,7 @@ async def fetched(*sent: bytes | Exception) -> list[ExportPiece]:
 
     server = Server("https://podium.test", "secret")
     async with open_client(server, httpx.MockTransport(answer)) as requests:
-        return [each async for each in export_pieces(requests, "soft/max")]
+        return [each async for each in export_pieces(requests, "leaderboards", "soft/max")]
 
 
 async def test_pieces_are_lines_wherever_the_bytes_are_cut() -> None:

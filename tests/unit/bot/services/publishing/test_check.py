@@ -1,5 +1,6 @@
 """A task is published only when what it ships behaves as it says."""
 
+import asyncio
 from collections.abc import Mapping
 
 import pytest
@@ -112,6 +113,33 @@ async def test_each_gpu_type_is_checked_by_the_runner_that_can() -> None:
         ("CPU", True), ("H100", True), ("L4", False),
     ]  # fmt: skip
     assert len(cpu.modes) == len(gpu.modes) == 7
+
+
+class _Meeting(DiscerningRunner):
+    """Starts its first run only when another runner starts its own."""
+
+    def __init__(self, fake: FakeRunner, met: asyncio.Barrier) -> None:
+        super().__init__(fake)
+        self._met = met
+
+    @override
+    async def start(self, request: EvaluationRequest) -> CallId:
+        if not self.modes:
+            self.modes.append((request.mode.value, request.source))
+            await asyncio.wait_for(self._met.wait(), 5)
+        return await super().start(request)
+
+
+async def test_the_gpu_types_are_checked_at_the_same_time() -> None:
+    met = asyncio.Barrier(2)
+    offers = [Capabilities(harness_version="1", gpus={gpu: 9}) for gpu in ("CPU", "H100")]
+    runners = [_Meeting(create(capabilities=offer), met) for offer in offers]
+    files = {**scaffold("double"), "solutions/wrong/almost_two.py": WRONG}
+    bundle = TaskBundle({f"double/{path}": text.encode() for path, text in files.items()}, "double")
+    reports = await check_on(runners, bundle, parse_task(bundle), ["CPU", "H100"])
+    assert [(each.gpu, each.was_run) for each in reports] == [("CPU", True), ("H100", True)]
+    for runner in runners:
+        await runner.aclose()
 
 
 async def test_a_correct_solution_that_fails_is_an_error_with_its_reason() -> None:

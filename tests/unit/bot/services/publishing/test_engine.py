@@ -1,18 +1,21 @@
 """Tests of the loops of publications, and of what a process that takes over does again."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
+import structlog
 
 from bot.domain.errors import StoreError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import NewPublication, Publication, PublicationSummary, PublishRequest
 from bot.services.publishing import engine as module
+from bot.services.publishing import queued_runner
 from bot.services.publishing.engine import MAX_ATTEMPTS, Observe, PublicationEngine
-from bot.services.publishing.publish import NO_BOARD, REQUEST
+from bot.services.publishing.pipeline import Pipeline
+from bot.services.publishing.publish import NO_BOARD, REQUEST, read_competition
 from bot.services.publishing.state import (
     HeldPublication,
     PublicationObserver,
@@ -21,11 +24,10 @@ from bot.services.publishing.state import (
     TakenOverError,
     outcome_of,
 )
-from runners.contract.runner import Runner
-from tests.doubles.dispatching import until
+from tests.doubles.dispatching import dispatching, until
 from tests.doubles.place import Place
 from tests.doubles.scaffolded import make_judge
-from tests.doubles.task_zips import packed
+from tests.doubles.task_zips import packed, packed_competition
 
 DOOR = "web"
 LEASE = timedelta(seconds=30)
@@ -38,6 +40,8 @@ PAUSE_S = module.SAVE_S
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL_S", 0.01)
     monkeypatch.setattr(module, "SAVE_S", 0.01)
+    monkeypatch.setattr(queued_runner, "POLL_S", 0.05)
+    monkeypatch.setattr(queued_runner, "WORKER_S", 0.1)
 
 
 @dataclass
@@ -65,13 +69,12 @@ class Recorder:
 def engine_of(
     place: Place,
     observe: Observe | None = None,
-    runners: Sequence[Runner] = (),
     *,
     lease: timedelta = LEASE,
     keep: timedelta | None = KEEP,
 ) -> PublicationEngine:
     watching = observe or Recorder()
-    return PublicationEngine(place.store, place.clock, runners, DOOR, lease, watching, keep=keep)
+    return PublicationEngine(place.store, place.clock, DOOR, lease, watching, keep=keep)
 
 
 async def waiting(place: Place, name: str = "double", wish: str = "") -> PublicationId:
@@ -82,6 +85,14 @@ async def waiting(place: Place, name: str = "double", wish: str = "") -> Publica
 
 async def note_of(place: Place, number: PublicationId) -> PublicationSummary | None:
     return await place.store.publications.summary(DOOR, number)
+
+
+async def judged(
+    place: Place, engine: PublicationEngine, number: PublicationId
+) -> PublicationOutcome:
+    """The outcome of a publication that a worker could check."""
+    async with dispatching(place.store, place.clock, [make_judge()]):
+        return await run(place, engine, number)
 
 
 async def run(place: Place, engine: PublicationEngine, number: PublicationId) -> PublicationOutcome:
@@ -102,8 +113,8 @@ async def run(place: Place, engine: PublicationEngine, number: PublicationId) ->
 
 async def test_a_task_is_checked_published_and_shown(place: Place) -> None:
     recorder = Recorder()
-    engine = engine_of(place, recorder, (make_judge(),))
-    outcome = await run(place, engine, await waiting(place))
+    engine = engine_of(place, recorder)
+    outcome = await judged(place, engine, await waiting(place))
     board = await place.store.boards.find("double")
     assert board is not None
     assert (outcome.title, outcome.board, outcome.code) == ("Leaderboard double", board.id, "")
@@ -116,13 +127,80 @@ async def test_a_task_is_checked_published_and_shown(place: Place) -> None:
     assert end.begun == ("running the solutions of double on CPU",)
 
 
+COMPETITION = """\
+name: Cup
+weights: 3
+problems:
+  - {directory: double, name: double, gpus: [CPU]}
+  - {directory: triple, name: third, gpus: [CPU]}
+"""
+
+
+async def submit_competition(place: Place, text: str = COMPETITION) -> PublicationId:
+    request = PublishRequest(place.ada, "Cup", strict=False, competition=True)
+    data = packed_competition(text, "double", "triple")
+    stored = REQUEST.dump_json(request).decode()
+    return await place.store.publications.add(NewPublication(DOOR, place.ada, data, stored))
+
+
+async def test_a_competition_is_checked_and_published_as_one(place: Place) -> None:
+    recorder = Recorder()
+    engine = engine_of(place, recorder)
+    outcome = await judged(place, engine, await submit_competition(place))
+    competition = await place.store.competitions.find("Cup")
+    assert competition is not None
+    assert (outcome.title, outcome.board, outcome.published) == ("Competition Cup", None, True)
+    assert outcome.message == "Competition Cup with 2 boards is published."
+    assert [each.board for each in outcome.boards] == [each.id for each in competition.boards]
+    assert [each.checked for each in outcome.boards] == [(("CPU", ""),)] * 2
+    (ignored,) = outcome.ignored
+    assert "unknown key 'weights'" in ignored
+    (end,) = recorder.ends
+    assert end.begun == (
+        "running the solutions of double on CPU",
+        "running the solutions of third on CPU",
+    )
+    assert {step.name.partition(": ")[0] for step in end.steps} == {"double", "third"}
+
+
+async def test_a_competition_that_was_interrupted_is_published_once(place: Place) -> None:
+    number = await submit_competition(place)
+    engine = engine_of(place)
+    (held,) = await place.store.publications.claim(DOOR, "killed", LEASE)
+    drafts, _ = await read_competition(held.zip, REQUEST.validate_json(held.wish))
+    pipeline = Pipeline(place.store, place.clock, (), lambda words: None)
+    await pipeline.check_and_publish(drafts, unchecked=True)
+    audited = len(await place.store.audit.rows())
+    place.clock.advance(LEASE.total_seconds())
+    outcome = await judged(place, engine, number)
+    assert (outcome.published, len(outcome.boards)) == (True, 2)
+    assert len(await place.store.audit.rows()) == audited
+
+
+async def test_a_refused_competition_says_why(place: Place) -> None:
+    number = await submit_competition(place, COMPETITION.replace("name: double", "name: vectoradd"))
+    bob = await place.person("bob")
+    request = PublishRequest(bob, "Cup", strict=False, competition=True)
+    data = packed_competition(COMPETITION.replace("double,", "triple,", 1), "double", "triple")
+    stored = REQUEST.dump_json(request).decode()
+    outcome = await judged(place, engine_of(place), number)
+    assert outcome.published
+    theirs = await place.store.publications.add(NewPublication(DOOR, bob, data, stored))
+    outcome = await judged(place, engine_of(place), theirs)
+    assert (outcome.title, outcome.code, outcome.published) == (
+        "Competition Cup", "not-yours", False,
+    )  # fmt: skip
+
+
 def test_the_steps_of_a_check_are_stored_a_few_times_a_second_at_most() -> None:
     assert PAUSE_S >= 0.1
 
 
 async def test_an_observers_trouble_never_stops_the_publication(place: Place) -> None:
     recorder = Recorder(error=RuntimeError("gone"))
-    outcome = await run(place, engine_of(place, recorder, (make_judge(),)), await waiting(place))
+    with structlog.testing.capture_logs() as logs:
+        outcome = await judged(place, engine_of(place, recorder), await waiting(place))
+    assert [each for each in logs if "exc_info" in each and each["action"] == "release_untold"]
     assert outcome.board is not None
     assert recorder.changes
 
@@ -183,7 +261,7 @@ async def test_one_that_ended_with_its_process_too_often_is_given_up(place: Plac
     for _ in range(MAX_ATTEMPTS):
         await place.store.publications.claim(DOOR, "killed", LEASE)
         place.clock.advance(31)
-    outcome = await run(place, engine_of(place, runners=(make_judge(),)), number)
+    outcome = await judged(place, engine_of(place), number)
     assert outcome.code == "given-up"
     assert "nothing was published" in outcome.message
     assert await place.store.boards.find("double") is None
@@ -196,7 +274,7 @@ async def test_an_outcome_that_was_stored_before_a_kill_is_only_shown(place: Pla
     await place.store.publications.note(number, "killed", state=before.model_dump_json())
     place.clock.advance(31)
     recorder = Recorder()
-    await run(place, engine_of(place, recorder, (make_judge(),)), number)
+    await judged(place, engine_of(place, recorder), number)
     assert (recorder.changes, recorder.ends) == ([], [before])
     assert await place.store.boards.find("double") is None
 
@@ -213,7 +291,7 @@ async def test_who_has_lost_the_publication_neither_publishes_nor_shows(
         return False
 
     monkeypatch.setattr(place.store.publications, "note", refuse)
-    engine = engine_of(place, recorder, (make_judge(),))
+    engine = engine_of(place, recorder)
     async with engine.running():
         await asyncio.wait_for(lost.wait(), 10)
         await until(lambda: _none(engine))
@@ -247,7 +325,7 @@ async def test_what_is_published_while_the_store_goes_away_is_published_once(
         return once
 
     monkeypatch.setattr(module, "outcome_of", failing(StoreError("away")))
-    outcome = await run(place, engine_of(place, runners=(make_judge(),)), await waiting(place))
+    outcome = await judged(place, engine_of(place), await waiting(place))
     assert len(calls) == 2
     assert outcome.message == "double on CPU is published."
     board = await place.store.boards.find("double")

@@ -4,16 +4,24 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from typing_extensions import override
 
 from bot.domain.errors import UserError
 from bot.domain.publication import Draft, PublishChange, PublishedDraft, PublishRequest
+from bot.domain.tasks import grading
 from bot.domain.tasks.bundle import TaskBundle
+from bot.domain.tasks.grading import script_hash
+from bot.domain.tasks.lint import Level
 from bot.domain.tasks.scaffold import scaffold
-from bot.domain.tasks.task_file import parse_task
+from bot.domain.tasks.task_file import read_task
 from bot.services.publishing.pipeline import Pipeline
 from runners.backends.fake import FakeRunner, create
-from runners.contract.runner import Capabilities
+from runners.contract.evaluation import EvaluationRequest
+from runners.contract.runner import CallId, Capabilities
+from runners.contract.task import Grader, Mode
+from tests.doubles.factories import make_capabilities
 from tests.doubles.place import Place
+from tests.doubles.task_zips import WITH_EVAL
 
 REFUSED = "#!PODIUM expect wrong_answer\n# fake: verdict=wrong_answer\n"
 CUDA_TEXT = scaffold("double")["task.yml"].replace("lang: py\n", "lang: py\ndevice: cuda\n")
@@ -28,7 +36,12 @@ def draft(place: Place, name: str, *gpus: str, **changes: str) -> Draft:
         **changes,
     }
     bundle = TaskBundle({f"{name}/{path}": text.encode() for path, text in files.items()}, name)
-    return Draft(bundle, parse_task(bundle), PublishRequest(place.ada, gpus=gpus))
+    return drafted(bundle, PublishRequest(place.ada, gpus=gpus))
+
+
+def drafted(bundle: TaskBundle, request: PublishRequest) -> Draft:
+    parsed = read_task(bundle, grader=request.grader)
+    return Draft(bundle, parsed.task, request, parsed.grading)
 
 
 async def release(
@@ -104,7 +117,7 @@ async def test_a_new_board_gets_only_gpu_types_that_fit_its_task(place: Place) -
 async def test_nothing_is_stored_before_every_check_has_passed(place: Place) -> None:
     before, seen = await boards(place), []
 
-    async def look() -> None:
+    async def look(_: object) -> None:
         seen.append(await boards(place))
 
     runner = create()
@@ -129,3 +142,163 @@ async def test_without_a_runner_nothing_is_published_that_nobody_vouches_for(pla
         await pipeline.check_and_publish([draft(place, "double", "H100")])
     assert told.value.code == "no-runner"
     assert await boards(place) == before
+
+
+NATIVE, POPCORN = Grader
+EVAL = "import sys\n\nsys.exit(3)\n"
+"""The runner does not run this eval.py; `TwoGraders` says what it and the judge find."""
+
+
+class TwoGraders(FakeRunner):
+    """Podium's judge is sharp; the task's own evaluation gives all solutions one verdict, or none.
+
+    Both refuse what is in solutions/wrong, and the wrappers with a constant answer.
+    """
+
+    def __init__(self, own: str = "", graders: tuple[Grader, ...] = tuple(Grader)) -> None:
+        super().__init__("fake", make_capabilities(graders=graders))
+        self.own = own
+        self.runs: list[tuple[Grader, Mode]] = []
+
+    @override
+    async def start(self, request: EvaluationRequest) -> CallId:
+        self.runs.append((request.task.grader, request.mode))
+        wrong = "_overwrite" in request.source or "expect wrong_answer" in request.source
+        words = "verdict=wrong_answer" if wrong else "verdict=passed"
+        if self.own and request.task.grader is POPCORN:
+            words = self.own
+        source = f"# fake: {words}\n{request.source}"
+        return await super().start(request.model_copy(update={"source": source}))
+
+
+def own_evaluation(
+    place: Place, grader: Grader | None = None, *, without: str = "none", wrong: str = REFUSED
+) -> Draft:
+    """The scaffold's task with an eval.py of its own, and without some of its solutions."""
+    files = scaffold("double") | {
+        "task.yml": WITH_EVAL,
+        "eval.py": EVAL,
+        "solutions/wrong/almost_two.py": wrong,
+    }
+    kept = {path: text for path, text in files.items() if without not in path}
+    bundle = TaskBundle({f"double/{path}": text.encode() for path, text in kept.items()}, "double")
+    return drafted(bundle, PublishRequest(place.ada, gpus=("CPU",), grader=grader))
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task's eval.py is one that is known to time one call."""
+    monkeypatch.setattr(grading, "ONE_CALL", frozenset({script_hash(EVAL)}))
+
+
+async def stored_grader(place: Place, released: PublishedDraft) -> Grader:
+    version = await place.store.boards.version(released.published.board.task_version)
+    assert version is not None
+    return version.definition.grader
+
+
+CRASH = "verdict=crashed message=exited_with_status_3"
+
+
+async def test_an_eval_py_that_always_fails_publishes_nothing_until_somebody_has_chosen(
+    place: Place,
+) -> None:
+    before = await boards(place)
+    with pytest.raises(UserError) as told:
+        await release(place, own_evaluation(place), runner=TwoGraders(CRASH))
+    assert told.value.code == "choose-grader"
+    assert told.value.message.startswith(
+        "Podium's judge and the task's own eval.py disagree, and the creator has not chosen which "
+        "one grades. double on CPU: solutions/correct/torch_add.py: the graders disagree; Podium's "
+        "judge: passed; the task's own evaluation: crashed (exited with status 3); expected: "
+        "passed; nothing was published; choose which one grades: `grader: native`"
+    )
+    assert await boards(place) == before
+
+
+@pytest.mark.usefixtures("known")
+async def test_that_holds_for_an_eval_py_that_is_known_too(place: Place) -> None:
+    with pytest.raises(UserError) as told:
+        await release(place, own_evaluation(place), runner=TwoGraders(CRASH))
+    assert told.value.code == "choose-grader"
+
+
+async def test_with_the_creators_choice_the_difference_is_only_shown(place: Place) -> None:
+    (done,) = await release(place, own_evaluation(place, NATIVE), runner=TwoGraders(CRASH))
+    assert await stored_grader(place, done) is NATIVE
+    assert done.grading == (
+        "Podium's judge grades, and eval.py is not run: the task's creator chose so. Podium's "
+        "judge and the task's own eval.py disagree; see the warnings."
+    )
+    (report,) = done.reports
+    assert report.ok
+    (warning,) = [each for each in report.findings if "disagree" in each.message]
+    assert (warning.level, warning.file) == (Level.WARNING, "solutions/correct/torch_add.py")
+
+
+async def test_a_chosen_eval_py_grades_and_is_compared_with_nothing(place: Place) -> None:
+    runner = TwoGraders()
+    (done,) = await release(place, own_evaluation(place, POPCORN), runner=runner)
+    assert await stored_grader(place, done) is POPCORN
+    assert {grader for grader, _ in runner.runs} == {POPCORN}
+
+
+async def test_an_unknown_eval_py_grades_after_a_comparison(place: Place) -> None:
+    runner = TwoGraders()
+    (done,) = await release(place, own_evaluation(place), runner=runner)
+    assert await stored_grader(place, done) is POPCORN
+    assert "Both agree on all solutions (1 correct, 1 wrong)." in done.grading
+    assert [each for each in runner.runs if each[0] is NATIVE] == [(NATIVE, Mode.RANKED)] * 2
+
+
+@pytest.mark.usefixtures("known")
+async def test_the_judge_replaces_a_known_eval_py_once_both_agree(place: Place) -> None:
+    runner = TwoGraders()
+    (done,) = await release(place, own_evaluation(place), runner=runner)
+    assert await stored_grader(place, done) is NATIVE
+    assert done.grading.endswith("Both agree on all solutions (1 correct, 1 wrong).")
+    assert [each for each in runner.runs if each[0] is POPCORN] == [(POPCORN, Mode.RANKED)] * 2
+    (again,) = await release(place, own_evaluation(place))
+    assert (again.published.change, again.reports) == (PublishChange.UNCHANGED, ())
+
+
+@pytest.mark.usefixtures("known")
+async def test_a_known_eval_py_that_was_not_compared_checks_the_task_and_grades(
+    place: Place,
+) -> None:
+    runner = TwoGraders()
+    (done,) = await release(place, own_evaluation(place, without="solutions/wrong"), runner=runner)
+    assert await stored_grader(place, done) is POPCORN
+    assert "was not compared with it: no wrong solution was run by both." in done.grading
+    (report,) = done.reports
+    assert report.grading == done.grading
+    assert (POPCORN, Mode.TEST) in runner.runs, "the constant answers of the grader that grades"
+    same = own_evaluation(place, without="solutions/wrong")
+    (again,) = await release(place, same, runner=TwoGraders())
+    assert again.published.change is PublishChange.UNCHANGED
+    other = replace(own_evaluation(place), request=PublishRequest(place.ada, "other", ("CPU",)))
+    (unchecked,) = await release(place, other, unchecked=True)
+    assert await stored_grader(place, unchecked) is POPCORN
+    assert "no solution was run" in unchecked.grading
+
+
+@pytest.mark.usefixtures("known")
+async def test_where_an_eval_py_cannot_run_only_a_choice_publishes(place: Place) -> None:
+    with pytest.raises(UserError, match="could not be run: missing grader popcorn") as told:
+        await release(place, own_evaluation(place), runner=TwoGraders(graders=(NATIVE,)))
+    assert told.value.code == "not-dry-run"
+    assert told.value.message.startswith(
+        "The task's own eval.py grades, because Podium's judge was not compared with it: missing "
+        "grader popcorn on CPU. To have Podium's judge grade instead, choose the grader native. "
+        "double: its solutions"
+    )
+    chosen = own_evaluation(place, NATIVE)
+    (done,) = await release(place, chosen, runner=TwoGraders(graders=(NATIVE,)))
+    assert await stored_grader(place, done) is NATIVE
+    assert done.grading.endswith("were not compared: missing grader popcorn on CPU.")
+
+
+async def test_a_solution_that_both_find_wrong_is_an_error_and_no_choice(place: Place) -> None:
+    with pytest.raises(UserError, match="got passed, expected wrong_answer; both graders") as told:
+        await release(place, own_evaluation(place, wrong="x = 1\n"), runner=TwoGraders())
+    assert told.value.code == "unsound-task"

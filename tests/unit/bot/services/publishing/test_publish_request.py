@@ -108,13 +108,13 @@ async def test_possible_are_the_gpu_types_of_runners_workers_and_the_task_that_f
     place: Place,
 ) -> None:
     runner = create(slots={"H100": 1, "CPU": 2})
-    assert await possible_gpus(place.store, (), NO_GPUS) == ()
-    assert await possible_gpus(place.store, (runner,), NO_GPUS) == ("CPU", "H100")
+    assert await possible_gpus(place.store, NO_GPUS) == ()
+    assert await possible_gpus(place.store, NO_GPUS, (runner,)) == ("CPU", "H100")
     await place.store.workers.announce("box", ("L4",), timedelta(seconds=30))
-    assert await possible_gpus(place.store, (runner,), NO_GPUS) == ("CPU", "H100", "L4")
-    assert await possible_gpus(place.store, (runner,), CUDA) == ("H100", "L4")
+    assert await possible_gpus(place.store, NO_GPUS, (runner,)) == ("CPU", "H100", "L4")
+    assert await possible_gpus(place.store, CUDA, (runner,)) == ("H100", "L4")
     named = make_task(gpus=("B200",), device=Device.CUDA)
-    assert await possible_gpus(place.store, (runner,), named) == ("B200", "H100", "L4")
+    assert await possible_gpus(place.store, named, (runner,)) == ("B200", "H100", "L4")
 
 
 async def test_default_are_the_named_gpu_types_and_else_all_possible_ones(place: Place) -> None:
@@ -127,15 +127,15 @@ async def test_default_are_the_named_gpu_types_and_else_all_possible_ones(place:
         (silent, named, None, ("L4",)),
         (silent, CUDA, None, ("H100",)),
     ):
-        assert await default_gpus(place.store, runners, request, task, board=board) == gpus
+        assert await default_gpus(place.store, request, task, runners, board=board) == gpus
     with pytest.raises(UserError, match="device cuda") as refused:
-        await default_gpus(place.store, (), silent, CUDA, board=None)
+        await default_gpus(place.store, silent, CUDA, board=None)
     assert refused.value.code == "no-gpu"
 
 
 async def test_a_board_that_exists_is_not_given_gpu_types(place: Place) -> None:
     runners = (create(slots={"H100": 1, "CPU": 2}),)
     update = PublishRequest(place.ada, place.board.name)
-    assert await with_gpus(place.store, runners, update, CUDA) == update
-    new = await with_gpus(place.store, runners, PublishRequest(place.ada, "new"), CUDA)
+    assert await with_gpus(place.store, update, CUDA, runners) == update
+    new = await with_gpus(place.store, PublishRequest(place.ada, "new"), CUDA, runners)
     assert new.gpus == ("H100",)

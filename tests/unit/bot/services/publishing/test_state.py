@@ -1,5 +1,7 @@
 """What is stored of a publication reads as it was written; each error has its outcome."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.domain.errors import UserError
@@ -14,7 +16,7 @@ REPORT = TaskReport("add", "CPU", (BAD,), "missing GPU type H100")
 
 
 def test_a_state_survives_being_stored() -> None:
-    outcome = outcome_of_error("add", UnsoundTaskError(REPORT, "short"))
+    outcome = outcome_of_error("Leaderboard add", UnsoundTaskError(REPORT, "short"))
     steps = (CheckStep("CPU", "a.py", "test", 3, 5), CheckStep("CPU", "b.py", finding=BAD))
     state = PublicationState(begun=("x",), steps=steps, publishing=True, outcome=outcome)
     assert PublicationState.model_validate_json(state.model_dump_json()) == state
@@ -34,7 +36,7 @@ def test_a_state_survives_being_stored() -> None:
 def test_each_error_has_its_code_and_its_words(
     error: Exception, code: str, words: str, reason: str
 ) -> None:
-    outcome = outcome_of_error("add", error)
+    outcome = outcome_of_error("Leaderboard add", error)
     assert (outcome.code, outcome.board) == (code, None)
     assert words in outcome.message
     assert reason in outcome.reason
@@ -50,3 +52,4 @@ async def test_a_published_board_is_named_with_where_its_task_was_not_run(place:
     assert (outcome.board, outcome.before, outcome.version) == (place.board.id, 2, 3)
     assert (outcome.change, outcome.note) == (PublishChange.NEW_VERSION, "faster")
     assert outcome.checked == (("H100", "missing GPU type H100"),)
+    assert outcome_of(replace(released, grading="It grades."), before=2).grading == "It grades."

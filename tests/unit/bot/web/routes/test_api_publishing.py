@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -14,9 +14,9 @@ from bot.domain.tasks.scaffold import scaffold
 from bot.web.publications import checking
 from runners.contract.task import Mode
 from tests.doubles.api import Api
-from tests.doubles.dispatching import until
+from tests.doubles.dispatching import dispatching, until
 from tests.doubles.scaffolded import make_judge
-from tests.doubles.task_zips import RIGHT, packed
+from tests.doubles.task_zips import RIGHT, WITH_EVAL, packed
 
 
 @pytest.fixture
@@ -25,7 +25,8 @@ async def creating(api: Api) -> Api:
     for name in ("carol", "dan"):
         person = await api.place.person(name)
         await api.place.store.rights.note(person, MACHINE, Rights(is_creator=True))
-    return replace(api, door=replace(api.door, runners=(make_judge(),)))
+    await api.place.store.workers.announce("box", ("CPU",), timedelta(days=1))
+    return api
 
 
 def zipped(name: str = "double", **changed: str) -> dict[str, tuple[str, bytes]]:
@@ -42,7 +43,8 @@ async def ended(api: Api, asks: httpx.AsyncClient, answer: httpx.Response) -> di
     async def over() -> bool:
         return (await asks.get(path)).json()["state"] in {"published", "refused"}
 
-    async with checking(api.door):
+    door = api.door
+    async with dispatching(door.store, door.clock, [make_judge()]), checking(door):
         await until(over)
     return dict((await asks.get(path)).json())
 
@@ -94,6 +96,27 @@ async def test_an_unsound_task_is_told_and_nothing_is_published(creating: Api) -
         assert "expected wrong_answer" in check["problem"]["detail"]
         assert False in {each["ok"] for each in check["runs"]}
         assert (await carol.get("/leaderboards/double")).status_code == 404
+
+
+async def test_a_grader_may_be_chosen_and_the_answer_begins_with_it(creating: Api) -> None:
+    files = zipped(task__yml=WITH_EVAL, eval__py="raise SystemExit(3)\n")
+    async with creating.asking("carol") as carol:
+        unknown = await carol.post("/leaderboards", data={"grader": "best"}, files=files)
+        assert (unknown.status_code, unknown.json()["code"]) == (400, "bad-body")
+        asked = await carol.post("/leaderboards", data={"grader": "native"}, files=files)
+        assert asked.json()["grading"] == ""
+        check = await ended(creating, carol, asked)
+        assert check["grading"].startswith("Podium's judge grades, and eval.py is not run: the")
+        assert check["remarks"][:2] == [check["grading"], "double on CPU is published."]
+        task = (await carol.get("/leaderboards/double/task")).json()
+        assert task["grader"] == "native"
+        assert [each["name"] for each in task["files"] if each["not_run"]] == ["eval.py"]
+        again = await carol.post(
+            "/leaderboards/double/task", data={"grader": "popcorn"}, files=files
+        )
+        refused = await ended(creating, carol, again)
+        assert refused["problem"]["code"] == "not-dry-run"
+        assert refused["problem"]["detail"].startswith("The task's own eval.py grades: the task's")
 
 
 async def test_only_who_may_create_boards_hands_zips_in_and_each_changes_their_own(

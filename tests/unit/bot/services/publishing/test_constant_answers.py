@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from bot.services.publishing.check import (
+from bot.services.publishing.constant_answers import (
     DEGENERATE,
     REPLAY,
     degenerate_answers,

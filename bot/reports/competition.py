@@ -1,0 +1,188 @@
+"""A competition: its boards with their dates, and the overall ranking, also as CSV and rows."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+
+from bot.domain.api.boards import ExportCompetition, ExportPiece, ExportRows
+from bot.domain.competition import Competition, CompetitionStandings, OverallEntry
+from bot.domain.times import show_deadline
+from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
+from bot.reports.escaping import escape_formula
+from bot.reports.export import ROWS_PER_PART, DataTable, Field, Kind, Row
+
+_BOARDS = (Column("board"), Column("GPU types"), Column("opens"), Column("closes"))
+_LIST = (Column("competition"), Column("opens"), Column("closes"))
+_MOST_SHOWN = 200
+"""The most people in a report; the CSV has all."""
+
+
+def competitions_report(competitions: Sequence[Competition], now: datetime) -> Report:
+    """Return the competitions with their dates."""
+    if not competitions:
+        return Report("competitions", (Text("there is no competition", Tone.QUIET),))
+    rows = tuple((each.name, _opening(each, now), _date(each.closes_at)) for each in competitions)
+    return Report("competitions", (Table("competitions", _LIST, rows),))
+
+
+def competition_report(found: CompetitionStandings, now: datetime) -> Report:
+    """Return a competition with its boards and its ranking; before it opens, only its date."""
+    competition = found.competition
+    blocks: list[Block] = [Text(dates_line(competition, now), Tone.QUIET)]
+    if competition.boards:
+        if competition.description.strip():
+            blocks.append(Text(competition.description.strip()))
+        blocks.append(Text(points_line(competition), Tone.QUIET))
+        blocks.append(boards_table(competition))
+        blocks += overall_blocks(found)
+    return Report(competition.name, tuple(blocks))
+
+
+def overall_blocks(found: CompetitionStandings, most: int = _MOST_SHOWN) -> Iterator[Block]:
+    """Yield the first people of the overall ranking, and how many more there are."""
+    if not found.entries:
+        yield Text("no ranked submissions yet", Tone.QUIET)
+        return
+    yield overall_table(found, found.entries[:most])
+    if len(found.entries) > most:
+        yield Text(f"and {len(found.entries) - most} more", Tone.QUIET)
+
+
+def dates_line(competition: Competition, now: datetime) -> str:
+    """Return when a competition opens or, once it has, when it closes."""
+    if not competition.has_opened(now):
+        return f"opens at {show_deadline(competition.opens_at)}"
+    if competition.closes_at is None:
+        return "open without a deadline"
+    verb = "closed" if competition.has_closed(now) else "open until"
+    return f"{verb} {show_deadline(competition.closes_at)}"
+
+
+def _opening(competition: Competition, now: datetime) -> str:
+    """Return when a competition opens, or that it has opened."""
+    return "open" if competition.has_opened(now) else show_deadline(competition.opens_at)
+
+
+def _date(moment: datetime | None) -> str:
+    return "" if moment is None else show_deadline(moment)
+
+
+def points_line(competition: Competition) -> str:
+    """Return how ranks become points."""
+    ranks = competition.points.ranks
+    if not ranks:
+        return "points: 100 x best / own time on each board and GPU type; 0 without a rank"
+    listed = ", ".join(f"{each:g}" for each in ranks[:20])
+    more = "" if len(ranks) <= 20 else f" and {len(ranks) - 20} more"
+    return f"points of the first places on each board and GPU type: {listed}{more}"
+
+
+def boards_table(competition: Competition) -> Table:
+    """Return a row for each board."""
+    rows = tuple(
+        (
+            each.name,
+            ", ".join(each.gpus),
+            _date(each.rules.opens_at),
+            _date(each.deadline),
+        )
+        for each in competition.boards
+    )
+    return Table("boards", _BOARDS, rows)
+
+
+def overall_table(found: CompetitionStandings, entries: Sequence[OverallEntry]) -> Table:
+    """Return a row for each of these people, with the points of each leaderboard."""
+    shared = Counter(each.rank for each in found.entries)
+    columns = [Column("rank", numeric=True), Column("who"), Column("points", numeric=True)]
+    columns += [Column(name, numeric=True) for name in leaderboard_names(found)]
+    rows = tuple(
+        (
+            f"{each.rank}=" if shared[each.rank] > 1 else str(each.rank),
+            each.person_name,
+            f"{each.total:.2f}",
+            *("-" if points is None else f"{points:.2f}" for points in each.points),
+        )
+        for each in entries
+    )
+    return Table("overall ranking", tuple(columns), rows)
+
+
+def leaderboard_names(found: CompetitionStandings) -> tuple[str, ...]:
+    """Return the name of each leaderboard, with its GPU type if the board has several."""
+    return tuple(
+        board.name if len(board.gpus) == 1 else f"{board.name} on {gpu}"
+        for board, gpu in found.leaderboards
+    )
+
+
+def overall_csv(found: CompetitionStandings) -> str:
+    """Return a line for each person, with a column for each leaderboard."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["rank", "person", "total", *leaderboard_names(found)])
+    for each in found.entries:
+        row = [each.rank, each.person_name, each.total, *each.points]
+        writer.writerow([escape_formula(cell) for cell in row])
+    return text.getvalue()
+
+
+OVERALL = DataTable(
+    "overall",
+    "The overall ranking.",
+    (
+        Field("rank", Kind.INTEGER, "the rank, which equal totals share"),
+        Field("person", Kind.TEXT, "the account's display name"),
+        Field("person_id", Kind.INTEGER, "the account's number"),
+        Field("total", Kind.REAL, "the points of all leaderboards together"),
+    ),
+)
+POINTS = DataTable(
+    "points",
+    "The points of each person on each leaderboard on which they are ranked.",
+    (
+        Field("person", Kind.TEXT, "as in `overall`"),
+        Field("person_id", Kind.INTEGER, "as in `overall`"),
+        Field("board", Kind.TEXT, "the board"),
+        Field("gpu", Kind.TEXT, "the GPU type"),
+        Field("points", Kind.REAL, "the points there"),
+    ),
+)
+TABLES = (OVERALL, POINTS)
+
+
+def competition_pieces(found: CompetitionStandings) -> Iterator[ExportPiece]:
+    """Yield the beginning of a competition's export; the exports of its boards follow."""
+    boards = tuple(each.name for each in found.competition.boards)
+    yield ExportCompetition(competition=found.competition.name, boards=boards)
+    for table, rows in ((OVERALL, _overall_rows(found)), (POINTS, _points_rows(found))):
+        while part := tuple(islice(rows, ROWS_PER_PART)):
+            yield ExportRows(table=table.name, rows=part)
+
+
+def _overall_rows(found: CompetitionStandings) -> Iterator[Row]:
+    """Yield the rows of `overall`."""
+    for each in found.entries:
+        yield {
+            "rank": each.rank,
+            "person": each.person_name,
+            "person_id": each.person,
+            "total": each.total,
+        }
+
+
+def _points_rows(found: CompetitionStandings) -> Iterator[Row]:
+    """Yield the rows of `points`."""
+    for each in found.entries:
+        for (board, gpu), points in zip(found.leaderboards, each.points, strict=True):
+            if points is not None:
+                yield {
+                    "person": each.person_name,
+                    "person_id": each.person,
+                    "board": board.name,
+                    "gpu": gpu,
+                    "points": points,
+                }

@@ -1,0 +1,81 @@
+"""Submissions that answer every input alike, which no task may accept."""
+
+from runners.contract.task import TaskFormat
+
+DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
+"""The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
+REPLAY = "its first input"
+"""The answer of a model that computes once and then returns a copy of its first result."""
+
+_WRAPPER = """
+
+def _overwrite(value):
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        number = {number}
+        if number != number and not (value.is_floating_point() or value.is_complex()):
+            return torch.full_like(value, True if value.dtype == torch.bool else -1)
+        return torch.full_like(value, number)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_overwrite(item) for item in value)
+    if isinstance(value, dict):
+        return {{key: _overwrite(item) for key, item in value.items()}}
+    return value
+
+"""
+
+_KERNELS = {
+    TaskFormat.KERNEL: """
+_computed = custom_kernel
+
+
+def custom_kernel(data):
+    return _overwrite(_computed(data))
+""",
+    TaskFormat.KERNELBENCH: """
+_computed = ModelNew.forward
+
+
+def _forward(self, *inputs):
+    return _overwrite(_computed(self, *inputs))
+
+
+ModelNew.forward = _forward
+""",
+}
+
+
+_REPLAY = """
+
+_computed, _answers = ModelNew.forward, []
+
+
+def _forward(self, *inputs):
+    import copy
+
+    if not _answers:
+        _answers.append(_computed(self, *inputs))
+    return copy.deepcopy(_answers[0])
+
+
+ModelNew.forward = _forward
+"""
+
+
+def degenerate_answers(task_format: TaskFormat) -> tuple[str, ...]:
+    """Return the answers that no task of the format may accept.
+
+    `REPLAY` is only for KernelBench problems. Their inputs differ only in values, so a result such
+    as the mean of millions of them may hardly change. Other tasks may have a single test, which a
+    replayed result passes.
+    """
+    replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
+    return (*DEGENERATE, *replay)
+
+
+def degenerate_source(source: str, answer: str, task_format: TaskFormat) -> str:
+    """Return a submission that runs `source`'s kernel and then replaces its result."""
+    if answer == REPLAY:
+        return source + _REPLAY
+    return source + _WRAPPER.format(number=DEGENERATE[answer]) + _KERNELS[task_format]

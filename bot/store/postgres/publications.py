@@ -1,0 +1,157 @@
+"""Publications, and the runs of their checks, in Postgres."""
+
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from bot.domain.errors import StoreError
+from bot.domain.ids import CheckRunId, JobId, PersonId, PublicationId
+from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, JobState, QueuedRun
+from bot.domain.publication import NewPublication, Publication, PublicationSummary
+from bot.ports import Clock
+from bot.store.postgres.database import Database
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+
+
+class PostgresPublications:
+    """Publications by number; each is held under a lease."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, release: NewPublication) -> PublicationId:
+        row = await self._database.row(
+            "releases.add", release.door, release.person, release.zip, release.wish, release.place
+        )
+        if row is None:
+            raise StoreError("the publication could not be stored")
+        return PublicationId(row["id"])
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1
+    ) -> tuple[Publication, ...]:
+        now = self._clock.now()
+        found = await self._database.rows("releases.claim", door, owner, now, now + lease, limit)
+        return tuple(sorted(map(_publication, found), key=lambda one: one.id))
+
+    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
+        now = self._clock.now()
+        kept = await self._database.rows("releases.keep", owner, now, now + lease)
+        return tuple(sorted(PublicationId(row["id"]) for row in kept))
+
+    async def note(
+        self,
+        release: PublicationId,
+        owner: str,
+        *,
+        state: str | None = None,
+        place: str | None = None,
+    ) -> bool:
+        row = await self._database.row("releases.note", release, owner, state, place)
+        return row is not None
+
+    async def finish(self, release: PublicationId, owner: str) -> bool:
+        return await self._database.row("releases.finish", release, owner) is not None
+
+    async def end(self, release: PublicationId, owner: str) -> bool:
+        now = self._clock.now()
+        return await self._database.row("releases.end", release, owner, now) is not None
+
+    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
+        row = await self._database.row("releases.told", release, door)
+        return None if row is None else _summary(row)
+
+    async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
+        return tuple(map(_summary, await self._database.rows("releases.told_to", person, door)))
+
+    async def forget(self, ended_before: datetime) -> int:
+        return len(await self._database.rows("releases.forget", ended_before))
+
+    async def let_go(self, owner: str) -> int:
+        return len(await self._database.rows("releases.let_go", owner))
+
+
+def _publication(row: asyncpg.Record) -> Publication:
+    return Publication(
+        id=PublicationId(row["id"]),
+        person=PersonId(row["person"]),
+        zip=bytes(row["zip"]),
+        wish=row["wish"],
+        place=row["place"],
+        tries=row["tries"],
+        state=row["state"],
+    )
+
+
+def _summary(row: asyncpg.Record) -> PublicationSummary:
+    return PublicationSummary(
+        id=PublicationId(row["id"]),
+        person=PersonId(row["person"]),
+        wish=row["wish"],
+        state=row["state"],
+        tries=row["tries"],
+        ended_at=row["ended_at"],
+    )
+
+
+class PostgresCheckRuns:
+    """Runs by the number of their job."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def keep_task(self, release: PublicationId, digest: str, definition: str) -> None:
+        await self._database.rows("check_runs.keep_task", release, digest, definition)
+
+    async def add(
+        self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
+    ) -> JobId | None:
+        values = (
+            release,
+            key,
+            request.model_dump_json(exclude={"task"}),
+            request.gpu,
+            request.mode.value,
+            CHECK_PRIORITY,
+            CHECK_ATTEMPTS,
+            self._clock.now(),
+            digest,
+        )
+        added = await self._database.row("check_runs.add", *values)
+        # One that was added with this key in the meantime is visible only to the next statement.
+        row = added or await self._database.row("check_runs.add", *values)
+        return None if row is None else JobId(row["job"])
+
+    async def get(self, job: JobId) -> QueuedRun | None:
+        row = await self._database.row("check_runs.get", job)
+        return None if row is None else _check_run(row)
+
+    async def request(self, run: CheckRunId) -> EvaluationRequest | None:
+        row = await self._database.row("check_runs.request", run)
+        if row is None:
+            return None
+        whole = f'{{"task":{row["definition"]},{row["request"][1:]}'
+        return EvaluationRequest.model_validate_json(whole)
+
+    async def tell(self, job: JobId, fence: int, progress: Progress) -> bool:
+        text = progress.model_dump_json()
+        return await self._database.row("check_runs.tell", job, fence, text) is not None
+
+    async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> bool:
+        text = evaluation.model_dump_json(exclude={"files"})
+        now = self._clock.now()
+        return await self._database.row("check_runs.accept", job, fence, text, now) is not None
+
+
+def _check_run(row: asyncpg.Record) -> QueuedRun:
+    progress, evaluation = row["progress"], row["evaluation"]
+    return QueuedRun(
+        job=JobId(row["job"]),
+        gpu=row["gpu"],
+        state=JobState(row["state"]),
+        error=row["error"],
+        progress=progress and Progress.model_validate_json(progress),
+        evaluation=evaluation and Evaluation.model_validate_json(evaluation),
+    )

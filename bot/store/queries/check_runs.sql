@@ -1,0 +1,58 @@
+-- name: keep_task
+with home as (
+    select id from releases where id = $1 and ended_at is null for key share
+)
+insert into check_tasks (release, digest, definition) select id, $2, $3 from home
+on conflict do nothing
+
+-- name: add
+-- Of two at once with one key, the second waits for the first, and returns nothing.
+with home as (
+    select id, person from releases where id = $1 and ended_at is null for key share
+),
+present as (
+    select jobs.id as job from jobs join check_runs on check_runs.id = check_run
+    where release = $1 and key = $2
+),
+pool as (
+    insert into pools (gpu) values ($4) on conflict do nothing
+),
+run as (
+    insert into check_runs (release, key, request, task) select id, $2, $3, $9 from home
+    where not exists (select from present)
+    on conflict do nothing
+    returning id, release
+),
+queued as (
+    insert into jobs (
+        check_run, person, gpu, mode, priority, turn, max_attempts, run_at, created_at, moved_at
+    )
+    select run.id, person, $4, $5, $6, next_turn(person, $4, $6), $7, $8, $8, $8
+    from run join home on home.id = release
+    returning id as job
+)
+select job from present union all select job from queued
+
+-- name: get
+select jobs.id as job, gpu, state, error, progress, evaluation
+from jobs join check_runs on check_runs.id = check_run where jobs.id = $1
+
+-- name: request
+select request, definition
+from check_runs join check_tasks on check_tasks.release = check_runs.release and digest = task
+where id = $1
+
+-- name: tell
+update check_runs set progress = $3 from jobs
+where jobs.id = $1 and fence = $2 and state = 'running' and check_runs.id = check_run
+returning check_runs.id
+
+-- name: accept
+with ended as (
+    update jobs set state = 'succeeded', error = null, lease_until = null,
+        finished_at = $4, moved_at = $4
+    where id = $1 and fence = $2 and state = 'running'
+    returning check_run
+)
+update check_runs set evaluation = $3 from ended where check_runs.id = check_run
+returning check_runs.id

@@ -1,0 +1,136 @@
+"""`/api/v1/competitions`: sets of boards with one overall ranking."""
+
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from bot.domain.api import publishing as api
+from bot.domain.api.base import BODY_MAX, MOST_ON_A_PAGE
+from bot.domain.board import Board, Viewer
+from bot.domain.competition import LONGEST_NAME, Competition, CompetitionStandings
+from bot.reports.competition import overall_csv
+from bot.services import competitions
+from bot.web import auth, bodies
+from bot.web.context import context_of
+from bot.web.routes.api import openapi
+
+router = APIRouter(
+    prefix="/competitions", tags=["competitions"], dependencies=[Depends(openapi.uncached)]
+)
+
+CompetitionName = Annotated[
+    str, Path(max_length=LONGEST_NAME, description="A competition's name", examples=["Season"])
+]
+_CSV: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"text/csv": {"schema": {"type": "string"}}}}
+}
+
+
+@router.get("")
+async def listed(
+    request: Request,
+    viewer: auth.AnyViewer,
+    *,
+    limit: openapi.PageLimit = MOST_ON_A_PAGE,
+    cursor: Annotated[str | None, Query(max_length=LONGEST_NAME)] = None,
+) -> api.CompetitionsAnswer:
+    """The competitions that you may know, by name; before one opens, its name and date."""
+    context = context_of(request)
+    found = await competitions.visible_competitions(context.store, context.clock, viewer)
+    later, now = [each for each in found if each.name > (cursor or "")], context.clock.now()
+    shown = tuple(_answer(each, viewer, now) for each in later[:limit])
+    return api.CompetitionsAnswer(
+        competitions=shown, next=shown[-1].name if len(later) > limit else None
+    )
+
+
+@router.get("/{name}", response_model=api.CompetitionStandingsAnswer, responses=_CSV)
+async def competition(
+    request: Request,
+    name: CompetitionName,
+    viewer: auth.AnyViewer,
+    *,
+    form: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
+) -> Response:
+    """A competition with its boards and its overall ranking; as CSV, only the ranking."""
+    context = context_of(request)
+    found = await competitions.competition_standings(context.store, context.clock, viewer, name)
+    if form == "csv":
+        headers = {**openapi.NO_STORE, "Content-Disposition": "attachment; filename=overall.csv"}
+        return Response(overall_csv(found), media_type="text/csv", headers=headers)
+    answer = _standings_answer(found, viewer, context.clock.now())
+    return Response(
+        answer.model_dump_json(), media_type="application/json", headers=openapi.NO_STORE
+    )
+
+
+@router.post("/{name}/close")
+async def close(
+    request: Request, name: CompetitionName, viewer: auth.MayCreate
+) -> api.CompetitionAnswer:
+    """Close every open board of your competition now."""
+    context = context_of(request)
+    closed = await competitions.close_competition(context.store, context.clock, viewer, name)
+    return _answer(closed, viewer, context.clock.now())
+
+
+@router.post("/{name}/extend", openapi_extra=openapi.takes(api.ExtendOrder))
+async def extend(
+    request: Request, name: CompetitionName, viewer: auth.MayCreate
+) -> api.CompetitionAnswer:
+    """Let every board of your competition that closes earlier accept submissions until a date."""
+    context, body = context_of(request), await bodies.read(request, api.ExtendOrder, BODY_MAX)
+    extended = await competitions.extend_competition(
+        context.store, context.clock, viewer, name, until=body.deadline
+    )
+    return _answer(extended, viewer, context.clock.now())
+
+
+def _standings_answer(
+    found: CompetitionStandings, viewer: Viewer, now: datetime
+) -> api.CompetitionStandingsAnswer:
+    return api.CompetitionStandingsAnswer(
+        **dict(_answer(found.competition, viewer, now)),
+        leaderboards=tuple(
+            api.LeaderboardName(board=board.name, gpu=gpu) for board, gpu in found.leaderboards
+        ),
+        entries=tuple(
+            api.OverallBody(
+                rank=each.rank,
+                person=each.person_name,
+                person_id=each.person,
+                total=each.total,
+                points=each.points,
+            )
+            for each in found.entries
+        ),
+    )
+
+
+def _answer(competition: Competition, viewer: Viewer, now: datetime) -> api.CompetitionAnswer:
+    return api.CompetitionAnswer(
+        name=competition.name,
+        state=_state(competition, now),
+        opens_at=competition.opens_at,
+        closes_at=competition.closes_at,
+        description=competition.description,
+        creator_id=competition.creator or None,
+        ranks=competition.points.ranks,
+        boards=tuple(_board(each, viewer, now) for each in competition.boards),
+    )
+
+
+def _board(board: Board, viewer: Viewer, now: datetime) -> api.CompetitionBoardBody:
+    return api.CompetitionBoardBody(
+        name=board.name,
+        opens_at=board.rules.opens_at,
+        board=openapi.board_line(board, now) if board.visible_to(viewer) else None,
+    )
+
+
+def _state(competition: Competition, now: datetime) -> api.CompetitionState:
+    if not competition.has_opened(now):
+        return api.CompetitionState.UPCOMING
+    closed = competition.has_closed(now)
+    return api.CompetitionState.CLOSED if closed else api.CompetitionState.OPEN

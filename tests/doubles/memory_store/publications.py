@@ -1,0 +1,219 @@
+"""Publications, and the runs of their checks, in memory."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import count
+
+from bot.domain.ids import NO_SUBMISSION, CheckRunId, JobId, PersonId, PublicationId
+from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, Job, JobState, QueuedRun
+from bot.domain.publication import NewPublication, Publication, PublicationSummary
+from bot.services.publishing.queued_runner import COMMAND
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
+from runners.contract.task import TaskDefinition
+from tests.doubles.memory_store.tables import StoredRun, Tables
+
+
+@dataclass(slots=True)
+class _Row:
+    """A publication, and the process of its front end that holds it."""
+
+    door: str
+    release: Publication
+    owner: str | None = None
+    lease_until: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class MemoryPublications:
+    """Publications by number; each is held under a lease."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._clock = tables.clock
+        self._numbers = count(1)
+        self._rows: dict[PublicationId, _Row] = {}
+
+    def open_person(self, release: PublicationId) -> PersonId | None:
+        """The person of a publication that has not ended."""
+        row = self._rows.get(release)
+        return None if row is None or row.ended_at is not None else row.release.person
+
+    async def add(self, release: NewPublication) -> PublicationId:
+        number = PublicationId(next(self._numbers))
+        stored = Publication(
+            number, release.person, release.zip, release.wish, release.place, tries=0
+        )
+        self._rows[number] = _Row(release.door, stored)
+        return number
+
+    async def claim(
+        self, door: str, owner: str, lease: timedelta, limit: int = 1
+    ) -> tuple[Publication, ...]:
+        now = self._clock.now()
+        free = [
+            row
+            for row in self._rows.values()
+            if row.door == door
+            and row.ended_at is None
+            and (row.lease_until is None or row.lease_until <= now)
+        ]
+        for row in free[:limit]:
+            row.owner, row.lease_until = owner, now + lease
+            row.release = replace(row.release, tries=row.release.tries + 1)
+        return tuple(row.release for row in free[:limit])
+
+    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
+        now = self._clock.now()
+        held = [row for row in self._held(owner) if row.lease_until and row.lease_until > now]
+        for row in held:
+            row.lease_until = now + lease
+        return tuple(row.release.id for row in held)
+
+    async def note(
+        self,
+        release: PublicationId,
+        owner: str,
+        *,
+        state: str | None = None,
+        place: str | None = None,
+    ) -> bool:
+        row = self._rows.get(release)
+        if row is None or row.owner != owner:
+            return False
+        before = row.release
+        row.release = replace(before, state=state or before.state, place=place or before.place)
+        return True
+
+    async def finish(self, release: PublicationId, owner: str) -> bool:
+        row = self._rows.get(release)
+        if row is None or row.owner != owner:
+            return False
+        del self._rows[release]
+        self._tables.forget_check_runs(release)
+        return True
+
+    async def end(self, release: PublicationId, owner: str) -> bool:
+        if not await self.note(release, owner):
+            return False
+        row = self._rows[release]
+        row.release = replace(row.release, zip=b"")
+        row.ended_at, row.owner, row.lease_until = self._clock.now(), None, None
+        self._tables.forget_check_runs(release)
+        return True
+
+    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
+        row = self._rows.get(release)
+        return None if row is None or row.door != door else _note(row)
+
+    async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
+        rows = reversed(self._rows.values())
+        found = [each for each in rows if (each.door, each.release.person) == (door, person)]
+        return tuple(map(_note, found[:100]))
+
+    async def forget(self, ended_before: datetime) -> int:
+        old = [n for n, row in self._rows.items() if _is_old(row, ended_before)]
+        for number in old:
+            del self._rows[number]
+            self._tables.forget_check_runs(number)
+        return len(old)
+
+    async def let_go(self, owner: str) -> int:
+        held = self._held(owner)
+        for row in held:
+            row.owner = row.lease_until = None
+            row.release = replace(row.release, tries=row.release.tries - 1)
+        return len(held)
+
+    def _held(self, owner: str) -> list[_Row]:
+        return [row for row in self._rows.values() if row.owner == owner]
+
+
+def _is_old(row: _Row, before: datetime) -> bool:
+    of_command = row.door.startswith(f"{COMMAND}-")
+    until = row.lease_until if of_command else row.ended_at
+    return until is not None and until < before
+
+
+def _note(row: _Row) -> PublicationSummary:
+    one = row.release
+    return PublicationSummary(one.id, one.person, one.wish, one.state, one.tries, row.ended_at)
+
+
+class MemoryCheckRuns:
+    """Runs by the number of their job, which is also their own."""
+
+    def __init__(self, tables: Tables, publications: MemoryPublications) -> None:
+        self._tables = tables
+        self._publications = publications
+        self._tasks: dict[tuple[PublicationId, str], TaskDefinition] = {}
+
+    async def keep_task(self, release: PublicationId, digest: str, definition: str) -> None:
+        if self._publications.open_person(release) is not None:
+            self._tasks[release, digest] = TaskDefinition.model_validate_json(definition)
+
+    async def add(
+        self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
+    ) -> JobId | None:
+        for number, run in self._tables.check_runs.items():
+            if (run.release, run.key) == (release, key):
+                return number
+        person = self._publications.open_person(release)
+        if person is None:
+            return None
+        job = self._new_job(person, request)
+        request = request.model_copy(update={"task": self._tasks[release, digest]})
+        self._tables.check_runs[job.id] = StoredRun(release, key, request.model_dump_json())
+        self._tables.put(job)
+        return job.id
+
+    def _new_job(self, person: PersonId, request: EvaluationRequest) -> Job:
+        number, now = self._tables.next_id(), self._tables.clock.now()
+        return Job(
+            id=JobId(number),
+            submission=NO_SUBMISSION,
+            person=person,
+            gpu=request.gpu,
+            mode=request.mode,
+            priority=CHECK_PRIORITY,
+            turn=self._tables.next_turn(person, request.gpu, CHECK_PRIORITY),
+            state=JobState.QUEUED,
+            attempt=0,
+            max_attempts=CHECK_ATTEMPTS,
+            fence=0,
+            worker=None,
+            call=None,
+            cancel_requested=False,
+            error=None,
+            run_at=now,
+            created_at=now,
+            started_at=None,
+            finished_at=None,
+            check_run=CheckRunId(number),
+        )
+
+    async def get(self, job: JobId) -> QueuedRun | None:
+        run = self._tables.check_runs.get(job)
+        if run is None:
+            return None
+        found = self._tables.jobs[job]
+        return QueuedRun(job, found.gpu, found.state, found.error, run.progress, run.evaluation)
+
+    async def request(self, run: CheckRunId) -> EvaluationRequest | None:
+        found = self._tables.check_runs.get(JobId(run))
+        return None if found is None else EvaluationRequest.model_validate_json(found.request)
+
+    async def tell(self, job: JobId, fence: int, progress: Progress) -> bool:
+        if self._tables.held(job, fence) is None:
+            return False
+        self._tables.check_runs[job] = replace(self._tables.check_runs[job], progress=progress)
+        return True
+
+    async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> bool:
+        held = self._tables.held(job, fence)
+        if held is None:
+            return False
+        kept = evaluation.model_copy(update={"files": ()})
+        self._tables.check_runs[job] = replace(self._tables.check_runs[job], evaluation=kept)
+        now = self._tables.clock.now()
+        self._tables.put(replace(held, state=JobState.SUCCEEDED, error=None, finished_at=now))
+        return True

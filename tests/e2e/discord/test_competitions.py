@@ -1,0 +1,72 @@
+"""A competition on Discord: published from a zip, announced, shown, closed and extended."""
+
+import pytest
+
+from bot.domain.tasks.scaffold import scaffold
+from tests.doubles.discord.model.files import File
+from tests.doubles.discord.users.filling import Value
+from tests.doubles.discord.users.person import Person
+from tests.doubles.task_zips import zipped
+from tests.e2e.discord.scene import Scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+WITHIN_S = 60
+TEXT = """\
+name: Cup 2030
+points: ratio
+prize: a mug
+problems:
+  - {directory: double, name: cup-one, gpus: [CPU]}
+  - {directory: triple, name: cup-two, gpus: [CPU]}
+"""
+
+
+def competition(text: str = TEXT) -> File:
+    """Tasks whose one correct solution is not run, so that the fake runner lets them pass."""
+    sound = {
+        "solutions/correct/torch_add.py": "#!PODIUM needs mojo\n",
+        "solutions/wrong/almost_two.py": "#!PODIUM expect wrong_answer\n"
+        "# fake: verdict=wrong_answer\n",
+    }
+    files = {"cup.yaml": text}
+    for name in ("double", "triple"):
+        files |= {f"{name}/{file}": words for file, words in (scaffold(name) | sound).items()}
+    return File("cup.zip", zipped(files))
+
+
+async def said(who: Person, command: str, **options: Value) -> str:
+    return (await (await who.slash(f"admin {command}", **options)).final()).text
+
+
+async def test_a_competition_is_published_announced_and_changed(stage: Scene) -> None:
+    hall = stage.guild.create_channel("news")
+    assert "competitions" in await said(stage.carol, "notices", channel=hall, competition=True)
+    begun = await said(stage.carol, "competition publish", competition_zip=competition())
+    assert begun.startswith("Checking the tasks of Cup 2030.")
+    thread = await stage.carol.sees_thread(": Cup 2030", within=WITHIN_S)
+    outcome = await stage.carol.sees("with 2 boards is published", thread, within=WITHIN_S)
+    for words in ("cup-one on CPU is published", "unknown key 'prize'"):
+        assert words in outcome.text
+    told = await stage.bob.sees("Cup 2030 is open, with 2 boards", hall, within=WITHIN_S)
+    assert not told.pings
+
+    await said(stage.carol, "competition show", name="Cup 2030")
+    shown = [each.text for each in stage.carol.messages() if "cup-two" in each.text]
+    assert shown
+    assert "is closed" in await said(stage.carol, "competition close", name="Cup 2030")
+    await stage.bob.sees("Cup 2030 has closed", hall, within=WITHIN_S)
+    again = await said(
+        stage.carol, "competition extend", name="Cup 2030", deadline="2099-01-31 18:00"
+    )
+    assert "open until 2099-01-31 18:00 UTC" in again
+    late = await said(stage.carol, "competition close", name="Cup 2031")
+    assert "did you mean" in late
+    stage.server.assert_clean()
+
+
+async def test_only_admins_have_competitions(stage: Scene) -> None:
+    assert "admin" in (await said(stage.bob, "competition show")).lower()
+    bad = await said(stage.carol, "competition publish", competition_zip=competition("name: x"))
+    assert "the key 'problems' is missing" in bad.replace("\\", "")
+    stage.server.assert_clean()
