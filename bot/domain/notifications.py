@@ -163,11 +163,17 @@ def deadline_notification(board: Board, deadline: datetime, addressee: str) -> N
 def opening_notification(competition: Competition, board: Board, addressee: str) -> Notification:
     """Return the notification of a competition that has opened, with one of its boards."""
     count = len(competition.boards)
-    text = f"Competition {competition.name} is open, with {count} board{'' if count == 1 else 's'}"
-    if competition.closes_at is not None:
-        text += f", until {show_deadline(competition.closes_at)}"
+    text = f"Competition {competition.name} is open"
+    if all(each.rules.opens_at is None and _is_public(each) for each in competition.boards):
+        text += f", with {count} board{'' if count == 1 else 's'}"
+        if competition.closes_at is not None:
+            text += f", until {show_deadline(competition.closes_at)}"
     key = f"opening {competition.id} {competition.opens_at.timestamp():.0f} {addressee}"
     return Notification(key, NotificationKind.COMPETITION, addressee, board.id, f"{text}.")
+
+
+def _is_public(board: Board) -> bool:
+    return board.access.admits(frozenset())
 
 
 def closing_notification(competition: Competition, board: Board, addressee: str) -> Notification:

@@ -56,7 +56,8 @@ def dates_line(competition: Competition, now: datetime) -> str:
     if not competition.has_opened(now):
         return f"opens at {show_deadline(competition.opens_at)}"
     if competition.closes_at is None:
-        return "open without a deadline"
+        some_open_later = any(each.rules.opens_at is not None for each in competition.boards)
+        return "open" if some_open_later else "open without a deadline"
     verb = "closed" if competition.has_closed(now) else "open until"
     return f"{verb} {show_deadline(competition.closes_at)}"
 

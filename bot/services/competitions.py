@@ -164,6 +164,8 @@ async def _set_deadlines(
     reason = f"deadline {show_deadline(deadline)}"
     async with audited(store, viewer.person, "set-deadlines", subject, reason=reason) as tx:
         found = await tx.competitions.find(competition.name)
+        if found is not None and not all(each.belongs_to(viewer) for each in found.boards):
+            raise UserError("not-yours", f"a board of {subject} belongs to another person")
         boards = [] if found is None else [each for each in found.boards if applies(each)]
         if not boards:
             words = f"no board of {subject} would close at another time; nothing was changed"

@@ -11,7 +11,7 @@ from functools import partial
 import structlog
 
 from bot.domain import notifications
-from bot.domain.board import NOBODY, Access, Board, Viewer
+from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Notification, NotificationKind, StandingsChange
 from bot.domain.records import UnannouncedScore
@@ -121,6 +121,8 @@ async def announce_deadlines(store: Store, clock: Clock) -> None:
     now = clock.now()
     for board in await store.boards.all():
         deadline = board.deadline
+        if board.rules.opens_at is not None:
+            continue  # once it opens, it may still be announced
         if deadline is not None and notifications.closes_soon(board, now):
             await store.outbox.put(
                 [notifications.deadline_notification(board, deadline, each) for each in listeners]
@@ -139,9 +141,9 @@ async def announce_competitions(store: Store, clock: Clock) -> None:
         if not (competition.has_opened(now) and opened):
             continue
         # The board decides who may read it: one that everyone sees, if there is any.
-        board = next((each for each in opened if each.access == Access()), opened[0])
+        board = next((each for each in opened if each.access.admits(frozenset())), opened[0])
         opened_at, closed_at = competition.opens_at, competition.closes_at
-        if competition.opening_announced != opened_at:
+        if competition.opening_announced is None:
             async with store.transaction() as tx:
                 if await tx.competitions.announce_opening(competition.id, opened_at):
                     notice = partial(notifications.opening_notification, competition, board)

@@ -64,6 +64,7 @@ def _is_below(path: str, root: str) -> bool:
     return not root or path.startswith(f"{root}/")
 
 
+MOST_SOLUTIONS = 100
 _EXPECTED = {"correct": Verdict.PASSED, "wrong": Verdict.WRONG_ANSWER}
 
 
@@ -78,13 +79,20 @@ class Solution:
 
 
 def solutions(bundle: TaskBundle) -> tuple[Solution, ...]:
-    """Return the files of solutions/correct and solutions/wrong, by name, correct ones first."""
-    return tuple(
-        _solution(bundle, f"solutions/{kind}/{name}", expected)
+    """Return the files of solutions/correct and solutions/wrong, by name, correct ones first.
+
+    UserError for an invalid one, and for too many: the check runs each on every GPU type.
+    """
+    found = [
+        (f"solutions/{kind}/{name}", expected)
         for kind, expected in _EXPECTED.items()
         for name in bundle.under(f"solutions/{kind}")
         if name.endswith(suffixes())
-    )
+    ]
+    if len(found) > MOST_SOLUTIONS:
+        where = bundle.locate("solutions")
+        raise UserError("bad-task", f"{where}: at most {MOST_SOLUTIONS} solutions are allowed")
+    return tuple(_solution(bundle, name, expected) for name, expected in found)
 
 
 def _solution(bundle: TaskBundle, name: str, expected: Verdict) -> Solution:

@@ -31,6 +31,8 @@ from runners.contract.wire import Wire
 Gpu = Annotated[str, StringConstraints(pattern=GPU_NAME.pattern)]
 _LONGEST_DESCRIPTION = 10_000
 MOST_BOARDS = 100
+MOST_GPUS = 64
+MOST_LEADERBOARDS = 500
 """The most boards of a competition."""
 MOST_RANKS = 1000
 """The most places for which a competition lists points."""
@@ -75,7 +77,7 @@ class _ProblemEntry(_Lenient):
     directory: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_./-]*$")]
     name: Annotated[str, StringConstraints(pattern=TASK_NAME_FORM)]
     deadline: str | None = None
-    gpus: tuple[Gpu, ...] = ()
+    gpus: Annotated[tuple[Gpu, ...], Field(max_length=MOST_GPUS)] = ()
     opens: str | None = None
     late_runs: bool | None = None
 
@@ -108,6 +110,9 @@ def parse_competition(data: bytes, file: str) -> CompetitionDefinition:
         _problem(document, i, entry, default) for i, entry in enumerate(competition.problems)
     )
     _require_distinct(document, problems)
+    if sum(len(each.gpus) for each in problems) > MOST_LEADERBOARDS:
+        words = f"at most {MOST_LEADERBOARDS} boards and GPU types in total are allowed"
+        raise document.refusal(("problems",), words)
     name = _name(document, competition.name)
     warnings = list(_warnings(document))
     if name != competition.name:

@@ -56,13 +56,11 @@ class StoreQueue:
         claim = Claim(worker, dict(slots), self._config.lease, pools)
         return tuple(job.leased for job in await self._store.jobs.claim(claim))
 
-    async def request(self, job: LeasedJob) -> EvaluationRequest:
+    async def request(self, job: LeasedJob) -> EvaluationRequest | None:
         if job.check_run is None:
             return await self._submission_request(job)
         request = await self._store.check_runs.request(job.check_run)
-        if request is None:
-            raise LookupError(f"the publication of job {job.id} has ended")
-        return self._for_attempt(job, request)
+        return None if request is None else self._for_attempt(job, request)
 
     def _for_attempt(self, job: LeasedJob, request: EvaluationRequest) -> EvaluationRequest:
         """Return the request with what is different in each attempt."""
@@ -249,9 +247,12 @@ class RemoteWorker:
 
     async def _evaluation_request(self, job: JobId, leased: LeasedJob) -> EvaluationRequest:
         try:
-            return await self._queue.request(leased)
+            request = await self._queue.request(leased)
         except LookupError as error:  # the board and its job were deleted meanwhile
             raise _lease_lost(job) from error
+        if request is None:
+            raise _lease_lost(job)
+        return request
 
 
 def _must_hold(job: JobId, *, held: bool) -> None:

@@ -23,7 +23,8 @@ from runners.languages import spec_of
 
 ROUNDS = RoundPolicy(looks=(2,), samples=3)
 """Enough rounds to run each timed benchmark on fresh inputs; the times are discarded."""
-
+AT_ONCE = 16
+"""The most runs of a check that wait for a runner at the same time, for each GPU type."""
 _MESSAGE_MAX = 400
 _ADVICE = {
     TaskFormat.KERNEL: (
@@ -167,7 +168,8 @@ async def _run_steps(gpu: str, steps: tuple[_Step, ...], watch: Watch) -> tuple[
     """Run all steps at once, limited by the runner's slots; the first error stops all."""
     for step in steps:
         watch(CheckStep(gpu, step.name))
-    return await _all_of([_run_step(gpu, step, watch) for step in steps])
+    turn = asyncio.Semaphore(AT_ONCE)
+    return await _all_of([_run_step(gpu, step, watch, turn) for step in steps])
 
 
 async def _all_of(work: Sequence[Coroutine[None, None, T]]) -> tuple[T, ...]:
@@ -180,12 +182,12 @@ async def _all_of(work: Sequence[Coroutine[None, None, T]]) -> tuple[T, ...]:
     return tuple(task.result() for task in tasks)
 
 
-async def _run_step(gpu: str, step: _Step, watch: Watch) -> Finding:
+async def _run_step(gpu: str, step: _Step, watch: Watch, turn: asyncio.Semaphore) -> Finding:
     def report(progress: Progress) -> None:
-        stage = progress.stage.value
-        watch(CheckStep(gpu, step.name, stage, progress.done, progress.total))
+        watch(CheckStep(gpu, step.name, progress.stage.value, progress.done, progress.total))
 
-    finding = await step.run(report)
+    async with turn:
+        finding = await step.run(report)
     watch(CheckStep(gpu, step.name, finding=finding))
     return finding
 

@@ -207,6 +207,7 @@ class _Run:
 
     def _pipeline(self) -> Pipeline:
         store, release = self.engine.store, self.held.release
+        resumed = bool(PublicationState.model_validate_json(release.state).begun)
         return Pipeline(
             store,
             self.engine.clock,
@@ -214,7 +215,7 @@ class _Run:
             self._add_line,
             self._watch,
             self._save_graded,
-            lambda gpus: queued_runners(store, release.id, gpus, resumed=release.tries > 1),
+            lambda gpus: queued_runners(store, release.id, gpus, resumed=resumed),
         )
 
     async def _save_graded(self, drafts: Sequence[Draft]) -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import hashlib
+import itertools
 import secrets
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from bot.domain.errors import StoreError
 from bot.domain.ids import JobId, PersonId, PublicationId
 from bot.domain.job import JobState, QueuedRun
 from bot.domain.publication import NewPublication
@@ -19,6 +21,8 @@ from runners.contract.task import TaskDefinition
 
 POLL_S = 0.5
 """Seconds between two looks at a run."""
+LOOKS = 20
+"""After so many looks it is asked whether a worker offers the GPU type."""
 WORKER_S = 15.0
 """How long a check waits at its start for workers: they may be restarting with the bot."""
 ABSENT_S = 600.0
@@ -61,6 +65,7 @@ class QueuedRunner:
         """Return the evaluation; RunnerError if the job failed or no worker could take it."""
         told: Progress | None = None
         absent_s = 0.0
+        looks = itertools.cycle(range(LOOKS))
         while True:
             run = await self.store.check_runs.get(JobId(int(call)))
             if run is None:
@@ -71,7 +76,11 @@ class QueuedRunner:
             if run.progress is not None and run.progress != told:
                 told = run.progress
                 progress(told)
-            absent_s = 0.0 if await self._has_worker(run) else absent_s + POLL_S
+            if run.state is JobState.RUNNING:
+                absent_s = 0.0
+            elif next(looks) == 0:
+                offered = run.gpu in await _offered(self.store)
+                absent_s = 0.0 if offered else absent_s + LOOKS * POLL_S
             if absent_s > ABSENT_S:
                 raise RunnerError(
                     f"no connected worker offered {run.gpu} for {ABSENT_S / 60:.0f} minutes"
@@ -83,9 +92,6 @@ class QueuedRunner:
 
     async def aclose(self) -> None:
         """Do nothing: the runner belongs to its worker."""
-
-    async def _has_worker(self, run: QueuedRun) -> bool:
-        return run.state is JobState.RUNNING or run.gpu in await _offered(self.store)
 
 
 def _require_unfinished(run: QueuedRun) -> None:
@@ -162,7 +168,8 @@ async def command_publication(store: Store, person: PersonId) -> AsyncIterator[P
     try:
         yield release
     finally:
-        await store.publications.finish(release, owner)
+        with suppress(StoreError):  # the command's own result or error counts
+            await store.publications.finish(release, owner)
 
 
 async def _offers(store: Store) -> Sequence[tuple[str, Capabilities]]:

@@ -24,7 +24,7 @@ where competition = any ($1::bigint[])
 order by competition, position
 
 -- name: announce_opening
-update competitions set opening_announced = $2 where id = $1 and opening_announced is distinct from $2
+update competitions set opening_announced = $2 where id = $1 and opening_announced is null
 returning id
 
 -- name: announce_closing

@@ -35,7 +35,7 @@ class MemoryCompetitions:
 
     async def announce_opening(self, competition: CompetitionId, opened_at: datetime) -> bool:
         row = self._tables.competitions.get(competition)
-        if row is None or row.opening_announced == opened_at:
+        if row is None or row.opening_announced is not None:
             return False
         self._tables.competitions[competition] = replace(row, opening_announced=opened_at)
         return True

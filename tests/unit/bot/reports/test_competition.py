@@ -71,7 +71,7 @@ def test_a_report_has_the_dates_the_boards_and_the_ranking() -> None:
         ("2", "person 2", "18.50", "18.50", "-"),
     )
     assert texts(found) == [
-        "open without a deadline",
+        "open",
         "About it.",
         "points of the first places on each board and GPU type: 25, 18.5",
     ]

@@ -206,6 +206,9 @@ async def test_only_who_owns_a_competition_and_its_boards_changes_it(place: Plac
     await cup(place, (first, other))
     with pytest.raises(UserError, match="belongs to another person"):
         await competitions.close_competition(place.store, place.clock, Viewer(place.ada), NAME)
+    await place.store.boards.restrict(other.id, Access(Visibility.PRIVATE))
+    with pytest.raises(UserError, match="belongs to another person"):  # although she sees it not
+        await competitions.close_competition(place.store, place.clock, Viewer(place.ada), NAME)
     admin = replace(bob, sees_all=True)
     closed = await competitions.close_competition(place.store, place.clock, admin, NAME)
     assert (closed.id, len(closed.boards)) == (competition.id, 2)

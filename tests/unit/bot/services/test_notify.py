@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.board import Access, SeasonRules, Visibility
+from bot.domain.board import Access, SeasonRules, SourceVisibility, Visibility
 from bot.domain.competition import Competition, NewCompetition, PointsRule
 from bot.domain.errors import StoreError
 from bot.domain.notifications import Notification, NotificationKind, deadline_notification
@@ -286,3 +286,33 @@ async def test_the_announcement_of_a_private_competition_is_only_for_its_guests(
     assert not await still_wanted(place.store, place.clock, letter.news, frozenset())
     await place.store.boards.restrict(made.boards[0].id, Access())
     assert await still_wanted(place.store, place.clock, letter.news, frozenset())
+
+
+async def test_the_announcement_of_an_opening_tells_nothing_of_hidden_boards(place: Place) -> None:
+    await listen(place, ROOM, NotificationKind.COMPETITION)
+    made = await make_competition(place, timedelta(seconds=1), timedelta(hours=3))
+    place.clock.advance(2)
+    request = PublishRequest(
+        place.ada, "secret", ("CPU",), access=Access(source=SourceVisibility.ALWAYS)
+    )
+    secret = (await publish(place.store, place.clock, request, make_task(name="secret"))).board
+    await place.store.boards.restrict(secret.id, Access(Visibility.PRIVATE))
+    await place.store.boards.restrict(
+        made.boards[0].id, Access(source=SourceVisibility.ALWAYS)
+    )  # it is public all the same
+    boards = (secret.id, made.boards[0].id)
+    new = NewCompetition("Cup", place.ada, "", PointsRule(), made.opens_at, boards)
+    await place.store.competitions.put(new)
+    await announce_competitions(place.store, place.clock)
+    (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
+    assert (letter.news.text, letter.news.board) == ("Competition Cup is open.", made.boards[0].id)
+
+
+async def test_the_deadline_of_a_board_that_has_not_opened_is_told_later(place: Place) -> None:
+    await listen(place, ROOM, NotificationKind.DEADLINE)
+    await make_competition(place, timedelta(hours=1), timedelta(hours=5))
+    await announce_deadlines(place.store, place.clock)
+    assert await told(place) == []
+    place.clock.advance(3601)
+    await announce_deadlines(place.store, place.clock)
+    assert len(await told(place)) == 1

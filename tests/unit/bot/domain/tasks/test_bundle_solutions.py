@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.bundle import TaskBundle, solutions
+from bot.domain.tasks.bundle import MOST_SOLUTIONS, TaskBundle, solutions
 from runners.contract.verdict import Verdict
 
 
@@ -48,3 +48,10 @@ def test_a_heading_that_cannot_be_is_refused_with_the_file(
         solutions(make_bundle(**{path: source}))
     assert f"add/solutions/{path}" in caught.value.message
     assert word in caught.value.message
+
+
+def test_more_solutions_than_a_check_may_run_are_refused() -> None:
+    names = [f"wrong/number{each}.py" for each in range(MOST_SOLUTIONS)]
+    assert len(solutions(make_bundle(**dict.fromkeys(names, "x = 1\n")))) == MOST_SOLUTIONS
+    with pytest.raises(UserError, match="at most 100 solutions are allowed"):
+        solutions(make_bundle(**dict.fromkeys((*names, "correct/a.py"), "x = 1\n")))

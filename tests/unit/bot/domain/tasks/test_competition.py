@@ -135,3 +135,17 @@ def test_a_competition_has_at_most_100_boards() -> None:
     problems = "".join(f"  - directory: a\n    name: b{number}\n" for number in range(101))
     with pytest.raises(UserError, match="at most 100"):
         parse(f"name: x\nproblems:\n{problems}")
+
+
+def test_a_competition_has_a_limit_of_leaderboards() -> None:
+    gpus = ", ".join(f"GPU{each}" for each in range(64))
+    problem = "  - {{directory: set/a{0}, name: a{0}, gpus: [{1}]}}\n"
+
+    def problems(count: int) -> str:
+        return "name: Season\nproblems:\n" + "".join(problem.format(i, gpus) for i in range(count))
+
+    assert len(parse(problems(7)).problems) == 7
+    with pytest.raises(UserError, match="at most 500 boards and GPU types in total"):
+        parse(problems(8))
+    with pytest.raises(UserError, match="gpus"):
+        parse("name: Season\nproblems:\n" + problem.format(1, f"{gpus}, H100"))

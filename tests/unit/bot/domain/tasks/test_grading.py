@@ -203,7 +203,7 @@ def test_a_choice_stands_and_says_what_was_compared() -> None:
     parsed = read(grader=NATIVE)
     task, found = settle(parsed.task, parsed.grading, (report((True, False)),))
     assert (task, found.is_open) == (parsed.task, False)
-    assert found.why.endswith("eval.py disagree; see the warnings.")
+    assert found.why.endswith("eval.py disagree, as listed.")
     _, compared = settle(parsed.task, parsed.grading, (report(RIGHT, WRONG),))
     assert compared.why.endswith("Both agree on all solutions (1 correct, 1 wrong).")
 

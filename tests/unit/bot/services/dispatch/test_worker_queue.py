@@ -24,12 +24,16 @@ async def test_only_who_is_in_a_hurry_is_timed_for_fewer_rounds(place: Place) ->
     await place.submit(bob)
     await place.submit()
     jobs = [(await queue.claim({CPU: 1}))[0] for _ in range(2)]
-    rounds = {job.submission: (await queue.request(job)).rounds for job in jobs}
-    assert [rounds[number] for number in sorted(rounds)] == [FEW, None]
+    requests = {job.submission: await queue.request(job) for job in jobs}
+    found = [requests[number] for number in sorted(requests)]
+    assert [each and each.rounds for each in found] == [FEW, None]
+    assert None not in found
 
 
 async def test_otherwise_everybody_has_the_rounds_of_the_config(place: Place) -> None:
     queue = StoreQueue(place.store, DispatchConfig(rounds=FEW))
     await place.submit()
     (job,) = await queue.claim({CPU: 1})
-    assert (await queue.request(job)).rounds == FEW
+    request = await queue.request(job)
+    assert request is not None
+    assert request.rounds == FEW

@@ -336,4 +336,6 @@ async def test_a_worker_times_a_request_as_often_as_it_asks(
     await queue.announce({"a": make_capabilities(gpus={CPU: 1}, formats=ALL)})
     await accept(memory_store, clock, ada.id, make_request(num_trials=7))
     (job,) = await queue.claim({CPU: 1})
-    assert (await queue.request(job)).rounds == rounds_of(7)
+    request = await queue.request(job)
+    assert request is not None
+    assert request.rounds == rounds_of(7)

@@ -97,6 +97,7 @@ async def test_options_reach_the_judge_and_the_reports_the_command_line(
     assert submission.profile == options
     (job,) = await place.jobs(submission)
     request = await StoreQueue(place.store, DispatchConfig("test")).request(job.leased)
+    assert request is not None
     assert request.profile == options
     assert [each.args["size"] for each in request.task.benchmarks] == [2048]
     assert verdict(result) == (
