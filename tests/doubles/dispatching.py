@@ -40,7 +40,7 @@ async def dispatching(
         "heartbeat_s": 0.01,
         "poll_s": 0.01,
         "retry_s": 0.01,
-        "call_s": 1.0,
+        "call_s": 10.0,
         "offer_s": 1.0,
         "drain_s": 0.05,
         "progress_s": 0.0,

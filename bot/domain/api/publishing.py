@@ -130,6 +130,8 @@ class PublishedAnswer(ResponseBody):
     """`created`, `new-version`, `configured`, or `unchanged`."""
     checked: tuple[GpuCheck, ...]
     """Empty if the board has had this state of the task before."""
+    grading: str = ""
+    """Which grader grades and why; empty from a server that does not say."""
 
 
 class CheckAnswer(ResponseBody):

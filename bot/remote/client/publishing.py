@@ -180,5 +180,7 @@ def _published_draft(
     reports = tuple(TaskReport(check.name, each.gpu, (), each.obstacle) for each in answer.checked)
     board, change = decode.board_of(answer.board), PublishChange(answer.change)
     return PublishedDraft(
-        Published(board, answer.task_version, change, answer.version_note), reports, check.grading
+        Published(board, answer.task_version, change, answer.version_note),
+        reports,
+        answer.grading or check.grading,
     )

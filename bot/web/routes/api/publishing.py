@@ -283,4 +283,5 @@ async def _published(
         version_note=outcome.note,
         change=outcome.change,
         checked=tuple(api.GpuCheck(gpu=gpu, obstacle=why) for gpu, why in outcome.checked),
+        grading=outcome.grading,
     )
