@@ -207,7 +207,7 @@ class _Run:
 
     def _pipeline(self) -> Pipeline:
         store, release = self.engine.store, self.held.release
-        resumed = bool(PublicationState.model_validate_json(release.state).begun)
+        resumed = bool(self.state.begun)  # before, here or in another process
         return Pipeline(
             store,
             self.engine.clock,
