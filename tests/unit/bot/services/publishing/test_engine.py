@@ -279,6 +279,27 @@ async def test_an_outcome_that_was_stored_before_a_kill_is_only_shown(place: Pla
     assert await place.store.boards.find("double") is None
 
 
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_check_that_goes_on_waits_for_every_gpu_type(
+    place: Place, monkeypatch: pytest.MonkeyPatch, *, begun: bool
+) -> None:
+    asked: list[bool] = []
+
+    async def found(*_: object, resumed: bool) -> tuple[()]:
+        asked.append(resumed)
+        return ()
+
+    monkeypatch.setattr(module, "queued_runners", found)
+    number = await waiting(place)
+    if begun:  # by a process that was stopped, and returned it untried
+        await place.store.publications.claim(DOOR, "stopped", LEASE)
+        state = PublicationState(begun=("running the solutions",)).model_dump_json()
+        await place.store.publications.note(number, "stopped", state=state)
+        await place.store.publications.let_go("stopped")
+    assert (await run(place, engine_of(place), number)).code == "no-runner"
+    assert asked == [begun]
+
+
 async def test_who_has_lost_the_publication_neither_publishes_nor_shows(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
