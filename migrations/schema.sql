@@ -473,6 +473,7 @@ create table releases (
     lease_until timestamptz,
     ended_at    timestamptz,
     state       text not null default '{}',
+    cancelled   text,
     check ((owner is null) = (lease_until is null))
 );
 comment on table releases is 'Kept while a task''s own solutions run, so that a restart goes on with it';
@@ -481,6 +482,7 @@ comment on column releases.place is 'The door''s own words for where it shows it
 comment on column releases.tries is 'How often a process has begun; one that takes its process with it is given up';
 comment on column releases.ended_at is 'Since when only its outcome is kept, in place, for who comes to read it';
 comment on column releases.state is 'The steps of its check and its outcome, of every door alike';
+comment on column releases.cancelled is 'Why the check was cancelled, for its submitter';
 create index releases_of_person on releases (person, id);
 
 -- The runs of a task's check: jobs of the queue, so that any worker takes them.

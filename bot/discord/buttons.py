@@ -1,4 +1,4 @@
-"""The buttons below a submission and below the announcement of a board, and what each does.
+"""The buttons below a submission, a check and the announcement of a board, and what each does.
 
 Each button has the number of its submission or board in its id, so it works after a restart.
 """
@@ -13,18 +13,19 @@ import discord
 from typing_extensions import override
 
 from bot.discord.channels import display_for, may_open_thread
-from bot.discord.context import Interaction, context_of
+from bot.discord.context import DOOR, Interaction, context_of
 from bot.discord.escaping import plain
 from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import viewer_of
 from bot.domain.board import Board, Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import BoardId, SubmissionId
+from bot.domain.ids import BoardId, PublicationId, SubmissionId
 from bot.domain.status import SubmissionStatus
 from bot.domain.submission import Submission
 from bot.reports.blocks import Attachment, Report
 from bot.reports.tasks import template_report
 from bot.services import lookup, status, submissions
+from bot.services.publishing.state import cancel_publication
 from runners.contract.task import Mode
 
 
@@ -200,6 +201,41 @@ async def _rejudge(answer: InteractionReply, viewer: Viewer, board: Board, versi
     await answer.say(
         f"{subject} judged by task version {present}; the standings fill as results come."
     )
+
+
+class CheckButton(
+    discord.ui.DynamicItem[discord.ui.Button[Any]],
+    template=r"podium:check:cancel:(?P<number>[0-9]{1,18})",
+):
+    """The button that cancels the check of a task before anything is published."""
+
+    def __init__(self, number: PublicationId) -> None:
+        label, style = _LABELS[SubmissionAction.CANCEL]
+        custom_id = f"podium:check:cancel:{number}"
+        super().__init__(discord.ui.Button(label=label, style=style, custom_id=custom_id))
+        self.number = number
+
+    @override
+    @classmethod
+    async def from_custom_id(
+        cls, interaction: Interaction, item: discord.ui.Item[Any], match: re.Match[str]
+    ) -> Self:
+        del interaction, item
+        return cls(PublicationId(int(match["number"])))
+
+    @override
+    async def callback(self, interaction: Interaction) -> None:
+        async with replying(interaction) as answer:
+            viewer, store = await viewer_of(interaction), context_of(interaction).store
+            await cancel_publication(store, viewer, DOOR, self.number)
+            await answer.say("Stopping the check; nothing will be published.")
+
+
+def check_buttons(number: PublicationId) -> discord.ui.View:
+    """Return the buttons below a running check."""
+    view = discord.ui.View(timeout=None)
+    view.add_item(CheckButton(number))
+    return view
 
 
 def board_buttons(board: Board, version: int, *, rejudge: bool) -> discord.ui.View:

@@ -86,6 +86,7 @@ class PodiumClient(discord.Client):
         self.add_dynamic_items(
             buttons.SubmissionButton,
             buttons.BoardButton,
+            buttons.CheckButton,
             pagination.PageButton,
             pagination.StandingsGpuSelect,
             pagination.ListPageButton,

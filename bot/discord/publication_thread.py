@@ -15,7 +15,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict
 
 from bot.discord import channels
-from bot.discord.buttons import board_buttons
+from bot.discord.buttons import board_buttons, check_buttons
 from bot.discord.context import DOOR, DiscordContext, Interaction
 from bot.discord.draw import message_drafts
 from bot.discord.escaping import MESSAGE_LIMIT, line
@@ -140,12 +140,14 @@ class PublicationPoster:
     async def _draw(self, state: PublicationState) -> None:
         channel = await self._private_channel()
         text = live_text(self._name, state.steps, self.held.release.tries)
+        view = None if state.publishing or state.outcome else check_buttons(self.held.release.id)
         if self.thread.live is None:
-            message = await channel.send(text, nonce=f"{self._nonce}-live")
+            shown = discord.utils.MISSING if view is None else view
+            message = await channel.send(text, view=shown, nonce=f"{self._nonce}-live")
             await self._record(live=message.id)
             return
         with suppress(discord.NotFound):  # a message that a person deleted is not sent again
-            await channel.get_partial_message(self.thread.live).edit(content=text)
+            await channel.get_partial_message(self.thread.live).edit(content=text, view=view)
 
     async def _private_channel(self) -> discord.PartialMessageable:
         """Return a private thread for the person, or direct messages if none can be created."""
@@ -180,7 +182,7 @@ class PublicationPoster:
         self, state: PublicationState, outcome: PublicationOutcome
     ) -> None:
         drafts = message_drafts(outcome_report(outcome))
-        if self.thread.live is None or (state.steps and not self.thread.told):
+        if self.thread.live is None or not self.thread.told:
             await self._draw(state)
         for number, draft in enumerate(drafts, start=1):
             if number > self.thread.told:

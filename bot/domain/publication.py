@@ -13,6 +13,9 @@ from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.lint import TaskReport
 from runners.contract.task import Grader, TaskDefinition
 
+PER_PERSON = 2
+"""The most publications of one person that are checked at the same time, for each front end."""
+
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:

@@ -216,7 +216,10 @@ class Publications(Protocol):
     async def claim(
         self, door: str, owner: str, lease: timedelta, limit: int = 1
     ) -> tuple[Publication, ...]:
-        """Claim those that no process holds, oldest first; each claim counts as an attempt."""
+        """Claim those that no process holds, oldest first; each claim counts as an attempt.
+
+        Of one person, processes hold at most `PER_PERSON` of a front end at the same time.
+        """
 
     async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         """Renew the owner's leases; return what it still holds."""
@@ -230,6 +233,18 @@ class Publications(Protocol):
         place: str | None = None,
     ) -> bool:
         """Store the given JSON values; False when another owner has taken over."""
+
+    async def cancel(
+        self, person: PersonId, why: str, release: PublicationId | None = None
+    ) -> tuple[PublicationId, ...]:
+        """Cancel this person's publication, or all of them; return those that were cancelled.
+
+        One that has ended or whose check has passed is not cancelled. The process that holds it
+        ends it, with `why` as its outcome.
+        """
+
+    async def cancellation(self, release: PublicationId) -> str | None:
+        """Return why it was cancelled; None if it was not."""
 
     async def finish(self, release: PublicationId, owner: str) -> bool:
         """Delete it after all was reported; False when another owner has taken over."""
@@ -262,11 +277,11 @@ class CheckRuns(Protocol):
         """Queue a run in its person's turn among ranked jobs; return its job.
 
         Its task was stored under `digest`. The same key returns the job that was queued first. None
-        when the publication has ended.
+        when the publication has ended or is cancelled.
         """
 
     async def get(self, job: JobId) -> QueuedRun | None:
-        """Return the run of this job; None when its publication has ended."""
+        """Return the run of this job; None when its publication has ended or is cancelled."""
 
     async def request(self, run: CheckRunId) -> EvaluationRequest | None:
         """Return what is to be run; None when its publication has ended."""

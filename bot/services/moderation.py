@@ -26,12 +26,15 @@ class Decision:
 async def ban(store: Store, decision: Decision, identity: str) -> int:
     """Keep a person from submitting; cancel their unfinished submissions and return how many.
 
+    Their checks of tasks are cancelled too.
+
     UserError when no person has this identity.
     """
     person = await _person_id(store, identity)
     async with _audited(store, decision, "ban", f"person {identity}") as tx:
         await tx.moderation.ban(person, decision.reason)
         unfinished = await tx.jobs.unfinished_of(person)
+    await store.publications.cancel(person, f"because its submitter is banned ({decision.reason})")
     for submission in unfinished:  # one by one: thousands of locks would make workers wait
         await store.jobs.request_cancel(submission)
     return len(unfinished)

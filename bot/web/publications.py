@@ -18,7 +18,12 @@ from bot.reports.blocks import Tone
 from bot.reports.tasks import step_line
 from bot.services.publishing.engine import PublicationEngine
 from bot.services.publishing.publish import REQUEST
-from bot.services.publishing.state import PublicationOutcome, PublicationState
+from bot.services.publishing.state import (
+    PublicationOutcome,
+    PublicationState,
+    cancel_publication,
+    own_publication,
+)
 from bot.web.context import FRONT_END, WebContext
 
 KEEP = timedelta(days=30)
@@ -107,10 +112,14 @@ async def submit_task(context: WebContext, request: PublishRequest, data: bytes)
 
 async def own_check(context: WebContext, viewer: Viewer, number: int) -> Check:
     """Return one's own check, or any for an admin; UserError when there is none."""
-    summary = await context.store.publications.summary(FRONT_END, PublicationId(number))
-    if summary is None or not (viewer.sees_all or summary.person == viewer.person):
-        raise UserError("unknown-check", f"there is no check {number}, or not any more")
-    return Check.of(summary)
+    found = await own_publication(context.store, viewer, FRONT_END, PublicationId(number))
+    return Check.of(found)
+
+
+async def cancel_check(context: WebContext, viewer: Viewer, number: int) -> Check:
+    """Cancel one's own check, or any as an admin; UserError when it is too late."""
+    await cancel_publication(context.store, viewer, FRONT_END, PublicationId(number))
+    return await own_check(context, viewer, number)
 
 
 class StateOnly:

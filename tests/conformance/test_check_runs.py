@@ -126,3 +126,12 @@ async def test_what_a_killed_command_left_is_deleted_a_month_later(
     clock.advance(32)
     assert await scene.store.publications.forget(clock.now()) == 1
     assert await scene.store.check_runs.get(number) is None
+
+
+async def test_a_cancelled_check_neither_queues_nor_tells_anything(scene: Scene) -> None:
+    release = await publication(scene)
+    number = await added(scene, release)
+    assert await scene.store.publications.cancel(scene.ada.id, "by Ada") == (release,)
+    assert await scene.store.check_runs.get(number) is None
+    for key in ("k", "another"):
+        assert await scene.store.check_runs.add(release, key, asked(), TASK) is None

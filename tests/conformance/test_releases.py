@@ -90,6 +90,50 @@ async def test_a_persons_releases_are_told_the_newest_first(scene: Scene) -> Non
     assert await publications.summaries_of("web", scene.ada.id) == ()
 
 
+async def test_of_one_person_only_some_are_held_at_once(scene: Scene, clock: ManualClock) -> None:
+    publications = scene.store.publications
+    first, second, third, fourth = [await waiting(scene) for _ in range(4)]
+    bob = (await scene.store.people.ensure("local:bob", "Bob")).id
+    of_bob = await publications.add(NewPublication("discord", bob, b"PK", "b"))
+    of_web = await publications.add(NewPublication("web", scene.ada.id, b"PK", "b"))
+    taken = await publications.claim("discord", "one", LEASE, 9)
+    assert [each.id for each in taken] == [first, second, of_bob]
+    assert await publications.claim("discord", "two", LEASE, 9) == ()
+    assert [each.id for each in await publications.claim("web", "two", LEASE, 9)] == [of_web]
+    assert await publications.end(first, "one")
+    assert [each.id for each in await publications.claim("discord", "two", LEASE, 9)] == [third]
+    clock.advance(31)
+    lost = await publications.claim("discord", "three", LEASE, 9)
+    assert [each.id for each in lost] == [second, third, of_bob]
+    assert await publications.finish(second, "three")
+    assert [each.id for each in await publications.claim("discord", "two", LEASE)] == [fourth]
+
+
+async def test_a_release_is_cancelled_by_its_person_before_its_check_has_passed(
+    scene: Scene,
+) -> None:
+    publications, ada = scene.store.publications, scene.ada.id
+    bob = (await scene.store.people.ensure("local:bob", "Bob")).id
+    first, passed = await waiting(scene), await waiting(scene)
+    taken = await publications.claim("discord", "one", LEASE, 2)
+    assert [each.id for each in taken] == [first, passed]
+    assert await publications.note(passed, "one", state='{"publishing": true, "outcome": null}')
+    assert await publications.note(first, "one", state='{"publishing": false, "outcome": null}')
+    assert await publications.cancel(bob, "by Bob", first) == ()
+    assert await publications.cancellation(first) is None
+    assert await publications.cancel(ada, "by Ada", first) == (first,)
+    assert await publications.cancel(ada, "again", first) == ()
+    assert await publications.cancellation(first) == "by Ada"
+    assert await publications.cancel(ada, "by Ada", passed) == ()
+    second, third, fourth = [await waiting(scene) for _ in range(3)]
+    assert await publications.finish(passed, "one")
+    (last,) = await publications.claim("discord", "one", LEASE)
+    assert last.id == second
+    assert await publications.note(second, "one", state='{"outcome": {"title": "refused"}}')
+    assert await publications.cancel(ada, "all", None) == (third, fourth)
+    assert await publications.cancellation(second) is None
+
+
 async def test_of_two_versions_that_follow_the_same_one_only_one_is_stored(scene: Scene) -> None:
     boards, board = scene.store.boards, scene.board
     first = board.task_version

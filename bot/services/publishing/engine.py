@@ -43,7 +43,7 @@ POLL_S = 1.0
 """Seconds between two polls for a publication that no process holds."""
 SAVE_S = 0.5
 """Seconds between two stored states of one check."""
-AT_ONCE = 2
+AT_ONCE = 4
 """The most publications that one engine runs at the same time."""
 MAX_ATTEMPTS = 3
 _FIRST_WAIT_S = 1.0
@@ -177,11 +177,19 @@ class _Run:
         except TakenOverError:
             raise
         except Exception as error:  # noqa: BLE001 - the outermost frame of a publication
-            return outcome_of_error(self.held.request.title, error)
+            cancelled = await _while_unavailable(self._cancellation)
+            return outcome_of_error(self.held.request.title, cancelled or error)
+
+    async def _cancellation(self) -> UserError | None:
+        why = await self.engine.store.publications.cancellation(self.held.release.id)
+        if why is None:
+            return None
+        return UserError("cancelled", f"the check was cancelled {why}; nothing was published")
 
     async def _check_and_publish(self) -> PublicationOutcome:
         """Return the outcome; UserError when nothing is published."""
         release, request, store = self.held.release, self.held.request, self.engine.store
+        await self._require_not_cancelled()
         if release.tries > MAX_ATTEMPTS:
             raise UserError(
                 "given-up",
@@ -221,6 +229,12 @@ class _Run:
     async def _save_graded(self, drafts: Sequence[Draft]) -> None:
         first = drafts[0]  # of a competition each board is checked again, with the runs that ended
         await self._save(publishing=True, grader=first.task.grader, grading=first.grading.why)
+        await self._require_not_cancelled()  # from here on it cannot be cancelled
+
+    async def _require_not_cancelled(self) -> None:
+        cancelled = await self._cancellation()
+        if cancelled is not None:
+            raise cancelled
 
     async def _version_before(self) -> int:
         """Return the number of the board's task version when the zip was submitted, 0 for none."""

@@ -1,4 +1,4 @@
-"""The state of a publication, as every front end stores it, and the observer that shows it."""
+"""The state of a publication as every front end stores, shows and cancels it."""
 
 import secrets
 from collections.abc import Sequence
@@ -9,8 +9,9 @@ import structlog
 from pydantic import BaseModel, ConfigDict
 
 from bot.domain import publication
+from bot.domain.board import Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import BoardId
+from bot.domain.ids import BoardId, PublicationId
 from bot.domain.tasks.lint import CheckStep, TaskReport
 from bot.ports import Store
 from runners.contract.runner import RunnerError
@@ -102,6 +103,31 @@ class PublicationObserver(Protocol):
 
     async def finished(self, state: PublicationState) -> None:
         """Show the stored outcome. May be called again after the process was killed."""
+
+
+async def own_publication(
+    store: Store, viewer: Viewer, front_end: str, number: PublicationId
+) -> publication.PublicationSummary:
+    """Return one's own publication, or any for an admin; UserError when there is none."""
+    summary = await store.publications.summary(front_end, number)
+    if summary is None or not (viewer.sees_all or summary.person == viewer.person):
+        raise UserError("unknown-check", f"there is no check {number}, or not any more")
+    return summary
+
+
+async def cancel_publication(
+    store: Store, viewer: Viewer, front_end: str, number: PublicationId
+) -> None:
+    """Cancel one's own publication, or any as an admin, before its board is stored.
+
+    Its runs stop, and the process that holds it ends it. UserError when it is too late.
+    """
+    found = await own_publication(store, viewer, front_end, number)
+    why = "by its submitter" if found.person == viewer.person else "by an admin"
+    async with store.transaction() as tx:
+        if not await tx.publications.cancel(found.person, why, number):
+            raise UserError("finished", f"check {number} has ended or is cancelled already")
+        await tx.audit.record(viewer.person, "cancel", f"check {number}", "")
 
 
 def outcome_of(draft: publication.PublishedDraft, before: int) -> PublicationOutcome:

@@ -7,7 +7,7 @@ import asyncpg
 from bot.domain.errors import StoreError
 from bot.domain.ids import CheckRunId, JobId, PersonId, PublicationId
 from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, JobState, QueuedRun
-from bot.domain.publication import NewPublication, Publication, PublicationSummary
+from bot.domain.publication import PER_PERSON, NewPublication, Publication, PublicationSummary
 from bot.ports import Clock
 from bot.store.postgres.database import Database
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
@@ -32,7 +32,9 @@ class PostgresPublications:
         self, door: str, owner: str, lease: timedelta, limit: int = 1
     ) -> tuple[Publication, ...]:
         now = self._clock.now()
-        found = await self._database.rows("releases.claim", door, owner, now, now + lease, limit)
+        found = await self._database.rows(
+            "releases.claim", door, owner, now, now + lease, limit, PER_PERSON
+        )
         return tuple(sorted(map(_publication, found), key=lambda one: one.id))
 
     async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
@@ -50,6 +52,16 @@ class PostgresPublications:
     ) -> bool:
         row = await self._database.row("releases.note", release, owner, state, place)
         return row is not None
+
+    async def cancel(
+        self, person: PersonId, why: str, release: PublicationId | None = None
+    ) -> tuple[PublicationId, ...]:
+        rows = await self._database.rows("releases.cancel", person, release, why)
+        return tuple(sorted(PublicationId(row["id"]) for row in rows))
+
+    async def cancellation(self, release: PublicationId) -> str | None:
+        row = await self._database.row("releases.cancellation", release)
+        return None if row is None else row["cancelled"]
 
     async def finish(self, release: PublicationId, owner: str) -> bool:
         return await self._database.row("releases.finish", release, owner) is not None

@@ -8,11 +8,12 @@ on conflict do nothing
 -- name: add
 -- Of two at once with one key, the second waits for the first, and returns nothing.
 with home as (
-    select id, person from releases where id = $1 and ended_at is null for key share
+    select id, person from releases
+    where id = $1 and ended_at is null and cancelled is null for key share
 ),
 present as (
     select jobs.id as job from jobs join check_runs on check_runs.id = check_run
-    where release = $1 and key = $2
+    where release = $1 and key = $2 and exists (select from home)
 ),
 pool as (
     insert into pools (gpu) values ($4) on conflict do nothing
@@ -34,8 +35,9 @@ queued as (
 select job from present union all select job from queued
 
 -- name: get
-select jobs.id as job, gpu, state, error, progress, evaluation
-from jobs join check_runs on check_runs.id = check_run where jobs.id = $1
+select jobs.id as job, gpu, jobs.state, error, progress, evaluation
+from jobs join check_runs on check_runs.id = check_run join releases on releases.id = release
+where jobs.id = $1 and cancelled is null
 
 -- name: request
 select request, definition

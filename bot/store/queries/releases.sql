@@ -3,9 +3,16 @@ insert into releases (door, person, zip, wish, place) values ($1, $2, $3, $4, $5
 returning id
 
 -- name: claim
-with due as (
+with ranked as (
+    select id, lease_until, row_number() over (
+        partition by person order by coalesce(lease_until > $3, false) desc, id
+    ) as place
+    from releases where door = $1 and ended_at is null
+),
+due as (
     select id from releases
-    where door = $1 and ended_at is null and (lease_until is null or lease_until <= $3)
+    where ended_at is null and (lease_until is null or lease_until <= $3)
+        and id in (select id from ranked where place <= $6)
     order by id limit $5
     for update skip locked
 )
@@ -23,6 +30,17 @@ returning id
 update releases set state = coalesce($3, state), place = coalesce($4, place)
 where id = $1 and owner = $2
 returning id
+
+-- name: cancel
+-- Too late once the check has passed: its board may be stored already.
+update releases set cancelled = $3
+where person = $1 and ($2::bigint is null or id = $2) and ended_at is null and cancelled is null
+    and not coalesce((state::json ->> 'publishing')::boolean, false)
+    and state::json ->> 'outcome' is null
+returning id
+
+-- name: cancellation
+select cancelled from releases where id = $1
 
 -- name: finish
 delete from releases where id = $1 and owner = $2

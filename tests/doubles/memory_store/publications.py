@@ -1,12 +1,14 @@
 """Publications, and the runs of their checks, in memory."""
 
+import json
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 
 from bot.domain.ids import NO_SUBMISSION, CheckRunId, JobId, PersonId, PublicationId
 from bot.domain.job import CHECK_ATTEMPTS, CHECK_PRIORITY, Job, JobState, QueuedRun
-from bot.domain.publication import NewPublication, Publication, PublicationSummary
+from bot.domain.publication import PER_PERSON, NewPublication, Publication, PublicationSummary
 from bot.services.publishing.queued_runner import COMMAND
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.task import TaskDefinition
@@ -22,6 +24,7 @@ class _Row:
     owner: str | None = None
     lease_until: datetime | None = None
     ended_at: datetime | None = None
+    cancelled: str | None = None
 
 
 class MemoryPublications:
@@ -34,9 +37,10 @@ class MemoryPublications:
         self._rows: dict[PublicationId, _Row] = {}
 
     def open_person(self, release: PublicationId) -> PersonId | None:
-        """The person of a publication that has not ended."""
+        """The person of a publication that has not ended and is not cancelled."""
         row = self._rows.get(release)
-        return None if row is None or row.ended_at is not None else row.release.person
+        ended = row is None or row.ended_at is not None or row.cancelled is not None
+        return None if row is None or ended else row.release.person
 
     async def add(self, release: NewPublication) -> PublicationId:
         number = PublicationId(next(self._numbers))
@@ -50,13 +54,13 @@ class MemoryPublications:
         self, door: str, owner: str, lease: timedelta, limit: int = 1
     ) -> tuple[Publication, ...]:
         now = self._clock.now()
-        free = [
-            row
-            for row in self._rows.values()
-            if row.door == door
-            and row.ended_at is None
-            and (row.lease_until is None or row.lease_until <= now)
-        ]
+        rows = [row for row in self._rows.values() if row.door == door and row.ended_at is None]
+        free, places = [], Counter(row.release.person for row in rows if _is_held(row, now))
+        for row in rows:
+            if not _is_held(row, now):
+                places[row.release.person] += 1
+                if places[row.release.person] <= PER_PERSON:
+                    free.append(row)
         for row in free[:limit]:
             row.owner, row.lease_until = owner, now + lease
             row.release = replace(row.release, tries=row.release.tries + 1)
@@ -83,6 +87,26 @@ class MemoryPublications:
         before = row.release
         row.release = replace(before, state=state or before.state, place=place or before.place)
         return True
+
+    async def cancel(
+        self, person: PersonId, why: str, release: PublicationId | None = None
+    ) -> tuple[PublicationId, ...]:
+        found = [
+            number
+            for number, row in self._rows.items()
+            if row.release.person == person
+            and release in {None, number}
+            and row.ended_at is None
+            and row.cancelled is None
+            and not _has_passed(row.release.state)
+        ]
+        for number in found:
+            self._rows[number].cancelled = why
+        return tuple(found)
+
+    async def cancellation(self, release: PublicationId) -> str | None:
+        row = self._rows.get(release)
+        return None if row is None else row.cancelled
 
     async def finish(self, release: PublicationId, owner: str) -> bool:
         row = self._rows.get(release)
@@ -128,6 +152,15 @@ class MemoryPublications:
         return [row for row in self._rows.values() if row.owner == owner]
 
 
+def _is_held(row: _Row, now: datetime) -> bool:
+    return row.lease_until is not None and row.lease_until > now
+
+
+def _has_passed(state: str) -> bool:
+    read = json.loads(state)
+    return bool(read.get("publishing")) or read.get("outcome") is not None
+
+
 def _is_old(row: _Row, before: datetime) -> bool:
     of_command = row.door.startswith(f"{COMMAND}-")
     until = row.lease_until if of_command else row.ended_at
@@ -154,12 +187,12 @@ class MemoryCheckRuns:
     async def add(
         self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
     ) -> JobId | None:
-        for number, run in self._tables.check_runs.items():
-            if (run.release, run.key) == (release, key):
-                return number
         person = self._publications.open_person(release)
         if person is None:
             return None
+        for number, run in self._tables.check_runs.items():
+            if (run.release, run.key) == (release, key):
+                return number
         job = self._new_job(person, request)
         request = request.model_copy(update={"task": self._tasks[release, digest]})
         self._tables.check_runs[job.id] = StoredRun(release, key, request.model_dump_json())
@@ -193,7 +226,7 @@ class MemoryCheckRuns:
 
     async def get(self, job: JobId) -> QueuedRun | None:
         run = self._tables.check_runs.get(job)
-        if run is None:
+        if run is None or self._publications.open_person(run.release) is None:
             return None
         found = self._tables.jobs[job]
         return QueuedRun(job, found.gpu, found.state, found.error, run.progress, run.evaluation)

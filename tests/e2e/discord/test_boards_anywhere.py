@@ -161,6 +161,21 @@ async def test_a_board_is_made_on_discord_whatever_is_killed(site: Site) -> None
     assert [row["subject"] for row in actions].count("board anywhere version 1") == 1
 
 
+async def test_a_check_is_cancelled_by_a_click_although_its_run_goes_on(site: Site) -> None:
+    stage = site.stage
+    await create(stage, "cancelled", zip_file=task("cancelled", seconds=60))
+    thread = await stage.carol.sees_thread(": cancelled", within=WITHIN_S)
+    running = await stage.carol.sees(
+        lambda message: "almost\\_two.py: test" in message.text, thread, within=WITHIN_S
+    )
+    answer = await stage.carol.click(running, "Cancel")
+    assert "Stopping the check" in (await answer.final()).text
+    await stage.carol.sees("was cancelled by its submitter", thread, within=WITHIN_S)
+    await until(site.is_clean, WITHIN_S)
+    assert await site.rows("select from releases") == []
+    assert not (await stage.carol.sees("Checking the task of cancelled", thread)).buttons
+
+
 async def test_a_board_is_made_by_the_api_and_the_page(site: Site) -> None:
     async with site.client(site.token()) as asks:
         file = task("by-api")

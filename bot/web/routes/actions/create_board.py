@@ -167,6 +167,13 @@ async def _render_check(
     return rendering.render("acting/check_live.html", values)
 
 
+@router.post("/checks/{number}/cancel")
+async def cancel(request: Request, submitted: sessions.SmallForm, number: page.Number) -> Response:
+    """Cancel a check before anything is published."""
+    await publications.cancel_check(context_of(request), submitted.caller, number)
+    return page.redirect(f"/create/checks/{number}")
+
+
 @router.post("/checks/{number}/rejudge")
 async def rejudge(request: Request, submitted: sessions.SmallForm, number: page.Number) -> Response:
     """Judge everyone's best submission to the previous version by the new one."""

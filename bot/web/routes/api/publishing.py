@@ -218,6 +218,15 @@ async def check(
     return await _answer(context, await publications.own_check(context, viewer, number))
 
 
+@router.delete("/checks/{number}")
+async def cancel(
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: auth.FromPerson
+) -> api.CheckAnswer:
+    """Cancel your check before anything is published; its runs stop within seconds."""
+    context = context_of(request)
+    return await _answer(context, await publications.cancel_check(context, viewer, number))
+
+
 async def start_check(
     context: WebContext, task_zip: TaskZip, request: PublishRequest
 ) -> PublicationId:

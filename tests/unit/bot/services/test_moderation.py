@@ -6,6 +6,7 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Claim, JobState
+from bot.domain.publication import NewPublication
 from bot.domain.submission import ExclusionKind, RateLimit
 from bot.services import moderation
 from bot.services.moderation import Decision
@@ -75,12 +76,19 @@ async def test_a_ban_stops_what_is_unfinished_and_leaves_the_rest(place: Place) 
     done = await place.submit(eve)
     await place.judged(done)
     queued, others = await place.submit(eve), await place.submit()
+    check, other_check = [
+        await place.store.publications.add(NewPublication("web", person, b"", "{}"))
+        for person in (eve, place.ada)
+    ]
     assert await moderation.ban(place.store, Decision(place.ada, "floods"), "local:eve") == 1
     (job,) = await place.jobs(queued)
     assert job.state is JobState.CANCELLED
     (job,) = await place.jobs(others)
     assert job.state is JobState.QUEUED
     assert len(await place.store.results.evaluations(done.id)) == 1
+    why = await place.store.publications.cancellation(check)
+    assert why == "because its submitter is banned (floods)"
+    assert await place.store.publications.cancellation(other_check) is None
 
 
 async def test_a_board_is_paused_and_resumed_by_itself(place: Place) -> None:

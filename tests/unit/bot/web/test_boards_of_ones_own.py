@@ -171,6 +171,17 @@ async def test_a_name_that_is_taken_and_too_many_checks_are_refused(door: WebCon
     assert "being checked already" in handed_in[-1].text
 
 
+async def test_a_check_is_cancelled_on_its_page(door: WebContext) -> None:
+    carol = await creator(door)
+    asked = await carol.post("/create", {"name": "double", "gpu": "CPU"}, file=packed())
+    page = asked.headers["Location"]
+    assert "Cancel check" in (await carol.get(page)).text
+    assert (await carol.post(f"{page}/cancel")).headers["Location"] == page
+    told = await checked(door, carol, page)
+    assert "the check was cancelled by its submitter; nothing was published" in told
+    assert "Cancel check" not in told
+
+
 async def test_a_next_version_is_looked_at_before_it_is_proven_and_can_be_rejudged(
     door: WebContext, place: Place
 ) -> None:

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 import structlog
 
-from bot.domain.errors import StoreError
+from bot.domain.board import Viewer
+from bot.domain.errors import StoreError, UserError
 from bot.domain.ids import PublicationId
 from bot.domain.publication import NewPublication, Publication, PublicationSummary, PublishRequest
 from bot.services.publishing import engine as module
@@ -22,9 +23,11 @@ from bot.services.publishing.state import (
     PublicationOutcome,
     PublicationState,
     TakenOverError,
+    cancel_publication,
     outcome_of,
 )
 from tests.doubles.dispatching import dispatching, until
+from tests.doubles.factories import make_capabilities
 from tests.doubles.place import Place
 from tests.doubles.scaffolded import make_judge
 from tests.doubles.task_zips import packed, packed_competition
@@ -96,14 +99,19 @@ async def judged(
 
 
 async def run(place: Place, engine: PublicationEngine, number: PublicationId) -> PublicationOutcome:
+    """The outcome of a publication that this engine ends."""
+    async with engine.running():
+        return await ended(place, number)
+
+
+async def ended(place: Place, number: PublicationId) -> PublicationOutcome:
     """The outcome of a publication, once it has ended."""
 
     async def over() -> bool:
         note = await note_of(place, number)
         return note is not None and note.ended_at is not None
 
-    async with engine.running():
-        await until(over, 30)
+    await until(over, 30)
     note = await note_of(place, number)
     assert note is not None
     outcome = PublicationState.model_validate_json(note.state).outcome
@@ -298,6 +306,52 @@ async def test_a_check_that_goes_on_waits_for_every_gpu_type(
         await place.store.publications.let_go("stopped")
     assert (await run(place, engine_of(place), number)).code == "no-runner"
     assert asked == [begun]
+
+
+async def test_a_check_is_cancelled_by_its_submitter_and_by_admins(place: Place) -> None:
+    store, number = place.store, await waiting(place)
+    bob = await place.person("bob")
+    with pytest.raises(UserError, match=f"there is no check {number}, or not any more"):
+        await cancel_publication(store, Viewer(bob), DOOR, number)
+    with pytest.raises(UserError, match="there is no check"):
+        await cancel_publication(store, Viewer(place.ada), "discord", number)
+    offer = {"fake": make_capabilities()}
+    await store.workers.announce("busy", ["CPU"], LEASE, offer)  # it takes nothing
+
+    async def queued() -> bool:
+        return bool(await store.jobs.backlog())
+
+    async with engine_of(place).running():
+        await until(queued)
+        await cancel_publication(store, Viewer(place.ada), DOOR, number)
+        outcome = await ended(place, number)
+    assert outcome.code == "cancelled"
+    assert outcome.message == "the check was cancelled by its submitter; nothing was published"
+    assert await store.jobs.backlog() == {}
+    with pytest.raises(UserError, match="has ended or is cancelled already"):
+        await cancel_publication(store, Viewer(place.ada), DOOR, number)
+    other = await waiting(place)
+    await cancel_publication(store, Viewer(bob, sees_all=True), DOOR, other)
+    assert "cancelled by an admin" in (await run(place, engine_of(place), other)).message
+    assert await store.boards.find("double") is None
+
+
+async def test_a_check_that_is_cancelled_as_it_passes_publishes_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = await waiting(place)
+    note = place.store.publications.note
+
+    async def cancelled_before(
+        release: PublicationId, owner: str, *, state: str | None = None
+    ) -> bool:
+        if state is not None and PublicationState.model_validate_json(state).publishing:
+            await place.store.publications.cancel(place.ada, "by its submitter", number)
+        return await note(release, owner, state=state)
+
+    monkeypatch.setattr(place.store.publications, "note", cancelled_before)
+    assert (await judged(place, engine_of(place), number)).code == "cancelled"
+    assert await place.store.boards.find("double") is None
 
 
 async def test_who_has_lost_the_publication_neither_publishes_nor_shows(

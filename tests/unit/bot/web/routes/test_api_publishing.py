@@ -98,6 +98,19 @@ async def test_an_unsound_task_is_told_and_nothing_is_published(creating: Api) -
         assert (await carol.get("/leaderboards/double")).status_code == 404
 
 
+async def test_a_check_is_cancelled_by_its_submitter_alone(creating: Api) -> None:
+    async with creating.asking("carol") as carol, creating.asking("dan") as dan:
+        asked = await carol.post("/leaderboards", files=zipped())
+        path = f"/checks/{asked.json()['id']}"
+        assert (await dan.delete(path)).json()["code"] == "unknown-check"
+        assert (await carol.delete(path)).json()["state"] == "waiting"
+        assert (await carol.delete(path)).json()["code"] == "finished"
+        check = await ended(creating, carol, asked)
+        assert (check["state"], check["problem"]["code"]) == ("refused", "cancelled")
+        assert check["problem"]["detail"].startswith("the check was cancelled by its submitter")
+        assert (await carol.get("/leaderboards/double")).status_code == 404
+
+
 async def test_a_grader_may_be_chosen_and_the_answer_begins_with_it(creating: Api) -> None:
     files = zipped(task__yml=WITH_EVAL, eval__py="raise SystemExit(3)\n")
     async with creating.asking("carol") as carol:
