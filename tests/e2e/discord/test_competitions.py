@@ -1,9 +1,12 @@
 """A competition on Discord: published from a zip, announced, shown, closed and extended."""
 
+import signal
+
 import pytest
 
 from bot.domain.tasks.scaffold import scaffold
 from tests.doubles.discord.model.files import File
+from tests.doubles.discord.rest.faults import Fault
 from tests.doubles.discord.users.filling import Value
 from tests.doubles.discord.users.person import Person
 from tests.doubles.task_zips import zipped
@@ -62,6 +65,42 @@ async def test_a_competition_is_published_announced_and_changed(stage: Scene) ->
     assert "open until 2099-01-31 18:00 UTC" in again
     late = await said(stage.carol, "competition close", name="Cup 2031")
     assert "did you mean" in late
+    stage.server.assert_clean()
+
+
+async def test_its_closing_is_announced_once_although_the_bot_is_killed_as_it_posts(
+    stage: Scene,
+) -> None:
+    hall = next(each for each in stage.guild.channels if each.name == "news")
+    assert "open until" in await said(
+        stage.carol, "competition extend", name="Cup 2030", deadline="2099-02-28"
+    )
+    words, history = "Cup 2030 has closed", f"/channels/{hall.id}/messages"
+
+    def announced() -> int:
+        return sum(words in each.text for each in stage.bob.messages(hall))
+
+    before = announced()
+    lost = Fault("POST", "/channels/{channel_id}/messages", None, carried_out=True)
+    with stage.server.faults.during(lost):
+        await stage.carol.slash("admin competition close", name="Cup 2030")
+        await stage.server.wait_for(lambda: announced() > before, WITHIN_S)
+        await stage.bot.stop(signal.SIGKILL)
+    asked = len(stage.server.requests)
+    await stage.bot.start()
+
+    def tried_again() -> bool:
+        """Whether the next process has read the channel, or has posted once more."""
+        later = stage.server.requests[asked:]
+        read = any(each.method == "GET" and history in each.path for each in later)
+        return read or announced() > before + 1
+
+    await stage.server.wait_for(tried_again, 90)
+    again = await said(
+        stage.carol, "competition extend", name="Cup 2030", deadline="2099-03-31 18:00"
+    )
+    assert "open until 2099-03-31 18:00 UTC" in again
+    assert announced() == before + 1
     stage.server.assert_clean()
 
 
