@@ -284,7 +284,9 @@ class _Run:
         if keep is None:
             await publications.finish(number, owner)
             return
-        if not await publications.end(number, owner):
+        outcome = self.state.outcome
+        keep_zip = outcome is not None and bool(outcome.choose_for)
+        if not await publications.end(number, owner, keep_zip=keep_zip):
             raise TakenOverError
         await publications.forget(self.engine.clock.now() - keep)
 

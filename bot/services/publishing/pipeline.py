@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.competition import Competition, NewCompetition
 from bot.domain.errors import UserError
+from bot.domain.ids import PersonId
 from bot.domain.publication import (
     Draft,
     PublishChange,
@@ -16,7 +17,7 @@ from bot.domain.publication import (
     PublishRequest,
     UnsoundTaskError,
 )
-from bot.domain.tasks.grading import HOW_TO_CHOOSE, Grading, settle
+from bot.domain.tasks.grading import HOW_TO_CHOOSE, Grading, choose_later, settle
 from bot.domain.tasks.lint import Finding, TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, ignore_step
@@ -30,6 +31,8 @@ from bot.services.publishing.publish import (
 )
 from runners.contract.runner import Runner
 
+MOST_COMPETITIONS = 50
+"""The most competitions that one person has created, as for tokens."""
 _MOST_SHOWN = 3
 """The most differences between the graders in one error; the report has all."""
 
@@ -58,7 +61,7 @@ class Pipeline:
 
         `unchecked` publishes without a check, which is recorded under the board's creator.
         """
-        complete = [await self._with_gpus(draft) for draft in drafts]
+        complete = [await self._completed(draft) for draft in drafts]
         for draft in complete:
             await validate_publish(self.store, self.clock, draft.request, draft.task)
             await validate_competition(self.store, draft)
@@ -68,9 +71,13 @@ class Pipeline:
         async with self.store.transaction() as tx:
             return await publish_all(tx, self.clock, checked, unchecked=unchecked)
 
-    async def _with_gpus(self, draft: Draft) -> Draft:
+    async def _completed(self, draft: Draft) -> Draft:
+        """Return the draft with its GPU types, under the grader that was chosen for its board."""
         request = await with_gpus(self.store, draft.request, draft.task, self.runners)
-        return replace(draft, request=request)
+        board = await self.store.boards.find(draft.board_name)
+        chosen = request.grader or (None if board is None else board.grader)
+        task, grading = choose_later(draft.task, draft.grading, chosen)
+        return replace(draft, request=request, task=task, grading=grading)
 
     async def _checked(
         self, draft: Draft, *, unchecked: bool
@@ -173,6 +180,7 @@ def _require_sound(report: TaskReport, name: str) -> None:
     raise UnsoundTaskError(
         report,
         f"{report.grading} {name} on {report.gpu}: {words}{more}; nothing was published{advice}",
+        name,
     )
 
 
@@ -206,6 +214,8 @@ async def prepare_competition(
     drafts, _ = await read_competition(data, request)
     name = next(each.competition.name for each in drafts if each.competition is not None)
     existing = await store.competitions.find(name)
+    if existing is None:
+        await require_room(store, request.person)
     foreign = existing is not None and existing.creator != request.person
     request = replace(request, name=name, as_admin=foreign and is_admin)
     for draft in drafts:
@@ -214,6 +224,15 @@ async def prepare_competition(
         own = await with_gpus(store, own, draft.task)
         await validate_publish(store, clock, own, draft.task)
     return request
+
+
+async def require_room(store: Store, person: PersonId, more: int = 1) -> None:
+    """UserError when the person has created too many competitions for `more` new ones."""
+    if await store.competitions.count_of(person) + more > MOST_COMPETITIONS:
+        raise UserError(
+            "too-many-competitions",
+            f"you have {MOST_COMPETITIONS} competitions; delete one first, which keeps its boards",
+        )
 
 
 async def validate_competition(store: Store, draft: Draft) -> None:
@@ -262,7 +281,9 @@ async def _store_competition(
         tuple(each.published.board.id for each in boards),
     )
     if existing is None or _differs(new, existing):
-        await tx.competitions.put(new)
+        await tx.competitions.put(new, None if existing is None else existing.id)
+        if existing is None:
+            await require_room(tx, draft.request.person, more=0)
         change = PublishChange.CREATED if existing is None else PublishChange.CONFIGURED
         reason = f"{len(boards)} board{'' if len(boards) == 1 else 's'}"
         subject = f"competition {definition.name}"

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from pydantic import Base64Bytes, TypeAdapter
 
+from bot.domain.acceptance import closes_early
 from bot.domain.board import ANY, Access, Board, NewBoard, Pins, SeasonRules, apply_pins, show_pins
 from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import TaskVersionId
@@ -242,11 +243,12 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
 
 def _require_opening(request: PublishRequest, board: Board | None) -> None:
     """Require that the board opens before it closes."""
-    opens_at = None if request.rules is None else request.rules.opens_at
+    rules = request.rules or (None if board is None else board.rules)
+    opens_at = None if rules is None else rules.opens_at
     kept = None if board is None or request.endless else board.deadline
     deadline = request.deadline or kept
     if opens_at is not None and deadline is not None and deadline <= opens_at:
-        raise UserError("bad-deadline", "the board closes before it opens; change one of the dates")
+        raise closes_early(request.name, opens_at)
 
 
 async def _create(tx: Store, request: PublishRequest, task: TaskDefinition) -> Published:
@@ -261,6 +263,7 @@ async def _create(tx: Store, request: PublishRequest, task: TaskDefinition) -> P
         access,
         pins,
         request.rules or SeasonRules(),
+        request.grader,
     )
     board = await tx.boards.publish(new, task, digest(task))
     await _record_pins(tx, request, board, ())
@@ -279,6 +282,8 @@ async def _update(
         await tx.boards.restrict(board.id, request.access)
     if request.rules is not None and request.rules != board.rules:
         await tx.boards.set_rules(board.id, request.rules)
+    if request.grader is not None and request.grader is not board.grader:
+        await tx.boards.choose_grader(board.id, request.grader)
     pins = apply_pins(board.pins, request.pins, gpus)
     if pins != board.pins:
         await _record_pins(tx, request, await tx.boards.pin(board.id, pins), board.pins)
@@ -299,7 +304,7 @@ async def _record_pins(tx: Store, request: PublishRequest, board: Board, before:
 
 def _settings(board: Board) -> tuple[object, ...]:
     """Return the board's properties apart from its task."""
-    return board.gpus, board.deadline, board.access, board.pins, board.rules
+    return board.gpus, board.deadline, board.access, board.pins, board.rules, board.grader
 
 
 async def find_interrupted_publish(
