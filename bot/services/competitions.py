@@ -241,6 +241,13 @@ def _opening(competition: Competition, boards: Sequence[Board], now: datetime) -
     return competition.opens_at if competition.has_opened(now) else now
 
 
+def require_typed(name: str, typed: str) -> None:
+    """UserError unless the person has typed the name of the competition to delete."""
+    if typed != name:
+        words = f"you typed {typed!r}, which is not the competition's name; nothing was deleted"
+        raise UserError("name-differs", words)
+
+
 async def delete_competition(
     store: Store,
     clock: Clock,

@@ -43,7 +43,7 @@ def test_the_deadline_of_the_competition_is_that_of_each_board_without_its_own()
     add, sort = parse(TEXT.replace('    deadline: ""\n', "")).problems
     assert add.deadline == datetime(2030, 6, 30, 6, 59, tzinfo=UTC)
     assert sort.deadline == datetime(2030, 6, 30, 23, 59, tzinfo=UTC)
-    with pytest.raises(UserError, match="c.yml:11: the board closes before it opens"):
+    with pytest.raises(UserError, match=r"c.yml:11: the board closes before it opens"):
         parse(TEXT.replace('deadline: ""', "opens: 2031-01-01"))
 
 
