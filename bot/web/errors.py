@@ -65,6 +65,7 @@ _STATUSES = {
     "too-many-competitions": HTTPStatus.CONFLICT,
     "too-many-exports": HTTPStatus.CONFLICT,
     "too-many-tokens": HTTPStatus.CONFLICT,
+    "zip-gone": HTTPStatus.CONFLICT,
 }
 """HTTP statuses of UserErrors by code; other `unknown-...` codes are 404, all others 400."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")

@@ -216,6 +216,7 @@ class _Run:
             self._watch,
             self._save_graded,
             lambda gpus: queued_runners(store, release.id, gpus, resumed=resumed),
+            accepted=True,
         )
 
     async def _save_graded(self, drafts: Sequence[Draft]) -> None:

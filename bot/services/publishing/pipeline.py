@@ -53,6 +53,8 @@ class Pipeline:
     """Awaited when every check has passed, before anything is stored, with what will be stored."""
     find_runners: Callable[[Sequence[str]], Awaitable[Sequence[Runner]]] | None = None
     """Returns the runners for a check on these GPU types, when `runners` is empty."""
+    accepted: bool = False
+    """Whether the requests were validated when they were stored: workers may be away by now."""
 
     async def check_and_publish(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
@@ -62,14 +64,21 @@ class Pipeline:
         `unchecked` publishes without a check, which is recorded under the board's creator.
         """
         complete = [await self._completed(draft) for draft in drafts]
+        served = None if self.accepted else await self._served()
         for draft in complete:
-            await validate_publish(self.store, self.clock, draft.request, draft.task)
+            request = draft.request
+            await validate_publish(self.store, self.clock, request, draft.task, served=served)
             await validate_competition(self.store, draft)
         checked = [await self._checked(draft, unchecked=unchecked) for draft in complete]
         if self.before_publish is not None:
             await self.before_publish([draft for draft, _ in checked])
         async with self.store.transaction() as tx:
             return await publish_all(tx, self.clock, checked, unchecked=unchecked)
+
+    async def _served(self) -> set[str]:
+        """Return the GPU types of its own runners."""
+        offers = [await each.capabilities() for each in self.runners]
+        return {gpu for each in offers for gpu in each.gpus}
 
     async def _completed(self, draft: Draft) -> Draft:
         """Return the draft with its GPU types, under the grader that was chosen for its board."""
@@ -153,7 +162,7 @@ async def publish_all(
     """Store every draft on its board, in the caller's transaction; return the reports too."""
     published_drafts = []
     for draft, reports in checked:
-        published = await publish(tx, clock, draft.request, draft.task)
+        published = await publish(tx, clock, draft.request, draft.task, served=None)
         published_drafts.append(PublishedDraft(published, reports, draft.grading.why))
         if unchecked:
             await _record_unchecked(tx, published)
