@@ -199,7 +199,8 @@ async def test_a_gpu_type_that_nobody_knows_needs_a_worker_that_has_it(place: Pl
     with pytest.raises(UserError, match="'H1001'"):
         await publish(store, clock, PublishRequest(place.ada), named)
     request = PublishRequest(place.ada)
-    assert await publish(store, clock, request, named, served={"H1001"})
+    made = await publish(store, clock, request, named, served={"H1001"})
+    assert made.board.gpus == ("H1001",)
 
 
 async def test_a_chosen_grader_is_remembered_by_the_board(place: Place) -> None:
