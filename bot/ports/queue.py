@@ -240,7 +240,7 @@ class Publications(Protocol):
         Its zip is deleted, or with `keep_zip` the zip that was kept of the same person before.
         """
 
-    async def repeat(self, door: str, release: PublicationId, wish: str) -> PublicationId | None:
+    async def repeat(self, door: str, release: PublicationId, request: str) -> PublicationId | None:
         """Store the kept zip of an ended publication again with this request.
 
         None when its zip was not kept, or was already used.

@@ -134,8 +134,8 @@ async def choose_grader(
         request = replace(request, graders=tuple(graders.items()))
     else:
         request = replace(request, grader=grader)
-    wish = REQUEST.dump_json(request).decode()
-    again = await context.store.publications.repeat(FRONT_END, summary.id, wish)
+    stored = REQUEST.dump_json(request).decode()
+    again = await context.store.publications.repeat(FRONT_END, summary.id, stored)
     if again is None:
         raise _zip_gone()
     return again

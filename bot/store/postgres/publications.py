@@ -58,8 +58,8 @@ class PostgresPublications:
         now = self._clock.now()
         return await self._database.row("releases.end", release, owner, now, keep_zip) is not None
 
-    async def repeat(self, door: str, release: PublicationId, wish: str) -> PublicationId | None:
-        row = await self._database.row("releases.repeat", release, door, wish)
+    async def repeat(self, door: str, release: PublicationId, request: str) -> PublicationId | None:
+        row = await self._database.row("releases.repeat", release, door, request)
         return None if row is None else PublicationId(row["id"])
 
     async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:

@@ -106,13 +106,13 @@ class MemoryPublications:
         self._tables.forget_check_runs(release)
         return True
 
-    async def repeat(self, door: str, release: PublicationId, wish: str) -> PublicationId | None:
+    async def repeat(self, door: str, release: PublicationId, request: str) -> PublicationId | None:
         row = self._rows.get(release)
         if row is None or row.door != door or row.ended_at is None or not row.release.zip:
             return None
         kept = row.release
         row.release = replace(kept, zip=b"")
-        return await self.add(NewPublication(door, kept.person, kept.zip, wish, kept.place))
+        return await self.add(NewPublication(door, kept.person, kept.zip, request, kept.place))
 
     async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
         row = self._rows.get(release)

@@ -9,14 +9,15 @@ from bot.domain.board import Viewer
 from bot.domain.competition import Competition, NewCompetition
 from bot.web.context import WebContext
 from bot.web.publications import checking
+from runners.contract.task import Grader
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import Browser, signed_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import dispatching
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
-from tests.doubles.scaffolded import make_judge
-from tests.doubles.task_zips import packed_competition
+from tests.doubles.scaffolded import make_doubter, make_judge
+from tests.doubles.task_zips import WITH_EVAL, packed_competition
 from tests.unit.bot.web.test_boards_of_ones_own import creator
 
 TEXT = """\
@@ -230,3 +231,29 @@ async def test_the_home_page_reads_only_the_competitions_that_it_shows(
     monkeypatch.setattr("bot.web.routes.pages.boards._ROWS", 5)
     assert "/competitions?after=Cup+04" in await carol.text("/competitions")
     assert "Cup%2005" in await carol.text("/competitions?after=Cup+04")
+
+
+async def ended(door: WebContext, browser: Browser, page: str) -> str:
+    """The last words of a check of graders that disagree."""
+    async with dispatching(door.store, door.clock, [make_doubter()]), checking(door):
+        await browser.text(f"{page}/events")
+    return unescape(await browser.text(page))
+
+
+async def test_the_grader_of_each_disputed_task_is_chosen_in_turn(door: WebContext) -> None:
+    carol = await creator(door)
+    changed = {
+        f"{name}/{path}": text
+        for name in ("double", "triple")
+        for path, text in (("task.yml", WITH_EVAL), ("eval.py", "raise SystemExit(3)\n"))
+    }
+    data = packed_competition(TEXT, "double", "triple", **changed)
+    page = (await carol.post(NEW, file=("competition_zip", "cup.zip", data))).headers["Location"]
+    for board in ("double", "third"):
+        told = await ended(door, carol, page)
+        assert f"Choose who grades {board}; then the same zip is checked again." in told
+        assert await door.store.boards.find(board) is None
+        page = (await carol.post(f"{page}/grader", {"grader": "native"})).headers["Location"]
+    assert "Competition Spring cup with 2 boards is published." in await ended(door, carol, page)
+    boards = [await door.store.boards.find(name) for name in ("double", "third")]
+    assert [each and each.grader for each in boards] == [Grader.NATIVE, Grader.NATIVE]
