@@ -244,10 +244,10 @@ async def require_room(store: Store, person: PersonId, more: int = 1) -> None:
         )
 
 
-async def validate_competition(store: Store, draft: Draft) -> None:
-    """UserError when the draft's competition has the name of another person's."""
+async def validate_competition(store: Store, draft: Draft) -> Competition | None:
+    """Return the stored competition of a draft; UserError when it is another person's."""
     if draft.competition is None:
-        return
+        return None
     existing = await store.competitions.find(draft.competition.name)
     request = draft.request
     if existing is not None and existing.creator != request.person and not request.as_admin:
@@ -255,6 +255,7 @@ async def validate_competition(store: Store, draft: Draft) -> None:
             "not-yours",
             f"competition {existing.name!r} belongs to another person; choose another name",
         )
+    return existing
 
 
 async def store_competitions(
@@ -268,18 +269,25 @@ async def store_competitions(
             boards.setdefault(draft.competition.name, []).append(done)
             first.setdefault(draft.competition.name, draft)
     for name, draft in first.items():
-        await validate_competition(tx, draft)
-        await _store_competition(tx, clock, draft, boards[name])
+        existing = await validate_competition(tx, draft)
+        await _store_competition(tx, clock, draft, boards[name], existing=existing)
 
 
 async def _store_competition(
-    tx: Store, clock: Clock, draft: Draft, boards: Sequence[PublishedDraft]
+    tx: Store,
+    clock: Clock,
+    draft: Draft,
+    boards: Sequence[PublishedDraft],
+    *,
+    existing: Competition | None,
 ) -> None:
-    """Store the competition of a draft. Without an opening date in the file it opens now."""
+    """Store the competition of a draft. Without an opening date in the file it opens now.
+
+    `existing` was found only once, so that what others store meanwhile under its name stays theirs.
+    """
     definition, now = draft.competition, clock.now()
     if definition is None:
         return
-    existing = await tx.competitions.find(definition.name)
     opened_at = existing.opens_at if existing is not None and existing.has_opened(now) else now
     new = NewCompetition(
         definition.name,
