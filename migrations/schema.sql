@@ -25,13 +25,15 @@ create table boards (
     guests       text[] not null default '{}',
     pools        jsonb not null default '{}' check (jsonb_typeof(pools) = 'object'),
     opens_at     timestamptz,
-    late_runs    boolean not null default false
+    late_runs    boolean not null default false,
+    grader       text check (grader in ('native', 'popcorn'))
 );
 comment on column boards.house is 'What everyone who sees the board must have, such as discord-guild:123; null asks for nothing';
 comment on column boards.guests is 'Who sees a private board: doors'' own words, such as discord:17 or discord-role:5';
 comment on column boards.pools is 'By GPU type the pool that alone times its ranked jobs, see bot.domain.pins';
 comment on column boards.opens_at is 'Until then only its creator and admins see it; null: it was open from the beginning';
 comment on column boards.late_runs is 'Whether it accepts submissions in unranked modes after its deadline';
+comment on column boards.grader is 'Who grades tasks with an evaluation of their own, as the creator chose; null: the check decides';
 comment on column boards.task_version is 'What new submissions are judged by; null only within the transaction that publishes';
 
 create table task_versions (
@@ -839,6 +841,9 @@ create table competitions (
 comment on column competitions.ranks is 'The points of the first places; empty: 100 x best / own time';
 comment on column competitions.opening_announced is 'The opening date that was announced, so that it is announced once';
 comment on column competitions.closing_announced is 'The closing date that was announced; a changed one is announced again';
+
+create index competitions_of_creator on competitions (creator);
+create index competitions_by_opening on competitions (opens_at);
 
 create table competition_boards (
     competition bigint not null references competitions (id),

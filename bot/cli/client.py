@@ -114,6 +114,9 @@ class Client(Protocol):
     async def extend_competition(self, name: str, until: datetime) -> Competition:
         """Let the boards that close earlier accept submissions until a date."""
 
+    async def delete_competition(self, name: str, reason: str) -> None:
+        """Delete this person's competition; its boards stay."""
+
     def export_competition(self, name: str) -> AsyncGenerator[ExportPiece, None]:
         """Yield everything of a competition: its ranking, then the export of each board."""
 
@@ -242,6 +245,10 @@ class LocalClient:
     async def extend_competition(self, name: str, until: datetime) -> Competition:
         store, clock = self.podium.store, self.podium.clock
         return await competitions.extend_competition(store, clock, self.viewer, name, until=until)
+
+    async def delete_competition(self, name: str, reason: str) -> None:
+        store, clock = self.podium.store, self.podium.clock
+        await competitions.delete_competition(store, clock, self.viewer, name, reason=reason)
 
     async def export_competition(self, name: str) -> AsyncGenerator[ExportPiece, None]:
         found = await self.competition(name)

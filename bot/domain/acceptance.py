@@ -160,6 +160,16 @@ def check_open(board: Board, mode: Mode, now: datetime) -> None:
     )
 
 
+def closes_early(board: str | None, opens_at: datetime) -> UserError:
+    """Return the refusal of a deadline before the board opens."""
+    return UserError(
+        "bad-deadline",
+        f"the board{f' {board!r}' if board else ''} closes before it opens at "
+        f"{show_deadline(opens_at)}; choose a later deadline, or an earlier opening date on its "
+        "competition's page or by publishing the competition again",
+    )
+
+
 def not_yet_open(name: str, opens_at: datetime) -> UserError:
     """Return the refusal of a leaderboard or competition that opens later."""
     when = show_deadline(opens_at)

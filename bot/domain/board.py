@@ -9,7 +9,7 @@ from enum import StrEnum
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PersonId, TaskVersionId
 from runners.contract.gpus import gpu_types
-from runners.contract.task import Mode, TaskDefinition
+from runners.contract.task import Grader, Mode, TaskDefinition
 
 NOBODY = PersonId(0)
 """The number of no account; used for a reader without one."""
@@ -116,6 +116,7 @@ class NewBoard:
     access: Access = field(default_factory=Access)
     pins: Pins = ()
     rules: SeasonRules = SeasonRules()
+    grader: Grader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,8 @@ class Board:
     pins: Pins = ()
     """The only pools that time its ranked jobs, by GPU type."""
     rules: SeasonRules = SeasonRules()
+    grader: Grader | None = None
+    """The grader that its creator chose for tasks with their own evaluation; None: no choice."""
 
     def pool_for(self, gpu: str, mode: Mode) -> str:
         """Return the only pool that takes a job of this mode; empty: any."""

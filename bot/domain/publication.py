@@ -43,7 +43,9 @@ class PublishRequest:
     pins: Pins = ()
     """Changes to the board's pins, as from `bot.domain.board.parse_pins`."""
     grader: Grader | None = None
-    """The grader that the creator chose; None leaves it to task.yml and to the check."""
+    """The grader that the creator chose; None leaves it to task.yml, the board and the check."""
+    graders: tuple[tuple[str, Grader], ...] = ()
+    """The same for boards of a competition, by name."""
     rules: SeasonRules | None = None
     """When the board opens and what it accepts after its deadline; None keeps its rules."""
     competition: bool = False
@@ -64,6 +66,8 @@ class PublishRequest:
             deadline=entry.deadline if unset else self.deadline,
             endless=entry.deadline is None if unset else self.endless,
             rules=entry.rules,
+            grader=dict(self.graders).get(entry.name, self.grader),
+            graders=(),
             competition=False,
         )
 
@@ -108,14 +112,15 @@ class Published:
 
 
 class UnsoundTaskError(UserError):
-    """The check of a task found errors; the report lists them all.
+    """The check of the task of a board found errors; the report lists them all.
 
     Its code is `choose-grader` if the graders disagree and the creator has to choose one.
     """
 
-    def __init__(self, report: TaskReport, message: str) -> None:
+    def __init__(self, report: TaskReport, message: str, board: str = "") -> None:
         super().__init__("choose-grader" if report.undecided else "unsound-task", message)
         self.report = report
+        self.board = board
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,3 +189,5 @@ class PublicationSummary:
     state: str
     tries: int
     ended_at: datetime | None
+    has_zip: bool = False
+    """Whether its zip is still stored, so that it can be repeated."""

@@ -1,11 +1,14 @@
-"""Whether a runner can serve a task or a solution, and what is missing otherwise."""
+"""Whether a runner can serve a task or a solution, and which GPU types a board can have."""
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Collection, Iterable, Sequence
 
+from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import Solution
 from runners.contract.evaluation import CPU
+from runners.contract.gpus import GPU_TYPES
 from runners.contract.runner import Capabilities
-from runners.contract.task import Device, TaskDefinition
+from runners.contract.task import GPU_NAME, Device, TaskDefinition
 
 _NEEDS_GPU = frozenset({"cuda", "triton"})
 
@@ -62,3 +65,34 @@ def least_missing(
 def in_service(offers: Iterable[Capabilities]) -> tuple[str, ...]:
     """Return the GPU types with a usable card, by name."""
     return tuple(sorted({gpu for each in offers for gpu, count in each.gpus.items() if count > 0}))
+
+
+def require_gpus(board: str, task: TaskDefinition, gpus: Sequence[str]) -> None:
+    """Require GPU types that the task's device allows, at least one; else UserError."""
+    if not gpus:
+        raise UserError("no-gpu", f"choose the GPU types of leaderboard {board!r}, such as H100")
+    for gpu in gpus:
+        if not GPU_NAME.fullmatch(gpu):
+            raise UserError("bad-gpu", f"{gpu!r} is not a GPU type; write one such as H100 or CPU")
+        if not has_device(task, gpu):
+            raise UserError(
+                "bad-gpu",
+                f"leaderboard {board!r} cannot be for {gpu}: the task's device is "
+                f"{task.device.value!r}; name other GPU types",
+            )
+
+
+def require_known_gpus(gpus: Iterable[str], served: Collection[str]) -> None:
+    """Require that each GPU type is in the table of types or served by a runner; else UserError."""
+    listed = [CPU, *GPU_TYPES]
+    for gpu in gpus:
+        if gpu in listed or gpu in served:
+            continue
+        near = difflib.get_close_matches(gpu, {*listed, *served}, n=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}? " if near else ""
+        now = ", ".join(sorted(served)) or "none"
+        raise UserError(
+            "bad-gpu",
+            f"no GPU type is called {gpu!r}; {hint}Known: {', '.join(listed)}. Served by connected "
+            f"workers: {now}. For a type of your own, connect a worker that has it first",
+        )

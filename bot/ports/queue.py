@@ -249,8 +249,17 @@ class Publications(Protocol):
     async def finish(self, release: PublicationId, owner: str) -> bool:
         """Delete it after all was reported; False when another owner has taken over."""
 
-    async def end(self, release: PublicationId, owner: str) -> bool:
-        """Keep its state for readers, delete the zip; False when another owner has taken over."""
+    async def end(self, release: PublicationId, owner: str, *, keep_zip: bool = False) -> bool:
+        """Keep its state for readers; False when another owner has taken over.
+
+        Its zip is deleted, or with `keep_zip` the zip that was kept of the same person before.
+        """
+
+    async def repeat(self, door: str, release: PublicationId, request: str) -> PublicationId | None:
+        """Store the kept zip of an ended publication again with this request.
+
+        None when its zip was not kept, or was already used.
+        """
 
     async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
         """Return the state of a publication that was not deleted."""

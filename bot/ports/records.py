@@ -6,7 +6,7 @@ from typing import Protocol
 
 from bot.domain import records
 from bot.domain.accounts import Person, Rights, Token, TokenScope
-from bot.domain.board import Access, Board, NewBoard, Pins, SeasonRules, TaskVersion
+from bot.domain.board import Access, Board, NewBoard, Pins, SeasonRules, TaskVersion, Viewer
 from bot.domain.competition import Competition, NewCompetition
 from bot.domain.ids import (
     AuditId,
@@ -21,7 +21,7 @@ from bot.domain.job import JobState
 from bot.domain.reference_times import Reference, Untimed
 from bot.domain.scoring import Entrant, Score
 from bot.domain.submission import IdempotencyKey, NewSubmission, Submission
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Grader, TaskDefinition
 
 
 class People(Protocol):
@@ -63,6 +63,9 @@ class Boards(Protocol):
     async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
         """Change when a board opens and what it accepts after its deadline."""
 
+    async def choose_grader(self, board: BoardId, grader: Grader) -> Board:
+        """Remember the grader that its creator chose, for its later task versions."""
+
     async def restrict(self, board: BoardId, access: Access) -> Board:
         """Change who may see a board and its sources; its guests stay."""
 
@@ -94,13 +97,30 @@ class Boards(Protocol):
 class Competitions(Protocol):
     """Sets of boards; a competition is deleted together with its last board."""
 
-    async def put(self, new: NewCompetition) -> Competition:
-        """Store a competition, or change the one of this name, whose creator stays."""
+    async def put(self, new: NewCompetition, onto: CompetitionId | None = None) -> Competition:
+        """Store a competition, or change `onto`, whose name and creator stay.
+
+        UserError `competition-exists` for a taken name, `unknown-competition` if `onto` is gone.
+        """
+
+    async def delete(self, competition: CompetitionId) -> bool:
+        """Delete a competition and its unsent notifications, not its boards; False without one."""
 
     async def find(self, name: str) -> Competition | None: ...
 
-    async def all(self) -> tuple[Competition, ...]:
-        """Return every competition, by name."""
+    async def count_of(self, creator: PersonId) -> int:
+        """Return how many competitions a person has created."""
+
+    async def known_to(
+        self, viewer: Viewer, *, after: str | None = "", limit: int | None = None
+    ) -> tuple[Competition, ...]:
+        """Return at most `limit` that the viewer may know, by name, after the name `after`.
+
+        With None as `after` those that open last come first.
+        """
+
+    async def unannounced(self) -> tuple[Competition, ...]:
+        """Return those that have opened and have an unannounced date in the past, by name."""
 
     async def announce_opening(self, competition: CompetitionId, opened_at: datetime) -> bool:
         """Record that this opening date is announced; False when it already was."""

@@ -8,7 +8,8 @@ from datetime import datetime
 from itertools import islice
 
 from bot.domain.api.boards import ExportCompetition, ExportPiece, ExportRows
-from bot.domain.competition import Competition, CompetitionStandings, OverallEntry
+from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
+from bot.domain.publication import Draft
 from bot.domain.times import show_deadline
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.escaping import escape_formula
@@ -28,6 +29,28 @@ def competitions_report(competitions: Sequence[Competition], now: datetime) -> R
     return Report("competitions", (Table("competitions", _LIST, rows),))
 
 
+def definition_report(drafts: Sequence[Draft], ignored: Sequence[str]) -> Report:
+    """Return the boards of an uploaded competition, how ranks become points, and warnings."""
+    definition = drafts[0].competition
+    if definition is None:
+        raise ValueError("these drafts have no competition")
+    rows = tuple(
+        (
+            each.board_name,
+            ", ".join(each.request.gpus or each.task.gpus) or "every possible one",
+            _date(None if each.request.rules is None else each.request.rules.opens_at),
+            _date(each.request.deadline),
+        )
+        for each in drafts
+    )
+    blocks: list[Block] = [
+        Table("boards", _BOARDS, rows),
+        Text(points_line(definition.points), Tone.QUIET),
+    ]
+    blocks += [Text(f"warning: {words}") for words in ignored]
+    return Report(f"Competition {definition.name}", tuple(blocks))
+
+
 def competition_report(found: CompetitionStandings, now: datetime) -> Report:
     """Return a competition with its boards and its ranking; before it opens, only its date."""
     competition = found.competition
@@ -35,7 +58,7 @@ def competition_report(found: CompetitionStandings, now: datetime) -> Report:
     if competition.boards:
         if competition.description.strip():
             blocks.append(Text(competition.description.strip()))
-        blocks.append(Text(points_line(competition), Tone.QUIET))
+        blocks.append(Text(points_line(competition.points), Tone.QUIET))
         blocks.append(boards_table(competition))
         blocks += overall_blocks(found)
     return Report(competition.name, tuple(blocks))
@@ -71,9 +94,9 @@ def _date(moment: datetime | None) -> str:
     return "" if moment is None else show_deadline(moment)
 
 
-def points_line(competition: Competition) -> str:
+def points_line(points: PointsRule) -> str:
     """Return how ranks become points."""
-    ranks = competition.points.ranks
+    ranks = points.ranks
     if not ranks:
         return "points: 100 x best / own time on each board and GPU type; 0 without a rank"
     listed = ", ".join(f"{each:g}" for each in ranks[:20])

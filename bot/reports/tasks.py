@@ -12,7 +12,7 @@ from bot.domain.tasks.template import shown_files, template_of
 from bot.domain.text_diff import BoundedMatcher, StepBudget, lines_of, unified
 from bot.domain.times import show_deadline
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Grader, TaskDefinition
 from runners.contract.verdict import Verdict
 
 _STEPS = 500_000
@@ -208,6 +208,14 @@ def _state(step: CheckStep) -> str:
     if step.stage is None:
         return "waiting"
     return f"{step.stage} {step.done}/{step.total}" if step.total else step.stage
+
+
+def grader_words(task: TaskDefinition) -> str:
+    """Return who grades a published task, and which file is not run."""
+    if task.grader is not Grader.NATIVE:
+        return "The task's own evaluation grades"
+    unused = ", ".join(sorted(not_run(task)))
+    return f"Podium's judge grades{f', and {unused} is not run' if unused else ''}"
 
 
 def upload_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:

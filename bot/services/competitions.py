@@ -1,16 +1,17 @@
-"""Competitions: their overall ranking, closing and extending them."""
+"""Competitions: their overall ranking, their dates, and deleting them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from weakref import WeakKeyDictionary
 
-from bot.domain.acceptance import not_yet_open
+from bot.domain.acceptance import closes_early, not_yet_open
 from bot.domain.board import NOBODY, Board, SeasonRules, Viewer
 from bot.domain.competition import (
     Competition,
     CompetitionStandings,
+    NewCompetition,
     OverallEntry,
     PointsRule,
     rank_overall,
@@ -19,10 +20,13 @@ from bot.domain.errors import UserError, unknown_name
 from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
 from bot.services.audit import audited
+from bot.services.boards import BoardArchive
 from bot.services.cache import SharedCache
 from bot.services.standings import LAG_S, leaderboard
 
 _MOST_CACHED = 32
+_MOST_NAMED = 200
+"""The most names with which an unknown one is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,19 @@ _CACHES: WeakKeyDictionary[Store, SharedCache[_Overall]] = WeakKeyDictionary()
 
 
 async def visible_competitions(
-    store: Store, clock: Clock, viewer: Viewer
+    store: Store,
+    clock: Clock,
+    viewer: Viewer,
+    *,
+    after: str | None = "",
+    limit: int | None = None,
 ) -> tuple[Competition, ...]:
-    """Return the competitions that the viewer may know, by name, as the viewer sees them."""
-    now, found = clock.now(), await store.competitions.all()
-    return tuple(_as_seen(each, viewer, now) for each in found if each.announced_to(viewer))
+    """Return at most `limit` competitions that the viewer may know, as the viewer sees them.
+
+    They come by name, after the name `after`; with None those that open last come first.
+    """
+    now, found = clock.now(), await store.competitions.known_to(viewer, after=after, limit=limit)
+    return tuple(_as_seen(each, viewer, now) for each in found)
 
 
 async def find_competition(store: Store, clock: Clock, viewer: Viewer, name: str) -> Competition:
@@ -51,7 +63,7 @@ async def find_competition(store: Store, clock: Clock, viewer: Viewer, name: str
     """
     found = await store.competitions.find(name)
     if found is None or not found.announced_to(viewer):
-        known = await visible_competitions(store, clock, viewer)
+        known = await store.competitions.known_to(viewer, after=None, limit=_MOST_NAMED)
         raise unknown_name("competition", name, [each.name for each in known])
     return _as_seen(found, viewer, clock.now())
 
@@ -114,18 +126,26 @@ async def own_competition(store: Store, clock: Clock, viewer: Viewer, name: str)
     return competition
 
 
+@dataclass(frozen=True, slots=True)
+class BoardDates:
+    """When a board opens and closes; None: it is open, and has no deadline."""
+
+    opens_at: datetime | None
+    deadline: datetime | None
+
+
 async def close_competition(store: Store, clock: Clock, viewer: Viewer, name: str) -> Competition:
     """Close every open board of a competition now; UserError when none is open."""
     competition, now = await own_competition(store, clock, viewer, name), clock.now()
     if not competition.has_opened(now):
         raise not_yet_open(f"competition {name!r}", competition.opens_at)
-    return await _set_deadlines(
-        store,
-        viewer,
-        competition,
-        deadline=now,
-        applies=lambda board: board.is_open(now) and board.deadline != now,
-    )
+
+    def closed(board: Board) -> BoardDates:
+        closes = board.is_open(now) and board.deadline != now
+        return BoardDates(board.rules.opens_at, now if closes else board.deadline)
+
+    reason = f"deadline {show_deadline(now)}"
+    return await _set_dates(store, clock, viewer, competition, choose=closed, reason=reason)
 
 
 async def extend_competition(
@@ -138,39 +158,141 @@ async def extend_competition(
     competition = await own_competition(store, clock, viewer, name)
     if until <= clock.now():
         raise UserError("bad-deadline", "the deadline is in the past; choose a later one")
-    late = [each for each in competition.boards if (each.rules.opens_at or until) > until]
-    if late:
-        words = f"leaderboard {late[0].name!r} opens later than that; choose a later deadline"
-        raise UserError("bad-deadline", words)
-    return await _set_deadlines(
-        store,
-        viewer,
-        competition,
-        deadline=until,
-        applies=lambda board: board.deadline is not None and board.deadline < until,
-    )
+    for each in competition.boards:
+        if each.rules.opens_at is not None and until <= each.rules.opens_at:
+            raise closes_early(each.name, each.rules.opens_at)
+
+    def extended(board: Board) -> BoardDates:
+        earlier = board.deadline is not None and board.deadline < until
+        return BoardDates(board.rules.opens_at, until if earlier else board.deadline)
+
+    reason = f"deadline {show_deadline(until)}"
+    return await _set_dates(store, clock, viewer, competition, choose=extended, reason=reason)
 
 
-async def _set_deadlines(
+async def change_dates(
+    store: Store, clock: Clock, viewer: Viewer, name: str, *, dates: Mapping[str, BoardDates]
+) -> Competition:
+    """Change when the named boards of a competition open and close; the others stay.
+
+    UserError when nothing differs, or a new deadline has passed.
+    """
+    competition, now = await own_competition(store, clock, viewer, name), clock.now()
+
+    def chosen(board: Board) -> BoardDates:
+        wanted = dates.get(board.name, BoardDates(board.rules.opens_at, board.deadline))
+        if wanted.deadline not in {None, board.deadline} and wanted.deadline <= now:
+            words = f"the deadline of {board.name!r} is in the past; choose a later one"
+            raise UserError("bad-deadline", words)
+        return wanted
+
+    return await _set_dates(store, clock, viewer, competition, choose=chosen, reason="dates")
+
+
+async def _set_dates(
     store: Store,
+    clock: Clock,
     viewer: Viewer,
     competition: Competition,
     *,
-    deadline: datetime,
-    applies: Callable[[Board], bool],
+    choose: Callable[[Board], BoardDates],
+    reason: str,
 ) -> Competition:
-    """Set the deadline of the boards to which it applies, and record it, in one transaction."""
-    subject = f"competition {competition.name}"
-    reason = f"deadline {show_deadline(deadline)}"
+    """Set the dates that are chosen for each board, and record it, in one transaction."""
+    now, subject = clock.now(), f"competition {competition.name}"
     async with audited(store, viewer.person, "set-deadlines", subject, reason=reason) as tx:
         found = await tx.competitions.find(competition.name)
-        if found is not None and not all(each.belongs_to(viewer) for each in found.boards):
+        if found is None or found.id != competition.id:
+            raise UserError("unknown-competition", f"{subject} was deleted in the meantime")
+        if not all(each.belongs_to(viewer) for each in found.boards):
             raise UserError("not-yours", f"a board of {subject} belongs to another person")
-        boards = [] if found is None else [each for each in found.boards if applies(each)]
-        if not boards:
+        boards = [_with_dates(each, choose(each), now) for each in found.boards]
+        if boards == [*found.boards]:
             words = f"no board of {subject} would close at another time; nothing was changed"
             raise UserError("unchanged", words)
-        for each in boards:
-            await tx.boards.configure(each.id, each.gpus, deadline)
-        changed = await tx.competitions.find(competition.name)
-    return competition if changed is None else changed
+        for before, each in zip(found.boards, boards, strict=True):
+            if each.deadline != before.deadline:
+                await tx.boards.configure(each.id, each.gpus, each.deadline)
+            if each.rules != before.rules:
+                await tx.boards.set_rules(each.id, each.rules)
+        if [each.rules for each in boards] == [each.rules for each in found.boards]:
+            return replace(found, boards=tuple(boards))
+        new = NewCompetition(
+            found.name, found.creator, found.description, found.points,
+            _opening(found, boards, now), tuple(each.id for each in boards),
+        )  # fmt: skip
+        return await tx.competitions.put(new, found.id)
+
+
+def _with_dates(board: Board, dates: BoardDates, now: datetime) -> Board:
+    """Return the board with these dates; UserError when it would close before it opens."""
+    rules = replace(board.rules, opens_at=dates.opens_at).at(now)
+    changed = replace(board, rules=rules, deadline=dates.deadline)
+    if changed != board and rules.opens_at and dates.deadline and dates.deadline <= rules.opens_at:
+        raise closes_early(board.name, rules.opens_at)
+    return changed
+
+
+def _opening(competition: Competition, boards: Sequence[Board], now: datetime) -> datetime:
+    """Return when a competition opens: with its first board, or before that as it did."""
+    dates = [each.rules.opens_at for each in boards]
+    if all(dates):
+        return min(each for each in dates if each)
+    return competition.opens_at if competition.has_opened(now) else now
+
+
+def require_typed(name: str, typed: str) -> None:
+    """UserError unless the person has typed the name of the competition to delete."""
+    if typed != name:
+        words = f"you typed {typed!r}, which is not the competition's name; nothing was deleted"
+        raise UserError("name-differs", words)
+
+
+async def delete_competition(
+    store: Store,
+    clock: Clock,
+    viewer: Viewer,
+    name: str,
+    *,
+    reason: str = "",
+    archives: Collection[str] | None = None,
+) -> Competition:
+    """Delete a competition; its boards, with all submissions and scores, stay as boards.
+
+    With `archives` its boards are deleted too. They are the states of the board archives that the
+    person has received: UserError `stale-match` for a board without one, or that has changed since.
+    """
+    await find_competition(store, clock, viewer, name)
+    competition = await store.competitions.find(name)
+    if competition is None:
+        raise unknown_name("competition", name, ())
+    owned = archives is None or all(each.belongs_to(viewer) for each in competition.boards)
+    if not (competition.belongs_to(viewer) and owned):
+        words = f"competition {name!r}, or a board of it, belongs to another person"
+        raise UserError("not-yours", words)
+    doomed = () if archives is None else await _archived(store, competition, archives)
+    async with audited(
+        store, viewer.person, "delete-competition", f"competition {name}", reason=reason
+    ) as tx:
+        for each in doomed:
+            await tx.boards.delete(each.board.id, each.submissions)
+            await tx.audit.record(viewer.person, "delete-board", f"board {each.board.name}", reason)
+        await tx.competitions.delete(competition.id)  # gone already with its last board
+    return competition
+
+
+async def _archived(
+    store: Store, competition: Competition, archives: Collection[str]
+) -> list[BoardArchive]:
+    """Return the competition's boards as they are in these archives; UserError if one differs."""
+    found = []
+    for board in competition.boards:
+        now = BoardArchive(board, (), len(await store.submissions.to(board.id)))
+        if now.state not in archives:
+            raise UserError(
+                "stale-match",
+                f"the archive of leaderboard {board.name!r} was not downloaded, or the board has "
+                "changed since; download it and try again; nothing was deleted",
+            )
+        found.append(now)
+    return found

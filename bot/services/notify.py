@@ -136,7 +136,7 @@ async def announce_competitions(store: Store, clock: Clock) -> None:
     has stored both or neither.
     """
     now = clock.now()
-    for competition in await store.competitions.all():
+    for competition in await store.competitions.unannounced():
         opened = [each for each in competition.boards if each.rules.opens_at is None]
         if not (competition.has_opened(now) and opened):
             continue

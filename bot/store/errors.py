@@ -100,6 +100,20 @@ def board_exists(name: str) -> UserError:
     )
 
 
+def competition_exists(name: str) -> UserError:
+    """Return the error for a competition name that exists already."""
+    return UserError(
+        "competition-exists",
+        f"there is already a competition named {name!r}; choose another name, or change that one "
+        "by publishing it again",
+    )
+
+
+def competition_gone(name: str) -> UserError:
+    """Return the error for a change of a competition that was deleted meanwhile."""
+    return UserError("unknown-competition", f"competition {name!r} was deleted in the meantime")
+
+
 def require_number(submissions: Iterable[SubmissionId], expected: int | None) -> None:
     """Raise UserError unless people made `expected` of the submissions; None accepts any number."""
     if (

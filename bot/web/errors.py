@@ -30,6 +30,7 @@ _STATUSES = {
     "board-exists": HTTPStatus.CONFLICT,
     "board-moved": HTTPStatus.CONFLICT,
     "closed": HTTPStatus.CONFLICT,
+    "competition-exists": HTTPStatus.CONFLICT,
     "not-open": HTTPStatus.CONFLICT,
     "finished": HTTPStatus.CONFLICT,
     "foreign-request": HTTPStatus.FORBIDDEN,
@@ -61,8 +62,10 @@ _STATUSES = {
     "stale-match": HTTPStatus.PRECONDITION_FAILED,
     "too-large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too-many-checks": HTTPStatus.CONFLICT,
+    "too-many-competitions": HTTPStatus.CONFLICT,
     "too-many-exports": HTTPStatus.CONFLICT,
     "too-many-tokens": HTTPStatus.CONFLICT,
+    "zip-gone": HTTPStatus.CONFLICT,
 }
 """HTTP statuses of UserErrors by code; other `unknown-...` codes are 404, all others 400."""
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")

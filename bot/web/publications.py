@@ -5,12 +5,12 @@ kept for a month.
 """
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
-from bot.domain.ids import PublicationId
+from bot.domain.ids import PersonId, PublicationId
 from bot.domain.publication import NewPublication, PublicationSummary, PublishRequest
 from bot.domain.tasks.grading import HOW_TO_CHOOSE
 from bot.domain.tasks.lint import CheckStep, Level
@@ -25,6 +25,7 @@ from bot.services.publishing.state import (
     own_publication,
 )
 from bot.web.context import FRONT_END, WebContext
+from runners.contract.task import Grader
 
 KEEP = timedelta(days=30)
 MOST_OPEN = 3
@@ -49,18 +50,25 @@ class Check:
     tries: int
     state: PublicationState
     is_competition: bool = False
+    has_zip: bool = False
 
     @classmethod
     def of(cls, summary: PublicationSummary) -> "Check":
         """Return the check of a stored publication."""
         state = PublicationState.model_validate_json(summary.state)
         request = REQUEST.validate_json(summary.wish)
-        return cls(summary.id, request.name or "", summary.tries, state, request.competition)
+        name, has_zip = request.name or "", summary.has_zip
+        return cls(summary.id, name, summary.tries, state, request.competition, has_zip)
 
     @property
     def outcome(self) -> PublicationOutcome | None:
         """Return its outcome; None while it runs."""
         return self.state.outcome
+
+    @property
+    def can_choose(self) -> bool:
+        """Return whether it goes on with its zip once its submitter has chosen the grader."""
+        return self.has_zip and self.outcome is not None and bool(self.outcome.choose_for)
 
     @property
     def steps(self) -> tuple[ShownStep, ...]:
@@ -102,12 +110,45 @@ def _outcome_lines(outcome: PublicationOutcome) -> list[tuple[str, Tone]]:
 
 async def submit_task(context: WebContext, request: PublishRequest, data: bytes) -> PublicationId:
     """Store a task to be checked; UserError when the person has too many unfinished checks."""
-    checks = await context.store.publications.summaries_of(FRONT_END, request.person)
+    await _require_room(context, request.person)
+    new = NewPublication(FRONT_END, request.person, data, REQUEST.dump_json(request).decode())
+    return await context.store.publications.add(new)
+
+
+async def _require_room(context: WebContext, person: PersonId) -> None:
+    checks = await context.store.publications.summaries_of(FRONT_END, person)
     if sum(each.ended_at is None for each in checks) >= MOST_OPEN:
         message = f"{MOST_OPEN} of your tasks are being checked already; wait until one check ends"
         raise UserError("too-many-checks", message)
-    new = NewPublication(FRONT_END, request.person, data, REQUEST.dump_json(request).decode())
-    return await context.store.publications.add(new)
+
+
+async def choose_grader(
+    context: WebContext, caller: Viewer, number: int, grader: Grader
+) -> PublicationId:
+    """Check the zip of one's own check again, under this grader for the board that needs one."""
+    summary = await context.store.publications.summary(FRONT_END, PublicationId(number))
+    if summary is None or summary.person != caller.person:
+        raise UserError("unknown-check", f"you have no check {number}, or not any more")
+    check, request = Check.of(summary), REQUEST.validate_json(summary.wish)
+    if not check.can_choose or check.outcome is None:
+        raise _zip_gone()
+    await _require_room(context, caller.person)
+    request = replace(request, as_admin=request.as_admin and caller.sees_all)
+    if request.competition:
+        graders = dict(request.graders) | {check.outcome.choose_for: grader}
+        request = replace(request, graders=tuple(graders.items()))
+    else:
+        request = replace(request, grader=grader)
+    stored = REQUEST.dump_json(request).decode()
+    again = await context.store.publications.repeat(FRONT_END, summary.id, stored)
+    if again is None:
+        raise _zip_gone()
+    return again
+
+
+def _zip_gone() -> UserError:
+    words = "the zip of this check is not kept any more; upload it again, with the grader chosen"
+    return UserError("zip-gone", words)
 
 
 async def own_check(context: WebContext, viewer: Viewer, number: int) -> Check:

@@ -139,7 +139,7 @@ MOST = 64 << 10
 """The most bytes of a form, not counting its file."""
 MOST_WITH_ZIP = MAX_PACKED + MOST
 """The most bytes of a form with a task zip."""
-_MOST_FIELDS = 200
+_MOST_FIELDS = 500
 
 
 def parse_number(text: str, most: int) -> int | None:

@@ -61,7 +61,7 @@ async def test_of_what_has_ended_only_the_words_are_kept(scene: Scene, clock: Ma
     publications, ada = scene.store.publications, scene.ada.id
     number = await waiting(scene)
     assert await publications.summary("discord", number) == PublicationSummary(
-        number, ada, "a board", "{}", tries=0, ended_at=None
+        number, ada, "a board", "{}", tries=0, ended_at=None, has_zip=True
     )
     await publications.claim("discord", "one", LEASE)
     assert await publications.note(number, "one", state="published")

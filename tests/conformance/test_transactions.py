@@ -272,7 +272,7 @@ USE_CASES: dict[str, Callable[[Recorded], Awaitable[object]]] = {
     "publish a version": lambda at: publish(
         at.store,
         at.clock,
-        PublishRequest(at.scene.ada.id, gpus=("A", "B"), access=Access()),
+        PublishRequest(at.scene.ada.id, gpus=("CPU", "H100"), access=Access()),
         make_task(description="better"),
     ),
     "invite": lambda at: invite(at.store, at.viewer, _invitation("discord:2")),

@@ -6,6 +6,7 @@ from bot.services.publishing.check import ROUNDS
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId
+from runners.contract.task import Grader
 from tests.doubles.factories import make_capabilities
 from tests.doubles.task_zips import RIGHT
 
@@ -27,6 +28,23 @@ class Judge(fake.FakeRunner):
         return await super().start(request.model_copy(update={"source": source}))
 
 
+class Doubter(Judge):
+    """A judge for tasks with their own evaluation, which refuses every solution."""
+
+    @override
+    async def start(self, request: EvaluationRequest) -> CallId:
+        if request.task.grader is Grader.POPCORN:
+            source = f"# fake: verdict=wrong_answer\n{request.source}"
+            request = request.model_copy(update={"source": source})
+            return await fake.FakeRunner.start(self, request)
+        return await super().start(request)
+
+
 def make_judge() -> Judge:
     """A judge with one slot on the CPU."""
     return Judge("fake", make_capabilities())
+
+
+def make_doubter() -> Doubter:
+    """A judge with one slot on the CPU and both graders, which disagree."""
+    return Doubter("fake", make_capabilities(graders=tuple(Grader)))

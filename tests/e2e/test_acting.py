@@ -29,11 +29,12 @@ from bot.web.publications import checking
 from runners.backends import fake
 from runners.contract.evaluation import EvaluationRequest
 from runners.contract.runner import CallId
+from runners.contract.task import Grader
 from tests.doubles.agents import make_door
 from tests.doubles.factories import make_task
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.scaffolded import code_of
-from tests.doubles.task_zips import RIGHT, packed
+from tests.doubles.task_zips import RIGHT, WITH_EVAL, packed, packed_competition
 
 pytest.importorskip("playwright", reason="the package playwright is not installed")
 pytest.importorskip("axe_playwright_python", reason="axe for playwright is not installed")
@@ -55,6 +56,13 @@ KERNEL = """#!PODIUM leaderboard vectoradd
 def custom_kernel(data):
     return data
 """
+CUP = """\
+name: Winter cup
+ranks: [25, 18]
+problems:
+  - {directory: double, name: cup-one, gpus: [CPU]}
+  - {directory: triple, name: cup-two, gpus: [CPU], opens: 2098-01-01 09:00}
+"""
 _DROP = """([selector, name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name, { type: "text/x-python" }));
@@ -71,7 +79,8 @@ class Judge(fake.FakeRunner):
     @override
     async def start(self, request: EvaluationRequest) -> CallId:
         if request.rounds == ROUNDS:  # of a check
-            right = code_of(request.source) == code_of(RIGHT)
+            native = request.task.grader is Grader.NATIVE  # a task's own evaluation fails all
+            right = native and code_of(request.source) == code_of(RIGHT)
             verdict = "passed" if right else "wrong_answer"
             directive = f"# fake: verdict={verdict} seconds=0.3\n"
             request = request.model_copy(update={"source": directive + request.source})
@@ -226,6 +235,71 @@ async def test_a_board_is_made_from_a_zip_and_its_check_is_followed(
     await expect(page.get_by_role("heading", name="doubling")).to_be_visible()
 
 
+async def test_a_button_goes_on_after_a_check_whose_graders_disagree(
+    scene: Scene, page: Page
+) -> None:
+    await page.goto(f"{scene.url}/create")
+    field, name, data = packed(task__yml=WITH_EVAL, eval__py="raise SystemExit(3)\n")
+    file = {"name": name, "mimeType": "application/zip", "buffer": data}
+    await page.locator(f"input[name={field}]").set_input_files(file)  # type: ignore[arg-type]
+    await page.get_by_label("CPU").check()
+    await page.get_by_label("Name").fill("disputed")
+    await page.get_by_role("button", name="Check and publish").click()
+    outcome = page.locator(".outcome")
+    await expect(outcome).to_contain_text("Choose who grades disputed")
+    await fits(page)
+    await page.get_by_role("button", name="Podium's judge").click()
+    await expect(outcome).to_contain_text("disputed on CPU is published.")
+    await page.get_by_role("link", name="Edit leaderboard").click()
+    await expect(page.get_by_text("Today: Podium's judge grades")).to_be_visible()
+    await expect(page.get_by_label("Grader")).to_have_value("")
+    await page.go_back()
+    await page.go_back()
+    await page.reload()
+    await expect(outcome).to_contain_text("The zip of this check is not kept any more")
+
+
+async def test_a_competition_is_made_from_a_zip_and_deleted_at_its_pages(
+    scene: Scene, page: Page
+) -> None:
+    await page.get_by_role("link", name="Leaderboards", exact=True).click()
+    await page.get_by_role("link", name="Create a competition").click()
+    chosen = page.get_by_label("Competition zip")
+    data = packed_competition(CUP, "double", "triple")
+    file = {"name": "cup.zip", "mimeType": "application/zip", "buffer": data}
+    await chosen.set_input_files(file)  # type: ignore[arg-type]
+    await expect(page.get_by_role("row", name="cup-two")).to_contain_text("2098-01-01 09:00 UTC")
+    await fits(page)
+    await page.get_by_role("button", name="Check and publish").click()
+    await expect(page.locator(".outcome")).to_contain_text("with 2 boards is published")
+    await page.get_by_role("link", name="View competition").click()
+    await expect(page.get_by_role("heading", name="Winter cup")).to_be_visible()
+    await page.get_by_role("link", name="Edit competition").click()
+    await fits(page)
+    opens = page.get_by_role("group", name="cup-two").get_by_label("Opens")
+    await opens.fill("2097-12-31")
+    await page.get_by_role("button", name="Save the dates").click()
+    await expect(page.get_by_role("status")).to_contain_text("It is changed.")
+    await expect(opens).to_have_value("2097-12-31 00:00 UTC")
+    await opens.fill("")
+    await page.get_by_role("button", name="Save the dates").click()
+    await page.get_by_role("button", name="Close now").click()
+    await expect(page.get_by_role("status")).to_contain_text("It is closed.")
+    await page.get_by_label("The competition's exact name").fill("Winter cup")
+    await page.get_by_role("button", name="Delete the competition").click()
+    await expect(page.get_by_text("The competition is deleted.")).to_be_visible()
+    await page.goto(f"{scene.url}/boards/cup-one")
+    await expect(page.get_by_role("heading", name="cup-one")).to_be_visible()
+
+
+async def fits(page: Page) -> None:
+    """Check a page as it is now: by axe, and that a phone scrolls it to no side."""
+    await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert await grave(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    await page.set_viewport_size(DESK)  # type: ignore[arg-type]
+
+
 async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
     scene: Scene, page: Page
 ) -> None:
@@ -236,7 +310,7 @@ async def test_axe_finds_nothing_serious_and_a_phone_scrolls_no_page_sideways(
     (check, *_) = await store.publications.summaries_of("web", person.id)
     paths = (
         "/submit", f"/submit/{newest.id}", "/create", f"/create/checks/{check.id}",
-        "/edit/vectoradd", "/me", "/admin",
+        "/edit/vectoradd", "/me", "/admin", "/create/competition", "/competitions",
     )  # fmt: skip
     await page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     for path in paths:

@@ -57,6 +57,16 @@ def test_a_judge_that_passes_everything_is_found_out(folder: Path) -> None:
     assert "checks failed" in demo.stdout
 
 
+def test_a_gpu_type_that_only_this_machine_has_is_accepted(folder: Path) -> None:
+    demo = _demo(folder, "fake:CPU=1:RTX5090=1", "--tasks", MATMUL)
+    assert "published 1 tasks for CPU, RTX5090" in demo.stderr + demo.stdout
+    one = ("task", "publish", MATMUL, "--unchecked", "--name", "one", "--gpu")
+    here = _podium(folder, *one, "RTX5090", PODIUM_RUNNERS="fake:RTX5090=1")
+    assert here.returncode == 0, here.stderr
+    wrong = _podium(folder, *one, "H1000", PODIUM_RUNNERS="fake:RTX5090=1")
+    assert "no GPU type is called 'H1000'; did you mean H100?" in wrong.stderr
+
+
 def test_a_board_of_somebody_else_s_is_left_alone(folder: Path) -> None:
     first = _podium(folder, "task", "publish", MATMUL, "--unchecked", "--name", "demo-matmul")
     assert first.returncode == 0, first.stderr

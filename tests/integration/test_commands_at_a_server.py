@@ -295,8 +295,22 @@ description: Both of them.
 ranks: [25, 18]
 problems:
   - {directory: tasks/double, name: first, gpus: [CPU], deadline: "2099-06-30 18:00"}
-  - {directory: tasks/double, name: second, gpus: [CPU], opens: 2098-01-01}
+  - {directory: tasks/double, name: second, gpus: [CPU]}
 """
+
+
+def test_a_competition_is_deleted_there_as_it_is_here(
+    podium: Visiting, tasks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    podium.token = _creating(podium, "ada")
+    (tmp_path / "cup.yaml").write_text(COMPETITION.replace("Spring", "Winter"))
+    for ask, act in ((podium.here, ["--as", "ada"]), (podium.there, [])):
+        assert ask("task", "publish", str(tmp_path / "cup.yaml"), *act) == ExitCode.PASSED
+        delete = ("competition", "delete", "Winter cup", "--reason", "over", *act)
+        assert ask(*delete) == ExitCode.PASSED
+        assert "Winter cup is deleted; its boards stay: first, second" in capsys.readouterr().out
+        assert ask(*delete) == ExitCode.USAGE
+        assert ask("show", "first") == ExitCode.PASSED
 
 
 def test_a_competition_is_shown_changed_and_exported_there_as_it_is_here(

@@ -1,4 +1,4 @@
-"""`podium competition`: show, close, extend and export competitions."""
+"""`podium competition`: show, close, extend, export and delete competitions."""
 
 import asyncio
 import re
@@ -17,7 +17,7 @@ from bot.domain.errors import SetupError
 from bot.domain.times import parse_deadline
 from bot.reports.competition import TABLES, competition_report, competitions_report, dates_line
 
-GROUP = "Show, close, extend and export competitions."
+GROUP = "Show, close, extend, export and delete competitions."
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -93,6 +93,32 @@ async def _extend(
         extended = await client.extend_competition(*change)
     words = f"{extended.name}: {dates_line(extended, datetime.now(UTC))}"
     line.answer(words, competition_json(extended), as_json=as_json)
+
+
+def delete(
+    ctx: typer.Context,
+    name: Name,
+    *,
+    reason: Annotated[str, typer.Option(help="Reason, kept in the audit log")] = "",
+    actor: Actor = None,
+    data: DataFolder = None,
+    server: ServerUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete your competition; its boards stay, with all their submissions and scores."""
+    line, where = command_line(ctx), Where(data, server, actor)
+    asyncio.run(_delete(line, where, (name, reason), as_json=as_json))
+
+
+async def _delete(
+    line: CommandLine, where: Where, deletion: tuple[str, str], *, as_json: bool
+) -> None:
+    async with line.client_for_person(where) as client:
+        found = (await client.competition(deletion[0])).competition
+        await client.delete_competition(*deletion)
+    boards = ", ".join(each.name for each in found.boards)
+    words = f"{found.name} is deleted; its boards stay: {boards}"
+    line.answer(words, competition_json(found), as_json=as_json)
 
 
 def export(

@@ -173,7 +173,7 @@ class _DemoRun:
             await _require_free(podium, request, task)
         await remove_demo(podium.store)
         for request, task in requests:
-            await publish(podium.store, podium.clock, request, task)
+            await publish(podium.store, podium.clock, request, task, served=gpus)
         self.line.say(f"published {len(requests)} tasks for {', '.join(gpus)}")
 
     async def _submit(
@@ -230,7 +230,7 @@ async def _people(podium: OpenPodium) -> dict[str, Person]:
 
 async def _require_free(podium: OpenPodium, request: PublishRequest, task: TaskDefinition) -> None:
     try:
-        await validate_publish(podium.store, podium.clock, request, task)
+        await validate_publish(podium.store, podium.clock, request, task, served=request.gpus)
     except UserError as error:
         if error.code != "not-yours":
             raise

@@ -1,4 +1,4 @@
-"""`/leaderboard invite|uninvite|delete`: what only the owner of a board or an admin may do."""
+"""`/leaderboard invite|uninvite|delete`, `/admin competition delete`: what owners may do."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeAlias
@@ -16,12 +16,13 @@ from bot.domain.board import Board, Viewer, Visibility
 from bot.domain.errors import UserError
 from bot.ports import Store
 from bot.reports.blocks import Attachment, Report, Text, Tone
-from bot.services import boards, lookup
+from bot.services import boards, competitions, lookup
 
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
     add_commands(tree, "leaderboard", invite, uninvite, delete)
+    add_commands(tree, "admin competition", competition_delete)
 
 
 Guest: TypeAlias = discord.Member | discord.User | discord.Role
@@ -167,7 +168,7 @@ class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
             deletion = boards.Deletion(self.name, self.typed.value, self.reason.value)
             store = context_of(interaction).store
             archive = await boards.board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
-            where = await _send_archive(answer, _archive_drafts(self.name, archive))
+            where = await _send_archives(answer, _archive_drafts(self.name, archive))
             await boards.delete_board(store, viewer, deletion, archive)
             message = f"The board is deleted. Its task and all sources are in {where}."
             report = Report(f"Leaderboard {self.name}", (Text(message, Tone.GOOD),))
@@ -187,7 +188,7 @@ def _archive_drafts(name: str, archive: boards.BoardArchive) -> list[MessageDraf
     ]
 
 
-async def _send_archive(answer: InteractionReply, drafts: Sequence[MessageDraft]) -> str:
+async def _send_archives(answer: InteractionReply, drafts: Sequence[MessageDraft]) -> str:
     """Send the zips by direct message, or as a reply; return where they are, in words."""
     try:
         conversation = await answer.interaction.user.create_dm()
@@ -197,3 +198,66 @@ async def _send_archive(answer: InteractionReply, drafts: Sequence[MessageDraft]
         await answer.show_all(drafts)
         return "the message above; save it now, because Discord deletes it later"
     return "our direct messages"
+
+
+@app_commands.command(name="delete", description="Delete a competition; its boards stay")
+@app_commands.describe(
+    name="The competition's name",
+    with_boards="Delete its boards too, with everything that was submitted to them",
+)
+@app_commands.autocomplete(name=options.competitions)
+async def competition_delete(
+    interaction: Interaction, name: app_commands.Range[str, 1, 100], *, with_boards: bool = False
+) -> None:
+    """Ask for the exact name before anything is deleted."""
+    async with direct_response(interaction):
+        roles.require(interaction, roles.ADMIN)
+        context, viewer = context_of(interaction), await roles.viewer_of(interaction)
+        found = await competitions.find_competition(context.store, context.clock, viewer, name)
+        await interaction.response.send_modal(_End(found.name, with_boards=with_boards))
+
+
+class _End(discord.ui.Modal, title="Delete a competition"):
+    """A form that asks for the competition's exact name again."""
+
+    typed: discord.ui.TextInput[Any] = discord.ui.TextInput(label="The competition's exact name")
+    reason: discord.ui.TextInput[Any] = discord.ui.TextInput(
+        label="Reason", required=False, max_length=300
+    )
+
+    def __init__(self, name: str, *, with_boards: bool) -> None:
+        super().__init__()
+        self.name = name
+        self.with_boards = with_boards
+
+    @override
+    async def on_submit(self, interaction: Interaction) -> None:
+        async with replying(interaction) as answer:
+            roles.require(interaction, roles.ADMIN)
+            context, viewer = context_of(interaction), await roles.viewer_of(interaction)
+            store, clock = context.store, context.clock
+            competitions.require_typed(self.name, self.typed.value)
+            found = await competitions.own_competition(store, clock, viewer, self.name)
+            names = ", ".join(each.name for each in found.boards)
+            states, words = None, f"Its boards stay: {names}."
+            if self.with_boards:
+                states, where = await _send_boards(answer, viewer, found.boards)
+                words = f"So are its boards: {names}. Their tasks and all sources are in {where}."
+            await competitions.delete_competition(
+                store, clock, viewer, self.name, reason=self.reason.value, archives=states
+            )
+            text = Text(f"The competition is deleted. {words}", Tone.GOOD)
+            await answer.show(Report(f"Competition {self.name}", (text,)))
+
+
+async def _send_boards(
+    answer: InteractionReply, viewer: Viewer, found: Sequence[Board]
+) -> tuple[list[str], str]:
+    """Send the archive of each board; return their states, and where they are."""
+    store, states, drafts = context_of(answer.interaction).store, [], []
+    for each in found:
+        deletion = boards.Deletion(each.name, each.name)
+        archive = await boards.board_archive(store, viewer, deletion, zip_bytes=FILE_BYTES)
+        states.append(archive.state)
+        drafts += _archive_drafts(each.name, archive)
+    return states, await _send_archives(answer, drafts)

@@ -156,7 +156,7 @@ async def update(  # noqa: PLR0913  an argument for each option
         if task_zip is None:
             await reconfigure(board, request, answer)
             return
-        upload = await upload_of(task_zip, request, answer)
+        upload = await upload_of(task_zip, request, answer, board)
         await update_board(upload, board, answer)
 
 
@@ -176,12 +176,15 @@ PUBLISH_LABEL = "Check and publish"
 
 
 async def upload_of(
-    attachment: discord.Attachment, request: PublishRequest, answer: InteractionReply
+    attachment: discord.Attachment,
+    request: PublishRequest,
+    answer: InteractionReply,
+    board: Board | None = None,
 ) -> publish.TaskUpload:
-    """Return the task of a zip after showing it; UserError with file and line if invalid."""
+    """Return the task of a zip for a board after showing it; UserError with file and line."""
     data = await _read(attachment)
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
-    bundle, parsed = await publish.read_upload(data, request)
+    bundle, parsed = await publish.read_upload(data, request, board)
     await answer.show(await asyncio.to_thread(upload_report, bundle, parsed))
     return publish.TaskUpload(request, data, parsed.task)
 

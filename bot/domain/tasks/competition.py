@@ -51,7 +51,7 @@ class CompetitionEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompetitionDefinition:
-    """A set of boards; None as deadline means that it stays open."""
+    """A set of boards; `deadline` is that of each board which names no other, None: none."""
 
     name: str
     deadline: datetime | None
@@ -105,7 +105,8 @@ def parse_competition(data: bytes, file: str) -> CompetitionDefinition:
     if competition.points is not None and competition.ranks:
         raise document.refusal(("ranks",), "choose 'points: ratio' or 'ranks', not both")
     opens = _date(document, ("opens",), competition.opens, parse_opening)
-    default = SeasonRules(opens, competition.late_runs)
+    closes = _date(document, ("deadline",), competition.deadline, parse_deadline)
+    default = CompetitionEntry("", "", closes, (), SeasonRules(opens, competition.late_runs))
     problems = tuple(
         _problem(document, i, entry, default) for i, entry in enumerate(competition.problems)
     )
@@ -119,7 +120,7 @@ def parse_competition(data: bytes, file: str) -> CompetitionDefinition:
         warnings.append(document.refusal(("name",), f"the name is stored as {name!r}").message)
     return CompetitionDefinition(
         name=name,
-        deadline=_date(document, ("deadline",), competition.deadline, parse_deadline),
+        deadline=closes,
         description=competition.description,
         problems=problems,
         warnings=tuple(warnings),
@@ -157,19 +158,25 @@ def _unknown_keys(
 
 
 def _problem(
-    document: yaml_document.Document, i: int, entry: _ProblemEntry, default: SeasonRules
+    document: yaml_document.Document, i: int, entry: _ProblemEntry, default: CompetitionEntry
 ) -> CompetitionEntry:
+    """Return a board's entry; the dates and rules that it does not set are the default's."""
     path: yaml_document.Path = "problems", i
     if ".." in entry.directory.split("/"):
         raise document.refusal(
             (*path, "directory"),
             "a directory must be below the competition's folder, without '..'",
         )
-    opens = _date(document, (*path, "opens"), entry.opens, parse_opening) or default.opens_at
-    late_runs = default.late_runs if entry.late_runs is None else entry.late_runs
-    deadline = _date(document, (*path, "deadline"), entry.deadline, parse_deadline)
+    opens = _date(document, (*path, "opens"), entry.opens, parse_opening)
+    opens = opens or default.rules.opens_at
+    late_runs = default.rules.late_runs if entry.late_runs is None else entry.late_runs
+    own_deadline = "deadline" in entry.model_fields_set  # which may be empty: none
+    deadline = default.deadline
+    if own_deadline:
+        deadline = _date(document, (*path, "deadline"), entry.deadline, parse_deadline)
     if opens is not None and deadline is not None and deadline <= opens:
-        raise document.refusal((*path, "deadline"), "the board closes before it opens")
+        key = "deadline" if own_deadline else "opens"
+        raise document.refusal((*path, key), "the board closes before it opens")
     return CompetitionEntry(
         entry.directory.rstrip("/"), entry.name, deadline, entry.gpus, SeasonRules(opens, late_runs)
     )
@@ -239,7 +246,8 @@ def read_competition(data: bytes) -> ParsedCompetition:
         bundle = _bundle(files, folder)
         parsed = read_task(bundle, strict=False)
         lint(parsed.task, solutions(bundle))
-        size += sum(map(len, (*parsed.task.files.values(), *parsed.task.templates.values())))
+        texts = (*parsed.task.files.values(), *parsed.task.templates.values())
+        size += sum(len(text.encode(errors="surrogatepass")) for text in texts)
         if size > MAX_UNPACKED:
             words = f"the tasks have more than {MAX_UNPACKED:,} bytes together"
             raise UserError("bad-zip", f"{folder}: {words}; publish fewer in one competition")

@@ -115,6 +115,25 @@ def choose_grader(
     return Grading(Grader.POPCORN, why, Basis.UNKNOWN, program)
 
 
+def choose_later(
+    task: TaskDefinition, grading: Grading, chosen: Grader | None
+) -> tuple[TaskDefinition, Grading]:
+    """Return the task under a grader that its creator chose apart from the task's files.
+
+    The task stays as it is if only one grader can grade it, or if task.yml or an option names one.
+    """
+    other = grading.other_task(task)
+    if chosen is None or other is None or not grading.is_open:
+        return task, grading
+    words = _ours(grading.program) if chosen is Grader.NATIVE else _own(grading.program)
+    why = f"{words}: the task's creator chose so."
+    if chosen is grading.grader:
+        device = grading.other_device if chosen is Grader.NATIVE else None
+        return task, replace(grading, why=why, basis=Basis.CHOSEN, other_device=device)
+    device = task.device if chosen is Grader.NATIVE else None
+    return other, Grading(chosen, why, Basis.CHOSEN, grading.program, device)
+
+
 def _ours(program: str) -> str:
     return f"Podium's judge grades, and {program} is not run"
 

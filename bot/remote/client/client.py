@@ -190,6 +190,9 @@ class RemoteClient:
         with self.client.decoding():
             return decode.competition_of(answer)
 
+    async def delete_competition(self, name: str, reason: str) -> None:
+        await self.client.delete(f"competitions/{quote(name, safe='')}", {"reason": reason})
+
     def export_competition(self, name: str) -> AsyncGenerator[api.ExportPiece, None]:
         return export_pieces(self.client, "competitions", name)
 

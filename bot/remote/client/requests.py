@@ -85,6 +85,10 @@ class ApiClient:
         """Perform an action without a response body."""
         await self._request("POST", path, http.RESPONSE_S, json=body)
 
+    async def delete(self, path: str, query: Mapping[str, str]) -> None:
+        """Delete something."""
+        await self._request("DELETE", path, http.RESPONSE_S, params=query)
+
     async def fetch(self, path: str, query: Mapping[str, str | int] | None = None) -> bytes:
         """Return the bytes of a file."""
         return await self._request("GET", path, http.LONG_S, params=query)

@@ -224,6 +224,7 @@ class _Run:
             self._watch,
             self._save_graded,
             lambda gpus: queued_runners(store, release.id, gpus, resumed=resumed),
+            accepted=True,
         )
 
     async def _save_graded(self, drafts: Sequence[Draft]) -> None:
@@ -298,7 +299,9 @@ class _Run:
         if keep is None:
             await publications.finish(number, owner)
             return
-        if not await publications.end(number, owner):
+        outcome = self.state.outcome
+        keep_zip = outcome is not None and bool(outcome.choose_for)
+        if not await publications.end(number, owner, keep_zip=keep_zip):
             raise TakenOverError
         await publications.forget(self.engine.clock.now() - keep)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.competition import Competition, NewCompetition
 from bot.domain.errors import UserError
+from bot.domain.ids import PersonId
 from bot.domain.publication import (
     Draft,
     PublishChange,
@@ -16,7 +17,7 @@ from bot.domain.publication import (
     PublishRequest,
     UnsoundTaskError,
 )
-from bot.domain.tasks.grading import HOW_TO_CHOOSE, Grading, settle
+from bot.domain.tasks.grading import HOW_TO_CHOOSE, Grading, choose_later, settle
 from bot.domain.tasks.lint import Finding, TaskReport
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, ignore_step
@@ -30,6 +31,8 @@ from bot.services.publishing.publish import (
 )
 from runners.contract.runner import Runner
 
+MOST_COMPETITIONS = 50
+"""The most competitions that one person has created, as for tokens."""
 _MOST_SHOWN = 3
 """The most differences between the graders in one error; the report has all."""
 
@@ -50,6 +53,8 @@ class Pipeline:
     """Awaited when every check has passed, before anything is stored, with what will be stored."""
     find_runners: Callable[[Sequence[str]], Awaitable[Sequence[Runner]]] | None = None
     """Returns the runners for a check on these GPU types, when `runners` is empty."""
+    accepted: bool = False
+    """Whether the requests were validated when they were stored: workers may be away by now."""
 
     async def check_and_publish(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
@@ -58,9 +63,11 @@ class Pipeline:
 
         `unchecked` publishes without a check, which is recorded under the board's creator.
         """
-        complete = [await self._with_gpus(draft) for draft in drafts]
+        complete = [await self._completed(draft) for draft in drafts]
+        served = None if self.accepted else await self._served()
         for draft in complete:
-            await validate_publish(self.store, self.clock, draft.request, draft.task)
+            request = draft.request
+            await validate_publish(self.store, self.clock, request, draft.task, served=served)
             await validate_competition(self.store, draft)
         checked = [await self._checked(draft, unchecked=unchecked) for draft in complete]
         if self.before_publish is not None:
@@ -68,9 +75,18 @@ class Pipeline:
         async with self.store.transaction() as tx:
             return await publish_all(tx, self.clock, checked, unchecked=unchecked)
 
-    async def _with_gpus(self, draft: Draft) -> Draft:
+    async def _served(self) -> set[str]:
+        """Return the GPU types of its own runners."""
+        offers = [await each.capabilities() for each in self.runners]
+        return {gpu for each in offers for gpu in each.gpus}
+
+    async def _completed(self, draft: Draft) -> Draft:
+        """Return the draft with its GPU types, under the grader that was chosen for its board."""
         request = await with_gpus(self.store, draft.request, draft.task, self.runners)
-        return replace(draft, request=request)
+        board = await self.store.boards.find(draft.board_name)
+        chosen = request.grader or (None if board is None else board.grader)
+        task, grading = choose_later(draft.task, draft.grading, chosen)
+        return replace(draft, request=request, task=task, grading=grading)
 
     async def _checked(
         self, draft: Draft, *, unchecked: bool
@@ -146,7 +162,7 @@ async def publish_all(
     """Store every draft on its board, in the caller's transaction; return the reports too."""
     published_drafts = []
     for draft, reports in checked:
-        published = await publish(tx, clock, draft.request, draft.task)
+        published = await publish(tx, clock, draft.request, draft.task, served=None)
         published_drafts.append(PublishedDraft(published, reports, draft.grading.why))
         if unchecked:
             await _record_unchecked(tx, published)
@@ -173,6 +189,7 @@ def _require_sound(report: TaskReport, name: str) -> None:
     raise UnsoundTaskError(
         report,
         f"{report.grading} {name} on {report.gpu}: {words}{more}; nothing was published{advice}",
+        name,
     )
 
 
@@ -206,6 +223,8 @@ async def prepare_competition(
     drafts, _ = await read_competition(data, request)
     name = next(each.competition.name for each in drafts if each.competition is not None)
     existing = await store.competitions.find(name)
+    if existing is None:
+        await require_room(store, request.person)
     foreign = existing is not None and existing.creator != request.person
     request = replace(request, name=name, as_admin=foreign and is_admin)
     for draft in drafts:
@@ -216,10 +235,19 @@ async def prepare_competition(
     return request
 
 
-async def validate_competition(store: Store, draft: Draft) -> None:
-    """UserError when the draft's competition has the name of another person's."""
+async def require_room(store: Store, person: PersonId, more: int = 1) -> None:
+    """UserError when the person has created too many competitions for `more` new ones."""
+    if await store.competitions.count_of(person) + more > MOST_COMPETITIONS:
+        raise UserError(
+            "too-many-competitions",
+            f"you have {MOST_COMPETITIONS} competitions; delete one first, which keeps its boards",
+        )
+
+
+async def validate_competition(store: Store, draft: Draft) -> Competition | None:
+    """Return the stored competition of a draft; UserError when it is another person's."""
     if draft.competition is None:
-        return
+        return None
     existing = await store.competitions.find(draft.competition.name)
     request = draft.request
     if existing is not None and existing.creator != request.person and not request.as_admin:
@@ -227,6 +255,7 @@ async def validate_competition(store: Store, draft: Draft) -> None:
             "not-yours",
             f"competition {existing.name!r} belongs to another person; choose another name",
         )
+    return existing
 
 
 async def store_competitions(
@@ -240,18 +269,25 @@ async def store_competitions(
             boards.setdefault(draft.competition.name, []).append(done)
             first.setdefault(draft.competition.name, draft)
     for name, draft in first.items():
-        await validate_competition(tx, draft)
-        await _store_competition(tx, clock, draft, boards[name])
+        existing = await validate_competition(tx, draft)
+        await _store_competition(tx, clock, draft, boards[name], existing=existing)
 
 
 async def _store_competition(
-    tx: Store, clock: Clock, draft: Draft, boards: Sequence[PublishedDraft]
+    tx: Store,
+    clock: Clock,
+    draft: Draft,
+    boards: Sequence[PublishedDraft],
+    *,
+    existing: Competition | None,
 ) -> None:
-    """Store the competition of a draft. Without an opening date in the file it opens now."""
+    """Store the competition of a draft. Without an opening date in the file it opens now.
+
+    `existing` was found only once, so that what others store meanwhile under its name stays theirs.
+    """
     definition, now = draft.competition, clock.now()
     if definition is None:
         return
-    existing = await tx.competitions.find(definition.name)
     opened_at = existing.opens_at if existing is not None and existing.has_opened(now) else now
     new = NewCompetition(
         definition.name,
@@ -262,7 +298,9 @@ async def _store_competition(
         tuple(each.published.board.id for each in boards),
     )
     if existing is None or _differs(new, existing):
-        await tx.competitions.put(new)
+        await tx.competitions.put(new, None if existing is None else existing.id)
+        if existing is None:
+            await require_room(tx, draft.request.person, more=0)
         change = PublishChange.CREATED if existing is None else PublishChange.CONFIGURED
         reason = f"{len(boards)} board{'' if len(boards) == 1 else 's'}"
         subject = f"competition {definition.name}"

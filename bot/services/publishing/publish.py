@@ -1,30 +1,33 @@
 """Publishes an uploaded task on the board of its name: a new board, a new version, or no change.
 
-The rule for a board's GPU types is here too.
+Which GPU types a board gets is decided here; the rule for their names is in
+`bot.domain.requirements`.
 """
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import Base64Bytes, TypeAdapter
 
+from bot.domain.acceptance import closes_early
 from bot.domain.board import ANY, Access, Board, NewBoard, Pins, SeasonRules, apply_pins, show_pins
 from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import Draft, PublishChange, Published, PublishRequest
-from bot.domain.requirements import has_device
+from bot.domain.requirements import has_device, require_gpus, require_known_gpus
 from bot.domain.tasks import competition
 from bot.domain.tasks.bundle import TaskBundle, read_files, read_zip, solutions
+from bot.domain.tasks.grading import choose_later
 from bot.domain.tasks.lint import lint
 from bot.domain.tasks.task_file import ParsedTask, digest, read_task
 from bot.ports import Clock, Store
 from bot.services.parser_process import ParserProcess
 from runners.contract.gpus import gpu_types
 from runners.contract.runner import Runner
-from runners.contract.task import GPU_NAME, TaskDefinition
+from runners.contract.task import TaskDefinition
 
 NO_BOARD = TaskVersionId(0)
 """Used in place of a task version: no board of this name may exist."""
@@ -51,9 +54,17 @@ TASKS = ParserProcess(10.0, patience_s=30.0)
 """The process in which untrusted tasks are read."""
 
 
-async def read_upload(data: bytes, request: PublishRequest) -> tuple[TaskBundle, ParsedTask]:
-    """Return the files of a zip and its task; UserError with file and line."""
+async def read_upload(
+    data: bytes, request: PublishRequest, board: Board | None = None
+) -> tuple[TaskBundle, ParsedTask]:
+    """Return the files of a zip and its task; UserError with file and line.
+
+    With a board, the task is under the grader that was chosen for it before.
+    """
     parsed = await TASKS.call(task_in, data, request)
+    if board is not None:
+        task, grading = choose_later(parsed.task, parsed.grading, board.grader)
+        parsed = replace(parsed, task=task, grading=grading)
     return await asyncio.to_thread(read_zip, data, name=request.zip_name), parsed
 
 
@@ -144,10 +155,15 @@ _BOARD = re.compile(r"(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 async def publish(
-    store: Store, clock: Clock, request: PublishRequest, task: TaskDefinition
+    store: Store,
+    clock: Clock,
+    request: PublishRequest,
+    task: TaskDefinition,
+    *,
+    served: Collection[str] | None = (),
 ) -> Published:
     """Create or update a board; UserError if it belongs to another person or could not be used."""
-    board = await validate_publish(store, clock, request, task)
+    board = await validate_publish(store, clock, request, task, served=served)
     async with store.transaction() as tx:
         published = await (
             _create(tx, request, task) if board is None else _update(tx, request, task, board)
@@ -163,14 +179,26 @@ async def publish(
 
 
 async def validate_publish(
-    store: Store, clock: Clock, request: PublishRequest, task: TaskDefinition
+    store: Store,
+    clock: Clock,
+    request: PublishRequest,
+    task: TaskDefinition,
+    *,
+    served: Collection[str] | None = (),
 ) -> Board | None:
-    """Return the existing board, None for a new one; UserError when it cannot be published."""
+    """Return the existing board, None for a new one; UserError when it cannot be published.
+
+    `served` are GPU types of runners that are not workers; with None unknown types are accepted.
+    """
     name = request.board_name(task)
     board = await store.boards.find(name)
     _require_name(name)
     gpus = named_gpus(request, task, board)
-    _require_gpus(name, task, gpus)
+    require_gpus(name, task, gpus)
+    if served is not None:
+        known = {gpu for worker in await store.workers.alive() for gpu in worker.gpus or ()}
+        new = gpus if board is None else [gpu for gpu in gpus if gpu not in board.gpus]
+        require_known_gpus(new, known.union(served))
     apply_pins(() if board is None else board.pins, request.pins, gpus)
     _require_deadline(request, board, clock.now())
     _require_opening(request, board)
@@ -214,22 +242,6 @@ def _require_name(name: str) -> None:
         )
 
 
-def _require_gpus(board_name: str, task: TaskDefinition, gpus: Sequence[str]) -> None:
-    if not gpus:
-        raise UserError(
-            "no-gpu", f"choose the GPU types of leaderboard {board_name!r}, such as H100"
-        )
-    for gpu in gpus:
-        if not GPU_NAME.fullmatch(gpu):
-            raise UserError("bad-gpu", f"{gpu!r} is not a GPU type; write one such as H100 or CPU")
-        if not has_device(task, gpu):
-            raise UserError(
-                "bad-gpu",
-                f"leaderboard {board_name!r} cannot be for {gpu}: the task's device is "
-                f"{task.device.value!r}; name other GPU types",
-            )
-
-
 def _require_deadline(request: PublishRequest, board: Board | None, now: datetime) -> None:
     if request.deadline is None:
         return
@@ -242,11 +254,12 @@ def _require_deadline(request: PublishRequest, board: Board | None, now: datetim
 
 def _require_opening(request: PublishRequest, board: Board | None) -> None:
     """Require that the board opens before it closes."""
-    opens_at = None if request.rules is None else request.rules.opens_at
+    rules = request.rules or (None if board is None else board.rules)
+    opens_at = None if rules is None else rules.opens_at
     kept = None if board is None or request.endless else board.deadline
     deadline = request.deadline or kept
     if opens_at is not None and deadline is not None and deadline <= opens_at:
-        raise UserError("bad-deadline", "the board closes before it opens; change one of the dates")
+        raise closes_early(request.name, opens_at)
 
 
 async def _create(tx: Store, request: PublishRequest, task: TaskDefinition) -> Published:
@@ -261,6 +274,7 @@ async def _create(tx: Store, request: PublishRequest, task: TaskDefinition) -> P
         access,
         pins,
         request.rules or SeasonRules(),
+        request.grader,
     )
     board = await tx.boards.publish(new, task, digest(task))
     await _record_pins(tx, request, board, ())
@@ -279,6 +293,8 @@ async def _update(
         await tx.boards.restrict(board.id, request.access)
     if request.rules is not None and request.rules != board.rules:
         await tx.boards.set_rules(board.id, request.rules)
+    if request.grader is not None and request.grader is not board.grader:
+        await tx.boards.choose_grader(board.id, request.grader)
     pins = apply_pins(board.pins, request.pins, gpus)
     if pins != board.pins:
         await _record_pins(tx, request, await tx.boards.pin(board.id, pins), board.pins)
@@ -299,7 +315,7 @@ async def _record_pins(tx: Store, request: PublishRequest, board: Board, before:
 
 def _settings(board: Board) -> tuple[object, ...]:
     """Return the board's properties apart from its task."""
-    return board.gpus, board.deadline, board.access, board.pins, board.rules
+    return board.gpus, board.deadline, board.access, board.pins, board.rules, board.grader
 
 
 async def find_interrupted_publish(

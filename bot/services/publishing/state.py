@@ -48,6 +48,8 @@ class PublicationOutcome(BaseModel):
     """GPU types on which the task was not run, each with the reason."""
     grading: str = ""
     """Which grader grades the task and why; empty if nothing was checked."""
+    choose_for: str = ""
+    """The board whose grader the creator has to choose before the check can pass."""
     boards: "tuple[PublicationOutcome, ...]" = ()
     """The boards of a competition, which is published when there are any; `board` is None then."""
     ignored: tuple[str, ...] = ()
@@ -163,7 +165,7 @@ def outcome_of_competition(
 def outcome_of_error(title: str, error: Exception) -> PublicationOutcome:
     """Return the outcome of a publication with this title that failed with an error."""
     match error:
-        case publication.UnsoundTaskError(report=report):
+        case publication.UnsoundTaskError(report=report, board=board):
             words = "choose the grader" if report.undecided else "errors to fix"
             return PublicationOutcome(
                 title=f"{report.task} on {report.gpu}: {words}",
@@ -171,6 +173,7 @@ def outcome_of_error(title: str, error: Exception) -> PublicationOutcome:
                 code=error.code,
                 reason=error.message,
                 grading=report.grading,
+                choose_for=board if report.undecided else "",
             )
         case UserError():
             message, code, reason = error.message, error.code, error.message

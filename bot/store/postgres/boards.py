@@ -20,7 +20,7 @@ from bot.domain.ids import BoardId, PersonId, TaskVersionId
 from bot.ports import Clock
 from bot.store.errors import board_exists, require_number
 from bot.store.postgres.database import Connection, Database, query, storable
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Grader, TaskDefinition
 
 _OF_VERSIONS = ("boards.drop_entrants", "boards.drop_leaderboards", "boards.drop_references")
 OF_SUBMISSIONS = (
@@ -68,6 +68,7 @@ class PostgresBoards:
                     _pools(board.pins),
                     board.rules.opens_at,
                     board.rules.late_runs,
+                    board.grader and board.grader.value,
                 )
             except asyncpg.UniqueViolationError as error:
                 raise board_exists(board.name) from error
@@ -104,6 +105,9 @@ class PostgresBoards:
 
     async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
         return await self._changed("boards.set_rules", board, rules.opens_at, rules.late_runs)
+
+    async def choose_grader(self, board: BoardId, grader: Grader) -> Board:
+        return await self._changed("boards.choose_grader", board, grader.value)
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         return await self._changed("boards.restrict", board, *_rule(access))
@@ -205,6 +209,7 @@ def board_of(row: asyncpg.Record, now: datetime) -> Board:
         ),
         pins=tuple(sorted(json.loads(row["pools"]).items())),
         rules=SeasonRules(row["opens_at"], row["late_runs"]).at(now),
+        grader=row["grader"] and Grader(row["grader"]),
     )
 
 

@@ -2,12 +2,13 @@
 
 from datetime import datetime
 
-from asyncpg import Record
+from asyncpg import Record, UniqueViolationError
 
-from bot.domain.board import Board
+from bot.domain.board import Board, Viewer
 from bot.domain.competition import Competition, NewCompetition, PointsRule
 from bot.domain.ids import CompetitionId, PersonId
 from bot.ports import Clock
+from bot.store.errors import competition_exists, competition_gone
 from bot.store.postgres.boards import board_of
 from bot.store.postgres.database import Connection, Database, query
 
@@ -19,29 +20,58 @@ class PostgresCompetitions:
         self._database = database
         self._clock = clock
 
-    async def put(self, new: NewCompetition) -> Competition:
+    async def put(self, new: NewCompetition, onto: CompetitionId | None = None) -> Competition:
+        content = new.description, list(new.points.ranks), new.opens_at
         async with self._database.transaction() as connection:
-            number = await connection.fetchval(
-                query("competitions.put"),
-                new.name,
-                new.creator,
-                new.description,
-                list(new.points.ranks),
-                new.opens_at,
-                self._clock.now(),
-            )
+            number: int | None = onto
+            if onto is None:
+                try:
+                    number = await connection.fetchval(
+                        query("competitions.put"),
+                        new.name,
+                        new.creator,
+                        *content,
+                        self._clock.now(),
+                    )
+                except UniqueViolationError as error:
+                    raise competition_exists(new.name) from error
+                name = new.name
+            else:
+                name = await connection.fetchval(query("competitions.change"), onto, *content)
+                if name is None:
+                    raise competition_gone(new.name)
             await connection.execute(query("competitions.clear"), number)
             await connection.execute(query("competitions.enter"), number, list(new.boards))
-            stored = await connection.fetch(query("competitions.find"), new.name)
+            stored = await connection.fetch(query("competitions.find"), name)
             (competition,) = await self._with_boards(connection, stored)
         return competition
+
+    async def delete(self, competition: CompetitionId) -> bool:
+        async with self._database.transaction() as connection:
+            if await connection.fetchval(query("competitions.lock"), competition) is None:
+                return False
+            for name in ("competitions.drop_news", "competitions.clear", "competitions.drop"):
+                await connection.execute(query(name), competition)
+        return True
 
     async def find(self, name: str) -> Competition | None:
         found = await self._read("competitions.find", name)
         return found[0] if found else None
 
-    async def all(self) -> tuple[Competition, ...]:
-        return await self._read("competitions.all")
+    async def count_of(self, creator: PersonId) -> int:
+        row = await self._database.row("competitions.count_of", creator)
+        return 0 if row is None else int(row["number"])
+
+    async def known_to(
+        self, viewer: Viewer, *, after: str | None = "", limit: int | None = None
+    ) -> tuple[Competition, ...]:
+        credentials = [*viewer.credentials]
+        return await self._read(
+            "competitions.known_to", viewer.sees_all, viewer.person, credentials, after, limit
+        )
+
+    async def unannounced(self) -> tuple[Competition, ...]:
+        return await self._read("competitions.unannounced", self._clock.now())
 
     async def _read(self, name: str, *values: object) -> tuple[Competition, ...]:
         async with self._database.transaction() as connection:

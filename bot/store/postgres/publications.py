@@ -66,9 +66,13 @@ class PostgresPublications:
     async def finish(self, release: PublicationId, owner: str) -> bool:
         return await self._database.row("releases.finish", release, owner) is not None
 
-    async def end(self, release: PublicationId, owner: str) -> bool:
+    async def end(self, release: PublicationId, owner: str, *, keep_zip: bool = False) -> bool:
         now = self._clock.now()
-        return await self._database.row("releases.end", release, owner, now) is not None
+        return await self._database.row("releases.end", release, owner, now, keep_zip) is not None
+
+    async def repeat(self, door: str, release: PublicationId, request: str) -> PublicationId | None:
+        row = await self._database.row("releases.repeat", release, door, request)
+        return None if row is None else PublicationId(row["id"])
 
     async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
         row = await self._database.row("releases.told", release, door)
@@ -104,6 +108,7 @@ def _summary(row: asyncpg.Record) -> PublicationSummary:
         state=row["state"],
         tries=row["tries"],
         ended_at=row["ended_at"],
+        has_zip=row["has_zip"],
     )
 
 

@@ -1,9 +1,9 @@
 -- name: add
 insert into boards (
     name, gpus, deadline, creator, created_at, visibility, house, source_visibility, guests, pools,
-    opens_at, late_runs
+    opens_at, late_runs, grader
 )
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 returning id
 
 -- name: lock
@@ -54,6 +54,10 @@ where boards.id = $1 and reference_times.task_version = boards.task_version
 
 -- name: set_rules
 update boards set opens_at = $2, late_runs = $3 where id = $1
+returning *
+
+-- name: choose_grader
+update boards set grader = $2 where id = $1
 returning *
 
 -- name: restrict

@@ -1,9 +1,11 @@
 -- name: put
 insert into competitions (name, creator, description, ranks, opens_at, created_at)
 values ($1, $2, $3, $4, $5, $6)
-on conflict (name) do update
-set description = excluded.description, ranks = excluded.ranks, opens_at = excluded.opens_at
 returning id
+
+-- name: change
+update competitions set description = $2, ranks = $3, opens_at = $4 where id = $1
+returning name
 
 -- name: clear
 delete from competition_boards where competition = $1
@@ -15,8 +17,42 @@ select $1, board, position from unnest($2::bigint[]) with ordinality as entered 
 -- name: find
 select * from competitions where name = $1
 
--- name: all
-select * from competitions order by name collate "C"
+-- name: count_of
+select count(*) as number from competitions where creator = $1
+
+-- name: known_to
+-- The rule is Competition.announced_to, before `limit`: a page has no gaps.
+select * from competitions
+where ($1 or creator = $2 or exists (
+        select from competition_boards join boards on boards.id = board
+        where competition = competitions.id and (
+            boards.creator = $2
+            or (house is null or house = any ($3::text[]))
+            and (visibility = 'public' or guests && $3::text[]))))
+    and ($4::text is null or name collate "C" > $4)
+order by case when $4::text is null then opens_at end desc, name collate "C" limit $5
+
+-- name: unannounced
+select * from competitions
+where opens_at <= $1 and (opening_announced is null or exists (
+    select from competition_boards join boards on boards.id = board
+    where competition = competitions.id
+    having bool_and(deadline is not null) and max(deadline) < $1
+        and max(deadline) is distinct from closing_announced))
+order by name collate "C"
+
+-- name: lock
+select id from competitions where id = $1 for update
+
+-- name: drop_news
+-- The keys are those of bot.domain.notifications.
+delete from outbox
+where kind = 'competition' and done_at is null
+    and (starts_with(key, 'opening ' || $1::bigint || ' ')
+        or starts_with(key, 'closing ' || $1::bigint || ' '))
+
+-- name: drop
+delete from competitions where id = $1
 
 -- name: boards
 select competition, boards.* from competition_boards join boards on boards.id = board

@@ -49,20 +49,41 @@ returning id
 -- name: end
 with ended as (
     update releases
-    set zip = '', ended_at = $3, owner = null, lease_until = null
+    set zip = case when $4 then zip else '' end, ended_at = $3, owner = null, lease_until = null
     where id = $1 and owner = $2
-    returning id
+    returning id, person, door
 ),
 checked as (
     delete from check_tasks using ended where release = ended.id
+),
+replaced as (
+    update releases as older set zip = ''
+    from ended
+    where $4 and older.person = ended.person and older.door = ended.door
+        and older.ended_at is not null and older.id <> ended.id and octet_length(older.zip) > 0
 )
 select id from ended
 
+-- name: repeat
+-- Whoever comes second waits for the row, and then finds no zip.
+with kept as (
+    select id, door, person, zip, place from releases
+    where id = $1 and door = $2 and ended_at is not null and octet_length(zip) > 0
+    for update
+),
+used as (
+    update releases set zip = '' from kept where releases.id = kept.id
+)
+insert into releases (door, person, zip, wish, place)
+select door, person, zip, $3, place from kept
+returning id
+
 -- name: told
-select id, person, wish, state, tries, ended_at from releases where id = $1 and door = $2
+select id, person, wish, state, tries, ended_at, octet_length(zip) > 0 as has_zip
+from releases where id = $1 and door = $2
 
 -- name: told_to
-select id, person, wish, state, tries, ended_at from releases
+select id, person, wish, state, tries, ended_at, octet_length(zip) > 0 as has_zip from releases
 where person = $1 and door = $2
 order by id desc limit 100
 

@@ -9,7 +9,7 @@ from bot.domain.ids import BoardId, TaskVersionId
 from bot.domain.job import FINAL_STATES
 from bot.store.errors import board_exists, require_number
 from bot.store.postgres.database import storable
-from runners.contract.task import TaskDefinition
+from runners.contract.task import Grader, TaskDefinition
 from tests.doubles.memory_store.tables import Tables
 
 
@@ -33,6 +33,7 @@ class MemoryBoards:
             access=board.access,
             pins=board.pins,
             rules=board.rules,
+            grader=board.grader,
         )
         self._tables.boards[stored.id] = stored
         self._tables.versions[stored.task_version] = TaskVersion(
@@ -94,6 +95,9 @@ class MemoryBoards:
 
     async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
         return self._change(board, rules=rules)
+
+    async def choose_grader(self, board: BoardId, grader: Grader) -> Board:
+        return self._change(board, grader=grader)
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         guests = self._existing(board).access.guests

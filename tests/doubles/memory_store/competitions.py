@@ -3,8 +3,11 @@
 from dataclasses import replace
 from datetime import datetime
 
+from bot.domain.board import Viewer
 from bot.domain.competition import Competition, NewCompetition
-from bot.domain.ids import CompetitionId
+from bot.domain.ids import CompetitionId, PersonId
+from bot.domain.notifications import NotificationKind
+from bot.store.errors import competition_exists, competition_gone
 from bot.store.postgres.database import storable
 from tests.doubles.memory_store.tables import CompetitionRow, Tables
 
@@ -15,23 +18,59 @@ class MemoryCompetitions:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
 
-    async def put(self, new: NewCompetition) -> Competition:
+    async def put(self, new: NewCompetition, onto: CompetitionId | None = None) -> Competition:
         stored = replace(new, name=storable(new.name), description=storable(new.description))
-        rows = self._tables.competitions.values()
-        known = next((each for each in rows if each.new.name == stored.name), None)
-        if known is None:
+        if onto is None:
+            if await self.find(new.name) is not None:
+                raise competition_exists(new.name)
             row = CompetitionRow(CompetitionId(self._tables.next_id()), stored)
+        elif (known := self._tables.competitions.get(onto)) is None:
+            raise competition_gone(new.name)
         else:
-            row = replace(known, new=replace(stored, creator=known.new.creator))
+            row = replace(
+                known, new=replace(stored, name=known.new.name, creator=known.new.creator)
+            )
         self._tables.competitions[row.id] = row
         return self._competition(row)
 
-    async def find(self, name: str) -> Competition | None:
-        return next((each for each in await self.all() if each.name == storable(name)), None)
+    async def delete(self, competition: CompetitionId) -> bool:
+        keys = f"opening {competition} ", f"closing {competition} "
+        for number, row in list(self._tables.outbox.items()):
+            unsent = row.news.kind is NotificationKind.COMPETITION and row.done_at is None
+            if unsent and row.news.key.startswith(keys):
+                del self._tables.outbox[number]
+        return self._tables.competitions.pop(competition, None) is not None
 
-    async def all(self) -> tuple[Competition, ...]:
+    async def find(self, name: str) -> Competition | None:
+        return next((each for each in self._all() if each.name == storable(name)), None)
+
+    async def count_of(self, creator: PersonId) -> int:
+        return sum(each.creator == creator for each in self._all())
+
+    async def known_to(
+        self, viewer: Viewer, *, after: str | None = "", limit: int | None = None
+    ) -> tuple[Competition, ...]:
+        known = [each for each in self._all() if each.announced_to(viewer)]
+        if after is None:
+            known.sort(key=lambda each: each.opens_at, reverse=True)
+            return tuple(known[:limit])
+        return tuple([each for each in known if each.name > after][:limit])
+
+    async def unannounced(self) -> tuple[Competition, ...]:
+        now = self._tables.clock.now()
+        return tuple(
+            each
+            for each in self._all()
+            if each.has_opened(now)
+            and (
+                each.opening_announced is None
+                or (each.has_closed(now) and each.closing_announced != each.closes_at)
+            )
+        )
+
+    def _all(self) -> list[Competition]:
         found = map(self._competition, self._tables.competitions.values())
-        return tuple(sorted(found, key=lambda each: each.name))
+        return sorted(found, key=lambda each: each.name)
 
     async def announce_opening(self, competition: CompetitionId, opened_at: datetime) -> bool:
         row = self._tables.competitions.get(competition)

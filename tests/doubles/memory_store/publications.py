@@ -116,14 +116,27 @@ class MemoryPublications:
         self._tables.forget_check_runs(release)
         return True
 
-    async def end(self, release: PublicationId, owner: str) -> bool:
+    async def end(self, release: PublicationId, owner: str, *, keep_zip: bool = False) -> bool:
         if not await self.note(release, owner):
             return False
         row = self._rows[release]
-        row.release = replace(row.release, zip=b"")
+        for each in self._rows.values():
+            same = (each.door, each.release.person) == (row.door, row.release.person)
+            if (each is row and not keep_zip) or (
+                each is not row and keep_zip and same and each.ended_at is not None
+            ):
+                each.release = replace(each.release, zip=b"")
         row.ended_at, row.owner, row.lease_until = self._clock.now(), None, None
         self._tables.forget_check_runs(release)
         return True
+
+    async def repeat(self, door: str, release: PublicationId, request: str) -> PublicationId | None:
+        row = self._rows.get(release)
+        if row is None or row.door != door or row.ended_at is None or not row.release.zip:
+            return None
+        kept = row.release
+        row.release = replace(kept, zip=b"")
+        return await self.add(NewPublication(door, kept.person, kept.zip, request, kept.place))
 
     async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
         row = self._rows.get(release)
@@ -169,7 +182,9 @@ def _is_old(row: _Row, before: datetime) -> bool:
 
 def _note(row: _Row) -> PublicationSummary:
     one = row.release
-    return PublicationSummary(one.id, one.person, one.wish, one.state, one.tries, row.ended_at)
+    return PublicationSummary(
+        one.id, one.person, one.wish, one.state, one.tries, row.ended_at, bool(one.zip)
+    )
 
 
 class MemoryCheckRuns:

@@ -104,6 +104,31 @@ async def test_its_closing_is_announced_once_although_the_bot_is_killed_as_it_po
     stage.server.assert_clean()
 
 
+async def published(stage: Scene, name: str) -> None:
+    zip_file = competition(TEXT.replace("Cup 2030", name).replace("cup-", "end-"))
+    await said(stage.carol, "competition publish", competition_zip=zip_file)
+    thread = await stage.carol.sees_thread(f": {name}", within=WITHIN_S)
+    await stage.carol.sees("with 2 boards is published", thread, within=WITHIN_S)
+
+
+async def test_a_competition_is_deleted_without_its_boards_or_with_them(stage: Scene) -> None:
+    await published(stage, "Cup 2031")
+    asked = await stage.carol.slash("admin competition delete", name="Cup 2031")
+    wrong = await stage.carol.modal(asked, {"The competition's exact name": "Cup"})
+    assert "nothing was deleted" in (await wrong.final()).text
+    asked = await stage.carol.slash("admin competition delete", name="Cup 2031")
+    gone = await stage.carol.modal(asked, {"The competition's exact name": "Cup 2031"})
+    assert "Its boards stay: end-one, end-two." in (await gone.final()).text
+    await published(stage, "Cup 2032")
+    asked = await stage.carol.slash("admin competition delete", name="Cup 2032", with_boards=True)
+    gone = await stage.carol.modal(asked, {"The competition's exact name": "Cup 2032"})
+    words = "So are its boards: end-one, end-two. Their tasks and all sources are in our direct"
+    assert words in (await gone.final()).text
+    files = [file.filename for each in stage.carol.dms[-2:] for file in each.files]
+    assert files == ["end-one.zip", "end-two.zip"]
+    stage.server.assert_clean()
+
+
 async def test_only_admins_have_competitions(stage: Scene) -> None:
     assert "admin" in (await said(stage.bob, "competition show")).lower()
     bad = await said(stage.carol, "competition publish", competition_zip=competition("name: x"))

@@ -163,7 +163,13 @@ async def _render_check(
             earlier = [each.id for each in versions if each.number == outcome.before]
             if earlier:
                 count = len(await submissions.best_of(context.store, board, earlier[0]))
-    values = {"check": check, "board": board, "rejudgeable": count, "stamp": browser.stamp}
+    values = {
+        "check": check,
+        "board": board,
+        "rejudgeable": count,
+        "stamp": browser.stamp,
+        "again": await _upload_page(context, check),
+    }
     return rendering.render("acting/check_live.html", values)
 
 
@@ -172,6 +178,28 @@ async def cancel(request: Request, submitted: sessions.SmallForm, number: page.N
     """Cancel a check before anything is published."""
     await publications.cancel_check(context_of(request), submitted.caller, number)
     return page.redirect(f"/create/checks/{number}")
+
+
+async def _upload_page(context: WebContext, check: publications.Check) -> str:
+    """Return the page on which the zip of a check is uploaded again."""
+    if check.is_competition:
+        return "/create/competition"
+    exists = await context.store.boards.find(check.name) is not None
+    return f"/edit/{check.name}" if exists else "/create"
+
+
+@router.post("/checks/{number}/grader")
+async def choose_grader(
+    request: Request, submitted: sessions.SmallForm, number: page.Number
+) -> Response:
+    """Check the zip again, under the grader that its submitter chose after the check."""
+    require_creator(submitted.caller)
+    grader = page.grader_of(submitted.fields)
+    if grader is None:
+        raise UserError("no-grader", "choose one of the two graders")
+    context = context_of(request)
+    again = await publications.choose_grader(context, submitted.caller, number, grader)
+    return page.redirect(f"/create/checks/{again}")
 
 
 @router.post("/checks/{number}/rejudge")

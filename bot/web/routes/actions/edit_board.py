@@ -147,7 +147,7 @@ async def _upload(
         onto=board.task_version,
         grader=page.grader_of(submitted.fields),
     )
-    upload = await page.upload_of(submitted.fields, request)
+    upload = await page.upload_of(submitted.fields, request, board)
     await validate_publish(context.store, context.clock, upload.request, upload.task)
     return upload
 
@@ -217,6 +217,7 @@ async def _form(
         "deadline": _show_deadline(board.deadline),
         "pools": show_pins(board.pins),
         "grader": "",
+        "grader_now": tasks.grader_words(task),
         "upload": None,
         "remark": "",
         "again": False,

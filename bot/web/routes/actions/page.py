@@ -31,6 +31,8 @@ _DONE_MESSAGES = {
     "uninvited": "They can no longer see the board.",
     "rejudging": "The submissions are being judged again; the standings fill as results come in.",
     "deleted": "The board and everything on it are deleted.",
+    "competition-ended": "The competition is deleted.",
+    "closed": "It is closed.",
     "revoked": "The token is revoked; programs that use it are refused.",
     "ended": "Those browsers are signed out.",
     "notices": "Your notification settings are saved.",
@@ -100,6 +102,11 @@ def redirect(path: str, done: str = "") -> RedirectResponse:
     return RedirectResponse(location, HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
 
 
+def quoted(*parts: str) -> str:
+    """Return the path of these parts, whatever characters they have."""
+    return "".join(f"/{quote(each, safe='')}" for each in parts)
+
+
 CreatorForm = Annotated[
     sessions.SubmittedForm,
     Depends(sessions.submitted_form(sessions.MOST_WITH_ZIP, require_creator)),
@@ -114,13 +121,18 @@ class ShownUpload(TaskUpload):
     found: blocks.Report
 
 
-async def upload_of(fields: sessions.Fields, request: PublishRequest) -> ShownUpload:
-    """Return the task of a form's zip; UserError with file and line when it is invalid."""
+async def upload_of(
+    fields: sessions.Fields, request: PublishRequest, present: board.Board | None = None
+) -> ShownUpload:
+    """Return the task of a form's zip, for the board `present` or a new one.
+
+    UserError with file and line when it is invalid.
+    """
     file = await fields.file("task_zip")
     if file is None:
         raise UserError("no-zip", "choose a task zip, as `podium task pack DIR` makes it")
     request = replace(request, zip_name=PurePath(file.name.replace("\\", "/")).stem[:100])
-    bundle, parsed = await read_upload(file.content, request)
+    bundle, parsed = await read_upload(file.content, request, present)
     found = await asyncio.to_thread(tasks.upload_report, bundle, parsed)
     return ShownUpload(request, file.content, parsed.task, found)
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic import StringConstraints
 
 from bot.domain.api import publishing as api
 from bot.domain.api.base import BODY_MAX, MOST_ON_A_PAGE
@@ -22,6 +23,8 @@ router = APIRouter(
 CompetitionName = Annotated[
     str, Path(max_length=LONGEST_NAME, description="A competition's name", examples=["Season"])
 ]
+_ARCHIVES = "With `boards`, the `ETag` of the downloaded archive of each board"
+_ArchiveTag = Annotated[str, StringConstraints(max_length=100)]
 _CSV: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"text/csv": {"schema": {"type": "string"}}}}
 }
@@ -37,11 +40,12 @@ async def listed(
 ) -> api.CompetitionsAnswer:
     """The competitions that you may know, by name; before one opens, its name and date."""
     context = context_of(request)
-    found = await competitions.visible_competitions(context.store, context.clock, viewer)
-    later, now = [each for each in found if each.name > (cursor or "")], context.clock.now()
-    shown = tuple(_answer(each, viewer, now) for each in later[:limit])
+    found = await competitions.visible_competitions(
+        context.store, context.clock, viewer, after=cursor or "", limit=limit + 1
+    )
+    shown = tuple(_answer(each, viewer, context.clock.now()) for each in found[:limit])
     return api.CompetitionsAnswer(
-        competitions=shown, next=shown[-1].name if len(later) > limit else None
+        competitions=shown, next=shown[-1].name if len(found) > limit else None
     )
 
 
@@ -85,6 +89,24 @@ async def extend(
         context.store, context.clock, viewer, name, until=body.deadline
     )
     return _answer(extended, viewer, context.clock.now())
+
+
+@router.delete("/{name}", status_code=204)
+async def delete(
+    request: Request,
+    name: CompetitionName,
+    viewer: auth.MayCreate,
+    *,
+    boards: Annotated[bool, Query(description="Delete its boards too")] = False,
+    archive: Annotated[tuple[_ArchiveTag, ...], Query(description=_ARCHIVES)] = (),
+    reason: Annotated[str, Query(max_length=300)] = "",
+) -> None:
+    """Delete your competition; its boards, submissions and scores stay unless `boards` is true."""
+    context = context_of(request)
+    archives = [each.strip('"') for each in archive] if boards else None
+    await competitions.delete_competition(
+        context.store, context.clock, viewer, name, reason=reason, archives=archives
+    )
 
 
 def _standings_answer(

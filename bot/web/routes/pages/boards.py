@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.domain.board import Board, Viewer
+from bot.domain.competition import LONGEST_NAME
 from bot.domain.errors import UserError
 from bot.domain.leaderboard import BoardOverview, BoardStandings
 from bot.domain.records import FailedRun
@@ -28,6 +29,8 @@ from bot.web import auth, figures, rendering
 from bot.web.context import WebContext, context_of, is_here
 
 router = APIRouter()
+_MOST_LISTED = 10
+"""The most competitions on the home page."""
 _MOST_NAMED = 2
 """If more people share the first rank, only one of them is named."""
 
@@ -44,15 +47,36 @@ async def boards(request: Request, viewer: auth.AnyViewer) -> Response:
         "open": [each for each in overviews if each.board.is_open(now)],
         "ended": [each for each in reversed(overviews) if not each.board.is_open(now)],
         "firsts": {(each.task_version, each.gpu): await _firsts(context, each) for each in best},
-        "competitions": [
-            (each.name, dates_line(each, now))
-            for each in await visible_competitions(context.store, context.clock, viewer)
-        ],
+        **await _competitions(context, viewer, after=None, most=_MOST_LISTED),
         "now": now,
         "is_here": is_here(request),
         "may_create": viewer.is_creator,
     }
     return await rendering.page(request, viewer, "boards.html", values)
+
+
+async def _competitions(
+    context: WebContext, viewer: Viewer, *, after: str | None, most: int
+) -> dict[str, Any]:
+    """Return the names and dates of competitions, and the last name if there are more."""
+    found = await visible_competitions(
+        context.store, context.clock, viewer, after=after, limit=most + 1
+    )
+    now = context.clock.now()
+    shown = [(each.name, dates_line(each, now)) for each in found[:most]]
+    return {"competitions": shown, "more": shown[-1][0] if len(found) > most else ""}
+
+
+@router.get("/competitions")
+async def competitions(
+    request: Request,
+    viewer: auth.AnyViewer,
+    after: Annotated[str, Query(max_length=LONGEST_NAME)] = "",
+) -> Response:
+    """Show a page of the competitions by name, with their dates."""
+    values = await _competitions(context_of(request), viewer, after=after, most=_ROWS)
+    values |= {"title": "Competitions", "may_create": viewer.is_creator}
+    return await rendering.page(request, viewer, "competitions.html", values)
 
 
 @router.get("/competitions/{name}")
@@ -67,9 +91,10 @@ async def competition(request: Request, name: str, viewer: auth.AnyViewer) -> Re
             "title": found.competition.name,
             "competition": found.competition,
             "dates": dates_line(found.competition, now),
-            "points": points_line(found.competition),
+            "points": points_line(found.competition.points),
             "overall": list(overall_blocks(found)),
             "now": now,
+            "may_edit": viewer.is_creator and found.competition.belongs_to(viewer),
         }
         return await rendering.render_page(request, viewer, "competition.html", values)
 

@@ -1,6 +1,15 @@
+import re
+
 import pytest
 
-from bot.domain.requirements import in_service, least_missing, missing, missing_for
+from bot.domain.errors import UserError
+from bot.domain.requirements import (
+    in_service,
+    least_missing,
+    missing,
+    missing_for,
+    require_known_gpus,
+)
 from bot.domain.tasks.bundle import Solution
 from runners.contract.evaluation import CPU, Isolation
 from runners.contract.task import Device, Grader, IsolationLayer, TaskFormat, Workload
@@ -86,3 +95,17 @@ def test_the_nearest_runner_says_what_is_missing() -> None:
 def test_a_type_without_a_card_in_service_is_not_there() -> None:
     offers = [make_capabilities(gpus={"T4": 0, "L4": 1}), make_capabilities(gpus={"H200": 2})]
     assert in_service(offers) == ("H200", "L4")
+
+
+def test_a_gpu_type_of_a_board_is_in_the_table_or_served() -> None:
+    require_known_gpus(("CPU", "H100", "A100-80GB", "MI300X", "RTX5090"), {"RTX5090"})
+    for name, served, words in (
+        ("H1000", {"CPU"}, "called 'H1000'; did you mean H100? Known: CPU, T4, L4,"),
+        ("RTX5091", {"RTX5090"}, "did you mean RTX5090? Known: CPU,"),
+        ("RTX5091", {"RTX5090"}, "Served by connected workers: RTX5090. For a type of your own"),
+        ("abacus", set(), "called 'abacus'; Known: CPU,"),
+        ("abacus", set(), "Served by connected workers: none."),
+    ):
+        with pytest.raises(UserError, match=re.escape(words)) as refusal:
+            require_known_gpus(("CPU", name), served)
+        assert refusal.value.code == "bad-gpu"

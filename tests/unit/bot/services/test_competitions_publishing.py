@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.board import SeasonRules
-from bot.domain.competition import Competition, PointsRule
+from bot.domain.board import SeasonRules, Viewer
+from bot.domain.competition import Competition, NewCompetition, PointsRule
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
 from bot.domain.publication import Draft, PublishChange, PublishedDraft, PublishRequest
@@ -85,7 +85,7 @@ async def test_all_tasks_are_checked_and_none_is_published_when_one_is_unsound(
     with pytest.raises(UserError, match=r"third on CPU: \S+right\.py: got passed"):
         await pipeline.check_and_publish((drafts[0], unsound))
     assert [each.name for each in await place.store.boards.all()] == ["vectoradd"]
-    assert await place.store.competitions.all() == ()
+    assert await place.store.competitions.known_to(Viewer(place.ada)) == ()
     assert {name.partition(":")[0] for name in steps} == {"double", "third"}
 
 
@@ -157,3 +157,30 @@ async def test_a_zip_that_is_no_competition_is_refused_in_the_parsers_process(
 ) -> None:
     with pytest.raises(UserError, match=r"set\.yaml:1: the key 'problems' is missing"):
         await read(place, "name: x")
+
+
+async def test_a_name_that_another_person_takes_in_the_same_moment_stays_theirs(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob, store = await place.person("bob"), place.store
+    begun: list[bool] = []
+    stored = store.competitions.find
+
+    async def begin(_: object) -> None:
+        begun.append(True)
+
+    async def find(name: str) -> Competition | None:
+        found = await stored(name)
+        if begun and found is None:  # just after it was looked up in the transaction of Bob
+            begun.clear()
+            new = NewCompetition(
+                name, place.ada, "Ada's", PointsRule(), place.clock.now(), (place.board.id,)
+            )
+            await store.competitions.put(new)
+        return found
+
+    monkeypatch.setattr(store.competitions, "find", find)
+    pipeline = Pipeline(store, place.clock, [make_judge()], print, before_publish=begin)
+    with pytest.raises(UserError, match="already a competition named 'Cup'"):
+        await pipeline.check_and_publish(await read(place, person=bob), unchecked=True)
+    assert await store.boards.find("double") is None

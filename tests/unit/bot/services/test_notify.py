@@ -302,7 +302,7 @@ async def test_the_announcement_of_an_opening_tells_nothing_of_hidden_boards(pla
     )  # it is public all the same
     boards = (secret.id, made.boards[0].id)
     new = NewCompetition("Cup", place.ada, "", PointsRule(), made.opens_at, boards)
-    await place.store.competitions.put(new)
+    await place.store.competitions.put(new, made.id)
     await announce_competitions(place.store, place.clock)
     (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
     assert (letter.news.text, letter.news.board) == ("Competition Cup is open.", made.boards[0].id)

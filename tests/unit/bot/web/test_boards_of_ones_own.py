@@ -21,7 +21,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import dispatching
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
-from tests.doubles.scaffolded import make_judge
+from tests.doubles.scaffolded import make_doubter, make_judge
 from tests.doubles.task_zips import RIGHT, WITH_EVAL, packed
 
 
@@ -125,6 +125,59 @@ async def test_a_chosen_grader_is_told_first_and_an_eval_py_that_does_not_run_is
     assert re.search(r">eval\.py</a> <span[^>]*>[^<]+, not run</span>", task)
     own = await carol.post("/edit/graded/look", {"grader": "popcorn"}, file=file)
     assert "popcorn" in own.text
+
+
+DISPUTED = packed(task__yml=WITH_EVAL, eval__py="raise SystemExit(3)\n")
+
+
+async def disputed(door: WebContext, browser: Browser, page: str) -> str:
+    """The last words of a check whose graders disagree, once it has ended."""
+    async with dispatching(door.store, door.clock, [make_doubter()]), checking(door):
+        await browser.text(f"{page}/events")
+    return unescape(await browser.text(page))
+
+
+async def test_after_a_check_whose_graders_disagree_a_button_goes_on_with_the_same_zip(
+    door: WebContext,
+) -> None:
+    carol, eve = await creator(door), await creator(door, "eve")
+    sent = await carol.post("/create", {"name": "graded", "gpu": "CPU"}, file=DISPUTED)
+    page = sent.headers["Location"]
+    told = await disputed(door, carol, page)
+    assert "Choose who grades graded; then the same zip is checked again." in told
+    assert (await eve.post(f"{page}/grader", {"grader": "native"})).status_code == 404
+    assert (await carol.post(f"{page}/grader", {"grader": "best"})).status_code == 400
+    again = await carol.post(f"{page}/grader", {"grader": "native"})
+    assert again.status_code == 303
+    told = await disputed(door, carol, again.headers["Location"])
+    assert "graded on CPU is published." in told
+    gone = await carol.text(page)
+    assert "The zip of this check is not kept any more" in gone
+    assert 'href="/edit/graded"' in gone
+    assert (await carol.post(f"{page}/grader", {"grader": "native"})).status_code == 409
+
+
+async def test_the_next_version_keeps_the_grader_that_was_chosen_for_the_board(
+    door: WebContext,
+) -> None:
+    carol = await creator(door)
+    fields = {"name": "graded", "gpu": "CPU", "grader": "native"}
+    sent = await carol.post("/create", fields, file=DISPUTED)
+    assert "is published" in await disputed(door, carol, sent.headers["Location"])
+    edit = unescape(await carol.text("/edit/graded"))
+    now = "Today: Podium's judge grades, and eval.py is not run, as chosen for this board."
+    assert now in " ".join(edit.split())
+    assert "Keep your choice" in edit
+    file = packed(task__yml=WITH_EVAL, eval__py="raise SystemExit(4)\n")
+    looked = unescape((await carol.post("/edit/graded/look", file=file)).text)
+    assert "the task's creator chose so" in looked
+    assert "popcorn" not in looked, "the grader does not change"
+    onto = looked.partition('name="onto" value="')[2].partition('"')[0]
+    sent = await carol.post("/edit/graded/task", {"onto": onto}, file=file)
+    told = await disputed(door, carol, sent.headers["Location"])
+    assert "graded on CPU now has task version 2." in told
+    sent = await carol.post("/create", {"name": "other", "gpu": "CPU"}, file=DISPUTED)
+    assert "Choose who grades other" in await disputed(door, carol, sent.headers["Location"])
 
 
 @pytest.mark.parametrize(

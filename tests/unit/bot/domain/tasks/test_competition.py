@@ -39,6 +39,14 @@ def test_a_competition_gives_its_boards() -> None:
     assert (sort.directory, sort.deadline, sort.gpus) == ("set/sort", None, ())
 
 
+def test_the_deadline_of_the_competition_is_that_of_each_board_without_its_own() -> None:
+    add, sort = parse(TEXT.replace('    deadline: ""\n', "")).problems
+    assert add.deadline == datetime(2030, 6, 30, 6, 59, tzinfo=UTC)
+    assert sort.deadline == datetime(2030, 6, 30, 23, 59, tzinfo=UTC)
+    with pytest.raises(UserError, match=r"c.yml:11: the board closes before it opens"):
+        parse(TEXT.replace('deadline: ""', "opens: 2031-01-01"))
+
+
 @pytest.mark.parametrize("written", ["", "deadline:", "deadline: ''", "deadline: ' '"])
 def test_a_board_without_a_deadline_stays_open(written: str) -> None:
     (problem,) = parse(

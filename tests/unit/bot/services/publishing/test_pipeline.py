@@ -236,6 +236,44 @@ async def test_with_the_creators_choice_the_difference_is_only_shown(place: Plac
     assert (warning.level, warning.file) == (Level.WARNING, "solutions/correct/torch_add.py")
 
 
+@pytest.mark.parametrize("chosen", [NATIVE, POPCORN])
+async def test_a_new_version_keeps_the_choice_for_its_board(place: Place, chosen: Grader) -> None:
+    (done,) = await release(place, own_evaluation(place, chosen), runner=TwoGraders())
+    board = done.published.board
+    assert board.grader is chosen
+    files = {
+        path: text.replace(b"sys.exit(3)", b"sys.exit(4)")
+        for path, text in own_evaluation(place).bundle.files.items()
+    }
+    changed = drafted(TaskBundle(files, "double"), PublishRequest(place.ada))
+    (again,) = await release(place, changed, runner=TwoGraders())
+    assert again.published.change is PublishChange.NEW_VERSION
+    assert await stored_grader(place, again) is chosen
+    assert "the task's creator chose so" in again.grading
+    other = NATIVE if chosen is POPCORN else POPCORN
+    decided = replace(changed, request=PublishRequest(place.ada, grader=other))
+    (last,) = await release(place, decided, runner=TwoGraders())
+    assert await stored_grader(place, last) is other
+    assert last.published.board.grader is other
+
+
+async def test_the_choice_of_task_yml_is_newer_than_that_for_the_board(place: Place) -> None:
+    await release(place, own_evaluation(place, NATIVE), runner=TwoGraders())
+    files = dict(own_evaluation(place).bundle.files)
+    files["double/task.yml"] += b"grader: popcorn\n"
+    draft = drafted(TaskBundle(files, "double"), PublishRequest(place.ada))
+    (done,) = await release(place, draft, runner=TwoGraders())
+    assert await stored_grader(place, done) is POPCORN
+
+
+async def test_a_choice_that_a_new_version_does_not_allow_is_not_needed(place: Place) -> None:
+    await release(place, own_evaluation(place, POPCORN), runner=TwoGraders())
+    files = scaffold("double") | {"solutions/wrong/almost_two.py": REFUSED}
+    bundle = TaskBundle({f"double/{path}": text.encode() for path, text in files.items()}, "double")
+    (done,) = await release(place, drafted(bundle, PublishRequest(place.ada)), runner=TwoGraders())
+    assert await stored_grader(place, done) is NATIVE
+
+
 async def test_a_chosen_eval_py_grades_and_is_compared_with_nothing(place: Place) -> None:
     runner = TwoGraders()
     (done,) = await release(place, own_evaluation(place, POPCORN), runner=runner)

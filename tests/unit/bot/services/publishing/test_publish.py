@@ -6,7 +6,7 @@ from bot.domain.board import Access, Visibility, parse_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, Published, PublishRequest
 from bot.services.publishing.publish import NO_BOARD, find_interrupted_publish, is_new, publish
-from runners.contract.task import Device
+from runners.contract.task import Device, Grader
 from tests.doubles.factories import NOON, make_task
 from tests.doubles.place import Place
 
@@ -181,3 +181,33 @@ async def test_pools_are_pinned_kept_and_taken_away_and_each_change_is_recorded(
     ]
     with pytest.raises(UserError, match="but the leaderboard only has"):
         await again(place, task=task, name="mine", pins=parse_pins(("L4=box",)))
+
+
+async def test_a_gpu_type_that_nobody_knows_needs_a_worker_that_has_it(place: Place) -> None:
+    store, clock = place.store, place.clock
+    with pytest.raises(UserError, match="no GPU type is called 'H1000'; did you mean H100") as told:
+        await again(place, gpus=("CPU", "H1000"))
+    assert told.value.code == "bad-gpu"
+    await store.workers.announce("box", ("H1000",), timedelta(hours=1))
+    with_it = await again(place, gpus=("CPU", "H1000"))
+    assert with_it.board.gpus == ("CPU", "H1000")
+    clock.advance(7200)
+    assert not await store.workers.alive()
+    kept = await again(place, gpus=("CPU", "H1000"), deadline=clock.now() + timedelta(days=1))
+    assert kept.board.gpus == ("CPU", "H1000"), "the board has it already"
+    named = make_task(name="sort", gpus=("H1001",))
+    with pytest.raises(UserError, match="'H1001'"):
+        await publish(store, clock, PublishRequest(place.ada), named)
+    request = PublishRequest(place.ada)
+    made = await publish(store, clock, request, named, served={"H1001"})
+    assert made.board.gpus == ("H1001",)
+
+
+async def test_a_chosen_grader_is_remembered_by_the_board(place: Place) -> None:
+    assert place.board.grader is None
+    chosen = await again(place, grader=Grader.POPCORN)
+    assert (chosen.change, chosen.board.grader) == (PublishChange.CONFIGURED, Grader.POPCORN)
+    kept = await again(place, task=make_task(description="Add them faster."))
+    assert kept.board.grader is Grader.POPCORN
+    new = await again(place, task=make_task(name="sort"), grader=Grader.NATIVE)
+    assert new.board.grader is Grader.NATIVE

@@ -258,3 +258,56 @@ async def test_the_list_comes_in_pages(creating: Api) -> None:
         rest = await anyone.get("/competitions", params={"cursor": page["next"]})
         assert [each["name"] for each in rest.json()["competitions"]] == ["Spring cup"]
         assert rest.json()["next"] is None
+
+
+async def test_its_creator_deletes_it_and_its_boards_stay(creating: Api) -> None:
+    async with creating.asking("carol") as carol, creating.asking("dan") as dan:
+        await published(creating, carol)
+        creating.place.clock.advance(HOUR_S)
+        await ran(creating, "ada", "double", 100)
+        assert (await dan.delete(CUP)).json()["code"] == "not-yours"
+        assert (await carol.delete(CUP, params={"reason": "over"})).status_code == 204
+        assert (await carol.get(CUP)).json()["code"] == "unknown-competition"
+        assert (await carol.delete(CUP)).status_code == 404
+        names = {each["name"] for each in (await dan.get("/leaderboards")).json()["boards"]}
+        assert names == {"double", "third", "vectoradd"}
+        standings = (await dan.get("/leaderboards/double/standings")).json()
+        assert len(standings["leaderboards"][0]["entries"]) == 1
+
+
+async def test_its_boards_are_deleted_with_it_once_their_archives_were_downloaded(
+    creating: Api,
+) -> None:
+    async with creating.asking("carol") as carol:
+        await published(creating, carol)
+        creating.place.clock.advance(HOUR_S)
+        tags = [
+            (await carol.get(f"/leaderboards/{name}/keepsake")).headers["etag"]
+            for name in ("double", "third")
+        ]
+        await ran(creating, "ada", "third", 100)
+        for sent in ([], tags[:1], tags):
+            refused = await carol.delete(CUP, params={"boards": True, "archive": sent})
+            assert (refused.status_code, refused.json()["code"]) == (412, "stale-match")
+        assert (await carol.get(CUP)).status_code == 200
+        tags[1] = (await carol.get("/leaderboards/third/keepsake")).headers["etag"]
+        deleted = await carol.delete(CUP, params={"boards": True, "archive": tags})
+        assert deleted.status_code == 204, deleted.text
+        left = (await carol.get("/leaderboards")).json()["boards"]
+        assert [each["name"] for each in left] == ["vectoradd"]
+
+
+async def test_a_board_is_not_closed_before_it_opens(creating: Api) -> None:
+    text = TEXT.replace('"2026-11-01 17:00"', '"2026-11-03", opens: 2026-11-02')
+    async with creating.asking("carol") as carol:
+        await published(creating, carol, text)
+        creating.place.clock.advance(HOUR_S)
+        requests = [
+            carol.post(f"{CUP}/close"),
+            carol.post(f"{CUP}/extend", json={"deadline": "2026-11-01T20:00:00Z"}),
+            carol.patch("/leaderboards/third", json={"deadline": "2026-11-01T20:00:00Z"}),
+        ]
+        for each in requests:
+            refused = await each
+            assert (refused.status_code, refused.json()["code"]) == (400, "bad-deadline")
+            assert "'third' closes before it opens at 2026-11-02" in refused.json()["detail"]

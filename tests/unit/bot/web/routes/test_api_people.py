@@ -10,6 +10,7 @@ from bot.domain.api import accounts, admin, base, boards, publishing, submission
 from bot.domain.api import admin as running
 from bot.web.routes.api.examples import EXAMPLES
 from runners.contract.wire import Wire
+from tests.architecture.tree import ROOT
 from tests.doubles.api import Api
 from tests.doubles.factories import make_capabilities
 from tests.doubles.stored import LEASE
@@ -121,6 +122,27 @@ async def test_the_description_has_its_token_problems_and_examples(api: Api) -> 
     assert found["components"]["schemas"]["ProblemDetails"]["examples"] == [
         EXAMPLES["ProblemDetails"]
     ]
+
+
+async def test_the_readme_has_every_route_and_every_field_of_a_form(api: Api) -> None:
+    async with api.asking() as anybody:
+        paths = (await anybody.get("/openapi.json")).json()["paths"]
+    lines = (ROOT / "bot/web/README.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| `")]
+    forms = 0
+    for path, operations in paths.items():
+        named = [part for part in path.split("/")[3:] if not part.startswith("{")]
+        about = [row for row in rows if named[-1] in row.split("|")[1]]
+        assert about, f"{path} is missing"
+        for method, operation in operations.items():
+            content = operation.get("requestBody", {}).get("content", {})
+            form = content.get("multipart/form-data", {}).get("schema", {})
+            name = f"`{method.upper()} {path.removeprefix('/api/v1/').replace('{name}', 'NAME')}`"
+            for field in form.get("properties", ()):
+                (row,) = [row for row in about if name in row]
+                assert f"`{field}`" in row, f"{name} lacks {field}"
+                forms += 1
+    assert forms > 20
 
 
 def _bodies(operation: dict[str, Any]) -> set[str]:
