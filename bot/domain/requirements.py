@@ -1,13 +1,17 @@
 """Whether a runner can serve a task or a solution, and what is missing otherwise."""
 
+import re
 from collections.abc import Iterable
 
-from bot.domain.tasks.bundle import Solution
-from runners.contract.evaluation import CPU
+from bot.domain.tasks.bundle import Solution, TaskBundle
+from bot.domain.tasks.grading import not_run
+from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.runner import Capabilities
 from runners.contract.task import Device, TaskDefinition
 
+ELSEWHERE = "check it on a machine with a runner that has it"
 _NEEDS_GPU = frozenset({"cuda", "triton"})
+_ABSENT = re.compile(r"ModuleNotFoundError: No module named '(\w{1,64})")
 
 
 def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple[str, ...]:
@@ -62,3 +66,22 @@ def least_missing(
 def in_service(offers: Iterable[Capabilities]) -> tuple[str, ...]:
     """Return the GPU types with a usable card, by name."""
     return tuple(sorted({gpu for each in offers for gpu, count in each.gpus.items() if count > 0}))
+
+
+def absent_module(task: TaskDefinition, evaluation: Evaluation) -> str:
+    """Return the module that the task's own files import and the run did not find, or ""."""
+    messages = (evaluation.message, *(case.message for case in evaluation.cases))
+    found = next(filter(None, map(_ABSENT.search, messages)), None)
+    if found is None:
+        return ""
+    imports = re.compile(rf"^[ \t]*(?:from|import)[ \t]+{found[1]}\b", re.MULTILINE)
+    unused = {*task.templates.values(), *not_run(task)}
+    own = (text for name, text in task.files.items() if name not in unused)
+    return found[1] if any(map(imports.search, own)) else ""
+
+
+def without_module(bundle: TaskBundle, module: str) -> str:
+    """Return why the task cannot be run without a module that it imports."""
+    if bundle.locate(f"{module}.py") in bundle.files:
+        return f"the task imports {module}.py, which task.yml does not list under files"
+    return f"missing library {module}; {ELSEWHERE}"

@@ -2,23 +2,22 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from bot.domain import acceptance
 from bot.domain.errors import UserError
-from bot.domain.requirements import missing, missing_for
-from bot.domain.tasks.bundle import Solution, TaskBundle, solutions
+from bot.domain.requirements import ELSEWHERE, absent_module, missing, missing_for, without_module
+from bot.domain.tasks.bundle import TASK_FILE, Solution, TaskBundle, solutions
 from bot.domain.tasks.grading import NO_PROGRAM, Grading
-from bot.domain.tasks.lint import CheckStep, Finding, Level, TaskReport, lint
+from bot.domain.tasks.lint import CheckStep, Finding, GraderComparison, Level, TaskReport, lint
 from bot.domain.tasks.template import STUB_VERDICTS, Template, templates
-from bot.services.publishing import findings
-from bot.services.publishing.constant_answers import degenerate_answers, degenerate_source
+from bot.services.publishing import constant_answers
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.runner import Capabilities, ProgressSink, Runner
-from runners.contract.task import Mode, TaskDefinition
+from runners.contract.task import Grader, Mode, TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.languages import spec_of
 
@@ -26,6 +25,7 @@ ROUNDS = RoundPolicy(looks=(2,), samples=3)
 """Enough rounds to run each timed benchmark on fresh inputs; the times are discarded."""
 AT_ONCE = 16
 """The most runs of a check that wait for a runner at the same time, for each GPU type."""
+_MESSAGE_MAX = 400
 
 T = TypeVar("T")
 Watch: TypeAlias = Callable[[CheckStep], None]
@@ -55,7 +55,7 @@ class _Step:
 
 
 class _AbsentModuleError(Exception):
-    """The task's own files import a module that the runner did not find."""
+    """The runner did not find a module that the task's own files import."""
 
 
 def ignore_step(step: CheckStep) -> None:
@@ -110,20 +110,18 @@ async def check_task(  # noqa: PLR0913 - what is run, and how
     capabilities = await runner.capabilities()
     missing_parts = missing(capabilities, task, gpu)
     if missing_parts:
-        obstacle = f"missing {', '.join(missing_parts)}; {findings.ELSEWHERE}"
+        obstacle = f"missing {', '.join(missing_parts)}; {ELSEWHERE}"
         return TaskReport(task.name, gpu, static, obstacle)
-    other, uncompared = findings.comparable(task, grading, capabilities, gpu)
+    other, uncompared = comparable(task, grading, capabilities, gpu)
     level = Level.ERROR if grading.is_open else Level.WARNING
     bench = _TestBench(runner, task, gpu, board or task.name, other, level)
     steps = tuple(_steps(bench, shipped, capabilities))
     try:
         executed = await _run_steps(gpu, steps, watch)
     except _AbsentModuleError as error:
-        obstacle = findings.in_words_absent(bundle, str(error))
-        return TaskReport(task.name, gpu, static, obstacle)
-    return TaskReport(
-        task.name, gpu, (*static, *executed), uncompared=uncompared, nothing_run=not steps
-    )
+        return TaskReport(task.name, gpu, static, without_module(bundle, str(error)))
+    found, nothing_run = (*static, *executed), not steps
+    return TaskReport(task.name, gpu, found, uncompared=uncompared, nothing_run=nothing_run)
 
 
 def _lint(
@@ -158,7 +156,7 @@ def _steps_with(bench: _TestBench, correct: Solution) -> Iterator[_Step]:
         name = f"{correct.name}, every benchmark"
         yield _Step(name, partial(_check_benchmarks, bench, correct))
     if spec_of(task.lang).constant_answers:
-        for answer in degenerate_answers(task.format):
+        for answer in constant_answers.degenerate_answers(task.format):
             name = f"an answer of {answer}"
             yield _Step(name, partial(_check_degenerate, bench, correct, answer))
 
@@ -196,13 +194,13 @@ async def _check_solution(
 ) -> Finding:
     if missing_parts:
         words = f"skipped: it needs {', '.join(missing_parts)}, not available on {bench.gpu} here"
-        return Finding(Level.INFO, solution.name, f"{words}; {findings.ELSEWHERE}")
+        return Finding(Level.INFO, solution.name, f"{words}; {ELSEWHERE}")
     tasks = (bench.task, *(() if bench.other is None else (bench.other,)))
     evaluations = [
         await _evaluate(replace(bench, task=task), solution.source, Mode.RANKED, report)
         for task in tasks
     ]
-    return findings.solution_finding(solution, tasks, evaluations, bench.difference)
+    return solution_finding(solution, tasks, evaluations, bench.difference)
 
 
 async def _check_template(
@@ -218,9 +216,7 @@ async def _check_template(
     if verdict in expected:
         stub = "" if verdict is Verdict.PASSED else ", as expected of this stub"
         return Finding(Level.INFO, file, f"the template is accepted: {verdict.value}{stub}")
-    words = (
-        f"the template got {findings.in_words(evaluation)}, expected {findings.any_of(expected)}"
-    )
+    words = f"the template got {in_words(evaluation)}, expected {any_of(expected)}"
     if expected == {Verdict.PASSED} and verdict in STUB_VERDICTS:
         words += f"; if it is a stub, add to its header: {template.marker} expect {verdict.value}"
     return Finding(Level.ERROR, file, words)
@@ -242,16 +238,16 @@ async def _check_benchmarks(bench: _TestBench, solution: Solution, report: Progr
         return Finding(
             Level.INFO, solution.name, "passes every benchmark, including the unranked ones"
         )
-    words = f"in benchmark mode got {findings.in_words(evaluation)}, expected passed"
+    words = f"in benchmark mode got {in_words(evaluation)}, expected passed"
     return Finding(Level.ERROR, solution.name, words)
 
 
 async def _check_degenerate(
     bench: _TestBench, solution: Solution, answer: str, report: ProgressSink
 ) -> Finding:
-    source = degenerate_source(solution.source, answer, bench.task.format)
+    source = constant_answers.degenerate_source(solution.source, answer, bench.task.format)
     evaluation = await _evaluate(bench, source, Mode.TEST, report)
-    return findings.constant_finding(answer, evaluation, bench.task)
+    return constant_finding(answer, evaluation, bench.task)
 
 
 async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: ProgressSink) -> Evaluation:
@@ -269,6 +265,83 @@ async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: Progress
     except asyncio.CancelledError:
         await bench.runner.cancel(call)
         raise
-    if module := await asyncio.to_thread(findings.absent_module, bench.task, evaluation):
+    if module := await asyncio.to_thread(absent_module, bench.task, evaluation):
         raise _AbsentModuleError(module)
     return evaluation
+
+
+def in_words(evaluation: Evaluation) -> str:
+    """Return the verdict and, in brackets, its message or that of the first case with one."""
+    case = next((case for case in evaluation.cases if case.message), None)
+    detail = evaluation.message or (f"{case.spec}: {case.message}" if case else "")
+    text = f"{evaluation.verdict.value} ({detail})" if detail else evaluation.verdict.value
+    return text if len(text) <= _MESSAGE_MAX else text[: _MESSAGE_MAX - 3] + "..."
+
+
+def any_of(verdicts: Collection[Verdict]) -> str:
+    """Return the verdicts in words, joined by "or"."""
+    return " or ".join(sorted(verdict.value for verdict in verdicts))
+
+
+def comparable(
+    task: TaskDefinition, grading: Grading, capabilities: Capabilities, gpu: str
+) -> tuple[TaskDefinition | None, str]:
+    """Return the task under the other grader; None and why if the runner cannot compare both."""
+    other = grading.other_task(task)
+    if other is None:
+        return None, ""
+    lacks = missing(capabilities, other, gpu)
+    return (None, f"missing {', '.join(lacks)} on {gpu}") if lacks else (other, "")
+
+
+def solution_finding(
+    solution: Solution,
+    tasks: Sequence[TaskDefinition],
+    evaluations: Sequence[Evaluation],
+    difference: Level,
+) -> Finding:
+    """Return whether the solution got the verdict that it must get, and whether both agree.
+
+    The first of the tasks has the grader that grades; a second one has the other grader. A
+    difference between them has at least the level `difference`.
+    """
+    found = _finding(solution, evaluations[0])
+    if len(evaluations) == 1:
+        return found
+    by = {task.grader: each for task, each in zip(tasks, evaluations, strict=True)}
+    native, popcorn = in_words(by[Grader.NATIVE]), in_words(by[Grader.POPCORN])
+    agrees = _agree([each.verdict for each in evaluations])
+    comparison = GraderComparison(solution.expect is Verdict.PASSED, native, popcorn, agrees)
+    if agrees:
+        return replace(found, message=f"{found.message}; both graders agree", comparison=comparison)
+    words = (
+        f"the graders disagree; Podium's judge: {native}; the task's own evaluation: {popcorn}; "
+        f"expected: {solution.expect.value}"
+    )
+    if found.level is Level.ERROR and difference is not Level.ERROR:
+        words = f"by the chosen grader it {found.message}; {words}"
+    level = found.level if found.level is Level.ERROR else difference
+    return Finding(level, solution.name, words, comparison)
+
+
+def _finding(solution: Solution, evaluation: Evaluation) -> Finding:
+    if evaluation.verdict is solution.expect:
+        return Finding(Level.INFO, solution.name, f"{evaluation.verdict.value}, as expected")
+    words = f"got {in_words(evaluation)}, expected {solution.expect.value}"
+    return Finding(Level.ERROR, solution.name, words)
+
+
+def _agree(verdicts: Sequence[Verdict]) -> bool:
+    """Return whether all pass, or all refuse; a `task_error` says nothing of the solution."""
+    passed = {each is Verdict.PASSED for each in verdicts}
+    return len(passed) == 1 and Verdict.TASK_ERROR not in verdicts
+
+
+def constant_finding(answer: str, evaluation: Evaluation, task: TaskDefinition) -> Finding:
+    """Return what to say of a kernel whose every answer is this one; no task may accept it."""
+    if evaluation.verdict is Verdict.WRONG_ANSWER:
+        return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
+    if evaluation.verdict is Verdict.PASSED:
+        message = f"an answer of {answer} passes every test; {constant_answers.advice_for(task)}"
+        return Finding(Level.ERROR, TASK_FILE, message)
+    return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {in_words(evaluation)}")

@@ -1,11 +1,11 @@
 import pytest
 
-from bot.domain.requirements import in_service, least_missing, missing, missing_for
+from bot.domain.requirements import absent_module, in_service, least_missing, missing, missing_for
 from bot.domain.tasks.bundle import Solution
 from runners.contract.evaluation import CPU, Isolation
 from runners.contract.task import Device, Grader, IsolationLayer, TaskFormat, Workload
 from runners.contract.verdict import Verdict
-from tests.doubles.factories import make_capabilities, make_task
+from tests.doubles.factories import make_capabilities, make_evaluation, make_task
 
 TWO_RANKS = (Workload(args={"size": 16, "world_size": 2}),)
 
@@ -86,3 +86,24 @@ def test_the_nearest_runner_says_what_is_missing() -> None:
 def test_a_type_without_a_card_in_service_is_not_there() -> None:
     offers = [make_capabilities(gpus={"T4": 0, "L4": 1}), make_capabilities(gpus={"H200": 2})]
     assert in_service(offers) == ("H200", "L4")
+
+
+@pytest.mark.parametrize(
+    ("files", "grader", "absent"),
+    [
+        ({"eval.py": "from cutlass.cute import x"}, Grader.POPCORN, "cutlass"),
+        ({"eval.py": "import cutlass"}, Grader.NATIVE, ""),
+        ({"utils.py": "def f():\n    import cutlass"}, Grader.NATIVE, "cutlass"),
+        ({"utils.py": "import cutlassic"}, Grader.NATIVE, ""),
+        ({"template.py": "import cutlass"}, Grader.NATIVE, ""),
+    ],
+)
+def test_only_what_the_tasks_own_code_imports_is_absent_from_the_runner(
+    files: dict[str, str], grader: Grader, absent: str
+) -> None:
+    templates = {"Python": "template.py"} if "template.py" in files else {}
+    task = make_task(files=files, grader=grader, templates=templates)
+    message = "status 1: ModuleNotFoundError: No module named 'cutlass.cute'"
+    crashed = make_evaluation(verdict=Verdict.CRASHED, message=message)
+    assert absent_module(task, crashed) == absent
+    assert absent_module(task, make_evaluation(verdict=Verdict.CRASHED, message="boom")) == ""

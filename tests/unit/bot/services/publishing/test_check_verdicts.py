@@ -5,7 +5,7 @@ import pytest
 from bot.domain.tasks.bundle import Solution
 from bot.domain.tasks.grading import NO_PROGRAM, Basis, Grading
 from bot.domain.tasks.lint import Finding, GraderComparison, Level
-from bot.services.publishing.findings import any_of, comparable, in_words, solution_finding
+from bot.services.publishing.check import any_of, comparable, in_words, solution_finding
 from runners.contract.task import Device, Grader
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import make_capabilities, make_evaluation, make_task
