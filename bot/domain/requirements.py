@@ -1,16 +1,20 @@
 """Whether a runner can serve a task or a solution, and which GPU types a board can have."""
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 from bot.domain.errors import UserError
-from bot.domain.tasks.bundle import Solution
-from runners.contract.evaluation import CPU
+from bot.domain.tasks.bundle import Solution, TaskBundle
+from bot.domain.tasks.grading import not_run
+from runners.contract.evaluation import CPU, Evaluation
 from runners.contract.gpus import GPU_TYPES
 from runners.contract.runner import Capabilities
 from runners.contract.task import GPU_NAME, Device, TaskDefinition
 
+ELSEWHERE = "check it on a machine with a runner that has it"
 _NEEDS_GPU = frozenset({"cuda", "triton"})
+_ABSENT = re.compile(r"ModuleNotFoundError: No module named '(\w{1,64})")
 
 
 def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple[str, ...]:
@@ -96,3 +100,22 @@ def require_known_gpus(gpus: Iterable[str], served: Collection[str]) -> None:
             f"no GPU type is called {gpu!r}; {hint}Known: {', '.join(listed)}. Served by connected "
             f"workers: {now}. For a type of your own, connect a worker that has it first",
         )
+
+
+def absent_module(task: TaskDefinition, evaluation: Evaluation) -> str:
+    """Return the module that the task's own files import and the run did not find, or ""."""
+    messages = (evaluation.message, *(case.message for case in evaluation.cases))
+    found = next(filter(None, map(_ABSENT.search, messages)), None)
+    if found is None:
+        return ""
+    imports = re.compile(rf"^[ \t]*(?:from|import)[ \t]+{found[1]}\b", re.MULTILINE)
+    unused = {*task.templates.values(), *not_run(task)}
+    own = (text for name, text in task.files.items() if name not in unused)
+    return found[1] if any(map(imports.search, own)) else ""
+
+
+def without_module(bundle: TaskBundle, module: str) -> str:
+    """Return why the task cannot be run without a module that it imports."""
+    if bundle.locate(f"{module}.py") in bundle.files:
+        return f"the task imports {module}.py, which task.yml does not list under files"
+    return f"missing library {module}; {ELSEWHERE}"

@@ -64,6 +64,8 @@ class TaskReport:
     uncompared: str = ""
     undecided: bool = False
     """Whether the graders disagree and the creator has not chosen one."""
+    nothing_run: bool = False
+    """Whether the task has no solution and no template that could be run."""
 
     @property
     def comparisons(self) -> tuple[GraderComparison, ...]:

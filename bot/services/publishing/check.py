@@ -9,15 +9,15 @@ from typing import TypeAlias, TypeVar
 
 from bot.domain import acceptance
 from bot.domain.errors import UserError
-from bot.domain.requirements import missing, missing_for
+from bot.domain.requirements import ELSEWHERE, absent_module, missing, missing_for, without_module
 from bot.domain.tasks.bundle import TASK_FILE, Solution, TaskBundle, solutions
 from bot.domain.tasks.grading import NO_PROGRAM, Grading
 from bot.domain.tasks.lint import CheckStep, Finding, GraderComparison, Level, TaskReport, lint
 from bot.domain.tasks.template import STUB_VERDICTS, Template, templates
-from bot.services.publishing.constant_answers import degenerate_answers, degenerate_source
+from bot.services.publishing import constant_answers
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress, RoundPolicy
 from runners.contract.runner import Capabilities, ProgressSink, Runner
-from runners.contract.task import Grader, Mode, TaskDefinition, TaskFormat
+from runners.contract.task import Grader, Mode, TaskDefinition
 from runners.contract.verdict import Verdict
 from runners.languages import spec_of
 
@@ -26,16 +26,6 @@ ROUNDS = RoundPolicy(looks=(2,), samples=3)
 AT_ONCE = 16
 """The most runs of a check that wait for a runner at the same time, for each GPU type."""
 _MESSAGE_MAX = 400
-_ADVICE = {
-    TaskFormat.KERNEL: (
-        "tighten the tolerance of check_implementation, or add a test whose correct answer is "
-        "not constant"
-    ),
-    TaskFormat.KERNELBENCH: (
-        "the Model's answer is nearly constant, so it cannot be used for a ranking"
-    ),
-}
-_OWN_ADVICE = "make the task's own evaluation reject it"
 
 T = TypeVar("T")
 Watch: TypeAlias = Callable[[CheckStep], None]
@@ -62,6 +52,10 @@ class _Step:
 
     name: str
     run: Callable[[ProgressSink], Awaitable[Finding]]
+
+
+class _AbsentModuleError(Exception):
+    """The runner did not find a module that the task's own files import."""
 
 
 def ignore_step(step: CheckStep) -> None:
@@ -116,15 +110,18 @@ async def check_task(  # noqa: PLR0913 - what is run, and how
     capabilities = await runner.capabilities()
     missing_parts = missing(capabilities, task, gpu)
     if missing_parts:
-        obstacle = (
-            f"missing {', '.join(missing_parts)}; check it on a machine with a runner that has it"
-        )
+        obstacle = f"missing {', '.join(missing_parts)}; {ELSEWHERE}"
         return TaskReport(task.name, gpu, static, obstacle)
     other, uncompared = comparable(task, grading, capabilities, gpu)
     level = Level.ERROR if grading.is_open else Level.WARNING
     bench = _TestBench(runner, task, gpu, board or task.name, other, level)
-    executed = await _run_steps(gpu, tuple(_steps(bench, shipped, capabilities)), watch)
-    return TaskReport(task.name, gpu, (*static, *executed), uncompared=uncompared)
+    steps = tuple(_steps(bench, shipped, capabilities))
+    try:
+        executed = await _run_steps(gpu, steps, watch)
+    except _AbsentModuleError as error:
+        return TaskReport(task.name, gpu, static, without_module(bundle, str(error)))
+    found, nothing_run = (*static, *executed), not steps
+    return TaskReport(task.name, gpu, found, uncompared=uncompared, nothing_run=nothing_run)
 
 
 def _lint(
@@ -159,7 +156,7 @@ def _steps_with(bench: _TestBench, correct: Solution) -> Iterator[_Step]:
         name = f"{correct.name}, every benchmark"
         yield _Step(name, partial(_check_benchmarks, bench, correct))
     if spec_of(task.lang).constant_answers:
-        for answer in degenerate_answers(task.format):
+        for answer in constant_answers.degenerate_answers(task.format):
             name = f"an answer of {answer}"
             yield _Step(name, partial(_check_degenerate, bench, correct, answer))
 
@@ -197,9 +194,7 @@ async def _check_solution(
 ) -> Finding:
     if missing_parts:
         words = f"skipped: it needs {', '.join(missing_parts)}, not available on {bench.gpu} here"
-        return Finding(
-            Level.INFO, solution.name, f"{words}; check it on a machine with a runner that has it"
-        )
+        return Finding(Level.INFO, solution.name, f"{words}; {ELSEWHERE}")
     tasks = (bench.task, *(() if bench.other is None else (bench.other,)))
     evaluations = [
         await _evaluate(replace(bench, task=task), solution.source, Mode.RANKED, report)
@@ -250,7 +245,7 @@ async def _check_benchmarks(bench: _TestBench, solution: Solution, report: Progr
 async def _check_degenerate(
     bench: _TestBench, solution: Solution, answer: str, report: ProgressSink
 ) -> Finding:
-    source = degenerate_source(solution.source, answer, bench.task.format)
+    source = constant_answers.degenerate_source(solution.source, answer, bench.task.format)
     evaluation = await _evaluate(bench, source, Mode.TEST, report)
     return constant_finding(answer, evaluation, bench.task)
 
@@ -266,10 +261,13 @@ async def _evaluate(bench: _TestBench, source: str, mode: Mode, report: Progress
     )
     call = await bench.runner.start(request)
     try:
-        return await bench.runner.wait(call, report)
+        evaluation = await bench.runner.wait(call, report)
     except asyncio.CancelledError:
         await bench.runner.cancel(call)
         raise
+    if module := await asyncio.to_thread(absent_module, bench.task, evaluation):
+        raise _AbsentModuleError(module)
+    return evaluation
 
 
 def in_words(evaluation: Evaluation) -> str:
@@ -344,7 +342,6 @@ def constant_finding(answer: str, evaluation: Evaluation, task: TaskDefinition) 
     if evaluation.verdict is Verdict.WRONG_ANSWER:
         return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
     if evaluation.verdict is Verdict.PASSED:
-        advice = _OWN_ADVICE if task.grader is Grader.POPCORN else _ADVICE[task.format]
-        message = f"an answer of {answer} passes every test; {advice}"
+        message = f"an answer of {answer} passes every test; {constant_answers.advice_for(task)}"
         return Finding(Level.ERROR, TASK_FILE, message)
     return Finding(Level.ERROR, TASK_FILE, f"an answer of {answer} gave {in_words(evaluation)}")

@@ -1,6 +1,6 @@
 """Submissions that answer every input alike, which no task may accept."""
 
-from runners.contract.task import TaskFormat
+from runners.contract.task import Grader, TaskDefinition, TaskFormat
 
 DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
 """The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
@@ -79,3 +79,20 @@ def degenerate_source(source: str, answer: str, task_format: TaskFormat) -> str:
     if answer == REPLAY:
         return source + _REPLAY
     return source + _WRAPPER.format(number=DEGENERATE[answer]) + _KERNELS[task_format]
+
+
+_ADVICE = {
+    TaskFormat.KERNEL: (
+        "tighten the tolerance of check_implementation, or add a test whose correct answer is "
+        "not constant"
+    ),
+    TaskFormat.KERNELBENCH: (
+        "the Model's answer is nearly constant, so it cannot be used for a ranking"
+    ),
+}
+_OWN_ADVICE = "make the task's own evaluation reject it"
+
+
+def advice_for(task: TaskDefinition) -> str:
+    """Return what to change in a task that accepts a constant answer."""
+    return _OWN_ADVICE if task.grader is Grader.POPCORN else _ADVICE[task.format]

@@ -33,6 +33,7 @@ from runners.contract.runner import Runner
 
 MOST_COMPETITIONS = 50
 """The most competitions that one person has created, as for tokens."""
+_NOTHING_RUN = "Nothing of the task was run: it has no solution and no template."
 _MOST_SHOWN = 3
 """The most differences between the graders in one error; the report has all."""
 
@@ -149,6 +150,8 @@ async def _check(
 
 def _settled(draft: Draft, reports: Sequence[TaskReport]) -> Draft:
     task, grading = settle(draft.task, draft.grading, reports)
+    if reports and all(each.nothing_run for each in reports):
+        grading = replace(grading, why=f"{grading.why} {_NOTHING_RUN}")
     return replace(draft, task=task, grading=grading)
 
 
@@ -185,10 +188,11 @@ def _require_sound(report: TaskReport, name: str) -> None:
     words = "; ".join(f"{each.file}: {each.message}" for each in shown)
     others = len(found) - len(shown)
     more = f" (and {others} more)" if others else ""
+    grading = f"{report.grading} " if report.undecided else ""
     advice = f"; {HOW_TO_CHOOSE}" if report.undecided else ""
     raise UnsoundTaskError(
         report,
-        f"{report.grading} {name} on {report.gpu}: {words}{more}; nothing was published{advice}",
+        f"{grading}{name} on {report.gpu}: {words}{more}; nothing was published{advice}",
         name,
     )
 
@@ -200,10 +204,12 @@ def _is_difference(finding: Finding) -> bool:
 def _require_run(reports: Sequence[TaskReport], name: str) -> None:
     """Require that the solutions were run on at least one GPU type, and say why they were not."""
     if not any(report.was_run for report in reports):
+        obstacle = reports[0].obstacle
+        grading = f"{reports[0].grading} " if "missing grader" in obstacle else ""
         raise UserError(
             "not-dry-run",
-            f"{reports[0].grading} {name}: its solutions could not be run: "
-            f"{reports[0].obstacle}, or skip the check with `podium task publish --unchecked`; "
+            f"{grading}{name}: its solutions could not be run: "
+            f"{obstacle}, or skip the check with `podium task publish --unchecked`; "
             "nothing was published",
         )
 

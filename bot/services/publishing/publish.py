@@ -23,6 +23,7 @@ from bot.domain.tasks.bundle import TaskBundle, read_files, read_zip, solutions
 from bot.domain.tasks.grading import choose_later
 from bot.domain.tasks.lint import lint
 from bot.domain.tasks.task_file import ParsedTask, digest, read_task
+from bot.domain.times import show_deadline
 from bot.ports import Clock, Store
 from bot.services.parser_process import ParserProcess
 from runners.contract.gpus import gpu_types
@@ -200,7 +201,7 @@ async def validate_publish(
         new = gpus if board is None else [gpu for gpu in gpus if gpu not in board.gpus]
         require_known_gpus(new, known.union(served))
     apply_pins(() if board is None else board.pins, request.pins, gpus)
-    _require_deadline(request, board, clock.now())
+    _require_deadline(request, name, board, clock.now())
     _require_opening(request, board)
     if board is not None and board.creator != request.person and not request.as_admin:
         raise UserError(
@@ -242,14 +243,20 @@ def _require_name(name: str) -> None:
         )
 
 
-def _require_deadline(request: PublishRequest, board: Board | None, now: datetime) -> None:
+def _require_deadline(
+    request: PublishRequest, name: str, board: Board | None, now: datetime
+) -> None:
     if request.deadline is None:
         return
     if request.endless:
         raise UserError("bad-deadline", "set a deadline or remove it, not both")
     unchanged = board is not None and board.deadline == request.deadline
     if request.deadline <= now and not unchanged:
-        raise UserError("bad-deadline", "the deadline is in the past; choose a later one")
+        raise UserError(
+            "bad-deadline",
+            f"the deadline is in the past: {show_deadline(request.deadline)} for leaderboard "
+            f"{name!r}; choose a later one, or none (`podium task publish --no-deadline`)",
+        )
 
 
 def _require_opening(request: PublishRequest, board: Board | None) -> None:

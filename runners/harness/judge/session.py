@@ -13,13 +13,13 @@ from runners.contract.evaluation import Compiled, EvaluationRequest, Isolation, 
 from runners.contract.files import EvaluationFile
 from runners.contract.launch import LaunchNumbers
 from runners.contract.task import TaskDefinition, Workload
-from runners.contract.verdict import Stage
+from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.launches import Launching
 from runners.harness.protocol import arena, values
 from runners.harness.protocol.builds import Builds
 from runners.harness.supervision.template import TemplateProcess
-from runners.harness.verdicts import GradingResult, MachineError, as_task_error
+from runners.harness.verdicts import GradingResult, MachineError, VerdictError, as_task_error
 
 PUBLIC_NONCE = b"public"
 """The key of public seeds, which can be computed without a secret."""
@@ -95,7 +95,15 @@ class EvaluationSession:
 
 def planned(data: object) -> arena.Plan:
     """Return the memory layout of an input; VerdictError if its type cannot be transferred."""
-    return as_task_error("generate_input", lambda: arena.lay_out(data))
+
+    def plan() -> arena.Plan:
+        try:
+            return arena.lay_out(data)
+        except values.UndescribableError as error:
+            words = f"the task's input is or contains {error}, which Podium's judge cannot pass on"
+            raise VerdictError(Verdict.TASK_ERROR, words) from error
+
+    return as_task_error("generate_input", plan)
 
 
 def candidate_files(task: TaskDefinition, source: str) -> dict[str, str]:

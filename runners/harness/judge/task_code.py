@@ -100,7 +100,7 @@ def shape_mismatch(output: object, expected: values.Node | None) -> str | None:
 def reference_module(folder: Path) -> ModuleType:
     """Import the task's reference.py, with the task's folder on the import path."""
     sys.path.insert(0, str(folder))
-    return as_task_error("importing reference.py", lambda: _load(folder / "reference.py"))
+    return as_task_error("reference.py", lambda: _load(folder / "reference.py"))
 
 
 def _load(path: Path) -> ModuleType:

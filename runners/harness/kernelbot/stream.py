@@ -245,7 +245,10 @@ _TASK_ERRORS = {
     111: "could not open its line to the judge",
     113: "could not read its cases",
 }
-_NOT_BUILT = ("SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError")
+_NOT_BUILT = (
+    "SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError",
+    "OSError: CUDA_HOME environment variable is not set",
+)  # fmt: skip
 
 _EXTENSION = "Error building extension"
 """Torch's message if a submission's inline C++ or CUDA does not compile."""

@@ -4,6 +4,7 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.requirements import (
+    absent_module,
     in_service,
     least_missing,
     missing,
@@ -14,7 +15,7 @@ from bot.domain.tasks.bundle import Solution
 from runners.contract.evaluation import CPU, Isolation
 from runners.contract.task import Device, Grader, IsolationLayer, TaskFormat, Workload
 from runners.contract.verdict import Verdict
-from tests.doubles.factories import make_capabilities, make_task
+from tests.doubles.factories import make_capabilities, make_evaluation, make_task
 
 TWO_RANKS = (Workload(args={"size": 16, "world_size": 2}),)
 
@@ -109,3 +110,24 @@ def test_a_gpu_type_of_a_board_is_in_the_table_or_served() -> None:
         with pytest.raises(UserError, match=re.escape(words)) as refusal:
             require_known_gpus(("CPU", name), served)
         assert refusal.value.code == "bad-gpu"
+
+
+@pytest.mark.parametrize(
+    ("files", "grader", "absent"),
+    [
+        ({"eval.py": "from cutlass.cute import x"}, Grader.POPCORN, "cutlass"),
+        ({"eval.py": "import cutlass"}, Grader.NATIVE, ""),
+        ({"utils.py": "def f():\n    import cutlass"}, Grader.NATIVE, "cutlass"),
+        ({"utils.py": "import cutlassic"}, Grader.NATIVE, ""),
+        ({"template.py": "import cutlass"}, Grader.NATIVE, ""),
+    ],
+)
+def test_only_what_the_tasks_own_code_imports_is_absent_from_the_runner(
+    files: dict[str, str], grader: Grader, absent: str
+) -> None:
+    templates = {"Python": "template.py"} if "template.py" in files else {}
+    task = make_task(files=files, grader=grader, templates=templates)
+    message = "status 1: ModuleNotFoundError: No module named 'cutlass.cute'"
+    crashed = make_evaluation(verdict=Verdict.CRASHED, message=message)
+    assert absent_module(task, crashed) == absent
+    assert absent_module(task, make_evaluation(verdict=Verdict.CRASHED, message="boom")) == ""

@@ -12,9 +12,10 @@ from bot.domain.tasks.scaffold import scaffold
 from bot.domain.tasks.task_file import parse_task
 from bot.services.publishing.check import check_on, check_task
 from runners.backends.fake import FakeRunner, create
-from runners.contract.evaluation import EvaluationRequest
-from runners.contract.runner import CallId, Capabilities, RunnerError
+from runners.contract.evaluation import Evaluation, EvaluationRequest
+from runners.contract.runner import CallId, Capabilities, ProgressSink, RunnerError
 from runners.contract.task import Grader
+from runners.contract.verdict import Verdict
 
 WRONG = "#!PODIUM expect wrong_answer\n# fake: verdict=wrong_answer\n"
 
@@ -254,6 +255,55 @@ async def test_without_a_fitting_runner_the_dry_run_is_marked_as_not_done(
     assert not report.was_run
     assert runner.modes == []
     assert reason in report.obstacle
+
+
+class Lacking(DiscerningRunner):
+    """Nothing that it runs finds a module."""
+
+    def __init__(self, module: str) -> None:
+        super().__init__(create())
+        self._message = f"crashed: ModuleNotFoundError: No module named '{module}.cute'"
+        self.wait = self._wait
+
+    async def _wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
+        found = await self._fake.wait(call, progress)
+        update = {"verdict": Verdict.CRASHED, "message": self._message}
+        return found.model_copy(update=update)
+
+
+IMPORTING = scaffold("double")["reference.py"] + "\n\nfrom cutlass import cute\n"
+
+
+async def test_a_task_that_imports_what_the_runner_lacks_is_not_run() -> None:
+    report = await report_on({"reference.py": IMPORTING}, runner=Lacking("cutlass"))
+    assert (report.was_run, report.errors) == (False, ())
+    assert report.obstacle.startswith("missing library cutlass; check it on a machine")
+
+
+async def test_a_module_of_the_task_that_is_not_listed_is_named_as_such() -> None:
+    files = {"reference.py": IMPORTING, "cutlass.py": "cute = 1\n"}
+    report = await report_on(files, runner=Lacking("cutlass"))
+    assert "imports cutlass.py, which task.yml does not list" in report.obstacle
+
+
+async def test_what_only_a_solution_imports_is_its_own_fault() -> None:
+    report = await report_on(
+        {"solutions/correct/torch_add.py": "import cutlass\n"}, runner=Lacking("cutlass")
+    )
+    assert report.was_run
+    assert any("No module named 'cutlass" in message for _, message in errors(report))
+
+
+async def test_a_report_says_that_nothing_was_run() -> None:
+    text = scaffold("double")["task.yml"]
+    files = scaffold("double") | {
+        "task.yml": text.replace("templates:\n  Python: template.py\n", "")
+    }
+    kept = {f"double/{path}": each for path, each in files.items() if "solutions" not in path}
+    bundle = TaskBundle({path: each.encode() for path, each in kept.items()}, "double")
+    report = await check_task(create(), bundle, parse_task(bundle), "CPU")
+    assert (report.was_run, report.nothing_run) == (True, True)
+    assert not (await report_on()).nothing_run
 
 
 async def test_a_failing_runner_is_no_finding_on_the_task() -> None:

@@ -90,7 +90,7 @@ async def test_a_task_that_no_runner_can_run_opens_no_board_unless_somebody_vouc
     here = create(capabilities=Capabilities(harness_version="1", gpus={"CPU": 1}))
     wanted = draft(place, "double", "H100", **{"task.yml": CUDA_TEXT})
     with pytest.raises(
-        UserError, match="its solutions could not be run: missing GPU type H100"
+        UserError, match=r"^double: its solutions could not be run: missing GPU type H100;"
     ) as told:
         await release(place, wanted, runner=here)
     assert told.value.code == "not-dry-run"
@@ -98,6 +98,21 @@ async def test_a_task_that_no_runner_can_run_opens_no_board_unless_somebody_vouc
     (opened,) = await release(place, wanted, runner=here, unchecked=True)
     assert (opened.published.change, opened.reports) == (PublishChange.CREATED, ())
     assert (await place.store.audit.rows())[0].action == "publish-unchecked"
+
+
+async def test_a_task_of_which_nothing_can_be_run_is_published_with_these_words(
+    place: Place,
+) -> None:
+    files = scaffold("bare")
+    text = files["task.yml"].replace("templates:\n  Python: template.py\n", "")
+    kept = {"task.yml": text, **{name: files[name] for name in ("task.py", "reference.py")}}
+    bundle = TaskBundle({f"bare/{path}": each.encode() for path, each in kept.items()}, "bare")
+    (opened,) = await release(place, drafted(bundle, PublishRequest(place.ada, gpus=("CPU",))))
+    assert opened.grading.endswith(
+        "Nothing of the task was run: it has no solution and no template."
+    )
+    (other,) = await release(place, draft(place, "double", "CPU"))
+    assert "Nothing of the task" not in other.grading
 
 
 async def test_one_gpu_type_that_is_here_is_enough(place: Place) -> None:

@@ -80,6 +80,12 @@ async def test_a_useless_board_is_refused(
     assert refusal.value.code == code
 
 
+async def test_a_deadline_in_the_past_is_named_with_its_board(place: Place) -> None:
+    past = NOON - timedelta(days=400)
+    with pytest.raises(UserError, match=r"in the past: \S+ 12:00 UTC for leaderboard 'vectoradd'"):
+        await again(place, deadline=past)
+
+
 async def test_only_its_creator_changes_a_board(place: Place) -> None:
     with pytest.raises(UserError, match="belongs to another person"):
         await again(place, person=await place.person("bob"), task=make_task(description="Mine."))

@@ -161,12 +161,12 @@ def test_running_statistics_do_not_wander(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reference", "words"),
     [
-        ("import nothing_such", "importing reference.py failed: ModuleNotFoundError"),
+        ("import nothing_such", "reference.py failed: ModuleNotFoundError"),
         (LINEAR.replace("class Model", "class Other"), "no function `Model`"),
         (LINEAR.replace("return [torch", "return 1 / 0, [torch"), "get_inputs failed: ZeroDivis"),
         (LINEAR.replace("return [32]", "return []"), "Model failed: TypeError"),
         (LINEAR.replace("torch.relu", "torch.no_such"), "Model failed: AttributeError"),
-        (LINEAR.replace("torch.relu(", "torch.log(-torch.relu("), "importing reference.py failed"),
+        (LINEAR.replace("torch.relu(", "torch.log(-torch.relu("), "reference.py failed"),
         (LINEAR.replace("torch.relu(", "0 / 0 * torch.relu("), "Model failed: ZeroDivisionError"),
     ],
 )

@@ -48,6 +48,13 @@ def test_a_script_that_could_not_import_the_submission_was_not_built() -> None:
     assert error_of_evaluation(-signal.SIGSEGV, log, SCRIPT).message.endswith("killed by SIGSEGV")
 
 
+def test_inline_code_where_no_compiler_is_was_not_built() -> None:
+    last = "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install"
+    ruling = error_of_evaluation(1, f"in submission.py\n{last}", SCRIPT)
+    assert (ruling.verdict, ruling.message) == (Verdict.BUILD_FAILED, last)
+    assert error_of_evaluation(1, last, SCRIPT).verdict is Verdict.CRASHED
+
+
 COMPILED = """\
 in submission.py
 RuntimeError: Error building extension 'k': [1/2] nvcc -c main.cu
