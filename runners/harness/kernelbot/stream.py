@@ -131,6 +131,14 @@ def glimpse(written: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
         return ()
 
 
+def error_text(written: bytes) -> str:
+    """Return what the line says of the whole phase as its `error`; "" if it says nothing."""
+    try:
+        return _parse(written).values.get("error", "")
+    except BreachError:
+        return ""
+
+
 def _parse(written: bytes) -> _Parsed:
     try:
         text = written.decode()
@@ -262,11 +270,10 @@ def error_of_evaluation(status: int, log: str, task: TaskDefinition) -> VerdictE
 
     The untrusted log only decides which kind of failure it is.
     """
-    if status in _TASK_ERRORS:
-        return VerdictError(
-            Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {_TASK_ERRORS[status]}"
-        )
     lines = [line.strip() for line in log.splitlines() if line.strip()]
+    if status in _TASK_ERRORS:
+        words = ": ".join((_TASK_ERRORS[status], *lines[-1:]))[:1000]
+        return VerdictError(Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {words}")
     build = failed_build(log) if _EXTENSION in log else None
     last = build.reason if build else lines[-1] if lines else "it said nothing"
     last = last[:1000]
