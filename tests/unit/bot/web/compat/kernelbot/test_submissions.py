@@ -451,7 +451,7 @@ async def test_a_file_s_name_is_read_as_reqwest_writes_it(
     ("path", "status", "words"),
     [
         ("/submission/vectorad/CPU/test", 404, "did you mean vectoradd?"),
-        ("/submission/vectoradd/H100/test", 404, "the board runs on CPU"),
+        ("/submission/vectoradd/H100/test", 404, "the board runs on CPU, not on 'H100'"),
         ("/submission/vectoradd/CPU/ranked", 400, "test, benchmark, profile, leaderboard"),
         ("/vectoradd/CPU/nothing", 400, "test, benchmark, profile, leaderboard"),
     ],
