@@ -132,9 +132,9 @@ def glimpse(written: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
 
 
 def error_text(written: bytes) -> str:
-    """Return what the line says of the whole phase as its `error`; "" if it says nothing."""
+    """Return the first line of the whole phase's `error`; "" if there is none."""
     try:
-        return _parse(written).values.get("error", "")
+        return _parse(written).values.get("error", "").partition("\n")[0]
     except BreachError:
         return ""
 

@@ -243,7 +243,7 @@ def test_a_line_that_stops_short_is_told_from_one_that_is_forged() -> None:
 
 
 def test_the_error_of_a_whole_phase_is_told_apart_from_those_of_cases() -> None:
-    assert error_text(b"check: fail\nerror: no import\nof it\n") == "no import\nof it"
+    assert error_text(b"check: fail\nerror: no import\nof it\n") == "no import"
     assert error_text(b"test.0.error: wrong\ncheck: fail\n") == error_text(b"\xff") == ""
 
 
