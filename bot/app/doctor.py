@@ -70,7 +70,8 @@ def runner_failure(error: Exception) -> Requirement:
     advised = _ADVICE.fullmatch(str(error))
     if advised:
         return Requirement("runner", found=False, detail=advised[1], remedy=advised[2])
-    remedy = "read the message; PODIUM_RUNNERS names the runners"
+    refused = "podium sandbox: refusing" in str(error)
+    remedy = _FIX_SANDBOX if refused else "read the message; PODIUM_RUNNERS names the runners"
     return Requirement("runner", found=False, detail=str(error), remedy=remedy)
 
 
@@ -157,8 +158,8 @@ async def _postgres(settings: Settings) -> Requirement:
     try:
         programs = package_folder()
     except SetupError as error:
-        remedy = f"{_INSTALL}, or set DATABASE_URL"
-        return Requirement("Postgres", found=False, detail=str(error), remedy=remedy)
+        detail, _, remedy = str(error).rpartition("; ")
+        return Requirement("Postgres", found=False, detail=detail, remedy=remedy)
     return Requirement("Postgres", found=True, detail=f"embedded, from {programs}")
 
 

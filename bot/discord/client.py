@@ -191,7 +191,7 @@ async def serve(context: DiscordContext, settings: DiscordSettings, stop: asynci
                 ) from error
             _log.error("Discord rejects the token now", action="token_refused")
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-            _log.warning("Discord is away", action="discord_away", error=repr(error))
+            _log.warning("Discord is away", action="discord_away", error=str(error) or repr(error))
         except Exception as error:  # noqa: BLE001 - a bug of this front end must not end judging
             _log.error("the door failed", action="incident", exc_info=error)
         with suppress(TimeoutError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.domain.board import Board
-from bot.domain.errors import UserError, unknown_name
+from bot.domain.errors import UserError
 from bot.domain.times import show_deadline
 from runners.contract.formula import FormulaError
 from runners.contract.gpus import find_gpu_type
@@ -199,8 +199,8 @@ def _board_gpus(names: Sequence[str], board: Sequence[str]) -> tuple[str, ...]:
     gpus = {name: find_gpu_type(name, board) for name in names}
     for name, gpu in gpus.items():
         if gpu is None:
-            near = unknown_name("gpu", name, board).message
-            raise UserError("unknown-gpu", f"{near}; the board runs on {', '.join(board)}")
+            words = f"the board runs on {', '.join(board)}, not on {name[:100]!r}"
+            raise UserError("unknown-gpu", words)
     return tuple(name for name in board if name in gpus.values())
 
 

@@ -261,7 +261,7 @@ def _listening_socket(settings: HttpSettings) -> Iterator[socket.socket]:
         except OSError as error:
             raise SetupError(
                 f"the web server cannot listen at {settings.host}:{settings.port}: "
-                f"{error.strerror}; choose another PODIUM_HTTP_HOST or PODIUM_HTTP_PORT"
+                f"{error.strerror}; choose another port by --port or PODIUM_HTTP_PORT"
             ) from error
         yield listener
 

@@ -183,7 +183,10 @@ def require_simple(body: bytes, *, texts: int = _MOST_TEXTS, around: int = _MOST
     plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     many = plain.count(b'"') > 2 * texts
     if many or sum(map(len, plain.split(b'"')[::2])) > around:
-        raise UserError("bad-body", "the body has too many values; only its strings may be long")
+        raise UserError(
+            "bad-body",
+            "the body is no JSON object, or has too many values; only its strings may be long",
+        )
 
 
 async def _read_stream(request: Request, most: int) -> bytes:

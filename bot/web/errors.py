@@ -83,7 +83,8 @@ class MethodError(HTTPException):
     """Another method is required; the error lists all methods of the path."""
 
     def __init__(self, allowed: Iterable[str]) -> None:
-        headers = {"Allow": ", ".join(sorted(allowed))}
+        methods = {*allowed} | ({"HEAD"} if "GET" in allowed else set())
+        headers = {"Allow": ", ".join(sorted(methods))}
         super().__init__(HTTPStatus.METHOD_NOT_ALLOWED, headers=headers)
 
 

@@ -21,7 +21,7 @@ class EvaluatorConfig:
     """GPU type -> number of slots, for that plugin; None is the plugin's default."""
     gpu_type: str | None = None
     """The GPU type to run on; None is the runner's first one."""
-    timeout: int = 120
+    timeout: float = 120
     """Seconds for all correctness trials of one kernel, and again for its timing."""
     max_concurrency: int | None = None
     """The most evaluations at once, at most one per slot; None is one per slot."""
@@ -62,7 +62,7 @@ class EvaluatorConfig:
             return other
         timeout = getattr(other, "timeout", self.timeout)
         returned = getattr(other, "return_exceptions", self.return_exceptions)
-        return replace(self, timeout=int(timeout), return_exceptions=bool(returned))
+        return replace(self, timeout=float(timeout), return_exceptions=bool(returned))
 
 
 class ErrorKind(StrEnum):

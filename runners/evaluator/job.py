@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 import secrets
 from collections.abc import Mapping
@@ -111,8 +112,8 @@ def _request(
         shared_files=("reference.py",) if share_reference else (),
         tests=tuple(_case(job, seeds, trial) for trial in range(job.num_correct_trials)),
         benchmarks=(_case(job, seeds, job.num_correct_trials),),
-        test_timeout=config.timeout,
-        ranked_timeout=config.timeout,
+        test_timeout=math.ceil(config.timeout),
+        ranked_timeout=math.ceil(config.timeout),
     )
     samples = max(3, -(-job.num_perf_trials // config.rounds))
     return EvaluationRequest(

@@ -62,7 +62,8 @@ def backup(
     target = sys.stdout.buffer if streamed else file
     made = asyncio.run(line.installation.at(data).backup(target))
     rows = sum(made.rows.values())
-    words = f"{file}: {rows} rows of {len(made.rows)} tables; keep it as secret as the database"
+    name = "stdout" if streamed else file
+    words = f"{name}: {rows} rows of {len(made.rows)} tables; keep it as secret as the database"
     if streamed:
         line.say(words)
     else:

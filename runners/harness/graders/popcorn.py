@@ -144,7 +144,8 @@ def _answer(
     ended: ProgramExit, plan: _Plan, printed: bytearray, task: TaskDefinition
 ) -> tuple[stream.ReportedCase, ...]:
     if ended.status not in stream.RAN:
-        raise stream.error_of_evaluation(ended.status, printed.decode(errors="replace"), task)
+        log = printed.decode(errors="replace").strip() or stream.error_text(ended.result)
+        raise stream.error_of_evaluation(ended.status, log, task)
     try:
         return stream.read(ended.result, plan.step, len(plan.cases))
     except stream.UnfinishedError as error:

@@ -131,6 +131,14 @@ def glimpse(written: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
         return ()
 
 
+def error_text(written: bytes) -> str:
+    """Return the first line of the whole phase's `error`; "" if there is none."""
+    try:
+        return _parse(written).values.get("error", "").partition("\n")[0]
+    except BreachError:
+        return ""
+
+
 def _parse(written: bytes) -> _Parsed:
     try:
         text = written.decode()
@@ -265,11 +273,10 @@ def error_of_evaluation(status: int, log: str, task: TaskDefinition) -> VerdictE
 
     The untrusted log only decides which kind of failure it is.
     """
-    if status in _TASK_ERRORS:
-        return VerdictError(
-            Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {_TASK_ERRORS[status]}"
-        )
     lines = [line.strip() for line in log.splitlines() if line.strip()]
+    if status in _TASK_ERRORS:
+        words = ": ".join((_TASK_ERRORS[status], *lines[-1:]))[:1000]
+        return VerdictError(Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {words}")
     build = failed_build(log) if _EXTENSION in log else None
     last = build.reason if build else lines[-1] if lines else "it said nothing"
     last = last[:1000]

@@ -20,8 +20,8 @@ ON_IDENTITY = ("--leaderboard", "identity")
         ("#!PODIUM leaderboard sort\n", ON_IDENTITY, "header says 'sort'; change one of them"),
         ("#!POPCORN leaderbord sort\n", (), "unknown key 'leaderbord'; the keys are: leaderboard"),
         ("#!POPCORN gpus\n", ON_IDENTITY, "'gpus' needs a value, as in #!POPCORN gpus"),
-        ("x = 1\n", (*ON_IDENTITY, "--gpu", "H9000"), "no gpu named 'H9000'; available: CPU"),
-        ("#!POPCORN gpus H100\n", ON_IDENTITY, "no gpu named 'H100'; available: CPU"),
+        ("x = 1\n", (*ON_IDENTITY, "--gpu", "H9000"), "the board runs on CPU, not on 'H9000'"),
+        ("#!POPCORN gpus H100\n", ON_IDENTITY, "the board runs on CPU, not on 'H100'"),
         ("x = 1\n", (*ON_IDENTITY, "--as", "a\x1b[2J"), "1 to 64 printable characters"),
     ],
 )

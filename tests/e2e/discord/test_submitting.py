@@ -64,7 +64,7 @@ async def test_the_reports_of_a_profile_come_as_a_file(stage: Scene) -> None:
         (File("k.py", b"x" * 1_000_001), {}, "1,000,001 bytes"),
         (File("k.py", b"#!POPCORN nonsense 1\n"), {}, "line 1 of the header"),
         (kernel(), {"leaderboard_name": "identty"}, "did you mean identity?"),
-        (kernel(), {"gpus": "H1000"}, "no gpu named"),
+        (kernel(), {"gpus": "H1000"}, "not on 'H1000'"),
         (
             File("k.py", b"def custom_kernel(data): ...\n"),
             {"leaderboard_name": None},

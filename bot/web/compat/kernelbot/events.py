@@ -22,7 +22,7 @@ from bot.domain.submission import Submission
 from bot.ports import Store
 from bot.reports.submission import status_report
 from bot.services import submissions
-from bot.services.status import profile_files, watch
+from bot.services.status import profile_files, unserved_in_words, watch
 from bot.web.compat.kernelbot import boards, http, translate
 from bot.web.context import WebContext
 from runners.contract.evaluation import CaseKind, Environment, Evaluation, ProfileOptions
@@ -75,7 +75,8 @@ async def _events(
                 message = "; ".join(translate.progress_of(job) for job in last.jobs)
                 if not last.is_final and (message != sent or clock() - sent_at >= HEARTBEAT_S):
                     sent, sent_at = message, clock()
-                    yield _status(message, clock() - begun)
+                    lacking = await lacking_words(context.store, submission)
+                    yield _status(message + lacking, clock() - begun)
         if last is not None and last.is_final:
             end = await last_event(context.store, last, by_ncu=by_ncu)
             yield _event(end.event, end.body)
@@ -86,6 +87,12 @@ async def _events(
         yield _event("error", {"status": "error", "detail": error.message, "status_code": 404})
         return
     yield _event("error", _unavailable(submission))
+
+
+async def lacking_words(store: Store, submission: Submission) -> str:
+    """What to add to the state of an unfinished submission that no worker can judge; else ""."""
+    gpus = await unserved_in_words(store, submission.id)
+    return f"; no connected worker offers {', '.join(gpus)}" if gpus else ""
 
 
 async def _readings(

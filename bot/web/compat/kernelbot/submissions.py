@@ -19,7 +19,7 @@ from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.ports import Store
 from bot.services import history, lookup, moderation, status, submissions
 from bot.web.compat.kernelbot import boards, http, translate
-from bot.web.compat.kernelbot.events import submission_events
+from bot.web.compat.kernelbot.events import lacking_words, submission_events
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from runners.contract.evaluation import CPU, KernelNameBase, ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
@@ -77,11 +77,11 @@ async def details(context: WebContext, caller: Caller, reading: SubmissionStatus
     submission, board = reading.submission, reading.board
     word, error = translate.state_of(reading)
     scores = await _scores(context.store, submission.id)
-    queue = (
-        None
-        if reading.is_final
-        else await boards.queue_where_known(context.store, submission.gpus[0])
-    )
+    queue = None
+    if not reading.is_final:
+        queue = await boards.queue_where_known(context.store, submission.gpus[0])
+        if reading.exclusion is None:
+            word += await lacking_words(context.store, submission)
     return {
         "id": submission.id,
         "leaderboard_id": board.id,

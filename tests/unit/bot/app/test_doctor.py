@@ -134,6 +134,17 @@ def test_a_runner_that_is_away_says_itself_what_to_do_or_where_to_look() -> None
         "PODIUM_RUNNERS" in runner_failure(RunnerError("no slot was free; nobody knows why")).remedy
     )
     assert not told.found
+    strict = "the harness ended with status 3: podium sandbox: refusing to run without namespaces"
+    assert "allow user namespaces" in runner_failure(RunnerError(strict)).remedy
+
+
+async def test_what_to_do_without_postgres_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    _, _, postgres, _ = await examine(Settings(data_dir=tmp_path))
+    assert "pip install" not in postgres.detail
+    assert postgres.remedy.count("DATABASE_URL") == postgres.remedy.count("pip install") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 import asyncio
+import socket
 
 import discord
 import pytest
+import structlog
 
 from bot.discord import client
 from bot.discord.client import serve
@@ -44,6 +46,24 @@ async def test_a_discord_that_is_away_is_asked_until_it_is_there(
         stop.set()
         await asyncio.wait_for(task, 10)
         server.assert_clean()
+
+
+async def test_a_host_that_does_not_answer_is_logged_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "FIRST_WAIT_S", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    away = DiscordSettings("MQ.x.y", f"http://127.0.0.1:{port}")
+    stop = asyncio.Event()
+    with structlog.testing.capture_logs() as logs:
+        task = asyncio.create_task(serve(context(), away, stop))
+        async with asyncio.timeout(20):
+            while not logs:  # noqa: ASYNC110 - the log has no event
+                await asyncio.sleep(0.01)
+        stop.set()
+        await asyncio.wait_for(task, 20)
+    assert logs[0]["error"].startswith(f"Cannot connect to host 127.0.0.1:{port} ")
 
 
 def test_the_longest_wait_for_the_gateway_is_half_a_minute() -> None:

@@ -153,7 +153,7 @@ def test_several_gpus_ask_for_a_choice() -> None:
 
 
 def test_an_unknown_gpu_is_refused_with_the_board_s_list() -> None:
-    with pytest.raises(UserError, match="runs on H100, L4") as refusal:
+    with pytest.raises(UserError, match="runs on H100, L4, not on 'H200'") as refusal:
         choose_gpus(["H200"], [], ["H100", "L4"])
     assert refusal.value.code == "unknown-gpu"
 

@@ -69,7 +69,7 @@ async def test_a_port_in_use_is_said_with_what_to_change(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = HttpSettings("127.0.0.1", taken.getsockname()[1])
-        with pytest.raises(SetupError, match="PODIUM_HTTP_PORT"):
+        with pytest.raises(SetupError, match="--port or PODIUM_HTTP_PORT"):
             async with serving(make_door(memory_store, clock), settings):
                 pass
 

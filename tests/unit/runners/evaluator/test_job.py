@@ -63,6 +63,12 @@ def test_everything_that_makes_two_evaluations_differ_is_in_their_name() -> None
     assert cache_key(CONFIG, job, "H100", "1") in names
 
 
+def test_a_timeout_with_a_fraction_is_rounded_up() -> None:
+    for timeout, limit in ((180.0, 180), (59.5, 60)):
+        task = kernel_request(replace(CONFIG, timeout=timeout), read_job(make_job()), "CPU").task
+        assert (task.test_timeout, task.ranked_timeout) == (limit, limit)
+
+
 def test_each_trial_has_inputs_of_its_own_and_all_have_the_same_weights() -> None:
     request = kernel_request(CONFIG, read_job(make_job(num_correct_trials=5)), "CPU")
     cases = [*request.task.tests, *request.task.benchmarks]

@@ -175,6 +175,9 @@ def test_an_import_that_the_evaluation_catches_is_told_with_its_reason(judge: Ju
     found = judged(judge, "import no_such", evaluation=NO_MODULE)
 
     assert (found.verdict, found.message) == (Verdict.WRONG_ANSWER, "No module named 'no_such'")
+    crashing = NO_MODULE.replace("{error}", "{error}\\nmore").replace("112", "1")
+    found = judged(judge, "import no_such", evaluation=crashing)
+    assert found.message == "the evaluation exited with status 1: No module named 'no_such'"
 
 
 @pytest.mark.parametrize(

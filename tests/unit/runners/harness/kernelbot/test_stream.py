@@ -13,6 +13,7 @@ from runners.harness.kernelbot.stream import (
     Step,
     Times,
     UnfinishedError,
+    error_text,
     glimpse,
     read,
 )
@@ -239,6 +240,11 @@ def test_a_line_that_stops_short_is_told_from_one_that_is_forged() -> None:
         read(b"test-count: 2\n", Step.TEST, 2)
     with pytest.raises(UnfinishedError):
         read(b"", Step.TEST, 2)
+
+
+def test_the_error_of_a_whole_phase_is_told_apart_from_those_of_cases() -> None:
+    assert error_text(b"check: fail\nerror: no import\nof it\n") == "no import"
+    assert error_text(b"test.0.error: wrong\ncheck: fail\n") == error_text(b"\xff") == ""
 
 
 def test_of_a_phase_that_broke_off_the_whole_cases_are_seen() -> None:

@@ -152,7 +152,7 @@ async def test_a_slash_too_many_says_where_it_comes_from(anybody: PopcornCli) ->
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PATCH", "/leaderboards", {"GET"}),
+        ("PATCH", "/leaderboards", {"GET", "HEAD"}),
         ("POST", "/runner_queue/CPU", {"GET"}),
         ("PUT", "/user/submissions/5", {"GET", "DELETE"}),
         ("GET", "/vectoradd/CPU/profile", {"POST"}),

@@ -26,6 +26,8 @@ from tests.doubles.popcorn_cli import (
     upload_headers,
 )
 
+NO_WORKER = "; no connected worker offers CPU"
+
 
 async def judged(place: Place, number: int, **changes: object) -> None:
     submission = await place.store.submissions.get(SubmissionId(number))
@@ -48,12 +50,13 @@ async def test_a_submission_is_polled_from_the_queue_to_its_end(
         "done": False,
         "code": SOURCE.decode(),
         "runs": [],
-        "job": {"status": "queued, position 1", "error": None, "last_heartbeat": None},
+        "job": {"status": f"queued, position 1{NO_WORKER}", "error": None, "last_heartbeat": None},
         "runner_queue": waiting["runner_queue"],
     }
     assert waiting["runner_queue"]["queued_jobs"] == 1
 
     await place.store.workers.announce("test", ("CPU",), timedelta(seconds=30))
+    assert (await ada.poll(number))["job"]["status"] == "queued, position 1"
     job = await place.claim()
     assert (await ada.poll(number))["job"]["status"] == "starting"
     step = Progress(stage=Stage.TEST, done=1, total=2).model_dump(mode="json")
@@ -451,7 +454,7 @@ async def test_a_file_s_name_is_read_as_reqwest_writes_it(
     ("path", "status", "words"),
     [
         ("/submission/vectorad/CPU/test", 404, "did you mean vectoradd?"),
-        ("/submission/vectoradd/H100/test", 404, "the board runs on CPU"),
+        ("/submission/vectoradd/H100/test", 404, "the board runs on CPU, not on 'H100'"),
         ("/submission/vectoradd/CPU/ranked", 400, "test, benchmark, profile, leaderboard"),
         ("/vectoradd/CPU/nothing", 400, "test, benchmark, profile, leaderboard"),
     ],
