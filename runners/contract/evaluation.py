@@ -157,6 +157,12 @@ class StopReason(StrEnum):
     """The task's time limit was close."""
     TASK = "task"
     """The task's own evaluation decided."""
+    SLOW = "slow"
+    """Its calls took more than `SLOWER_MOST` times as long as the reference."""
+
+
+SLOWER_MOST = 100
+"""A kernel that takes more than this many times as long as the reference is timed by few calls."""
 
 
 class Measurement(Wire):

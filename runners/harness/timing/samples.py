@@ -1,8 +1,11 @@
-"""Decides how many samples a round has: those of the policy, or fewer on a noisy machine."""
+"""Decides how many samples a round has: those of the policy, or fewer on a noisy machine.
+
+A round of a kernel that is much slower than the reference has the least (`slow_calls.py`).
+"""
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import fmean, variance
 
@@ -21,16 +24,21 @@ FULL_ROUNDS = 3
 class Samples:
     """Measures the cost of sampling and sets the number of samples of the next rounds."""
 
-    def __init__(self, policy: RoundPolicy, *, noisy: bool) -> None:
+    def __init__(
+        self, policy: RoundPolicy, *, noisy: bool, is_slow: Callable[[Round], bool]
+    ) -> None:
         self.policy = policy
         self.noisy = noisy
+        self.is_slow = is_slow
         self.wanted = policy.samples
         self.sampling_s = self.elapsed_s = 0.0
 
     def needs_more(self, result: Round, until: Deadline) -> bool:
         """Whether the round needs another sample and has time for it."""
         count = len(result.windows)
-        return count < SAMPLES_LEAST or (count < self.wanted and until.remaining > 0)
+        if count < SAMPLES_LEAST:
+            return True
+        return count < self.wanted and until.remaining > 0 and not self.is_slow(result)
 
     @contextmanager
     def measure_sampling(self) -> Iterator[None]:

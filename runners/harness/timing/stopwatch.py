@@ -22,6 +22,7 @@ from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.protocol import channel, values
 from runners.harness.timing import clocks, samples
 from runners.harness.timing.rounds import DisturbedError, Round
+from runners.harness.timing.slow_calls import SlowCalls
 from runners.harness.verdicts import MachineError, VerdictError
 
 WARM_UPS = 3
@@ -62,7 +63,10 @@ class WorkloadTimer:
         self.workload = workload
         self.deadline = self.share = Deadline.after(0)
         self.policy = session.request.round_policy
-        self.samples = samples.Samples(self.policy, noisy=not session.on_gpu)
+        self.slow_calls = SlowCalls(session, workload)
+        self.samples = samples.Samples(
+            self.policy, noisy=not session.on_gpu, is_slow=self.slow_calls.is_slow
+        )
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
         self.calibration_input = session.code.generate(
             workload, seed_of(session.nonce, workload, -1)
@@ -167,6 +171,8 @@ class WorkloadTimer:
             return candidate.discovered
 
     def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
+        if self.slow_calls.end_timing(rounds):
+            return StopReason.SLOW
         count = len(rounds)
         if count in self.policy.looks and self._precise(rounds):
             return StopReason.PRECISE

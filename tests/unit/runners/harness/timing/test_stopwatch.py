@@ -20,6 +20,7 @@ from runners.harness.supervision.process import CandidateProcess
 from runners.harness.timing import clocks
 from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.rounds import Round
+from runners.harness.timing.slow_calls import SlowCalls
 from runners.harness.timing.stopwatch import LATE_MOST, REHEARSALS, WARM_UPS, WorkloadTimer
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import thread_states
@@ -152,6 +153,7 @@ def test_where_rounds_differ_far_more_than_samples_later_ones_have_fewer(
     *, sit: Sit, monkeypatch: pytest.MonkeyPatch, apart_ns: float, spared: bool
 ) -> None:
     monkeypatch.setattr(Round, "overhead", 0.0)
+    monkeypatch.setattr(SlowCalls, "is_slow", lambda *_: False)
     rounds_apart(apart_ns, monkeypatch)
     policy = RoundPolicy(looks=(5,), samples=20, half_width=1e-9)
 
@@ -599,7 +601,7 @@ def test_only_at_a_look_may_timing_stop_for_being_precise(
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(2, 4)))
     monkeypatch.setattr(stopwatch, "_precise", lambda rounds: True)
 
-    stops = [stopwatch._stop_reason([Round()] * count, 0.0) for count in (1, 2, 3, 4)]
+    stops = [stopwatch._stop_reason([MEASURED] * count, 0.0) for count in (1, 2, 3, 4)]
 
     assert stops == [None, StopReason.PRECISE, None, StopReason.PRECISE]
 
