@@ -3,7 +3,13 @@
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    model_serializer,
+    model_validator,
+)
 
 from runners.contract.files import EvaluationFile, fit
 from runners.contract.task import IsolationLayer, Mode, TaskDefinition
@@ -101,6 +107,14 @@ class EvaluationRequest(Wire):
     limits: Limits = Limits()
     profile: ProfileOptions = ProfileOptions()
     """Only for mode `profile`. `task` must already have only the chosen benchmark."""
+    used_s: Annotated[float, Field(ge=0)] = 0.0
+    """Seconds that earlier attempts used, which failed with an internal error."""
+
+    @model_serializer(mode="wrap")
+    def _without_attempts(self, inner: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Omit `used_s` in a first attempt, for older workers."""
+        fields: dict[str, object] = inner(self)
+        return {key: value for key, value in fields.items() if key != "used_s" or value}
 
     @property
     def round_policy(self) -> RoundPolicy:
@@ -110,9 +124,14 @@ class EvaluationRequest(Wire):
         return RANKED_ROUNDS if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
 
     @property
+    def left_s(self) -> float:
+        """Seconds that the evaluation may take: the task's limits less what was used before."""
+        return self.task.limit_s(self.mode) - self.used_s
+
+    @property
     def hard_limit_s(self) -> float:
         """Seconds after which a runner kills a harness, because its own limits did not work."""
-        return self.task.limit_s(self.mode) + GRACE_S
+        return self.left_s + GRACE_S
 
 
 class CaseKind(StrEnum):

@@ -54,5 +54,5 @@ class SlowCalls:
 
 
 def _await_gpu() -> None:
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()

@@ -7,6 +7,7 @@ import signal
 import sys
 import termios
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -239,6 +240,17 @@ def test_hanging_task_code_is_ended_by_the_alarm(ask: Ask, monkeypatch: pytest.M
     assert answer["verdict"] == "task_error"
     assert "longer than its time limits" in answer["message"]
     assert answer["wall_s"] < 10  # else it was pytest's own alarm
+
+
+def test_an_attempt_after_others_has_only_the_time_that_they_left(ask: Ask) -> None:
+    hanging = "def custom_kernel(data):\n    while True: pass\n"
+    request = make_judging(hanging, used_s=20 + server.GRACE_S - 1.5)  # of a limit of 20 s
+
+    began = time.monotonic()
+    _, lines = ask(request.model_dump_json().encode() + b"\n")
+
+    assert "earlier attempts, which failed, left too little time" in lines[-1]["error"]
+    assert time.monotonic() - began < 10
 
 
 def test_the_alarm_is_off_after_an_evaluation(ask: Ask) -> None:
