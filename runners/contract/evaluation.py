@@ -3,13 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    StringConstraints,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, StringConstraints, model_validator
 
 from runners.contract.files import EvaluationFile, fit
 from runners.contract.task import IsolationLayer, Mode, TaskDefinition
@@ -107,14 +101,9 @@ class EvaluationRequest(Wire):
     limits: Limits = Limits()
     profile: ProfileOptions = ProfileOptions()
     """Only for mode `profile`. `task` must already have only the chosen benchmark."""
-    used_s: Annotated[float, Field(ge=0)] = 0.0
-    """Seconds that earlier attempts used, which failed with an internal error."""
-
-    @model_serializer(mode="wrap")
-    def _without_attempts(self, inner: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Omit `used_s` in a first attempt, for older workers."""
-        fields: dict[str, object] = inner(self)
-        return {key: value for key, value in fields.items() if key != "used_s" or value}
+    used_s: Annotated[float, Field(ge=0, exclude_if=lambda used_s: not used_s)] = 0.0
+    """Seconds that earlier attempts used, which failed with an internal error; sent only if there
+    were any, since older workers do not know it."""
 
     @property
     def round_policy(self) -> RoundPolicy:

@@ -1,16 +1,21 @@
 """Decides how many samples a round has: those of the policy, or fewer on a noisy machine.
 
-A round of a kernel that is much slower than the reference has the least (`slow_calls.py`).
+A round of a kernel that is much slower than the reference has the least.
 """
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from statistics import fmean, variance
+from statistics import fmean, median, variance
 
-from runners.contract.evaluation import RoundPolicy
+import torch
+
+from runners.contract.evaluation import SLOWER_MOST, RoundPolicy
+from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
+from runners.harness.judge.session import EvaluationSession, seed_of
 from runners.harness.timing.rounds import Round
 
 SAMPLES_LEAST = 3
@@ -19,6 +24,51 @@ SAMPLES_RELIABLE = 6
 """The least number of samples if there is time; the median of fewer is unreliable."""
 FULL_ROUNDS = 3
 """The number of first rounds that have all samples of the policy."""
+
+SLOW_NS = 20e6
+"""A kernel with shorter calls is never slow: all calls of a ranked run take about ten seconds."""
+SLOW_ROUNDS = 2
+"""The rounds of a slow kernel, each with the least number of samples."""
+REFERENCE_CALLS = 3
+"""Calls of the reference that are timed, only once a kernel's calls exceed `SLOW_NS`."""
+
+
+class SlowCalls:
+    """Compares a kernel's calls with the reference's, which run in this evaluation too."""
+
+    def __init__(self, session: EvaluationSession, workload: Workload) -> None:
+        self.session = session
+        self.workload = workload
+
+    def is_slow(self, result: Round) -> bool:
+        """Whether the calls take more than `SLOWER_MOST` times as long as the reference."""
+        return result.bound > SLOW_NS and result.bound > SLOWER_MOST * self.reference_ns
+
+    def end_timing(self, rounds: list[Round]) -> bool:
+        """Whether the kernel was slow in each of enough rounds."""
+        return len(rounds) >= SLOW_ROUNDS and all(map(self.is_slow, rounds))
+
+    @functools.cached_property
+    def reference_ns(self) -> float:
+        """How long the reference takes in ns; infinity if the task has none.
+
+        It includes a copy of the input, so the reference alone takes no longer.
+        """
+        return median(self._reference_ns() for _ in range(REFERENCE_CALLS))
+
+    def _reference_ns(self) -> float:
+        code = self.session.code
+        data = code.generate(self.workload, seed_of(self.session.nonce, self.workload, -1))
+        _await_gpu()
+        begin = time.perf_counter_ns()
+        has_reference = code.expected(data) is not None
+        _await_gpu()
+        return time.perf_counter_ns() - begin if has_reference else math.inf
+
+
+def _await_gpu() -> None:
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.synchronize()
 
 
 class Samples:

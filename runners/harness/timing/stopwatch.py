@@ -22,7 +22,6 @@ from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.protocol import channel, values
 from runners.harness.timing import clocks, samples
 from runners.harness.timing.rounds import DisturbedError, Round
-from runners.harness.timing.slow_calls import SlowCalls
 from runners.harness.verdicts import MachineError, VerdictError
 
 WARM_UPS = 3
@@ -64,7 +63,7 @@ class WorkloadTimer:
         self.workload = workload
         self.deadline = self.share = Deadline.after(0)
         self.policy = session.request.round_policy
-        self.slow_calls = SlowCalls(session, workload)
+        self.slow_calls = samples.SlowCalls(session, workload)
         self.samples = samples.Samples(
             self.policy, noisy=not session.on_gpu, is_slow=self.slow_calls.is_slow
         )
@@ -160,8 +159,8 @@ class WorkloadTimer:
                 result = self._begin_round(trusted, calibrator)
                 while self.samples.needs_more(result, self.share):
                     self._sample(trusted, calibrator, result, trusted=True)
-        except DisturbedError as error:
-            raise MachineError(OTHERS_WORK) from error
+        except (DisturbedError, VerdictError) as error:  # there is no submitted code to blame
+            raise MachineError(f"a trusted kernel cannot be timed: {error}") from error
         during = median(result.overheads_during)
         return not result.drifts(during) and not void.drifts(during)
 
@@ -269,11 +268,10 @@ class WorkloadTimer:
     ) -> None:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 
-        The call is one of the submission's kernel or, if `trusted`, of the calibration kernel.
-
-        Both count only if the candidate stayed frozen from its answer until the end of calibration.
-        Otherwise it could have finished its work after its window, or disturbed the calibration. A
-        busy machine sometimes looks the same, so a few such calls are only repeated.
+        The call is the submission's or, if `trusted`, the calibration kernel's. Both count only if
+        the candidate stayed frozen from its answer until the end of calibration. Otherwise it could
+        have finished its work after its window, or disturbed the calibration. A busy machine
+        sometimes looks the same, so a few such calls are only repeated.
         """
         ran_while_frozen = candidate.handle.process.ran_while_frozen
         exchange = (self._calibration_call if trusted else self._call)(candidate)
@@ -296,10 +294,8 @@ class WorkloadTimer:
             result.claimed, result.remote = candidate.ahead, candidate.remote
             result.add(exchange.window_ns, exchange.reply.claimed_ns, exchange.cpu_ns)
             if calibration:
-                result.overheads_during.append(calibrator.overhead(calibration))
-                result.calibration_cpu_ns.append(
-                    calibration.cpu_ns - calibration.reply.claimed_cpu_ns
-                )
+                cpu_ns = calibration.cpu_ns - calibration.reply.claimed_cpu_ns
+                result.add_calibration(calibrator.overhead(calibration), cpu_ns)
 
     @staticmethod
     def _discard_late(candidate: HostCandidate, result: Round) -> None:

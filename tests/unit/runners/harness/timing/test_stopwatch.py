@@ -20,7 +20,7 @@ from runners.harness.supervision.process import CandidateProcess
 from runners.harness.timing import clocks
 from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.rounds import Round
-from runners.harness.timing.slow_calls import SlowCalls
+from runners.harness.timing.samples import SlowCalls
 from runners.harness.timing.stopwatch import LATE_MOST, REHEARSALS, WARM_UPS, WorkloadTimer
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import thread_states
@@ -86,6 +86,18 @@ def test_every_candidate_is_a_fresh_one(sit: Sit) -> None:
     for calls in (printed[:second], printed[second:]):
         assert calls == list(range(1, len(calls) + 1))
     assert len(printed) == 14 + found.discarded  # a busy machine makes some calls twice
+
+
+def test_no_two_calls_get_the_same_input(sit: Sit) -> None:
+    """Neither of one candidate nor of two, and none is that of the calibration."""
+    telling = SORTED.replace("    return", "    print(data[0].double().sum().item())\n    return")
+    stopwatch = watch(sit, telling, rounds=RoundPolicy(looks=(2,), samples=4))
+
+    measured(stopwatch)
+
+    seen = [float(word) for word in bytes(stopwatch.session.log).split()]
+    assert len(seen) >= 2 * (WARM_UPS + 4)
+    assert len({*seen, stopwatch.calibration_input[0].double().sum().item()}) == len(seen) + 1
 
 
 @pytest.mark.parametrize("call", [2, 5])

@@ -23,7 +23,7 @@ from runners.harness.timing.rounds import (
     DRIFT_MOST_NS,
     Round,
 )
-from runners.harness.timing.slow_calls import SlowCalls
+from runners.harness.timing.samples import SlowCalls
 from runners.harness.timing.stopwatch import (
     BLAMED_MOST,
     CALIBRATED_EVERY,
@@ -160,7 +160,7 @@ def test_who_worked_beside_the_calibration_once_has_its_round_repeated(
 @pytest.mark.parametrize(
     ("cost_ns", "message", "seats"),
     [
-        (OTHERS_TURN_NS, "something else works on this GPU", (1, 1)),
+        (OTHERS_TURN_NS, "a trusted kernel cannot be timed: the calibration", (1, 1)),
         (CALM_NS + DRIFT_MOST_NS + 1, "speed of this GPU changes", (ROUNDS_VOID_MOST,) * 2),
     ],
 )
@@ -178,6 +178,23 @@ def test_what_also_happens_to_a_trusted_kernel_in_its_place_is_the_machines_faul
         time_round()
 
     assert (machine.builds, machine.trusted) == seats
+
+
+def test_what_a_trusted_kernel_would_be_refused_for_is_the_machines_fault(
+    machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = WorkloadTimer._sample
+
+    def refused(*args: Any, trusted: bool = False) -> None:  # noqa: ANN401 - as they are passed on
+        if trusted:
+            raise VerdictError(Verdict.DISALLOWED, "it ran while it was frozen")
+        sample(*args)
+
+    monkeypatch.setattr(WorkloadTimer, "_sample", refused)
+    machine.cost_ns = lambda: OTHERS_TURN_NS if machine.lives else CALM_NS
+
+    with pytest.raises(MachineError, match="a trusted kernel cannot be timed: it ran while"):
+        time_round()
 
 
 def test_what_goes_on_after_the_candidates_death_is_the_machines_fault(

@@ -7,8 +7,7 @@ import pytest
 from runners.contract.evaluation import SLOWER_MOST, RoundPolicy, StopReason
 from runners.contract.task import Workload
 from runners.harness.timing.rounds import Round
-from runners.harness.timing.samples import SAMPLES_LEAST
-from runners.harness.timing.slow_calls import ROUNDS, SLOW_NS, SlowCalls
+from runners.harness.timing.samples import SAMPLES_LEAST, SLOW_NS, SLOW_ROUNDS, SlowCalls
 from tests.doubles.judging import SORT, make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.timed import make_round
@@ -44,8 +43,8 @@ def test_two_candidates_of_three_calls_time_a_slow_kernel(sit: Sit) -> None:
 
     found = measured(watch(sit, SLEEPING, rounds=POLICY, task=task))
 
-    assert [len(samples) for samples in found.samples] == [SAMPLES_LEAST] * ROUNDS
-    assert (found.stop_reason, found.rounds) == (StopReason.SLOW, ROUNDS)
+    assert [len(samples) for samples in found.samples] == [SAMPLES_LEAST] * SLOW_ROUNDS
+    assert (found.stop_reason, found.rounds) == (StopReason.SLOW, SLOW_ROUNDS)
     assert found.time_ns > 0.9 * SLOW_S * 1e9
 
 
