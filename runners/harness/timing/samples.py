@@ -3,12 +3,11 @@
 A round of a kernel that is much slower than the reference has the least.
 """
 
-import functools
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from statistics import fmean, median, variance
+from statistics import fmean, variance
 
 import torch
 
@@ -29,8 +28,8 @@ SLOW_NS = 20e6
 """A kernel with shorter calls is never slow: all calls of a ranked run take about ten seconds."""
 SLOW_ROUNDS = 2
 """The rounds of a slow kernel, each with the least number of samples."""
-REFERENCE_CALLS = 3
-"""Calls of the reference that are timed, only once a kernel's calls exceed `SLOW_NS`."""
+REFERENCE_CALLS = 50
+"""The most calls of the reference that are timed, only once a kernel's calls exceed `SLOW_NS`."""
 
 
 class SlowCalls:
@@ -39,31 +38,40 @@ class SlowCalls:
     def __init__(self, session: EvaluationSession, workload: Workload) -> None:
         self.session = session
         self.workload = workload
+        self.reference_ns: float | None = None
+        """How long the reference takes in ns, at its fastest; infinity if the task has none.
+
+        It includes a copy of the input, so the reference alone takes no longer.
+        """
 
     def is_slow(self, result: Round) -> bool:
         """Whether the calls take more than `SLOWER_MOST` times as long as the reference."""
-        return result.bound > SLOW_NS and result.bound > SLOWER_MOST * self.reference_ns
+        if result.bound <= SLOW_NS:
+            return False
+        if self.reference_ns is None:
+            self.reference_ns = min(self._reference_times(result.bound))
+        return result.bound > SLOWER_MOST * self.reference_ns
 
     def end_timing(self, rounds: list[Round]) -> bool:
         """Whether the kernel was slow in each of enough rounds."""
         return len(rounds) >= SLOW_ROUNDS and all(map(self.is_slow, rounds))
 
-    @functools.cached_property
-    def reference_ns(self) -> float:
-        """How long the reference takes in ns; infinity if the task has none.
+    def _reference_times(self, most_ns: float) -> Iterator[float]:
+        """Time the reference on fresh inputs, for about as long as one call of the kernel takes.
 
-        It includes a copy of the input, so the reference alone takes no longer.
+        On a busy machine many calls take far longer than the fastest one.
         """
-        return median(self._reference_ns() for _ in range(REFERENCE_CALLS))
-
-    def _reference_ns(self) -> float:
-        code = self.session.code
-        data = code.generate(self.workload, seed_of(self.session.nonce, self.workload, -1))
-        _await_gpu()
-        begin = time.perf_counter_ns()
-        has_reference = code.expected(data) is not None
-        _await_gpu()
-        return time.perf_counter_ns() - begin if has_reference else math.inf
+        code, end = self.session.code, time.perf_counter_ns() + most_ns
+        for _ in range(REFERENCE_CALLS):
+            data = code.generate(self.workload, seed_of(self.session.nonce, self.workload, -1))
+            _await_gpu()
+            begin = time.perf_counter_ns()
+            has_reference = code.expected(data) is not None
+            _await_gpu()
+            now = time.perf_counter_ns()
+            yield now - begin if has_reference else math.inf
+            if now > end or not has_reference:
+                return
 
 
 def _await_gpu() -> None:

@@ -1,6 +1,7 @@
 """A kernel that takes more than a hundred times as long as the reference is timed by few calls."""
 
 import math
+import time
 
 import pytest
 
@@ -60,8 +61,32 @@ def test_a_kernel_has_all_its_calls_if_the_reference_is_slow_too_or_missing(
 
 
 def test_the_reference_is_timed_with_all_that_it_does(sit: Sit) -> None:
-    assert 2e6 < slow_calls(sit, SLEEPING_REFERENCE).reference_ns < math.inf
-    assert slow_calls(sit, NO_REFERENCE).reference_ns == math.inf
+    slow, unknown = slow_calls(sit, SLEEPING_REFERENCE), slow_calls(sit, NO_REFERENCE)
+    for each in (slow, unknown):
+        each.is_slow(round_of(2 * SLOW_NS))
+
+    assert slow.reference_ns is not None
+    assert 2e6 < slow.reference_ns < math.inf
+    assert unknown.reference_ns == math.inf
+
+
+def test_the_fastest_call_of_the_reference_counts(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, lengths = [0], iter([9e6, 2e6, 30e6, 1e6])
+    slow = slow_calls(sit)
+    expected = slow.session.code.expected
+
+    def timed(data: object) -> object:
+        clock[0] += int(next(lengths))
+        return expected(data)
+
+    monkeypatch.setattr(slow.session.code, "expected", timed)
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: clock[0])
+
+    assert not slow.is_slow(round_of(40e6))
+    assert slow.reference_ns == 2e6
+    assert next(lengths) == 1e6  # three calls took 41 ms
 
 
 def test_no_reference_is_run_for_short_calls(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +110,6 @@ def test_the_timing_ends_if_every_candidate_was_too_slow(
     sit: Sit, times: tuple[float, ...], *, ends: bool
 ) -> None:
     slow = slow_calls(sit)
-    vars(slow)["reference_ns"] = 1e6
+    slow.reference_ns = 1e6
 
     assert slow.end_timing([round_of(each * SLOWER_MOST * 1e6) for each in times]) is ends
