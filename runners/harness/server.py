@@ -202,11 +202,19 @@ def _judge(
 
 
 def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
-    raise VerdictError(Verdict.TASK_ERROR, "the task's own code took longer than its time limits")
+    message = "the task's own code took longer than its time limits"
+    raise _verdict_in_flight() or VerdictError(Verdict.TASK_ERROR, message)
 
 
 def _out_of_time_again(_signal: int, _frame: FrameType | None) -> None:
-    raise MachineError("earlier attempts, which failed, left too little time for this one")
+    message = "earlier attempts, which failed, left too little time for this one"
+    raise _verdict_in_flight() or MachineError(message)
+
+
+def _verdict_in_flight() -> VerdictError | None:
+    """The verdict that is being raised, if any; the alarm then only ends its slow cleanup."""
+    found = sys.exc_info()[1]
+    return found if isinstance(found, VerdictError) else None
 
 
 def _read_line(fd: int) -> bytes:
