@@ -520,6 +520,9 @@ alter table jobs
     add check ((submission is null) <> (check_run is null));
 comment on column jobs.check_run is 'The run of a check, in place of a submission';
 
+alter table jobs add column used_s double precision not null default 0 check (used_s >= 0);
+comment on column jobs.used_s is 'Seconds of evaluation in attempts that failed; lost ones do not count';
+
 create sequence house_submissions increment by -1;
 comment on sequence house_submissions is 'Numbers of the house''s own submissions: all below zero, so that people''s have no gaps';
 

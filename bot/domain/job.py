@@ -73,6 +73,8 @@ class Job:
     """The only pool whose workers may claim it, see `bot.domain.board`; empty: any."""
     check_run: CheckRunId | None = None
     """The run of a check; then `submission` is NO_SUBMISSION."""
+    used_s: float = 0.0
+    """Seconds of evaluation in attempts that failed; lost ones do not count."""
 
     @property
     def leased(self) -> "LeasedJob":
@@ -87,6 +89,7 @@ class Job:
             created_at=self.created_at,
             pool=self.pool,
             check_run=self.check_run,
+            used_s=self.used_s,
         )
 
 
@@ -105,6 +108,8 @@ class LeasedJob:
     """The only pool that may run it; empty: any."""
     check_run: CheckRunId | None = None
     """The run of a check; always None at a remote worker, which only reports the submission."""
+    used_s: float = 0.0
+    """Seconds that failed attempts used; a remote worker gets it only with the request."""
 
     @property
     def is_system_job(self) -> bool:
@@ -241,12 +246,15 @@ def submission_state(states: tuple[JobState, ...]) -> SubmissionState:
     return SubmissionState.FINISHED
 
 
-def after_failure(job: Job, error: str, now: datetime, *, final: bool = False) -> Job:
+def after_failure(
+    job: Job, error: str, now: datetime, *, final: bool = False, used_s: float = 0.0
+) -> Job:
     """Return the updated job after an attempt that failed with an internal error.
 
     Its runner call has failed too, so the next attempt starts a new one.
     """
-    return replace(_retry_or_end(job, error, now, final=final), call=None)
+    ended = _retry_or_end(job, error, now, final=final)
+    return replace(ended, call=None, used_s=job.used_s + used_s)
 
 
 def after_loss(job: Job, error: str, now: datetime) -> Job:

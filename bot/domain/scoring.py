@@ -8,7 +8,13 @@ from datetime import datetime
 from statistics import median
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from runners.contract.evaluation import CaseKind, Evaluation, EvaluationRequest, Measurement
+from runners.contract.evaluation import (
+    CaseKind,
+    Evaluation,
+    EvaluationRequest,
+    Measurement,
+    StopReason,
+)
 from runners.contract.gpus import floors
 from runners.contract.task import Mode, RankingBy, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
@@ -99,8 +105,11 @@ def counted(measured: Measurement) -> float:
     """Return the time in ns that counts: if cut short, the slowest round or the interval's end.
 
     A submission that uses up its time limit has fewer rounds, whose mean varies more: if the mean
-    counted, it would pay to retry until it is low by chance.
+    counted, it would pay to retry until it is low by chance. For one that is much slower than the
+    reference, which has two rounds of few calls, the end of the interval counts.
     """
+    if measured.stop_reason is StopReason.SLOW:
+        return measured.time_ns + measured.half_width_ns
     if not measured.cut_short:
         return measured.time_ns
     rounds = [median(samples) for samples in measured.samples if samples]

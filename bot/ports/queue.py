@@ -53,10 +53,13 @@ class Jobs(Protocol):
     ) -> bool:
         """Store the job's only evaluation and its score, and end the job; False when fenced off."""
 
-    async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
+    async def release(
+        self, job: JobId, fence: int, error: str, *, final: bool, used_s: float = 0.0
+    ) -> bool:
         """End an attempt that failed with an internal error: retry after a backoff, or FAILED.
 
-        `final` fails at once. A job whose cancellation was requested becomes CANCELLED.
+        `final` fails at once. `used_s` is added to the job's. A job whose cancellation was
+        requested becomes CANCELLED.
         """
 
     async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:
@@ -187,8 +190,10 @@ class WorkerQueue(Protocol):
     ) -> bool:
         """Store the evaluation with its score, and end the job."""
 
-    async def give_up(self, job: LeasedJob, why: GiveUpReason, error: str = "") -> bool:
-        """End the attempt without an evaluation."""
+    async def give_up(
+        self, job: LeasedJob, why: GiveUpReason, error: str = "", used_s: float = 0.0
+    ) -> bool:
+        """End the attempt without an evaluation; `used_s` are the seconds that it evaluated."""
 
 
 class Clock(Protocol):

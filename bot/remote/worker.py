@@ -112,8 +112,10 @@ class RemoteQueue:
         )
         return await _still_holds(sending)
 
-    async def give_up(self, job: LeasedJob, reason: GiveUpReason, error: str = "") -> bool:
-        body = api.GivenUp(why=reason, error=error[:_MAX_ERROR_CHARS])
+    async def give_up(
+        self, job: LeasedJob, reason: GiveUpReason, error: str = "", used_s: float = 0.0
+    ) -> bool:
+        body = api.GivenUp(why=reason, error=error[:_MAX_ERROR_CHARS], used_s=used_s)
         return await _still_holds(self._connection.send(_job_path(job, "give-up"), body))
 
 

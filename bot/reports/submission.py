@@ -17,11 +17,13 @@ from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
+    SLOWER_MOST,
     CaseResult,
     Compiled,
     Environment,
     Evaluation,
     Isolation,
+    StopReason,
     Timing,
 )
 from runners.contract.files import EvaluationFile
@@ -76,6 +78,7 @@ def evaluation_report(
         if case.message and case.message != evaluation.message
     ]
     blocks += [Text(line, Tone.QUIET) for line in _cut_short(evaluation)]
+    blocks += [Text(line, Tone.QUIET) for line in _slow(evaluation)]
     blocks += [Text(line, Tone.QUIET) for line in _runs(evaluation.cases)]
     if evaluation.mode is Mode.PROFILE:
         blocks += [Text(line, Tone.QUIET) for line in kernel_lines(evaluation.log, SHOWN)]
@@ -112,6 +115,19 @@ def _cut_short(evaluation: Evaluation) -> Iterator[str]:
                 f"{RANKED_ROUNDS.looks[0]} rounds, so the {which} counts: "
                 f"{show_time(counted(measured))}"
             )
+
+
+def _slow(evaluation: Evaluation) -> Iterator[str]:
+    for case in evaluation.cases:
+        measured = case.measurement
+        if measured is not None and measured.stop_reason is StopReason.SLOW:
+            line = (
+                f"{case.spec}: timed by {sum(map(len, measured.samples))} calls: more than"
+                f" {SLOWER_MOST} times slower than the reference"
+            )
+            if evaluation.mode is Mode.RANKED:
+                line += f", so the upper end of its interval counts: {show_time(counted(measured))}"
+            yield line
 
 
 def _gpu_time(evaluation: Evaluation) -> str:

@@ -101,6 +101,9 @@ class EvaluationRequest(Wire):
     limits: Limits = Limits()
     profile: ProfileOptions = ProfileOptions()
     """Only for mode `profile`. `task` must already have only the chosen benchmark."""
+    used_s: Annotated[float, Field(ge=0, exclude_if=lambda used_s: not used_s)] = 0.0
+    """Seconds that earlier attempts used, which failed with an internal error; sent only if there
+    were any, since older workers do not know it."""
 
     @property
     def round_policy(self) -> RoundPolicy:
@@ -110,9 +113,14 @@ class EvaluationRequest(Wire):
         return RANKED_ROUNDS if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
 
     @property
+    def left_s(self) -> float:
+        """Seconds that the evaluation may take: the task's limits less what was used before."""
+        return self.task.limit_s(self.mode) - self.used_s
+
+    @property
     def hard_limit_s(self) -> float:
         """Seconds after which a runner kills a harness, because its own limits did not work."""
-        return self.task.limit_s(self.mode) + GRACE_S
+        return self.left_s + GRACE_S
 
 
 class CaseKind(StrEnum):
@@ -157,6 +165,12 @@ class StopReason(StrEnum):
     """The task's time limit was close."""
     TASK = "task"
     """The task's own evaluation decided."""
+    SLOW = "slow"
+    """Its calls took more than `SLOWER_MOST` times as long as the reference."""
+
+
+SLOWER_MOST = 100
+"""A kernel that takes more than this many times as long as the reference is timed by few calls."""
 
 
 class Measurement(Wire):

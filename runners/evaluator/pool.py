@@ -1,6 +1,7 @@
 """The runner of an evaluator, and a cache that runs concurrent identical work only once."""
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
@@ -10,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from runners import backends, plugins
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.gpus import find_gpu_type, slots_by_type
-from runners.contract.runner import CallId, Capabilities, Runner, RunnerError
+from runners.contract.runner import CallId, Capabilities, Runner, RunnerError, RunnerLostError
 from runners.contract.task import TaskFormat
 from runners.evaluator.config import EvaluatorConfig, InfrastructureError
 
@@ -38,28 +39,50 @@ async def capabilities_of(runner: Runner) -> Capabilities:
 async def run_evaluation(
     runner: Runner, request: EvaluationRequest, attempts: int, grace_s: float = GRACE_S
 ) -> Evaluation:
-    """The runner's evaluation; InfrastructureError if every attempt failed or one timed out."""
-    limit_s = request.task.limit_s(request.mode) + grace_s
+    """The runner's evaluation; InfrastructureError if every attempt failed or one timed out.
+
+    All attempts share the time limit. One that was lost with its machine does not count.
+    """
     for attempts_left in reversed(range(attempts)):
+        limit_s, attempt = request.left_s + grace_s, _Attempt()
         try:
-            return await _attempt(runner, request, limit_s)
+            return await attempt.evaluation(runner, request, limit_s)
         except TimeoutError as error:
             message = f"runner {runner.name} returned no evaluation within {limit_s:.0f} s"
             raise InfrastructureError(message) from error
         except RunnerError as error:
-            if not attempts_left:
+            if not isinstance(error, RunnerLostError):
+                used_s = request.used_s + attempt.used_s
+                request = request.model_copy(update={"used_s": used_s})
+            if not attempts_left or request.left_s <= 0:
                 raise InfrastructureError(f"runner {runner.name}: {error}") from error
     raise ValueError("an evaluation needs at least one attempt")
 
 
-async def _attempt(runner: Runner, request: EvaluationRequest, limit_s: float) -> Evaluation:
-    starting = asyncio.ensure_future(runner.start(request))
-    try:
-        async with asyncio.timeout(limit_s):
-            return await runner.wait(await asyncio.shield(starting), _ignore)
-    except (TimeoutError, asyncio.CancelledError):
-        await asyncio.shield(_stop(runner, starting))
-        raise
+class _Attempt:
+    """One attempt, and when its evaluation began."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+
+    @property
+    def used_s(self) -> float:
+        """Seconds since the runner's first progress, with which an evaluation begins."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
+
+    async def evaluation(
+        self, runner: Runner, request: EvaluationRequest, limit_s: float
+    ) -> Evaluation:
+        starting = asyncio.ensure_future(runner.start(request))
+        try:
+            async with asyncio.timeout(limit_s):
+                return await runner.wait(await asyncio.shield(starting), self._note)
+        except (TimeoutError, asyncio.CancelledError):
+            await asyncio.shield(_stop(runner, starting))
+            raise
+
+    def _note(self, _: Progress) -> None:
+        self._began = time.monotonic() if self._began is None else self._began
 
 
 async def _stop(runner: Runner, starting: "asyncio.Future[CallId]") -> None:
@@ -67,10 +90,6 @@ async def _stop(runner: Runner, starting: "asyncio.Future[CallId]") -> None:
     with suppress(TimeoutError, RunnerError):
         async with asyncio.timeout(STOP_S):
             await runner.cancel(await starting)
-
-
-def _ignore(_: Progress) -> None:
-    """Ignore progress."""
 
 
 class EvaluatorPool:

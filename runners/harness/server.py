@@ -44,8 +44,9 @@ NO_EVALUATION = 65
 """The exit status of a judge without `--serve` if the request is invalid or the machine failed."""
 REQUEST_MAX = 64 << 20
 """The most bytes of a request."""
-GRACE_S = 15.0
-"""Seconds by which an evaluation may exceed its limits; a candidate on a GPU exits slowly."""
+GRACE_S = 8.0
+"""Seconds by which all attempts at an evaluation may exceed its limits. A candidate on a GPU exits
+slowly, and then two more seconds are enough to end it."""
 
 
 def capabilities(isolation: Isolation) -> Capabilities:
@@ -192,9 +193,8 @@ def _judge(
 ) -> Evaluation:
     request = EvaluationRequest.model_validate_json(line)
     process.keep_freed_memory()
-    limit = request.task.limit_s(request.mode) + GRACE_S
-    signal.signal(signal.SIGALRM, _out_of_time)
-    signal.setitimer(signal.ITIMER_REAL, limit)
+    signal.signal(signal.SIGALRM, _out_of_time_again if request.used_s else _out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, max(0.001, request.left_s + GRACE_S))
     try:
         return evaluate(request, template, isolation, report)
     finally:
@@ -202,7 +202,19 @@ def _judge(
 
 
 def _out_of_time(_signal: int, _frame: FrameType | None) -> None:
-    raise VerdictError(Verdict.TASK_ERROR, "the task's own code took longer than its time limits")
+    message = "the task's own code took longer than its time limits"
+    raise _verdict_in_flight() or VerdictError(Verdict.TASK_ERROR, message)
+
+
+def _out_of_time_again(_signal: int, _frame: FrameType | None) -> None:
+    message = "earlier attempts, which failed, left too little time for this one"
+    raise _verdict_in_flight() or MachineError(message)
+
+
+def _verdict_in_flight() -> VerdictError | None:
+    """The verdict that is being raised, if any; the alarm then only ends its slow cleanup."""
+    found = sys.exc_info()[1]
+    return found if isinstance(found, VerdictError) else None
 
 
 def _read_line(fd: int) -> bytes:

@@ -86,6 +86,27 @@ async def test_each_ending_of_an_attempt_is_what_the_store_knows(
     assert (ended.state, ended.error, ended.attempt) == (state, error, attempts)
 
 
+async def test_the_time_of_failed_attempts_is_part_of_the_next_request(
+    place: Place, queue: WorkerQueue
+) -> None:
+    await place.submit()
+    used: list[float] = []
+    for why, used_s in (
+        (GiveUpReason.FAILED, 1.5),
+        (GiveUpReason.LOST, 50.0),
+        (GiveUpReason.UNTOUCHED, 50.0),
+        (GiveUpReason.FAILED, 2.25),
+        (GiveUpReason.HOPELESS, 0.0),
+    ):
+        (job,) = await queue.claim({CPU: 1})
+        request = await queue.request(job)
+        assert request is not None
+        used.append(request.used_s)
+        assert await queue.give_up(job, why, "boom", used_s)
+        place.clock.advance(60)
+    assert used == [0, 1.5, 1.5, 1.5, 3.75]
+
+
 async def test_an_accepted_evaluation_is_scored_by_the_task_that_was_asked(
     place: Place, queue: WorkerQueue
 ) -> None:

@@ -172,6 +172,8 @@ class GivenUp(Wire):
 
     why: GiveUpReason
     error: Line = ""
+    used_s: Annotated[float, Field(ge=0)] = 0.0
+    """Seconds that the attempt evaluated."""
 
 
 class LogLines(Wire):

@@ -92,7 +92,7 @@ class Attempt:
         except Exception:  # noqa: BLE001  a bug in one job must not stop the others
             incident = secrets.token_hex(4)
             _log.exception("bug in a job", action="job-bug", incident=incident)
-            await self._give_up(GiveUpReason.FAILED, f"internal error, incident {incident}")
+            await self._give_up_failed(f"internal error, incident {incident}")
 
     async def _store_outcome(self, work: asyncio.Task[Evaluation]) -> None:
         if not work.done() or work.cancelled():
@@ -116,7 +116,7 @@ class Attempt:
             case RunnerLostError() | StoreError():
                 await self._give_up(GiveUpReason.LOST, message)
             case RunnerError():
-                await self._give_up(GiveUpReason.FAILED, message)
+                await self._give_up_failed(message)
             case _:
                 raise error
 
@@ -139,10 +139,19 @@ class Attempt:
             case _:
                 _log.warning("lease was lost", action="lease-lost")
 
-    async def _give_up(self, reason: GiveUpReason, error: str = "") -> None:
+    async def _give_up_failed(self, error: str) -> None:
+        """End an attempt that failed; it is the last one if all attempts have used the limit."""
+        used_s = left_s = 0.0
+        if self._execution is not None:
+            used_s = self._execution.used_s
+            left_s = self._execution.order.request.left_s - used_s
+        reason = GiveUpReason.FAILED if left_s > 0 else GiveUpReason.HOPELESS
+        await self._give_up(reason, error, used_s)
+
+    async def _give_up(self, reason: GiveUpReason, error: str = "", used_s: float = 0.0) -> None:
         log = _log.warning if error else _log.info
         log("attempt ended", action=f"job-{reason}", error=error)
-        await self._retry(lambda: self._queue.give_up(self.job, reason, error))
+        await self._retry(lambda: self._queue.give_up(self.job, reason, error, used_s))
 
     async def _retry(self, operation: Callable[[], Awaitable[bool]]) -> bool:
         """Retry until the queue answers, since only the queue knows whether the lease holds."""

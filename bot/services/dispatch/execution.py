@@ -108,7 +108,7 @@ class ExecutionRequest:
     @property
     def limit_s(self) -> float:
         """Return the seconds after which a silent runner is considered dead."""
-        return self.request.task.limit_s(self.request.mode) + self.config.grace_s
+        return self.request.left_s + self.config.grace_s
 
 
 class Execution:
@@ -122,6 +122,13 @@ class Execution:
         self._on_lease_lost = on_lease_lost
         self._runner: Runner | None = None
         self._call: asyncio.Future[CallId] | None = None
+        self._evaluating_since: float | None = None
+
+    @property
+    def used_s(self) -> float:
+        """Return the seconds since the runner's first progress, with which an evaluation begins."""
+        since = self._evaluating_since
+        return 0.0 if since is None else asyncio.get_running_loop().time() - since
 
     @property
     def started(self) -> bool:
@@ -214,12 +221,18 @@ class Execution:
 
     async def _wait(self, runner: Runner, call: CallId) -> Evaluation:
         limit_s = self.order.limit_s
+
+        def put(progress: Progress) -> None:
+            if self._evaluating_since is None:
+                self._evaluating_since = asyncio.get_running_loop().time()
+            feed.put(progress)
+
         try:
             async with (
                 asyncio.timeout(limit_s),
                 ProgressFeed(self._report, self.order.config.progress_s) as feed,
             ):
-                return await runner.wait(call, feed.put)
+                return await runner.wait(call, put)
         except TimeoutError as error:
             raise RunnerError(
                 f"runner {runner.name} did not answer within {limit_s:.0f} s"

@@ -69,6 +69,7 @@ class StoreQueue:
                 "request_id": f"job-{job.id}",
                 "nonce": secrets.token_hex(16) if job.mode is Mode.RANKED else None,
                 "limits": self._config.limits,
+                "used_s": job.used_s,
             }
         )
 
@@ -116,12 +117,14 @@ class StoreQueue:
         value = score(request.task, evaluation)
         return await self._store.jobs.accept(job.id, job.fence, evaluation, value)
 
-    async def give_up(self, job: LeasedJob, reason: GiveUpReason, error: str = "") -> bool:
+    async def give_up(
+        self, job: LeasedJob, reason: GiveUpReason, error: str = "", used_s: float = 0.0
+    ) -> bool:
         jobs = self._store.jobs
         match reason:
             case GiveUpReason.FAILED | GiveUpReason.HOPELESS:
                 final = reason is GiveUpReason.HOPELESS
-                return await jobs.release(job.id, job.fence, error, final=final)
+                return await jobs.release(job.id, job.fence, error, final=final, used_s=used_s)
             case GiveUpReason.LOST:
                 return await jobs.mark_lost(job.id, job.fence, error)
             case GiveUpReason.UNTOUCHED:
@@ -216,11 +219,13 @@ class RemoteWorker:
         if not stored and await self._still_running(job, fence):
             raise _lease_lost(job)
 
-    async def give_up(self, job: JobId, fence: int, reason: GiveUpReason, error: str) -> None:
+    async def give_up(
+        self, job: JobId, fence: int, reason: GiveUpReason, error: str, *, used_s: float = 0.0
+    ) -> None:
         """End an attempt without an evaluation."""
         held = (await self._held_job(job, fence)).leased
         _log.info("attempt ended", action=f"job-{reason}", error=error, **self._ids(held))
-        _must_hold(job, held=await self._queue.give_up(held, reason, error))
+        _must_hold(job, held=await self._queue.give_up(held, reason, error, used_s))
 
     def _ids(self, job: LeasedJob) -> dict[str, object]:
         """Return what each log event of a job contains, so that one submission can be followed."""

@@ -111,10 +111,13 @@ class PostgresJobs:
         )
         return row is not None
 
-    async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
-        return await self._leave(
-            job, fence, lambda held, now: after_failure(held, storable(error), now, final=final)
-        )
+    async def release(
+        self, job: JobId, fence: int, error: str, *, final: bool, used_s: float = 0.0
+    ) -> bool:
+        def change(held: Job, now: datetime) -> Job:
+            return after_failure(held, storable(error), now, final=final, used_s=used_s)
+
+        return await self._leave(job, fence, change)
 
     async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:
         return await self._leave(
@@ -243,6 +246,7 @@ async def _move(connection: Connection, jobs: Sequence[Job], now: datetime) -> N
         [job.run_at for job in jobs],
         [job.finished_at for job in jobs],
         now,
+        [job.used_s for job in jobs],
     )
 
 
@@ -270,6 +274,7 @@ def _job(row: Record) -> Job:
         finished_at=row["finished_at"],
         pool=row["pool"],
         check_run=row["check_run"],
+        used_s=row["used_s"],
     )
 
 

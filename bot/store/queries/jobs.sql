@@ -113,11 +113,11 @@ order by lease_until limit $2 for no key update skip locked
 update jobs set
     state = moved.state, attempt = moved.attempt, max_attempts = moved.max_attempts,
     worker = moved.worker, call = moved.call, error = moved.error, run_at = moved.run_at,
-    finished_at = moved.finished_at, lease_until = null, moved_at = $10
+    finished_at = moved.finished_at, lease_until = null, moved_at = $10, used_s = moved.used_s
 from unnest(
     $1::bigint[], $2::text[], $3::int[], $4::int[], $5::text[], $6::text[], $7::text[],
-    $8::timestamptz[], $9::timestamptz[]
-) as moved (id, state, attempt, max_attempts, worker, call, error, run_at, finished_at)
+    $8::timestamptz[], $9::timestamptz[], $11::float8[]
+) as moved (id, state, attempt, max_attempts, worker, call, error, run_at, finished_at, used_s)
 where jobs.id = moved.id
 
 -- name: ask_to_stop

@@ -166,7 +166,7 @@ async def give_up(
 ) -> None:
     """End an attempt without an evaluation."""
     body = await bodies.read(request, api.GivenUp, api.BODY_MAX)
-    await worker.give_up(JobId(job), fence, body.why, body.error)
+    await worker.give_up(JobId(job), fence, body.why, body.error, used_s=body.used_s)
 
 
 @router.post("/log", status_code=_DONE)

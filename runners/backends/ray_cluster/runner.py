@@ -68,7 +68,7 @@ class RemoteHarness:
     async def evaluate(self, call: HarnessCall, progress: ProgressSink) -> Evaluation:
         """Return the evaluation of a request; UnreachedError if the actor had already ended."""
         request = call.request
-        limit_s = request.task.limit_s(request.mode) + NODE_GRACE_S
+        limit_s = request.left_s + NODE_GRACE_S
         assignment = protocol.Assignment(call=call.id, request=call.line.decode(), limit_s=limit_s)
         try:
             await self._ask("begin", assignment.model_dump_json())

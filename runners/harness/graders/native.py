@@ -46,12 +46,16 @@ def _grade(session: EvaluationSession) -> GradingResult:
     result = GradingResult()
     tests = task.tests if mode in (Mode.TEST, Mode.RANKED) else ()
     timed = _Timed(task.timed(mode), task.timeout_s(mode))
-    with ExitStack() as stack:
-        if session.on_gpu and timed.workloads:
-            _start_early(session, timed, stack)
-        if tests or timed.workloads:
-            _first_candidate(session, result, tests, timed)
-        _run_benchmarks(session, result, timed)
+    try:
+        with ExitStack() as stack:
+            if session.on_gpu and timed.workloads:
+                _start_early(session, timed, stack)
+            if tests or timed.workloads:
+                _first_candidate(session, result, tests, timed)
+            _run_benchmarks(session, result, timed)
+    except VerdictError:  # such as the alarm while a candidate is killed
+        if result.passed:
+            raise
     if mode is Mode.PROFILE:
         _profile(session, result)
     return result

@@ -123,6 +123,11 @@ class Round:
         if not self.on_gpu:
             self.cpu_ns_used.append(cpu_ns)
 
+    def add_calibration(self, overhead_ns: float, cpu_ns: float) -> None:
+        """Add a calibration window beside a timed call."""
+        self.overheads_during.append(overhead_ns)
+        self.calibration_cpu_ns.append(cpu_ns)
+
     def discard(self, why: Exception) -> None:
         """Discard a disturbed call; raise `why` after more than `DISCARDS_MOST`."""
         self.discarded += 1

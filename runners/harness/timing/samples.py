@@ -1,13 +1,20 @@
-"""Decides how many samples a round has: those of the policy, or fewer on a noisy machine."""
+"""Decides how many samples a round has: those of the policy, or fewer on a noisy machine.
+
+A round of a kernel that is much slower than the reference has the least.
+"""
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import fmean, variance
 
-from runners.contract.evaluation import RoundPolicy
+import torch
+
+from runners.contract.evaluation import SLOWER_MOST, RoundPolicy
+from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
+from runners.harness.judge.session import EvaluationSession, seed_of
 from runners.harness.timing.rounds import Round
 
 SAMPLES_LEAST = 3
@@ -17,20 +24,79 @@ SAMPLES_RELIABLE = 6
 FULL_ROUNDS = 3
 """The number of first rounds that have all samples of the policy."""
 
+SLOW_NS = 20e6
+"""A kernel with shorter calls is never slow: all calls of a ranked run take about ten seconds."""
+SLOW_ROUNDS = 2
+"""The rounds of a slow kernel, each with the least number of samples."""
+REFERENCE_CALLS = 50
+"""The most calls of the reference that are timed, only once a kernel's calls exceed `SLOW_NS`."""
+
+
+class SlowCalls:
+    """Compares a kernel's calls with the reference's, which run in this evaluation too."""
+
+    def __init__(self, session: EvaluationSession, workload: Workload) -> None:
+        self.session = session
+        self.workload = workload
+        self.reference_ns: float | None = None
+        """How long the reference takes in ns, at its fastest; infinity if the task has none.
+
+        It includes a copy of the input, so the reference alone takes no longer.
+        """
+
+    def is_slow(self, result: Round) -> bool:
+        """Whether the calls take more than `SLOWER_MOST` times as long as the reference."""
+        if result.bound <= SLOW_NS:
+            return False
+        if self.reference_ns is None:
+            self.reference_ns = min(self._reference_times(result.bound))
+        return result.bound > SLOWER_MOST * self.reference_ns
+
+    def end_timing(self, rounds: list[Round]) -> bool:
+        """Whether the kernel was slow in each of enough rounds."""
+        return len(rounds) >= SLOW_ROUNDS and all(map(self.is_slow, rounds))
+
+    def _reference_times(self, most_ns: float) -> Iterator[float]:
+        """Time the reference on fresh inputs, for about as long as one call of the kernel takes.
+
+        On a busy machine many calls take far longer than the fastest one.
+        """
+        code, end = self.session.code, time.perf_counter_ns() + most_ns
+        for _ in range(REFERENCE_CALLS):
+            data = code.generate(self.workload, seed_of(self.session.nonce, self.workload, -1))
+            _await_gpu()
+            begin = time.perf_counter_ns()
+            has_reference = code.expected(data) is not None
+            _await_gpu()
+            now = time.perf_counter_ns()
+            yield now - begin if has_reference else math.inf
+            if now > end or not has_reference:
+                return
+
+
+def _await_gpu() -> None:
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.synchronize()
+
 
 class Samples:
     """Measures the cost of sampling and sets the number of samples of the next rounds."""
 
-    def __init__(self, policy: RoundPolicy, *, noisy: bool) -> None:
+    def __init__(
+        self, policy: RoundPolicy, *, noisy: bool, is_slow: Callable[[Round], bool]
+    ) -> None:
         self.policy = policy
         self.noisy = noisy
+        self.is_slow = is_slow
         self.wanted = policy.samples
         self.sampling_s = self.elapsed_s = 0.0
 
     def needs_more(self, result: Round, until: Deadline) -> bool:
         """Whether the round needs another sample and has time for it."""
         count = len(result.windows)
-        return count < SAMPLES_LEAST or (count < self.wanted and until.remaining > 0)
+        if count < SAMPLES_LEAST:
+            return True
+        return count < self.wanted and until.remaining > 0 and not self.is_slow(result)
 
     @contextmanager
     def measure_sampling(self) -> Iterator[None]:

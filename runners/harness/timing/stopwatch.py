@@ -38,6 +38,7 @@ STARTS_MOST = 8
 """The most candidates that start at once on a GPU."""
 RUNS_AFTER_CALLS = "the kernel continues to work after its calls"
 SLOWS_AFTER_CALLS = "the kernel leaves work running that slows this GPU between its calls"
+OTHERS_WORK = "something else works on this GPU"
 CALIBRATED_EVERY = 2
 """On a GPU, one calibration window follows this many calls."""
 REHEARSALS = 2
@@ -47,7 +48,7 @@ LATE_MOST = 3
 ROUNDS_VOID_MOST = 4
 """The most times that a round is timed if its calibration drifts each time."""
 BLAMED_MOST = 2
-"""The submission is rejected after this many void rounds whose drift ended with the candidate."""
+"""The submission is rejected after so many void rounds in whose place a trusted kernel was calm."""
 CALIBRATIONS_ALONE_MOST = 20
 """The most medians of calibration windows that are measured while no other candidate exists."""
 MARGIN = 1.3
@@ -62,7 +63,10 @@ class WorkloadTimer:
         self.workload = workload
         self.deadline = self.share = Deadline.after(0)
         self.policy = session.request.round_policy
-        self.samples = samples.Samples(self.policy, noisy=not session.on_gpu)
+        self.slow_calls = samples.SlowCalls(session, workload)
+        self.samples = samples.Samples(
+            self.policy, noisy=not session.on_gpu, is_slow=self.slow_calls.is_slow
+        )
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
         self.calibration_input = session.code.generate(
             workload, seed_of(session.nonce, workload, -1)
@@ -121,25 +125,44 @@ class WorkloadTimer:
     def _next_round(self, calibrator: HostCandidate, done: int) -> Round:
         """Run one round with the next candidate.
 
-        If calibration was disturbed, kill the candidate and calibrate again. If the result is
-        normal then, the candidate was the cause and is rejected; otherwise the machine is at fault.
-        A drift must end with its candidate twice before the candidate is blamed.
+        If its calibration was disturbed or drifted, the round is void and its candidate is killed.
+        The submission is the cause only if a trusted kernel in its place then runs calmly, after
+        `BLAMED_MOST` void rounds. Otherwise the machine is at fault.
         """
         blamed = 0
         for _ in range(ROUNDS_VOID_MOST):
+            why = SLOWS_AFTER_CALLS
             try:
                 with self.pool.next_candidate() as candidate:
                     result = self._round(candidate, calibrator, done)
+                if not result.drifts(median(result.overheads_during)):
+                    return result
             except DisturbedError as error:
-                if error.round.disturbed_by(self._overhead_alone(calibrator, error.round)):
-                    raise MachineError("something else works on this GPU") from error
-                raise VerdictError(Verdict.DISALLOWED, RUNS_AFTER_CALLS) from error
-            if not result.drifts(median(result.overheads_during)):
-                return result
-            blamed += not result.drifts(self._overhead_alone(calibrator, result))
+                result, why = error.round, RUNS_AFTER_CALLS
+            blamed += self._is_calm_without(calibrator, result)
             if blamed == BLAMED_MOST:
-                raise VerdictError(Verdict.DISALLOWED, SLOWS_AFTER_CALLS)
+                raise VerdictError(Verdict.DISALLOWED, why)
         raise MachineError("the speed of this GPU changes too much to measure a time")
+
+    def _is_calm_without(self, calibrator: HostCandidate, void: Round) -> bool:
+        """Whether a trusted kernel runs calmly in the killed candidate's place, at the old pace.
+
+        MachineError if something else works on the GPU meanwhile.
+        """
+        alone = self._overhead_alone(calibrator, void)
+        if void.disturbed_by(alone):
+            raise MachineError(OTHERS_WORK)
+        if void.drifts(alone):
+            return False
+        try:
+            with self.pool.next_candidate() as trusted:
+                result = self._begin_round(trusted, calibrator)
+                while self.samples.needs_more(result, self.share):
+                    self._sample(trusted, calibrator, result, trusted=True)
+        except (DisturbedError, VerdictError) as error:  # there is no submitted code to blame
+            raise MachineError(f"a trusted kernel cannot be timed: {error}") from error
+        during = median(result.overheads_during)
+        return not result.drifts(during) and not void.drifts(during)
 
     def _overhead_alone(self, calibrator: HostCandidate, result: Round) -> float:
         """Measure a calibration window after every other candidate of this evaluation has exited.
@@ -167,6 +190,8 @@ class WorkloadTimer:
             return candidate.discovered
 
     def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
+        if self.slow_calls.end_timing(rounds):
+            return StopReason.SLOW
         count = len(rounds)
         if count in self.policy.looks and self._precise(rounds):
             return StopReason.PRECISE
@@ -197,7 +222,8 @@ class WorkloadTimer:
                 channel.Operation.TOUCH, self.calibration_input, self.expected, self.deadline
             )
 
-    def _round(self, candidate: HostCandidate, calibrator: HostCandidate, done: int) -> Round:
+    def _begin_round(self, candidate: HostCandidate, calibrator: HostCandidate) -> Round:
+        """Calibrate with a candidate that has not imported the submission."""
         threads = min(CORES, self.session.request.limits.processes)
         hosted = any(map(values.on_host, values.tensors(self.plan.node)))
         result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
@@ -207,6 +233,10 @@ class WorkloadTimer:
         with self.session.record_duration("calibrate"):
             self._calibrate(candidate, calibrator, result)
         candidate.handle.process.may_run = False
+        return result
+
+    def _round(self, candidate: HostCandidate, calibrator: HostCandidate, done: int) -> Round:
+        result = self._begin_round(candidate, calibrator)
         with self.session.record_duration("build"):
             candidate.build(self.deadline)
         for _ in range(WARM_UPS):
@@ -228,15 +258,23 @@ class WorkloadTimer:
         rehearsed = [self._call(candidate) for _ in range(REHEARSALS)]
         candidate.ahead = not rehearsed[-1].late
 
-    def _sample(self, candidate: HostCandidate, calibrator: HostCandidate, result: Round) -> None:
+    def _sample(
+        self,
+        candidate: HostCandidate,
+        calibrator: HostCandidate,
+        result: Round,
+        *,
+        trusted: bool = False,
+    ) -> None:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 
-        Both count only if the candidate stayed frozen from its answer until the end of calibration.
-        Otherwise it could have finished its work after its window, or disturbed the calibration. A
-        busy machine sometimes looks the same, so a few such calls are only repeated.
+        The call is the submission's or, if `trusted`, the calibration kernel's. Both count only if
+        the candidate stayed frozen from its answer until the end of calibration. Otherwise it could
+        have finished its work after its window, or disturbed the calibration. A busy machine
+        sometimes looks the same, so a few such calls are only repeated.
         """
         ran_while_frozen = candidate.handle.process.ran_while_frozen
-        exchange = self._call(candidate)
+        exchange = (self._calibration_call if trusted else self._call)(candidate)
         every = CALIBRATED_EVERY if self.session.on_gpu else 1
         calibration = None
         if len(result.windows) % every == 0:
@@ -256,10 +294,8 @@ class WorkloadTimer:
             result.claimed, result.remote = candidate.ahead, candidate.remote
             result.add(exchange.window_ns, exchange.reply.claimed_ns, exchange.cpu_ns)
             if calibration:
-                result.overheads_during.append(calibrator.overhead(calibration))
-                result.calibration_cpu_ns.append(
-                    calibration.cpu_ns - calibration.reply.claimed_cpu_ns
-                )
+                cpu_ns = calibration.cpu_ns - calibration.reply.claimed_cpu_ns
+                result.add_calibration(calibrator.overhead(calibration), cpu_ns)
 
     @staticmethod
     def _discard_late(candidate: HostCandidate, result: Round) -> None:

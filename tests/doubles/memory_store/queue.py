@@ -90,11 +90,14 @@ class MemoryJobs:
                 timed = replace(row, value=value, machine=storable(machine), at=now)
                 self._tables.references[key] = timed
 
-    async def release(self, job: JobId, fence: int, error: str, *, final: bool) -> bool:
+    async def release(
+        self, job: JobId, fence: int, error: str, *, final: bool, used_s: float = 0.0
+    ) -> bool:
         held = self._tables.held(job, fence)
         if held is not None:
             now = self._tables.clock.now()
-            self._tables.put(after_failure(held, storable(error), now, final=final))
+            failed = after_failure(held, storable(error), now, final=final, used_s=used_s)
+            self._tables.put(failed)
         return held is not None
 
     async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:

@@ -20,13 +20,20 @@ from bot.services import comparison, standings, status
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
 from bot.web.marks import highlighted
-from runners.contract.evaluation import CaseKind, CaseResult, Measurement, StopReason
+from runners.contract.evaluation import (
+    SLOWER_MOST,
+    CaseKind,
+    CaseResult,
+    Measurement,
+    StopReason,
+)
 
 _STOPPED = {
     StopReason.PRECISE: "then precise enough",
     StopReason.ROUND_CAP: "which is the maximum",
     StopReason.TIME_CAP: "until shortly before the time limit",
     StopReason.TASK: "as the task decides",
+    StopReason.SLOW: f"as it is more than {SLOWER_MOST} times slower than the reference",
 }
 
 

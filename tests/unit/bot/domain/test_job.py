@@ -96,6 +96,14 @@ def test_a_failed_attempt_waits_and_forgets_its_call() -> None:
     assert failed.error == "lost"
 
 
+def test_what_failed_attempts_used_adds_up_and_what_lost_ones_used_does_not_count() -> None:
+    used = replace(RUNNING, used_s=2.5)
+    assert after_failure(used, "boom", NOW, used_s=1.5).used_s == 4.0
+    for ended in (after_loss(used, "gone", NOW), after_lost_lease(used, NOW)):
+        assert ended.used_s == 2.5
+    assert used.leased.used_s == 2.5
+
+
 def test_a_lost_lease_keeps_the_call_and_names_the_worker() -> None:
     lost = after_lost_lease(RUNNING, NOW)
     assert (lost.state, lost.call) == (JobState.QUEUED, "call-1")

@@ -154,6 +154,14 @@ def test_a_run_that_was_cut_short_counts_as_slow_as_it_was_seen(
     assert score(make_task(), make_evaluation(cases=(case,))) == ScoreValue(time_ns, 4)
 
 
+def test_a_run_of_a_slow_kernel_counts_by_the_upper_end_of_its_interval() -> None:
+    measured = cut_short(((10, 11, 30), (9, 12, 8)), 10, 4).model_copy(
+        update={"stop_reason": StopReason.SLOW}
+    )
+    case = make_case(CaseKind.BENCHMARK, measurement=measured)
+    assert score(make_task(), make_evaluation(cases=(case,))) == ScoreValue(14, 4)
+
+
 @pytest.mark.parametrize(
     "changes", [{"stop_reason": StopReason.ROUND_CAP}, {"samples": ((9, 10, 11),) * 5, "rounds": 5}]
 )

@@ -87,6 +87,19 @@ def test_a_time_that_does_not_count_as_it_is_has_a_line_that_says_what_counts(
     assert "time limit" not in " ".join(_texts(tried))
 
 
+def test_a_kernel_that_is_far_too_slow_is_said_to_be_timed_by_few_calls() -> None:
+    measured = make_measurement(1_000.0, 10.0).model_copy(
+        update={"stop_reason": StopReason.SLOW, "rounds": 2, "samples": ((1_000.0,) * 3,) * 2}
+    )
+    timed = make_case(CaseKind.BENCHMARK, measurement=measured)
+    words = "size: 1024: timed by 6 calls: more than 100 times slower than the reference"
+    counts = ", so the upper end of its interval counts: 1.01 us"
+
+    assert words + counts in _texts(evaluation_report(make_evaluation(cases=(timed,))))
+    tried = evaluation_report(make_evaluation(cases=(timed,), mode=Mode.BENCHMARK))
+    assert words in _texts(tried)
+
+
 def test_a_bound_that_says_nothing_is_shown_as_none() -> None:
     measurement = make_measurement().model_copy(update={"bound_ns": -5.0})
     timed = make_case(CaseKind.BENCHMARK, measurement=measurement)

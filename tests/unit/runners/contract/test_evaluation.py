@@ -9,6 +9,7 @@ from runners.contract.evaluation import (
     CaseKind,
     CaseStatus,
     Evaluation,
+    EvaluationRequest,
     RoundPolicy,
 )
 from runners.contract.task import Mode
@@ -27,6 +28,14 @@ def test_a_request_has_the_rounds_of_its_mode_unless_it_names_others() -> None:
     assert make_request(mode=Mode.BENCHMARK).round_policy == BENCHMARK_ROUNDS
     own = RoundPolicy(looks=(2,))
     assert make_request(mode=Mode.RANKED, rounds=own).round_policy == own
+
+
+def test_a_first_attempt_is_asked_for_as_older_workers_know_it() -> None:
+    first = make_request()
+    again = first.model_copy(update={"used_s": 1.5})
+    assert "used_s" not in first.model_dump_json()
+    for request in (first, again):
+        assert EvaluationRequest.model_validate_json(request.model_dump_json()) == request
 
 
 def test_a_measurement_belongs_to_a_passed_benchmark_alone() -> None:

@@ -22,9 +22,11 @@ class Watched(FakeRunner):
         self.fails = fails
         self.slow_s = slow_s
         self.stopped: list[CallId] = []
+        self.requests: list[EvaluationRequest] = []
 
     @override
     async def start(self, request: EvaluationRequest) -> CallId:
+        self.requests.append(request)
         await asyncio.sleep(self.slow_s)
         if self.fails:
             self.fails -= 1
@@ -52,6 +54,26 @@ async def test_a_runner_that_fails_is_asked_again() -> None:
 async def test_a_machine_that_is_lost_is_ours() -> None:
     with pytest.raises(InfrastructureError, match="lost"):
         await run_evaluation(fake.create(), make_request(RIGHT + "# fake: lost\n"), 2)
+
+
+@pytest.mark.parametrize(("directive", "counts"), [("error=boom", True), ("lost", False)])
+async def test_a_further_attempt_is_told_what_a_failed_one_used(
+    directive: str, *, counts: bool
+) -> None:
+    runner = Watched()
+    with pytest.raises(InfrastructureError):
+        await run_evaluation(runner, make_request(f"{RIGHT}# fake: {directive} seconds=0.05\n"), 2)
+    first, second = (request.used_s for request in runner.requests)
+    assert first == 0
+    assert (second > 0.05) is counts
+
+
+async def test_no_attempt_is_made_once_the_limit_is_used() -> None:
+    request = make_request(RIGHT + "# fake: error=boom seconds=0.05\n", timeout_s=600)
+    runner, used_s = Watched(), request.left_s - 0.01
+    with pytest.raises(InfrastructureError, match="boom"):
+        await run_evaluation(runner, request.model_copy(update={"used_s": used_s}), 3)
+    assert runner.started == 1
 
 
 async def test_nobody_waits_for_an_evaluation_for_ever() -> None:

@@ -7,6 +7,7 @@ import signal
 import sys
 import termios
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,12 +15,12 @@ import pytest
 
 from runners.contract.evaluation import Evaluation, EvaluationRequest, Isolation
 from runners.contract.runner import Health
-from runners.contract.task import Grader
+from runners.contract.task import Grader, Mode, Workload
 from runners.contract.verdict import Verdict
 from runners.harness import server
 from runners.harness.gpu import warm
 from runners.harness.sandbox import process_limits
-from runners.harness.supervision.handle import StartError
+from runners.harness.supervision.handle import CandidateHandle, StartError
 from runners.harness.supervision.process import adopt_orphans
 from runners.harness.supervision.template import TemplateProcess, fork_template
 from runners.harness.toolchains import nvcc
@@ -239,6 +240,42 @@ def test_hanging_task_code_is_ended_by_the_alarm(ask: Ask, monkeypatch: pytest.M
     assert answer["verdict"] == "task_error"
     assert "longer than its time limits" in answer["message"]
     assert answer["wall_s"] < 10  # else it was pytest's own alarm
+
+
+@pytest.mark.parametrize("mode", [Mode.TEST, Mode.BENCHMARK])
+def test_a_verdict_stands_if_the_alarm_comes_while_its_candidate_is_being_killed(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, mode: Mode
+) -> None:
+    """The task is not blamed for a candidate that exits slowly."""
+    close = CandidateHandle.close
+
+    def slowly(handle: CandidateHandle) -> None:
+        close(handle)
+        time.sleep(2)
+
+    monkeypatch.setattr(server, "GRACE_S", 1.0)
+    hanging = "calls = []\ndef custom_kernel(data):\n    calls.append(1)\n"
+    hanging += "    while len(calls) > 2: pass\n    return data[0].sort().values\n"
+    tests = (Workload(args={"size": 100, "seed": 1}),) * 3
+    task = make_sort_task(tests=tests, test_timeout=4, benchmark_timeout=4)
+    request = make_judging(hanging, mode, task=task)
+    monkeypatch.setattr(CandidateHandle, "close", slowly)
+
+    _, lines = ask(request.model_dump_json().encode() + b"\n")
+
+    answer = lines[-1]["evaluation"]
+    assert (answer["verdict"], answer["message"]) == ("timed_out", "the time limit passed")
+
+
+def test_an_attempt_after_others_has_only_the_time_that_they_left(ask: Ask) -> None:
+    hanging = "def custom_kernel(data):\n    while True: pass\n"
+    request = make_judging(hanging, used_s=20 + server.GRACE_S - 1.5)  # of a limit of 20 s
+
+    began = time.monotonic()
+    _, lines = ask(request.model_dump_json().encode() + b"\n")
+
+    assert "earlier attempts, which failed, left too little time" in lines[-1]["error"]
+    assert time.monotonic() - began < 10
 
 
 def test_the_alarm_is_off_after_an_evaluation(ask: Ask) -> None:

@@ -127,6 +127,8 @@ def test_the_hard_limit_lies_beyond_every_phase_of_the_task() -> None:
     assert make_request(timeout_s=7).hard_limit_s == 7 + GRACE_S
     ranked = make_request(timeout_s=7, mode=Mode.RANKED)
     assert ranked.hard_limit_s == 14 + GRACE_S
+    again = ranked.model_copy(update={"used_s": 4.0})
+    assert (again.left_s, again.hard_limit_s) == (10, 10 + GRACE_S)
 
 
 def test_a_harness_gives_up_before_it_is_given_up() -> None:

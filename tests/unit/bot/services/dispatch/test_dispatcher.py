@@ -120,6 +120,45 @@ async def test_a_failing_runner_is_tried_again_after_a_while_and_given_up_at_las
     assert await state(place, submission) is JobState.FAILED
 
 
+async def test_the_next_attempt_is_told_what_the_failed_one_used(place: Place) -> None:
+    submission = await place.submit(content=source("error=boom seconds=0.05"))
+    runner = RecordingRunner()
+    async with dispatching(place.store, place.clock, [runner]):
+        for attempt in (1, 2):
+            await until_attempt(place, submission, attempt)
+            place.clock.advance(20)
+        await until_state(place, submission, JobState.FAILED)
+    used = [request.used_s for request in runner.requests]
+    assert used[0] == 0
+    assert used[1] > 0.05
+    assert used[2] > used[1] + 0.05
+
+
+async def test_a_job_has_no_further_attempt_once_its_attempts_have_used_the_limit(
+    place: Place,
+) -> None:
+    submission = await place.submit(content=source("error=boom seconds=0.05"))
+    (job,) = await place.store.jobs.claim(Claim("other", {"CPU": 1}, timedelta(seconds=9)))
+    limit_s = 2 * 180
+    await place.store.jobs.release(job.id, job.fence, "bang", final=False, used_s=limit_s - 0.01)
+    place.clock.advance(20)
+
+    async with dispatching(place.store, place.clock, [fake.create()]):
+        await until_state(place, submission, JobState.FAILED)
+
+    (job,) = await place.jobs(submission)
+    assert (job.attempt, job.max_attempts, job.error) == (2, 3, "boom")
+    assert job.used_s > limit_s
+
+
+async def test_an_attempt_that_was_lost_has_used_nothing(place: Place) -> None:
+    submission = await place.submit(content=source("lost seconds=0.05"))
+    async with dispatching(place.store, place.clock, [fake.create()]):
+        await until_attempt(place, submission, 1)
+    (job,) = await place.jobs(submission)
+    assert job.used_s == 0
+
+
 @pytest.mark.parametrize("away", ["machine", "database"])
 async def test_an_attempt_that_is_lost_with_machine_or_database_is_replaced(
     place: Place, away: str

@@ -31,7 +31,7 @@ def make_round(window: float, samples: int = 10) -> Round:
 
 def wanted(rounds: list[Round], *, noisy: bool, round_s: float) -> int:
     """What is wanted after these rounds, of which sampling took half the time."""
-    samples = Samples(POLICY, noisy=noisy)
+    samples = Samples(POLICY, noisy=noisy, is_slow=lambda _: False)
     samples.sampling_s = 0.5 * round_s * len(rounds)
     for upto in range(1, len(rounds) + 1):
         samples.update(rounds[:upto], round_s)
@@ -55,11 +55,25 @@ def test_the_first_rounds_and_all_on_a_gpu_have_all_samples() -> None:
 
 
 def test_a_round_without_time_left_has_the_least() -> None:
-    samples, over = Samples(POLICY, noisy=True), Deadline.after(-1)
+    samples = Samples(POLICY, noisy=True, is_slow=lambda _: False)
+    over = Deadline.after(-1)
     assert samples.needs_more(make_round(1e6, SAMPLES_LEAST - 1), over)
     assert not samples.needs_more(make_round(1e6, SAMPLES_LEAST), over)
     assert samples.needs_more(make_round(1e6, POLICY.samples - 1), Deadline.after(60))
     assert not samples.needs_more(make_round(1e6, POLICY.samples), Deadline.after(60))
+
+
+def test_a_round_of_slow_calls_has_the_least() -> None:
+    asked: list[int] = []
+
+    def is_slow(result: Round) -> bool:
+        asked.append(len(result.windows))
+        return True
+
+    samples, plenty = Samples(POLICY, noisy=False, is_slow=is_slow), Deadline.after(60)
+    assert samples.needs_more(make_round(1e9, SAMPLES_LEAST - 1), plenty)
+    assert not samples.needs_more(make_round(1e9, SAMPLES_LEAST), plenty)
+    assert asked == [SAMPLES_LEAST]  # fewer calls tell nothing
 
 
 def test_samples_are_worth_less_the_further_rounds_lie_apart() -> None:

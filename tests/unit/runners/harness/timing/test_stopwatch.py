@@ -20,6 +20,7 @@ from runners.harness.supervision.process import CandidateProcess
 from runners.harness.timing import clocks
 from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.rounds import Round
+from runners.harness.timing.samples import SlowCalls
 from runners.harness.timing.stopwatch import LATE_MOST, REHEARSALS, WARM_UPS, WorkloadTimer
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import thread_states
@@ -87,6 +88,18 @@ def test_every_candidate_is_a_fresh_one(sit: Sit) -> None:
     assert len(printed) == 14 + found.discarded  # a busy machine makes some calls twice
 
 
+def test_no_two_calls_get_the_same_input(sit: Sit) -> None:
+    """Neither of one candidate nor of two, and none is that of the calibration."""
+    telling = SORTED.replace("    return", "    print(data[0].double().sum().item())\n    return")
+    stopwatch = watch(sit, telling, rounds=RoundPolicy(looks=(2,), samples=4))
+
+    measured(stopwatch)
+
+    seen = [float(word) for word in bytes(stopwatch.session.log).split()]
+    assert len(seen) >= 2 * (WARM_UPS + 4)
+    assert len({*seen, stopwatch.calibration_input[0].double().sum().item()}) == len(seen) + 1
+
+
 @pytest.mark.parametrize("call", [2, 5])
 def test_every_output_is_checked_even_of_the_warm_up(sit: Sit, call: int) -> None:
     cheating = SORTED.replace("def", "calls = []\ndef").replace(
@@ -152,6 +165,7 @@ def test_where_rounds_differ_far_more_than_samples_later_ones_have_fewer(
     *, sit: Sit, monkeypatch: pytest.MonkeyPatch, apart_ns: float, spared: bool
 ) -> None:
     monkeypatch.setattr(Round, "overhead", 0.0)
+    monkeypatch.setattr(SlowCalls, "is_slow", lambda *_: False)
     rounds_apart(apart_ns, monkeypatch)
     policy = RoundPolicy(looks=(5,), samples=20, half_width=1e-9)
 
@@ -599,7 +613,7 @@ def test_only_at_a_look_may_timing_stop_for_being_precise(
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(2, 4)))
     monkeypatch.setattr(stopwatch, "_precise", lambda rounds: True)
 
-    stops = [stopwatch._stop_reason([Round()] * count, 0.0) for count in (1, 2, 3, 4)]
+    stops = [stopwatch._stop_reason([MEASURED] * count, 0.0) for count in (1, 2, 3, 4)]
 
     assert stops == [None, StopReason.PRECISE, None, StopReason.PRECISE]
 

@@ -1,6 +1,7 @@
 """Rounds on a GPU beside whose calibration something works, or which slows down."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,7 @@ from runners.harness.timing.rounds import (
     DRIFT_MOST_NS,
     Round,
 )
+from runners.harness.timing.samples import SlowCalls
 from runners.harness.timing.stopwatch import (
     BLAMED_MOST,
     CALIBRATED_EVERY,
@@ -35,6 +37,7 @@ from tests.doubles.judging import make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.watches import (
     CALM_NS,
+    candidates_on_cpu,
     measured,
     speak_as_on_gpu,
     watch,
@@ -58,10 +61,32 @@ class Machine:
         """Whether the last one of them still lives."""
         self.looked = 0
         """How many trusted windows there were since then."""
+        self.seated = 0
+        """How many candidates have been in the place of the timed one."""
+        self.taken = False
+        """Whether one is there now."""
+        self.windows_in_place = 0
+        """How many trusted windows there were beside it."""
         self.cost_ns: Callable[[], float] = lambda: CALM_NS
+
+    @property
+    def trusted(self) -> int:
+        """How many candidates were in that place without the submission, or are."""
+        return self.seated - self.builds
+
+    @contextmanager
+    def next_candidate(self) -> Iterator[HostCandidate]:
+        self.seated += 1
+        self.taken = True
+        with self.pool.next_candidate() as candidate:
+            try:
+                yield candidate
+            finally:
+                self.taken, self.windows_in_place = False, 0
 
     def overhead(self) -> float:
         self.looked += 1
+        self.windows_in_place += self.taken
         return self.cost_ns()
 
     def built(self) -> None:
@@ -70,7 +95,7 @@ class Machine:
 
     def round(self, calibrator: HostCandidate) -> Round:
         playing: Any = SimpleNamespace(
-            next_candidate=self.pool.next_candidate, wait_for_exits=self.wait_for_exits
+            next_candidate=self.next_candidate, wait_for_exits=self.wait_for_exits
         )
         self.stopwatch.pool = playing
         return self.stopwatch._next_round(calibrator, 0)
@@ -85,7 +110,8 @@ def machine(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     monkeypatch.setattr(rounds, "DRIFT_HOSTED_NS", DRIFT_MOST_NS)  # its tensors all are the CPU's
     stopwatch = watch(sit, seconds=60, rounds=RoundPolicy(looks=(1,), samples=SAMPLES))
     with CandidatePool(stopwatch.session, stopwatch.plan, None) as pool:
-        pool.prepare(1 + ROUNDS_VOID_MOST)
+        candidates_on_cpu(monkeypatch)
+        pool.prepare(2)
         stopwatch.session.on_gpu = True
         made = Machine(stopwatch, pool)
         build = HostCandidate.build
@@ -97,6 +123,7 @@ def machine(sit: Sit, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
         speak_as_on_gpu(monkeypatch)
         # On a busy machine a process seems to go on while it is frozen; the imitated one is quiet.
         monkeypatch.setattr(process, "RESTING_NS", 10**12)
+        monkeypatch.setattr(SlowCalls, "is_slow", lambda *_: False)  # nor are its calls slow
         monkeypatch.setattr(HostCandidate, "build", building)
         monkeypatch.setattr(HostCandidate, "overhead", lambda *_: made.overhead())
         yield made
@@ -117,7 +144,57 @@ def test_who_works_beside_the_calibration_until_its_death_is_disallowed(
         time_round()
 
     assert ruling.value.verdict is Verdict.DISALLOWED
-    assert machine.builds == 1
+    assert (machine.builds, machine.trusted) == (BLAMED_MOST, BLAMED_MOST)
+
+
+def test_who_worked_beside_the_calibration_once_has_its_round_repeated(
+    machine: Machine, time_round: Callable[[], Round]
+) -> None:
+    machine.cost_ns = lambda: OTHERS_TURN_NS if machine.lives and machine.builds == 1 else CALM_NS
+
+    found = time_round()
+
+    assert (machine.builds, machine.trusted, len(found.windows)) == (2, 1, SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("cost_ns", "message", "seats"),
+    [
+        (OTHERS_TURN_NS, "a trusted kernel cannot be timed: the calibration", (1, 1)),
+        (CALM_NS + DRIFT_MOST_NS + 1, "speed of this GPU changes", (ROUNDS_VOID_MOST,) * 2),
+    ],
+)
+def test_what_also_happens_to_a_trusted_kernel_in_its_place_is_the_machines_fault(
+    machine: Machine,
+    time_round: Callable[[], Round],
+    cost_ns: float,
+    message: str,
+    seats: tuple[int, int],
+) -> None:
+    """It ends with every candidate: by the calibration alone it would seem to be its work."""
+    machine.cost_ns = lambda: cost_ns if machine.windows_in_place > 2 * CALIBRATIONS else CALM_NS
+
+    with pytest.raises(MachineError, match=message):
+        time_round()
+
+    assert (machine.builds, machine.trusted) == seats
+
+
+def test_what_a_trusted_kernel_would_be_refused_for_is_the_machines_fault(
+    machine: Machine, time_round: Callable[[], Round], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = WorkloadTimer._sample
+
+    def refused(*args: Any, trusted: bool = False) -> None:  # noqa: ANN401 - as they are passed on
+        if trusted:
+            raise VerdictError(Verdict.DISALLOWED, "it ran while it was frozen")
+        sample(*args)
+
+    monkeypatch.setattr(WorkloadTimer, "_sample", refused)
+    machine.cost_ns = lambda: OTHERS_TURN_NS if machine.lives else CALM_NS
+
+    with pytest.raises(MachineError, match="a trusted kernel cannot be timed: it ran while"):
+        time_round()
 
 
 def test_what_goes_on_after_the_candidates_death_is_the_machines_fault(
@@ -131,17 +208,17 @@ def test_what_goes_on_after_the_candidates_death_is_the_machines_fault(
     assert (machine.builds, machine.lives) == (1, False)
 
 
-def test_what_ends_with_the_candidates_that_live_beside_is_not_the_machines_fault(
+def test_what_ends_with_the_candidates_that_live_beside_is_nobodys_fault(
     machine: Machine, time_round: Callable[[], Round]
 ) -> None:
     beside = ["a reference that is asked"]
     machine.stopwatch.session.extra_candidates.callback(beside.clear)
     machine.cost_ns = lambda: OTHERS_TURN_NS if machine.builds and beside else CALM_NS
 
-    with pytest.raises(VerdictError, match="continues to work after its calls"):
-        time_round()
+    time_round()
 
     assert not beside
+    assert (machine.builds, machine.trusted) == (2, 1)
 
 
 @pytest.mark.parametrize(("excess_ns", "discarded"), [(0.0, 0), (1.0, DISCARDS_MOST)])
