@@ -20,7 +20,7 @@ from runners.harness.judge.host_candidate import CORES, HostCandidate, verify
 from runners.harness.judge.pool import CandidatePool, fresh_candidate
 from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.protocol import channel, values
-from runners.harness.timing import clocks, samples
+from runners.harness.timing import clocks, samples, trains
 from runners.harness.timing.rounds import DisturbedError, Round
 from runners.harness.verdicts import MachineError, VerdictError
 
@@ -50,6 +50,8 @@ BLAMED_MOST = 2
 """The submission is rejected after this many void rounds whose drift ended with the candidate."""
 CALIBRATIONS_ALONE_MOST = 20
 """The most medians of calibration windows that are measured while no other candidate exists."""
+CALIBRATED_AFTER = 5
+"""Calibration windows after the trains of a round."""
 MARGIN = 1.3
 """A round starts only if this many times the last round's duration is left."""
 
@@ -71,10 +73,14 @@ class WorkloadTimer:
         self.plan = planned(self.calibration_input)
         self.index = 0
         self.pool = CandidatePool(session, self.plan, self.expected)
+        self.trains = trains.ShortCalls(session, self.calibration_input)
 
     def begin(self) -> None:
         """On a GPU, start candidates in the background."""
         if self.session.on_gpu and self.expected is not None:
+            another = planned(self._fresh_input())
+            if another.node == self.plan.node:  # one description fits all inputs of a train
+                self.pool.places = self.trains.reserve(self.plan, self.expected, STARTS_MOST)
             self.pool.begin(self._candidates_needed(1, 0))
 
     def measure(self, budget: TimeBudget, report: Callable[[int], None]) -> Measurement:
@@ -103,6 +109,7 @@ class WorkloadTimer:
                 self._prepare(0, len(rounds))
                 before = self.deadline.remaining
                 rounds.append(self._next_round(calibrator, len(rounds)))
+                rounds = self.trains.comparable(rounds)
                 report(len(rounds))
                 spent = before - self.deadline.remaining
                 if stop := self._stop_reason(rounds, spent):
@@ -206,27 +213,60 @@ class WorkloadTimer:
         self.pool.wait_for_exits()  # their exits could disturb the timing below
         with self.session.record_duration("calibrate"):
             self._calibrate(candidate, calibrator, result)
+            self.trains.calibrate(candidate, self.expected, self.deadline)
         candidate.handle.process.may_run = False
         with self.session.record_duration("build"):
             candidate.build(self.deadline)
         for _ in range(WARM_UPS):
             self._call(candidate)
-        if self.session.on_gpu:
-            self._rehearse(candidate)
+        claim_ns = self._rehearse(candidate) if self.session.on_gpu else 0.0
         known_processes = frozenset(candidate.handle.process.descendants)
+        result.could_train = self.trains.current is not None
+        short = candidate.ahead and self.trains.fits(claim_ns)
+        if short and self._run_trains(candidate, calibrator, result):
+            return result
         rounds_left = max(1, self.policy.looks[0] - done)
         until = Deadline.after(self.share.remaining / MARGIN / rounds_left)
         with self.samples.measure_sampling():
             while self.samples.needs_more(result, until):
                 self._sample(candidate, calibrator, result)
                 checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
+        if result.claimed and self.trains.fits(median(result.claims)):
+            self._run_trains(candidate, calibrator, result)
         return result
 
-    def _rehearse(self, candidate: HostCandidate) -> None:
-        """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be."""
+    def _run_trains(
+        self, candidate: HostCandidate, calibrator: HostCandidate, result: Round
+    ) -> bool:
+        """Time a short kernel by trains; False if its calls were not queued in time.
+
+        Its calls are then no longer queued ahead, so the judge's clock includes its launches.
+        """
+        known_processes = frozenset(candidate.handle.process.descendants)
+        with self.session.record_duration("trains"):
+            timed = self.trains.measure(self._fresh_input, self.expected, self.deadline)
+        checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
+        candidate.handle.verify_frozen(self.deadline)
+        if timed is None:
+            candidate.ahead = result.claimed = False
+            return False
+        result.trains, result.claims, result.claimed = timed, timed.claims, True
+        for _ in range(CALIBRATED_AFTER):
+            after = calibrator.overhead(self._calibration_call(calibrator))
+            if result.disturbed_by(after):
+                raise DisturbedError(result)
+            result.overheads_during.append(after)
+        return True
+
+    def _rehearse(self, candidate: HostCandidate) -> float:
+        """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be.
+
+        Return the time of a call in ns, as the candidate claims.
+        """
         candidate.ahead = True
         rehearsed = [self._call(candidate) for _ in range(REHEARSALS)]
         candidate.ahead = not rehearsed[-1].late
+        return min(each.reply.claimed_ns for each in rehearsed)
 
     def _sample(self, candidate: HostCandidate, calibrator: HostCandidate, result: Round) -> None:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.

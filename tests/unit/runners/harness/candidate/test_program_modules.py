@@ -90,6 +90,7 @@ runners.harness.timing.clocks
 runners.harness.timing.rounds
 runners.harness.timing.samples
 runners.harness.timing.stopwatch
+runners.harness.timing.trains
 runners.harness.toolchains
 runners.harness.toolchains.ncu
 runners.harness.toolchains.nvcc
