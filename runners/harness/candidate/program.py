@@ -55,7 +55,8 @@ class Candidate:
         self.spec = spec
         self.builds, arena, *device = fds
         self.buffer = mmap.mmap(arena, spec.arena_size)
-        self.gpu = spec.shared and GpuEndpoint(self.buffer, spec.shared, device)
+        shared = spec.shared
+        self.gpu = None if shared is None else GpuEndpoint(self.buffer, shared, device)
         self.kernel: Callable[[Any], Any] = identity
         self.requests: dict[bytes, channel.CandidateRequest] = {}  # by their frames
         self.kept: list[torch.Tensor] = []  # outputs must stay mapped until the judge has read them
@@ -131,12 +132,28 @@ class Candidate:
     ) -> channel.CandidateReply:
         """Call the kernel on the current input and describe its output."""
         self.kept = []
+        if self.gpu and order.train:
+            return self.run_train(self.gpu, order, order.train)
         if self.gpu:
             output, (wall, cpu) = self.gpu.call(kernel, order, self.described, self.tell)
         else:
             output, (wall, cpu) = self.call_on_cpu(kernel, order)
         reply = self.described(output, lambda tensor: tensor)
         return reply.model_copy(update={"claimed_ns": wall, "claimed_cpu_ns": cpu})
+
+    def run_train(
+        self, gpu: GpuEndpoint, order: channel.CandidateRequest, train: channel.Train
+    ) -> channel.CandidateReply:
+        """Make every call of a train; the first frame describes their outputs."""
+        orders = [place_of(order, train, number) for number in range(train.calls)]
+        kernels = [self.kernel] * train.calls
+        if order.operation is channel.Operation.TOUCH:
+            kernels = [gpu.calibration_kernel(each) for each in orders]
+        outputs, claims = gpu.run_train(
+            kernels, orders, self.described, self.tell, stamped=train.stamped
+        )
+        del outputs  # kept until now: their memory must not be used again
+        return channel.CandidateReply(status=channel.Status.DONE, claims_ns=claims)
 
     def tell(self, reply: channel.CandidateReply) -> None:
         """Send a reply; a call on the GPU sends an additional one when it is queued."""
@@ -188,6 +205,19 @@ class Candidate:
             address=plain.data_ptr(),
             device=plain.device.type,
         )
+
+
+def place_of(
+    order: channel.CandidateRequest, train: channel.Train, number: int
+) -> channel.CandidateRequest:
+    """Return the request for one call of a train, with the input and the rooms of its place."""
+
+    def moved(node: values.TensorNode) -> values.TensorNode:
+        at = (node.offset or 0) + train.first + number * train.stride
+        return node.model_copy(update={"offset": at})
+
+    value = None if order.value is None else values.replaced(order.value, moved)
+    return order.model_copy(update={"value": value, "rooms": tuple(map(moved, order.rooms))})
 
 
 def encoded(reply: channel.CandidateReply) -> bytes:

@@ -22,6 +22,7 @@ from runners.harness.gpu.memory import (
 )
 from runners.harness.protocol import values
 from runners.harness.protocol.arena import ALIGNMENT, Arena, Layout, Plan
+from runners.harness.protocol.channel import TRAIN_MOST
 from runners.harness.supervision.process import UnreadableError
 from runners.harness.verdicts import VerdictError
 
@@ -105,6 +106,13 @@ SPARE = 64 << 20
 """Bytes for outputs in addition to twice the input, if no reference defines the output's size."""
 POOL_SPARE = 128 << 20
 """Bytes of pool beyond four times the output."""
+PLACE_TENSORS_MOST = 4
+"""The most tensors of an output in a train: one frame describes all outputs."""
+PLACE_MOST = 64 << 20
+"""The most bytes of a place; a kernel that reads and writes more is not short."""
+PLACES_SHARE = 8
+"""The places of a train may take one part in so many of the free memory: those of all candidates
+that exist at once, and the judge's copies of one candidate's."""
 CONTEXT_BYTES = 1 << 30
 """Upper estimate of the GPU memory that a process with a CUDA context needs, in bytes."""
 
@@ -119,10 +127,14 @@ class Buffers:
     """The device memory that judge and candidate share, and the judge's private device memory."""
 
     memory: DeviceBuffer | HostBuffer
-    """Shared: the input, the room for copied outputs, and the pool for the kernel's allocations."""
+    """Shared: the input, the room for copied outputs, the pool for the kernel's allocations, and
+    the places of a train."""
     words: DeviceBuffer | HostBuffer
     output_at: int
     pool_at: int
+    places_at: int
+    place_size: int
+    """Bytes of one place of a train: an input and its rooms; 0 if there are no places."""
     staging: torch.Tensor
     """The judge's copy of the next input. Its address never changes; it affects the time."""
     withheld: Withheld
@@ -133,10 +145,13 @@ class Buffers:
     """Free bytes on the GPU before the candidate ran."""
 
     @classmethod
-    def create(cls, plan: Plan, expected: values.Node | None, *, pooled: bool = True) -> Self:
+    def create(
+        cls, plan: Plan, expected: values.Node | None, *, pooled: bool = True, places: int = 0
+    ) -> Self:
         """Allocate buffers for inputs like `plan` and outputs like `expected`.
 
-        Device code allocates nothing, so it needs no pool: `pooled` is False.
+        Device code allocates nothing, so it needs no pool: `pooled` is False. `places` are for a
+        train; pinned host memory has none.
         """
         output_bytes = (
             device_bytes(expected) if expected is not None else 2 * plan.device_size + SPARE
@@ -144,14 +159,16 @@ class Buffers:
         output_at = aligned(max(1, plan.device_size))
         pool_at = output_at + aligned(max(1, output_bytes))
         (memory, words), pool = share(
-            pool_at, pool_size(expected if pooled else None, output_bytes)
+            pool_at, pool_size(expected if pooled else None, output_bytes, places), places * pool_at
         )
         staging = torch.zeros(output_at, dtype=torch.uint8, device="cuda")  # gaps are copied too
         buffers = cls(
             memory=memory,
             words=words,
             output_at=output_at,
-            pool_at=pool_at if pool else memory.size,
+            pool_at=pool_at,
+            places_at=pool_at + pool,
+            place_size=pool_at if places and isinstance(memory, DeviceBuffer) else 0,
             staging=staging,
             withheld=Withheld(staging),
             flush=torch.zeros(2 * l2_cache_bytes(), dtype=torch.uint8, device="cuda"),
@@ -193,36 +210,59 @@ def l2_cache_bytes() -> int:
     return int(torch.cuda.get_device_properties(0).L2_cache_size)
 
 
-def pool_size(expected: values.Node | None, output_bytes: int) -> int:
+def pool_size(expected: values.Node | None, output_bytes: int, places: int) -> int:
     """Bytes for the kernel's own allocations, including its output; 0 if memory is scarce.
 
-    The pool is much larger than the output, because torch requests segments of up to 20 MiB even
-    for small tensors, and the kernel allocates scratch memory too.
+    All outputs of a train exist at the same time, one for each of its places. The pool is much
+    larger than them, because torch requests segments of up to 20 MiB even for small tensors, and
+    the kernel allocates scratch memory too.
     """
     if expected is None:
         return 0
-    size = aligned(4 * output_bytes + POOL_SPARE)
+    size = aligned((4 + places) * output_bytes + POOL_SPARE)
     return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
 
 
-def max_parallel_candidates(plan: Plan, expected: values.Node | None) -> int:
+def max_parallel_candidates(plan: Plan, expected: values.Node | None, places: int = 0) -> int:
     """How many candidates may exist at once without filling the GPU's memory."""
     output_bytes = 0 if expected is None else device_bytes(expected)
     candidate_bytes = CONTEXT_BYTES + plan.device_size + 5 * output_bytes + POOL_SPARE
+    candidate_bytes += places * (plan.device_size + 2 * output_bytes)
     free, _ = torch.cuda.mem_get_info()
     return max(1, free // 2 // candidate_bytes)
 
 
-def share(fixed: int, pool: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
+def place_count(plan: Plan, expected: values.Node | None, candidates: int) -> int:
+    """The number of places that each of so many candidates may have for trains; 0 if too large."""
+    parts = 0 if expected is None else len(values.tensors(expected))
+    if expected is None or parts > PLACE_TENSORS_MOST or has_host_part(plan, expected):
+        return 0
+    size = aligned(max(1, plan.device_size)) + aligned(max(1, device_bytes(expected)))
+    free, _ = torch.cuda.mem_get_info()
+    fitting = (
+        count
+        for count in (TRAIN_MOST, TRAIN_MOST // 2)
+        if (candidates + 1) * count * size <= free // PLACES_SHARE
+    )
+    return next(fitting, 0) if size <= PLACE_MOST else 0
+
+
+def has_host_part(plan: Plan, expected: values.Node) -> bool:
+    """Whether a part of the input or of the output lies on the host."""
+    return any(map(values.on_host, values.tensors(plan.node))) or values.has_host_part(expected)
+
+
+def share(fixed: int, pool: int, places: int) -> tuple[list[DeviceBuffer] | list[HostBuffer], int]:
     """Create the shared memory and the words; return both, and the size of the pool in bytes.
 
-    They are on the device or, if the driver refuses, in pinned host memory, which has no pool.
+    They are on the device or, if the driver refuses, in pinned host memory, which has neither pool
+    nor places.
     """
     torch.cuda.init()  # type: ignore[no-untyped-call]
     torch.zeros(1, device="cuda")  # creates the context
     buffers: list[DeviceBuffer] = []
     try:
-        for size in (fixed + pool, SEGMENT_BYTES):
+        for size in (fixed + pool + places, SEGMENT_BYTES):
             buffers.append(DeviceBuffer.create(size))  # noqa: PERF401 - created ones must be closed
     except (DriverError, AttributeError):
         for buffer in buffers:

@@ -7,7 +7,7 @@ output is copied, and the GPU records both ends of the window in the judge's con
 the output is on the host, the window also waits until the judge has copied that part.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -45,9 +45,11 @@ class Handover:
         self.shared = shared
         self.turn = 0
         shared.bytes[: 2 * DONE].zero_()
-        words = torch.zeros(2 * DONE, dtype=torch.uint8, device="cuda")
+        words = torch.zeros(4 * DONE, dtype=torch.uint8, device="cuda")
         self.private_words = words
-        self.start, self.taken = words.data_ptr(), words.data_ptr() + DONE
+        self.start, self.taken, self.left, self.back = (
+            words.data_ptr() + number * DONE for number in range(4)
+        )
         self.control_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.opened = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         self.captured = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
@@ -79,7 +81,8 @@ class Handover:
 
     def abort(self) -> None:
         """End a window whose candidate will no longer answer: write all words that it waits for."""
-        for word in (self.start, self.taken, self.shared.address + DONE):
+        shared = self.shared.address
+        for word in (self.start, self.taken, shared + RELEASED, shared + DONE):
             self._write(word)
         torch.cuda.synchronize()
 
@@ -94,6 +97,7 @@ class HandoverCall:
         self.steps = steps
         self.has_host_part = steps.take is not None
         """Whether the window waits for the host part of the output."""
+        self.frozen = False
 
     def queued(self, first: CandidateReply | None) -> None:
         """Record where the output will be; None if the candidate did not report it in time."""
@@ -122,3 +126,128 @@ class HandoverCall:
         if not self.has_host_part:
             return 0.0
         return float(self.handover.captured.elapsed_time(self.handover.closed)) * 1e6
+
+
+DELAY_BYTES = 64 << 10
+"""Bytes that the judge's copy engine moves while the judge has given the GPU away."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainPlace:
+    """What the judge does for one call of a train; all of it is queued before the first call."""
+
+    lay: Callable[[], object]
+    """Writes the input except for the withheld lines."""
+    complete: Callable[[], None]
+    """Writes the withheld lines."""
+    capture: Callable[[], None]
+    """Copies the output into the judge's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainActions:
+    """What the judge does in one train."""
+
+    places: Sequence[TrainPlace]
+    queued: Callable[[CandidateReply], None]
+    """Records where the outputs will be, before the first window opens."""
+    sweep: Callable[[], None]
+    """Flushes the cache."""
+
+
+class TrainWindows:
+    """The windows of trains: what they need on the GPU, prepared once for a candidate.
+
+    To give the GPU away, the judge waits for a word that its own copy engine writes some
+    microseconds later. The candidate's context then runs what it has queued for this call, and the
+    GPU returns to the judge when nothing of it is left to run.
+    """
+
+    def __init__(self, handover: Handover, calls: int) -> None:
+        self.handover = handover
+        self.start = torch.zeros(1, dtype=torch.int32).pin_memory()
+        """Written by the processor: a stream could share a hardware queue with one that waits."""
+        self.opened = [_event() for _ in range(calls)]
+        self.closed = [_event() for _ in range(calls)]
+        self.line = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self.delay = torch.empty(DELAY_BYTES, dtype=torch.uint8).pin_memory()
+        self.delayed = torch.empty(DELAY_BYTES, dtype=torch.uint8, device="cuda")
+        self.delayed.copy_(self.delay, non_blocking=True)  # loads what the copies need
+        torch.cuda.synchronize()
+
+    def queue(self, first_turn: int, actions: TrainActions) -> None:
+        """Queue all windows behind `start`, then open the first one."""
+        last = first_turn + len(actions.places) - 1
+        await_word(self.start.data_ptr(), last)
+        for number, place in enumerate(actions.places):
+            place.lay()
+            actions.sweep()
+            place.complete()
+            self.opened[number].record()
+            write_word(self.handover.shared.address + RELEASED, first_turn + number)
+            self._give_away(first_turn + number)
+            self.closed[number].record()
+            place.capture()
+        self.start[0] = last
+
+    def _give_away(self, turn: int) -> None:
+        line = int(self.line.cuda_stream)
+        write_word(self.handover.left, turn)
+        await_word(self.handover.left, turn, line)
+        with torch.cuda.stream(self.line):
+            self.delayed.copy_(self.delay, non_blocking=True)
+        write_word(self.handover.back, turn, line)
+        await_word(self.handover.back, turn)
+
+    def windows_ns(self) -> list[float]:
+        """Nanoseconds of each window but the first, which follows no other call."""
+        pairs = zip(self.opened[1:], self.closed[1:], strict=True)
+        return [float(opened.elapsed_time(closed)) * 1e6 for opened, closed in pairs]
+
+
+class TrainCall:
+    """One train: many calls in one exchange with the candidate."""
+
+    has_host_part = False
+    frozen = True
+
+    def __init__(self, windows: TrainWindows, patience_s: float, actions: TrainActions) -> None:
+        self.windows = windows
+        self.patience_s = patience_s
+        self.actions = actions
+        self.first_turn = windows.handover.turn + 1
+        windows.handover.turn += len(actions.places)
+        self.late = False
+        """Whether the candidate did not queue the train in time; it then runs without windows."""
+
+    def queued(self, first: CandidateReply | None) -> None:
+        """Record where the outputs will be; None if the train was not queued in time."""
+        self.late = first is None
+        if first is not None:
+            self.actions.queued(first)
+
+    def release(self) -> None:
+        """Run the train, or release all calls of a late one."""
+        if self.late:
+            self.windows.handover.abort()
+        else:
+            self.windows.queue(self.first_turn, self.actions)
+
+    def take(self, last: CandidateReply) -> None:
+        """Do nothing: no part of the output is on the host."""
+
+    def over(self) -> bool:
+        """Whether all windows have closed and all outputs are copied."""
+        return bool(torch.cuda.default_stream().query())
+
+    def window_ns(self) -> float:
+        """The sum of all windows but the first."""
+        return 0.0 if self.late else sum(self.windows.windows_ns())
+
+    def host_part_ns(self) -> float:
+        """Zero: no part of the output is on the host."""
+        return 0.0
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

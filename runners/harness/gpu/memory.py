@@ -72,13 +72,13 @@ def broken_by() -> str | None:
     return None if status == 0 else reason_of(status)
 
 
-def await_word(address: int, value: int) -> None:
-    """Make the default stream wait on the device until a word of memory has reached a value.
+def await_word(address: int, value: int, stream: int = 0) -> None:
+    """Make a stream (by default the default stream) wait until a word has reached a value.
 
     Source: CUDA driver API, chapter "Stream Memory Operations"; the comparison is cyclic.
     """
     status = cuda_driver().cuStreamWaitValue32_v2(
-        ctypes.c_void_p(0), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
+        ctypes.c_void_p(stream), ctypes.c_uint64(address), ctypes.c_uint32(value), ctypes.c_uint(0)
     )
     check(status, "cuStreamWaitValue32")
 

@@ -24,11 +24,15 @@ was not written is wrong."""
 class Answer:
     """Where the judge expects the output of the current call, and the judge's copy of it."""
 
-    def __init__(self, buffers: Buffers, base: int, *, remote: bool) -> None:
-        """`base` is the candidate's address of the shared memory; `remote` means host memory."""
+    def __init__(self, buffers: Buffers, base: int, *, remote: bool, shift: int = 0) -> None:
+        """`base` is the candidate's address of the shared memory; `remote` means host memory.
+
+        `shift` is where the place of this call begins in the shared memory.
+        """
         self.buffers = buffers
         self.base = base
         self.remote = remote
+        self.output_at = shift + buffers.output_at
         size = buffers.pool_at - buffers.output_at
         self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
         self.captured.fill_(POISON)  # loads the CUDA kernel, impossible while a stream waits
@@ -47,14 +51,15 @@ class Answer:
         self.wanted = None
         self.taken = []
         self.room = None if expected is None else values.replaced(expected, self._in_output_part)
-        if self.room is not None and device_bytes(self.room) > self.buffers.pool_at:
+        end = self.output_at + self.captured.numel()
+        if self.room is not None and device_bytes(self.room) > end:
             message = "the output of ref_kernel takes more than twice its input plus 64 MiB"
             raise VerdictError(Verdict.TASK_ERROR, message)
 
     def _in_output_part(self, node: values.TensorNode) -> values.TensorNode:
         if node.device != "cuda":
             return node
-        offset = (node.offset or 0) + self.buffers.output_at
+        offset = (node.offset or 0) + self.output_at
         return node.model_copy(update={"offset": offset})
 
     @property
@@ -112,7 +117,7 @@ class Answer:
         if self.wanted is None or self.room is None:
             return
         for place, room in zip(on_device(self.wanted), on_device(self.room), strict=True):
-            own, there = (room.offset or 0) - self.buffers.output_at, place.offset or 0
+            own, there = (room.offset or 0) - self.output_at, place.offset or 0
             yield (
                 self.captured[own : own + place.reach],
                 self.buffers.memory.bytes[there : there + place.reach],

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,7 +12,15 @@ from runners.contract.launch import LaunchNumbers
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu import handover
-from runners.harness.gpu.buffers import Buffers, HostInput, device_bytes, on_device, replan
+from runners.harness.gpu.buffers import (
+    Buffers,
+    HostInput,
+    Withheld,
+    device_bytes,
+    has_host_part,
+    on_device,
+    replan,
+)
 from runners.harness.gpu.health import first_gpu
 from runners.harness.gpu.memory import HostBuffer, ignoring_broken_context, typed_view
 from runners.harness.judge import host_candidate
@@ -27,6 +35,18 @@ from runners.harness.verdicts import VerdictError
 
 PATIENCE_S = 0.1
 """Seconds for a candidate to queue its call; a kernel that waits for the GPU never queues it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call has its input and its rooms in the shared memory, and the judge's copies."""
+
+    shift: int
+    """Bytes from the start of the shared memory."""
+    answer: Answer
+    staging: torch.Tensor
+    """The judge's copy of the next input in this place."""
+    withheld: Withheld
 
 
 class DeviceCandidate(host_candidate.HostCandidate):
@@ -45,9 +65,15 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self.handover = handover.Handover(buffers.words)
         self.device_base = handle.ready.device_address
         self.remote = isinstance(buffers.memory, HostBuffer)
-        self.answer = Answer(buffers, self.device_base, remote=self.remote)
+        answer = Answer(buffers, self.device_base, remote=self.remote)
+        self.place = Place(0, answer, buffers.staging, buffers.withheld)
         self.guards: Guards | None = None
         """Guard bands of the latest call; None unless it is device code with buffers on the GPU."""
+
+    @property
+    def answer(self) -> Answer:
+        """The output of the current call."""
+        return self.place.answer
 
     @override
     def call(
@@ -70,14 +96,12 @@ class DeviceCandidate(host_candidate.HostCandidate):
             expected = self._discover(plan, value, deadline)
         # A call with a host part cannot be queued ahead: the kernel may need the host input while
         # it launches, and the host output exists only after its work is done.
-        has_host_part = any(map(values.on_host, values.tensors(plan.node))) or values.has_host_part(
-            expected
-        )
-        ahead = self.ahead and not has_host_part
+        hosted = has_host_part(plan, expected)
+        ahead = self.ahead and not hosted
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
         exchange = self._run(order, value, deadline)
         self.buffers.check_free_memory()
-        return replace(exchange, late=exchange.late or (self.ahead and has_host_part))
+        return replace(exchange, late=exchange.late or (self.ahead and hosted))
 
     def _order(
         self,
@@ -103,7 +127,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self, order: channel.CandidateRequest, value: object, deadline: Deadline
     ) -> channel.Exchange:
         """Execute a request in one window. A call ahead describes its output in its first frame."""
-        self._stage(order.value or values.ScalarNode(), value)
+        self.stage(order.value or values.ScalarNode(), value)
         replies_ahead: list[channel.CandidateReply] = []
 
         def queued(first: channel.CandidateReply | None) -> None:
@@ -197,16 +221,16 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self.discovered = wanted
         return wanted
 
-    def _stage(self, node: values.Node, value: object) -> None:
+    def stage(self, node: values.Node, value: object) -> None:
         for place, tensor in zip(values.tensors(node), values.leaves(value), strict=True):
             if place.device == "cuda":
-                values.bits(typed_view(self.buffers.staging, place)).copy_(
+                values.bits(typed_view(self.place.staging, place)).copy_(
                     values.bits(tensor.detach())
                 )
         self.hosted.lay(node, value)
         if self.guards is not None:
             self.guards.lay(self.buffers.staging, self.buffers.memory.bytes)
-        self.buffers.withheld.take([each for each in on_device(node) if each.span])
+        self.place.withheld.take([each for each in on_device(node) if each.span])
         torch.cuda.synchronize()
 
     @override
@@ -232,25 +256,32 @@ class DeviceCandidate(host_candidate.HostCandidate):
         if reply.output is None or self.remote:
             return  # with pinned memory the kernel works on a private copy
         plan = lay_out(data)
-        found = [typed_view(self.buffers.memory.bytes, each) for each in on_device(plan.node)]
-        wanted = [typed_view(self.buffers.staging, each) for each in on_device(plan.node)]
+        here = self.buffers.memory.bytes[self.place.shift :]
+        found = [typed_view(here, each) for each in on_device(plan.node)]
+        wanted = [typed_view(self.place.staging, each) for each in on_device(plan.node)]
         changes = Changes(on_device(plan.node), found, wanted)
-        refuse_changed(changes, spans(self.answer.confirmed(reply.output), self.device_base))
+        base = self.device_base + self.place.shift
+        refuse_changed(changes, spans(self.answer.confirmed(reply.output), base))
 
 
 @contextmanager
 def device_start(
-    session: EvaluationSession, plan: Plan, expected: values.Node | None
+    session: EvaluationSession, plan: Plan, expected: values.Node | None, places: int = 0
 ) -> Iterator[Callable[[], DeviceCandidate]]:
-    """Start a fresh candidate on the GPU; yield a function that waits until it is ready."""
+    """Start a fresh candidate on the GPU; yield a function that waits until it is ready.
+
+    It has so many places for trains.
+    """
     with session.record_duration("memory"):
-        buffers = Buffers.create(plan, expected, pooled=session.launching is None)
+        pooled = session.launching is None
+        buffers = Buffers.create(plan, expected, pooled=pooled, places=places)
     fds = [buffers.memory.fd, buffers.words.fd]
     shared = channel.DeviceFds(
         transport=buffers.memory.transport,
         size=buffers.memory.size,
         output_at=buffers.output_at,
         pool_at=buffers.pool_at,
+        places_at=buffers.places_at,
         words_size=buffers.words.size,
     )
     session.transport = shared.transport

@@ -21,6 +21,10 @@ from runners.languages import Recipe
 
 FRAME_MAX = 64 << 10
 """The most bytes of a frame in either direction."""
+TRAIN_MOST = 32
+"""The most calls of a train."""
+Claim = Annotated[float, Field(ge=0, le=1e15)]
+"""A time in nanoseconds by the candidate's clock."""
 READY_FRAME = b"ready"
 """From a candidate on the CPU: it has parsed the request and waits for its input."""
 GO_FRAME = b"go"
@@ -42,6 +46,21 @@ class Operation(StrEnum):
     """Run the trusted calibration kernel instead of the submission's."""
 
 
+class Train(Wire):
+    """Calls that are all queued before the first input is there, each in its own place.
+
+    A place is a copy of the layout of input and rooms; the first one begins at `first`.
+    """
+
+    calls: Annotated[int, Field(ge=2, le=TRAIN_MOST)]
+    first: int
+    """Bytes from the start of the shared memory to the first place."""
+    stride: int
+    """Bytes from one place to the next."""
+    stamped: bool
+    """Whether the candidate times each call."""
+
+
 class CandidateRequest(Wire):
     """One frame from the judge."""
 
@@ -53,6 +72,8 @@ class CandidateRequest(Wire):
     request contains nothing else about the output. On the CPU the judge reads outputs itself."""
     ahead: bool = False
     """On a GPU: queue the whole call before its input is there, so that no launch is timed."""
+    train: Train | None = None
+    """On a GPU: repeat the call in these places; input and rooms are those of a place at 0."""
     launch: LaunchNumbers | None = None
     """For device code: the launch, on these inputs and into these rooms."""
     built: bool = False
@@ -95,12 +116,16 @@ class CandidateReply(Wire):
 
     status: Status
     message: Annotated[str, Field(max_length=2000)] = ""
-    claimed_ns: Annotated[float, Field(ge=0, le=1e15)] = 0.0
-    claimed_cpu_ns: Annotated[float, Field(ge=0, le=1e15)] = 0.0
+    claimed_ns: Claim = 0.0
+    claimed_cpu_ns: Claim = 0.0
     """CPU time of all threads; only used from trusted candidates."""
     output: Node | None = None
     """The output's description with the candidate's addresses; if the call is queued ahead, only
     that of the first frame counts for tensors on the GPU."""
+    outputs: Annotated[tuple[Node, ...], Field(max_length=TRAIN_MOST)] | None = None
+    """For a train: the description of each call's output, in the first frame."""
+    claims_ns: Annotated[tuple[Claim, ...], Field(max_length=TRAIN_MOST)] | None = None
+    """For a stamped train: the time of each call by the candidate's clock."""
     compiled: Compiled | None = None
     """What the compiler reported about device code."""
 
@@ -130,7 +155,8 @@ class DeviceFds(Wire):
     """Sizes in bytes of the two device buffers whose descriptors follow the arena's.
 
     The first holds the input, then from `output_at` the rooms for copied outputs, then from
-    `pool_at` the memory for the kernel's own allocations. The second holds the words through which
+    `pool_at` the memory for the kernel's own allocations, then from `places_at` the places of a
+    train. The second holds the words through which
     the two GPU contexts wait for each other.
     """
 
@@ -138,6 +164,7 @@ class DeviceFds(Wire):
     size: int
     output_at: int
     pool_at: int
+    places_at: int
     words_size: int
 
 
@@ -216,6 +243,9 @@ class DeviceCall(Protocol):
     """Seconds to wait for the candidate to queue its work before the input is released."""
     has_host_part: bool
     """Whether the last frame has a part of the output; the window then closes after that frame."""
+
+    frozen: bool
+    """Whether the candidate is frozen from its first frame until the window has closed."""
 
     def queued(self, first: CandidateReply | None) -> None:
         """Record where the output will be; None if the candidate did not report it in time."""

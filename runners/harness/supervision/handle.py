@@ -202,10 +202,14 @@ class CandidateHandle:
             patience = Deadline.after(turn.patience_s)
             first = self._until(lambda: False, patience, deadline, WATCH_S)
             turn.queued(self._checked_reply(first) if first else None)
+            if turn.frozen and first:
+                self.process.freeze()
             turn.release()
             if first is None:
                 self._checked_reply(self._await_frame(deadline))
             last = None if turn.has_host_part else self._until(turn.over, deadline, deadline)
+            if turn.frozen and first:
+                self.process.resume()
             reply = self._checked_reply(last or self._await_frame(deadline))
             if turn.has_host_part:
                 turn.take(reply)

@@ -5,7 +5,13 @@ from statistics import fmean, stdev
 
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
-from runners.harness.timing.rounds import Interval, Round, rounds_interval, t_quantile
+from runners.harness.timing.rounds import (
+    SHORT_NS,
+    Interval,
+    Round,
+    rounds_interval,
+    t_quantile,
+)
 from runners.harness.verdicts import VerdictError
 
 IDLE_GAP_NS = 4_000.0
@@ -47,6 +53,51 @@ time a kernel of 5 us to 0.5 % would be wasted.
 FLOOR_NS = 1_000.0
 """The least published time in ns: a window cannot distinguish a shorter one from zero."""
 
+TRAIN_GAP_NS = 800.0
+"""By how much in ns an honest claim may exceed the judge's own value of trains.
+
+The candidate's two time stamps are in its claim, but not in the windows: up to 0.7 us
+(`tests/gpu/trains.py`).
+"""
+LIFT_NS = 200.0
+LIFT = 0.03
+"""By how much a claim may be below the judge's own value of trains: in nanoseconds, or as a
+fraction of that value, as far as it is short, if that is more. A lower claim is lifted to this
+limit.
+
+Honest kernels claim at most that much less (`tests/gpu/trains.py`).
+"""
+
+
+def by_trains(rounds: list[Round]) -> bool:
+    """Whether all rounds were timed by trains."""
+    return all(each.trains is not None for each in rounds)
+
+
+def train_interval(rounds: list[Round]) -> Interval:
+    """The published time of a short kernel: its claims, or the judge's value less `LIFT`.
+
+    VerdictError if any claim is not positive.
+    """
+    if any(each <= 0 for timed in rounds for each in timed.claims):
+        raise _rejected(0.0, rounds)
+    claimed, bound = _claimed_interval(rounds), combined_bound(rounds)
+    least = bound - _lift(bound)
+    if claimed.centre >= least:
+        return claimed
+    spread = rounds_interval([[max(FLOOR_NS, each.bound)] for each in rounds])
+    return Interval(max(FLOOR_NS, least), spread.half_width)
+
+
+def train_resolution(rounds: list[Round]) -> float:
+    """The most in ns by which a time of trains can be too low without detection."""
+    bound = combined_bound(rounds)
+    return _noise(rounds) + TRAIN_GAP_NS + _lift(bound)
+
+
+def _lift(bound: float) -> float:
+    return max(LIFT_NS, LIFT * min(bound, SHORT_NS))
+
 
 def resolution(rounds: list[Round]) -> float:
     """The uncertainty of the bound over all rounds: three standard errors plus the drift."""
@@ -77,9 +128,15 @@ def claim_resolution(rounds: list[Round]) -> float:
 
 
 def host_interval(rounds: list[Round]) -> Interval:
-    """The published time by the judge's clock: the mean of the bounds and its t interval."""
+    """The published time by the judge's clock: the mean of the bounds and its t interval.
+
+    A short kernel counts with all that its windows could hide, unless they were those of trains: a
+    candidate could refuse trains for what it can hide.
+    """
     bounds = [each.bound for each in rounds]
     centre = max(FLOOR_NS, fmean(bounds))
+    if centre < SHORT_NS and any(each.could_train and each.trains is None for each in rounds):
+        centre += IDLE_GAP_NS
     if len(bounds) < 2:
         return Interval(centre, 2 * rounds[0].error)
     return Interval(centre, t_quantile(len(bounds) - 1) * stdev(bounds) / math.sqrt(len(bounds)))
@@ -123,7 +180,7 @@ def audit_of(rounds: list[Round]) -> VerdictError | None:
     A claim that is further below its bound than an honest kernel's may be false. It is not ranked
     until an admin has reviewed it.
     """
-    if not publishes_claims(rounds):
+    if not publishes_claims(rounds) or by_trains(rounds):  # those are lifted
         return None
     claim, bound = _claimed_interval(rounds).centre, combined_bound(rounds)
     if claim >= bound - max(HONEST_NS, HONEST * bound) - claim_resolution(rounds):
@@ -148,6 +205,8 @@ def below_floor(value: float, floor: float | None) -> VerdictError | None:
 
 def device_resolution(rounds: list[Round]) -> float:
     """The most in ns by which a claim on a GPU can be too low without detection."""
+    if by_trains(rounds):
+        return train_resolution(rounds)
     return claim_resolution(rounds) + _hidden_ns(rounds)
 
 
@@ -184,6 +243,8 @@ def interval_of(rounds: list[Round]) -> Interval:
             f"the outputs came {-bound / 1e3:.2f} us sooner than those of a kernel that does"
             f" nothing, which is more than the judge's resolution of {resolution_ns / 1e3:.2f} us",
         )
+    if by_trains(rounds):
+        return train_interval(rounds)
     return device_interval(rounds) if publishes_claims(rounds) else host_interval(rounds)
 
 
@@ -211,5 +272,5 @@ def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
         samples=tuple(tuple(values) for values in samples),
         discarded=sum(each.discarded for each in rounds),
         stop_reason=stop,
-        claimed_ns=interval.centre if by_claim else None,
+        claimed_ns=_claimed_interval(rounds).centre if by_claim else None,
     )

@@ -78,6 +78,53 @@ DISCARDS_MOST = 10
 """The most calls of a round that are repeated; honest kernels rarely need one."""
 
 
+SHORT_NS = 20_000.0
+"""A kernel on a GPU whose calls take less is timed by trains."""
+TRIMMED = 10
+"""One in so many windows of trains is left out at either end."""
+
+
+def trimmed(windows: Sequence[float]) -> list[float]:
+    """Return the values without the smallest and the largest ones, in order."""
+    ordered, cut = sorted(windows), len(windows) // TRIMMED
+    return ordered[cut : len(ordered) - cut]
+
+
+def _error_of_trimmed(windows: Sequence[float]) -> float:
+    kept = trimmed(windows)
+    return stdev(kept) / math.sqrt(len(kept)) if len(kept) > 1 else 0.0
+
+
+@dataclass(slots=True)
+class Trains:
+    """The trains of one candidate, in nanoseconds; the stand-in is the trusted calibration kernel.
+
+    What a window has beyond its kernel is measured with the stand-in of the same candidate, before
+    the submission was imported: its windows less the times of its own, trusted, clock.
+    """
+
+    standin_windows: list[float] = field(default_factory=list)
+    standin_claims: list[float] = field(default_factory=list)
+    windows: list[float] = field(default_factory=list)
+    claims: list[float] = field(default_factory=list)
+
+    @property
+    def overhead(self) -> float:
+        """The time of a window beyond its kernel's."""
+        return fmean(trimmed(self.standin_windows)) - fmean(trimmed(self.standin_claims))
+
+    @property
+    def bound(self) -> float:
+        """The kernel's time by the judge's clock."""
+        return fmean(trimmed(self.windows)) - self.overhead
+
+    @property
+    def error(self) -> float:
+        """The standard error of the bound."""
+        parts = (self.windows, self.standin_windows, self.standin_claims)
+        return math.hypot(*map(_error_of_trimmed, parts))
+
+
 @dataclass(slots=True)
 class Round:
     """The raw numbers of one fresh candidate, all in nanoseconds.
@@ -104,6 +151,10 @@ class Round:
     """On a GPU: overheads of this round's own candidate before the submission was imported."""
     host_waits_ns: list[float] = field(default_factory=list)
     """On a GPU: how long the windows of `own_overheads` waited for the host part of the output."""
+    trains: Trains | None = None
+    """On a GPU: what replaces single calls of a short kernel."""
+    could_train: bool = False
+    """On a GPU: whether trains were possible for this workload."""
     claimed: bool = False
     """On a GPU: whether the claims are published, because every call was queued ahead."""
     remote: bool = False
@@ -173,6 +224,8 @@ class Round:
         CPU time hardly depends on the machine's load, while window minus overhead can be zero on a
         busy machine.
         """
+        if self.trains is not None:
+            return self.trains.bound
         return max(median(self.windows) - self.overhead, self.least_wall_ns)
 
     @property
@@ -200,6 +253,8 @@ class Round:
     @property
     def error(self) -> float:
         """The standard error of the bound."""
+        if self.trains is not None:
+            return self.trains.error
         parts = (self.windows, self.overheads_during, self.overheads_before, self.own_overheads)
         return math.hypot(*map(standard_error_of_median, parts))
 

@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from runners.contract.evaluation import Measurement, StopReason
-from runners.contract.gpus import floor_ns
-from runners.contract.task import Mode, Workload
+from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline, TimeBudget
 from runners.harness.judge import checks
@@ -20,8 +19,9 @@ from runners.harness.judge.host_candidate import CORES, HostCandidate, verify
 from runners.harness.judge.pool import CandidatePool, fresh_candidate
 from runners.harness.judge.session import EvaluationSession, planned, seed_of
 from runners.harness.protocol import channel, values
-from runners.harness.timing import clocks, samples
+from runners.harness.timing import clocks, samples, trains
 from runners.harness.timing.rounds import DisturbedError, Round
+from runners.harness.timing.stop_rule import MARGIN, StopRule
 from runners.harness.verdicts import MachineError, VerdictError
 
 WARM_UPS = 3
@@ -51,8 +51,8 @@ BLAMED_MOST = 2
 """The submission is rejected after so many void rounds in whose place a trusted kernel was calm."""
 CALIBRATIONS_ALONE_MOST = 20
 """The most medians of calibration windows that are measured while no other candidate exists."""
-MARGIN = 1.3
-"""A round starts only if this many times the last round's duration is left."""
+CALIBRATED_AFTER = 5
+"""Calibration windows after the trains of a round."""
 
 
 class WorkloadTimer:
@@ -63,9 +63,10 @@ class WorkloadTimer:
         self.workload = workload
         self.deadline = self.share = Deadline.after(0)
         self.policy = session.request.round_policy
-        self.slow_calls = samples.SlowCalls(session, workload)
+        slow_calls = samples.SlowCalls(session, workload)
+        self.stop_rule = StopRule(session.request, workload, slow_calls)
         self.samples = samples.Samples(
-            self.policy, noisy=not session.on_gpu, is_slow=self.slow_calls.is_slow
+            self.policy, noisy=not session.on_gpu, is_slow=slow_calls.is_slow
         )
         self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
         self.calibration_input = session.code.generate(
@@ -75,10 +76,14 @@ class WorkloadTimer:
         self.plan = planned(self.calibration_input)
         self.index = 0
         self.pool = CandidatePool(session, self.plan, self.expected)
+        self.trains = trains.ShortCalls(session, self.calibration_input)
 
     def begin(self) -> None:
         """On a GPU, start candidates in the background."""
         if self.session.on_gpu and self.expected is not None:
+            another = planned(self._fresh_input())
+            if another.node == self.plan.node:  # one description fits all inputs of a train
+                self.pool.places = self.trains.reserve(self.plan, self.expected, STARTS_MOST)
             self.pool.begin(self._candidates_needed(1, 0))
 
     def measure(self, budget: TimeBudget, report: Callable[[int], None]) -> Measurement:
@@ -93,7 +98,7 @@ class WorkloadTimer:
         with self.pool:
             rounds, stop = self._rounds(report)
         measured = clocks.measurement(rounds, stop)
-        if audit := self._audit(rounds):
+        if audit := self.stop_rule.audit(rounds):
             raise audit
         return measured
 
@@ -107,9 +112,10 @@ class WorkloadTimer:
                 self._prepare(0, len(rounds))
                 before = self.deadline.remaining
                 rounds.append(self._next_round(calibrator, len(rounds)))
+                rounds = self.trains.comparable(rounds)
                 report(len(rounds))
                 spent = before - self.deadline.remaining
-                if stop := self._stop_reason(rounds, spent):
+                if stop := self.stop_rule.reason(rounds, spent, self.share):
                     return rounds, stop
                 self.samples.update(rounds, spent)
 
@@ -189,33 +195,6 @@ class WorkloadTimer:
             verify(candidate, data, exchange.reply, None, deadline=self.deadline)
             return candidate.discovered
 
-    def _stop_reason(self, rounds: list[Round], spent: float) -> StopReason | None:
-        if self.slow_calls.end_timing(rounds):
-            return StopReason.SLOW
-        count = len(rounds)
-        if count in self.policy.looks and self._precise(rounds):
-            return StopReason.PRECISE
-        if count >= self.policy.looks[-1]:
-            return StopReason.ROUND_CAP
-        return StopReason.TIME_CAP if self.share.remaining < MARGIN * spent else None
-
-    def _precise(self, rounds: list[Round]) -> bool:
-        enough = clocks.is_narrow(rounds, self.policy.half_width)
-        if not enough or not clocks.publishes_claims(rounds):
-            return enough
-        # A claim that is less than its resolution gets more rounds before it is accepted.
-        fine = clocks.device_resolution(rounds) <= clocks.interval_of(rounds).centre
-        return fine and self._audit(rounds) is None
-
-    def _audit(self, rounds: list[Round]) -> VerdictError | None:
-        request = self.session.request
-        if request.mode is not Mode.RANKED:
-            return None
-        floor = floor_ns(request.task, self.workload, request.gpu)
-        return clocks.below_floor(clocks.interval_of(rounds).centre, floor) or clocks.audit_of(
-            rounds
-        )
-
     def _settle(self, candidate: HostCandidate) -> None:
         for _ in range(SETTLING):
             candidate.call(
@@ -232,6 +211,7 @@ class WorkloadTimer:
         self.pool.wait_for_exits()  # their exits could disturb the timing below
         with self.session.record_duration("calibrate"):
             self._calibrate(candidate, calibrator, result)
+            self.trains.calibrate(candidate, self.expected, self.deadline)
         candidate.handle.process.may_run = False
         return result
 
@@ -241,22 +221,54 @@ class WorkloadTimer:
             candidate.build(self.deadline)
         for _ in range(WARM_UPS):
             self._call(candidate)
-        if self.session.on_gpu:
-            self._rehearse(candidate)
+        claim_ns = self._rehearse(candidate) if self.session.on_gpu else 0.0
         known_processes = frozenset(candidate.handle.process.descendants)
+        result.could_train = self.trains.current is not None
+        short = candidate.ahead and self.trains.fits(claim_ns)
+        if short and self._run_trains(candidate, calibrator, result):
+            return result
         rounds_left = max(1, self.policy.looks[0] - done)
         until = Deadline.after(self.share.remaining / MARGIN / rounds_left)
         with self.samples.measure_sampling():
             while self.samples.needs_more(result, until):
                 self._sample(candidate, calibrator, result)
                 checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
+        if result.claimed and self.trains.fits(median(result.claims)):
+            self._run_trains(candidate, calibrator, result)
         return result
 
-    def _rehearse(self, candidate: HostCandidate) -> None:
-        """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be."""
+    def _run_trains(
+        self, candidate: HostCandidate, calibrator: HostCandidate, result: Round
+    ) -> bool:
+        """Time a short kernel by trains; False if its calls were not queued in time.
+
+        Its calls are then no longer queued ahead, so the judge's clock includes its launches.
+        """
+        known_processes = frozenset(candidate.handle.process.descendants)
+        with self.session.record_duration("trains"):
+            timed = self.trains.measure(self._fresh_input, self.expected, self.deadline)
+        checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
+        candidate.handle.verify_frozen(self.deadline)
+        if timed is None:
+            candidate.ahead = result.claimed = False
+            return False
+        result.trains, result.claims, result.claimed = timed, timed.claims, True
+        for _ in range(CALIBRATED_AFTER):
+            after = calibrator.overhead(self._calibration_call(calibrator))
+            if result.disturbed_by(after):
+                raise DisturbedError(result)
+            result.overheads_during.append(after)
+        return True
+
+    def _rehearse(self, candidate: HostCandidate) -> float:
+        """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be.
+
+        Return the time of a call in ns, as the candidate claims.
+        """
         candidate.ahead = True
         rehearsed = [self._call(candidate) for _ in range(REHEARSALS)]
         candidate.ahead = not rehearsed[-1].late
+        return min(each.reply.claimed_ns for each in rehearsed)
 
     def _sample(
         self,

@@ -11,7 +11,8 @@ import torch
 
 from runners.contract.launch import LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
-from runners.harness.candidate.gpu_endpoint import GpuEndpoint, KernelError
+from runners.harness.candidate import gpu_endpoint
+from runners.harness.candidate.gpu_endpoint import GpuEndpoint, KernelError, _combining, _words
 from runners.harness.gpu import memory
 from runners.harness.gpu.device_code import ReadyLaunch
 from runners.harness.gpu.handover import DONE, RELEASED
@@ -76,7 +77,12 @@ def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> GpuEndpoint:
         "memory": SimpleNamespace(address=raw.data_ptr(), bytes=raw),
         "words": SimpleNamespace(address=WORDS),
         "shared": DeviceFds(
-            transport="vmm", size=SIZE, output_at=OUTPUT_AT, pool_at=POOL_AT, words_size=4096
+            transport="vmm",
+            size=SIZE,
+            output_at=OUTPUT_AT,
+            pool_at=POOL_AT,
+            places_at=SIZE,
+            words_size=4096,
         ),
         "local": raw,
         "remote": False,
@@ -85,7 +91,7 @@ def guest(monkeypatch: pytest.MonkeyPatch, steps: list[object]) -> GpuEndpoint:
         "stream": SimpleNamespace(synchronize=lambda: steps.append("has its input")),
         "begin": event("begin"),
         "end": event("end"),
-        "fill_rooms": None,
+        "fills": {},
     }.items():
         setattr(made, name, value)
     return made
@@ -430,3 +436,68 @@ def test_what_another_kernel_raises_is_its_own(guest: GpuEndpoint, steps: list[o
     order = CandidateRequest(operation=Operation.RUN, value=ScalarNode(value=5), ahead=True)
     with pytest.raises(RuntimeError, match="mine"):
         guest.call(fail, order, None, None)  # type: ignore[arg-type]
+
+
+def test_every_call_of_a_train_is_queued_behind_its_own_input(
+    guest: GpuEndpoint, steps: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_endpoint, "_event", lambda: guest.begin)
+    outputs = [lying(guest, POOL_AT), lying(guest, POOL_AT + 64)]
+
+    def kernel(data: object) -> object:
+        steps.append(("kernel", data))
+        return outputs[int(str(data))]
+
+    def described(output: object, placed: Callable[[torch.Tensor], torch.Tensor]) -> CandidateReply:
+        return CandidateReply(
+            status=Status.DONE,
+            output=ScalarNode(value=placed(output).data_ptr()),  # type: ignore[arg-type]
+        )
+
+    orders = [
+        CandidateRequest(
+            operation=Operation.RUN, value=ScalarNode(value=number), rooms=(ROOM,), ahead=True
+        )
+        for number in range(2)
+    ]
+    told: list[CandidateReply] = []
+    for stamped in (False, True):
+        steps.clear()
+        found = guest.run_train([kernel] * 2, orders, described, told.append, stamped=stamped)
+        stamp = ["begin"] * stamped
+        first = guest.turn - 1
+        assert steps == [
+            ("await", WORDS + RELEASED, first), *stamp, ("kernel", 0), *stamp,
+            ("await", WORDS + RELEASED, first + 1), *stamp, ("kernel", 1), *stamp,
+            "stands still",
+        ]  # fmt: skip
+        assert found == (outputs, (CLAIM_MS * 1e6,) * 2 if stamped else ())
+    places = [each.data_ptr() for each in outputs]
+    assert [[each.value for each in reply.outputs or ()] for reply in told] == [places] * 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "found"),
+    [
+        (3, 3, [-1, -2, -3]),
+        (2, 5, [-1, -2, -1, -2, 9]),
+        (6, 3, [0 ^ 3, 1 ^ 4, 2 ^ 5]),
+        (8, 3, [4, 5, 6]),
+        (4, 1, [3]),
+        (0, 3, None),
+        (3, 0, None),
+    ],
+)
+def test_the_standin_reads_and_writes_in_one_kernel(
+    source: int, target: int, found: list[int] | None
+) -> None:
+    read = torch.arange(source, dtype=torch.int32)
+    written = torch.full((target,), 9, dtype=torch.int32)
+    combine = _combining(read, written)
+    if combine is not None:
+        combine()
+    assert (combine and written.tolist()) == found
+
+
+def test_bytes_are_numbers_of_four_without_the_last_incomplete_one() -> None:
+    assert _words(torch.zeros(11, dtype=torch.uint8)).shape == (2,)

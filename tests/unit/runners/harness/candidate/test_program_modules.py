@@ -89,7 +89,9 @@ runners.harness.timing
 runners.harness.timing.clocks
 runners.harness.timing.rounds
 runners.harness.timing.samples
+runners.harness.timing.stop_rule
 runners.harness.timing.stopwatch
+runners.harness.timing.trains
 runners.harness.toolchains
 runners.harness.toolchains.ncu
 runners.harness.toolchains.nvcc

@@ -14,6 +14,7 @@ from runners.harness.gpu.buffers import (
     device_bytes,
     max_parallel_candidates,
     on_device,
+    place_count,
     pool_size,
 )
 from runners.harness.gpu.memory import SEGMENT_BYTES, DriverError
@@ -56,11 +57,23 @@ class Buffer:
 
 
 @pytest.mark.parametrize(
-    ("fixed", "pool", "grain", "kept", "open_ones"),
-    [(10, 20, 5, 20, 2), (10, 0, 5, 0, 2), (10, 200, 5, 0, 0), (10, 20, 200, 0, 0)],
+    ("fixed", "pool", "places", "grain", "kept", "open_ones"),
+    [
+        (10, 20, 7, 5, 27, 2),
+        (10, 0, 0, 5, 0, 2),
+        (10, 200, 0, 5, 0, 0),
+        (10, 20, 200, 5, 0, 0),
+        (10, 20, 0, 200, 0, 0),
+    ],
 )
 def test_where_not_all_device_memory_is_to_be_had_none_is_kept(
-    monkeypatch: pytest.MonkeyPatch, fixed: int, pool: int, grain: int, kept: int, open_ones: int
+    monkeypatch: pytest.MonkeyPatch,
+    fixed: int,
+    pool: int,
+    places: int,
+    grain: int,
+    kept: int,
+    open_ones: int,
 ) -> None:
     monkeypatch.setattr(torch.cuda, "init", lambda: None)
     monkeypatch.setattr(torch, "zeros", lambda *_, **__: None)
@@ -69,10 +82,10 @@ def test_where_not_all_device_memory_is_to_be_had_none_is_kept(
     monkeypatch.setattr(memory.HostBuffer, "create", Buffer)
     monkeypatch.setattr(Buffer, "open", 0)
 
-    made, room = buffers.share(fixed, pool)
+    made, room = buffers.share(fixed, pool, places)
 
     assert [each.size for each in made] == [fixed + kept, grain]
-    assert room == kept  # pinned memory has no pool
+    assert room == (pool if kept else 0)  # pinned memory has no pool
     assert Buffer.open == open_ones
 
 
@@ -95,18 +108,19 @@ def test_a_pool_holds_four_outputs_and_what_torch_takes_beside_them(
 ) -> None:
     free(monkeypatch, 1 << 40)
 
-    assert pool_size(laid_out(1), 100 * MIB) == 400 * MIB + POOL_SPARE
-    assert pool_size(laid_out(1), 1) == POOL_SPARE + SEGMENT_BYTES
+    assert pool_size(laid_out(1), 100 * MIB, 0) == 400 * MIB + POOL_SPARE
+    assert pool_size(laid_out(1), 1, 0) == POOL_SPARE + SEGMENT_BYTES
+    assert pool_size(laid_out(1), 2 * MIB, 32) == 72 * MIB + POOL_SPARE
 
 
 def test_where_room_is_scarce_or_no_output_is_known_there_is_no_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     free(monkeypatch, 8 * POOL_SPARE)
-    assert pool_size(laid_out(1), 1) == 0
+    assert pool_size(laid_out(1), 1, 0) == 0
     free(monkeypatch, 16 * POOL_SPARE)
-    assert pool_size(laid_out(1), 1) > 0
-    assert pool_size(None, 1) == 0
+    assert pool_size(laid_out(1), 1, 0) > 0
+    assert pool_size(None, 1, 0) == 0
 
 
 def test_those_who_start_at_once_fill_half_of_the_free_memory_at_most(
@@ -144,3 +158,38 @@ def test_who_leaves_less_memory_than_the_judge_needs_is_refused(
         made.check_free_memory()
 
     assert ruling.value.verdict is Verdict.MEMORY_EXCEEDED
+
+
+@pytest.mark.parametrize(
+    ("input_bytes", "output_bytes", "tensors", "free_bytes", "count"),
+    [
+        (4 * MIB, 2 * MIB, 1, 80 << 30, 32),
+        (26 * MIB, 13 * MIB, 1, 80 << 30, 16),
+        (26 * MIB, 13 * MIB, 1, 40 << 30, 0),
+        (60 * MIB, 13 * MIB, 1, 1 << 50, 0),
+        (4 * MIB, MIB, 4, 80 << 30, 32),
+        (4 * MIB, MIB, 5, 80 << 30, 0),
+    ],
+)
+def test_a_candidate_has_as_many_places_as_fit_into_a_part_of_the_free_memory(
+    monkeypatch: pytest.MonkeyPatch,
+    input_bytes: int,
+    output_bytes: int,
+    tensors: int,
+    free_bytes: int,
+    count: int,
+) -> None:
+    free(monkeypatch, free_bytes)
+    plan = Plan(laid_out(input_bytes), 0, input_bytes)
+    assert place_count(plan, laid_out(*[output_bytes] * tensors), 8) == count
+
+
+def test_there_are_no_places_for_what_lies_on_the_host_or_is_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    free(monkeypatch, 80 << 30)
+    plan = Plan(laid_out(MIB), 0, MIB)
+    assert place_count(plan, laid_out(MIB), 8) == 32
+    assert place_count(plan, None, 8) == 0
+    assert place_count(plan, laid_out(MIB, device="cpu"), 8) == 0
+    assert place_count(Plan(laid_out(MIB, device="cpu"), MIB, 0), laid_out(MIB), 8) == 0

@@ -1,13 +1,24 @@
 """What of the gate needs no GPU: what is queued, and in which order."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from runners.harness.gpu import handover
-from runners.harness.gpu.handover import DONE, RELEASED, Handover, HandoverCall, WindowActions
+from runners.harness.gpu.handover import (
+    DONE,
+    RELEASED,
+    Handover,
+    HandoverCall,
+    TrainActions,
+    TrainCall,
+    TrainPlace,
+    TrainWindows,
+    WindowActions,
+)
 from runners.harness.protocol.channel import CandidateReply, Status
 
 SHARED = 1 << 40
@@ -177,5 +188,103 @@ def test_an_aborted_turn_waits_for_nobody_any_more(
 
     assert queue == [
         ("write", gate.start, 1, BESIDE), ("write", gate.taken, 1, BESIDE),
-        ("write", SHARED + DONE, 1, BESIDE),
+        ("write", SHARED + RELEASED, 1, BESIDE), ("write", SHARED + DONE, 1, BESIDE),
     ]  # fmt: skip
+
+
+LINE = 78
+
+
+@pytest.fixture
+def windows(gate: Handover, queue: list[object], monkeypatch: pytest.MonkeyPatch) -> TrainWindows:
+    """The windows of a train of two calls, whose copy beside is only noted."""
+    names = ["opened 1", "opened 2", "closed 1", "closed 2"]
+    monkeypatch.setattr(Event, "names", names)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: SimpleNamespace(cuda_stream=LINE))
+    monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
+    monkeypatch.setattr(torch, "zeros", lambda *_, dtype: Pinned())
+    monkeypatch.setattr(torch, "empty", lambda *_, **__: Pinned(queue))
+    made = TrainWindows(gate, 2)
+    queue.clear()
+    return made
+
+
+class Pinned:
+    """Memory of the host that a GPU can reach, or of the GPU; it notes what is copied."""
+
+    def __init__(self, queue: list[object] | None = None) -> None:
+        self.queue = queue
+        self.value = 0
+
+    def pin_memory(self) -> "Pinned":
+        return self
+
+    def data_ptr(self) -> int:
+        return 5
+
+    def copy_(self, _: object, *, non_blocking: bool) -> None:
+        assert non_blocking
+        assert self.queue is not None
+        self.queue.append("copy beside")
+
+    def __setitem__(self, _: int, value: int) -> None:
+        self.value = value
+
+
+def train(windows: TrainWindows, queue: list[object]) -> TrainCall:
+    def place(number: int) -> TrainPlace:
+        return TrainPlace(
+            lay=lambda: queue.append(f"lay {number}"),
+            complete=lambda: queue.append(f"complete {number}"),
+            capture=lambda: queue.append(f"capture {number}"),
+        )
+
+    actions = TrainActions(
+        (place(1), place(2)), lambda _: queue.append("queued"), lambda: queue.append("sweep")
+    )
+    return TrainCall(windows, 0.1, actions)
+
+
+def test_each_call_of_a_train_gets_its_input_after_the_output_before_it_was_captured(
+    windows: TrainWindows, gate: Handover, queue: list[object]
+) -> None:
+    call = train(windows, queue)
+    assert gate.turn == 2
+    call.queued(CandidateReply(status=Status.DONE))
+
+    call.release()
+
+    expected: list[object] = ["queued", ("await", 5, 2)]
+    for turn in (1, 2):
+        expected += [
+            f"lay {turn}", "sweep", f"complete {turn}", f"opened {turn}",
+            ("write", SHARED + RELEASED, turn),
+            ("write", gate.left, turn), ("await", gate.left, turn, LINE), "copy beside",
+            ("write", gate.back, turn, LINE), ("await", gate.back, turn),
+            f"closed {turn}", f"capture {turn}",
+        ]  # fmt: skip
+    assert queue == expected
+    assert windows.start.value == 2  # type: ignore[attr-defined]
+    assert not call.late
+    assert (call.frozen, call.has_host_part, call.host_part_ns()) == (True, False, 0.0)
+
+
+def test_a_train_that_was_not_queued_in_time_runs_without_windows(
+    windows: TrainWindows, queue: list[object]
+) -> None:
+    call = train(windows, queue)
+    call.queued(None)
+
+    call.release()
+
+    assert call.late
+    assert ("write", SHARED + RELEASED, 2, BESIDE) in queue
+    assert "lay 1" not in queue
+    assert call.window_ns() == 0.0
+
+
+def test_the_first_window_of_a_train_does_not_count(
+    windows: TrainWindows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Event, "elapsed_time", lambda self, later: int(later.name[-1]))
+    assert windows.windows_ns() == [2e6]

@@ -17,7 +17,7 @@ from runners.harness.gpu.buffers import LINE_BYTES, Buffers, Withheld
 from runners.harness.gpu.handover import HandoverCall
 from runners.harness.judge import device_candidate
 from runners.harness.judge.answer import POISON, Answer
-from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate
+from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate, Place
 from runners.harness.judge.launches import GUARD
 from runners.harness.protocol.channel import (
     CandidateReply,
@@ -193,6 +193,7 @@ def device_seat(
     )
     answer: Answer = object.__new__(Answer)
     answer.buffers, answer.base, answer.remote = cast("Buffers", shared), BASE, False
+    answer.output_at = OUTPUT_AT
     answer.captured = torch.zeros(POOL_AT - OUTPUT_AT, dtype=torch.uint8)
     for name, value in {
         "session": SimpleNamespace(
@@ -211,7 +212,7 @@ def device_seat(
         ),
         "handover": SimpleNamespace(turn=0, abort=lambda: steps.append("abort")),
         "buffers": shared,
-        "answer": answer,
+        "place": Place(0, answer, staging, withheld),
         "device_base": BASE,
         "ahead": True,
         "remote": False,

@@ -218,7 +218,7 @@ def test_on_a_gpu_no_more_start_at_once_than_it_has_room_for(
     session = sit(make_judging())
     session.on_gpu = True
     monkeypatch.setattr(pool, "max_parallel_candidates", lambda *_: room_for)
-    monkeypatch.setattr(pool, "device_start", lambda session, room, _: host_start(session, room))
+    monkeypatch.setattr(pool, "device_start", lambda session, room, *_: host_start(session, room))
 
     with CandidatePool(session, ROOM, None) as candidates:
         candidates.prepare(asked)

@@ -86,7 +86,7 @@ class Crossing:
         self.patience_s = PATIENCE_S
         self.begin = self.end = 0
         self.first: list[CandidateReply | None] = []
-        self.has_host_part = False
+        self.has_host_part = self.frozen = False
         self.taken: list[CandidateReply] = []
 
     def queued(self, first: CandidateReply | None) -> None:
@@ -521,3 +521,43 @@ def test_a_frame_beyond_the_two_is_refused_at_the_next_order_at_the_latest(start
         two_races()
 
     assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+class FrozenCrossing(Crossing):
+    """A turn whose work is already queued, so that it ends although its guest is frozen."""
+
+    def __init__(self, words: Words, handle: CandidateHandle) -> None:
+        super().__init__(words)
+        self.frozen = True
+        self.handle = handle
+        self.was_frozen: list[bool] = []
+
+    @override
+    def release(self) -> None:
+        self.was_frozen.append(self.handle.process.frozen)
+        super().release()
+
+    @override
+    def over(self) -> bool:
+        self.end = self.end or time.perf_counter_ns()
+        return True
+
+
+def test_while_a_train_runs_its_candidate_is_frozen(start: Start) -> None:
+    handle, words = start(answer)
+    turn = FrozenCrossing(words, handle)
+
+    exchange = race((handle, words), turn=turn)
+
+    assert turn.was_frozen == [True]
+    assert not exchange.late
+    assert exchange.reply.output == ScalarNode(value=1)
+    assert handle.process.frozen
+
+
+def test_a_late_train_runs_on_without_a_window(start: Start) -> None:
+    handle, words = start(answer_late, queues=False)
+    turn = FrozenCrossing(words, handle)
+
+    assert race((handle, words), turn=turn).late
+    assert turn.was_frozen == [False]

@@ -11,6 +11,9 @@ from runners.harness.timing.clocks import (
     HONEST,
     HONEST_NS,
     IDLE_GAP_NS,
+    LIFT,
+    LIFT_NS,
+    TRAIN_GAP_NS,
     VARIED,
     VARIED_NS,
     audit_of,
@@ -25,7 +28,7 @@ from runners.harness.timing.clocks import (
     publishes_claims,
     resolution,
 )
-from runners.harness.timing.rounds import Round, t_quantile
+from runners.harness.timing.rounds import SHORT_NS, Round, Trains, t_quantile
 from runners.harness.verdicts import VerdictError
 from tests.unit.runners.harness.timed import MS, make_round
 
@@ -419,3 +422,63 @@ def test_telling_an_answer_counts_into_the_value_and_into_the_resolution() -> No
 
     assert found.time_ns == found.bound_ns == pytest.approx(0.3 * MS)
     assert found.resolution_ns >= 0.2 * MS
+
+
+US = 1e3
+
+
+def trained(claim: float, bound: float, noise: float = 0.0) -> Round:
+    """A round of trains whose stand-in takes 8 us of a window of 300."""
+    spread = [noise * each for each in range(-15, 16)]
+    result = make_round(claimed=True)
+    result.could_train = True
+    result.claims = [claim + each for each in spread]
+    result.trains = Trains(
+        standin_windows=[300 * US] * 31,
+        standin_claims=[8 * US] * 31,
+        windows=[292 * US + bound + each for each in spread],
+        claims=result.claims,
+    )
+    return result
+
+
+def test_a_short_kernels_claim_counts_as_far_as_the_judges_own_value_allows() -> None:
+    honest = [trained(6 * US, 6.2 * US), trained(6 * US, 6.2 * US)]
+    assert interval_of(honest).centre == pytest.approx(6 * US)
+    lying = [trained(2.8 * US, 6 * US), trained(2.8 * US, 6 * US)]
+    assert interval_of(lying).centre == pytest.approx(6 * US - LIFT_NS)
+    found = measurement(lying, StopReason.PRECISE)
+    assert found.claimed_ns == pytest.approx(2.8 * US)
+    assert found.bound_ns == pytest.approx(6 * US)
+    assert found.time_ns == pytest.approx(6 * US - LIFT_NS)
+    assert audit_of(lying) is None
+
+
+def test_what_is_lifted_grows_with_a_short_kernels_time_alone() -> None:
+    short, long = [trained(1 * US, 15 * US)] * 2, [trained(1 * US, 500 * US)] * 2
+    assert interval_of(short).centre == pytest.approx(15 * US * (1 - LIFT))
+    assert interval_of(long).centre == pytest.approx(500 * US - LIFT * SHORT_NS)
+
+
+def test_the_resolution_of_trains_is_noise_and_what_a_claim_may_be_below() -> None:
+    quiet, noisy = [trained(6 * US, 6 * US)] * 2, [trained(6 * US, 6 * US, noise=50.0)] * 2
+    assert device_resolution(quiet) == pytest.approx(TRAIN_GAP_NS + LIFT_NS)
+    assert device_resolution(noisy) > device_resolution(quiet) + 100
+
+
+def test_a_claim_of_nothing_is_rejected_in_trains_too() -> None:
+    with pytest.raises(VerdictError) as refused:
+        interval_of([trained(0.0, 6 * US)] * 2)
+    assert refused.value.verdict is Verdict.TIMING_REJECTED
+
+
+def test_who_refuses_trains_counts_with_what_its_windows_could_hide() -> None:
+    rounds = [make_round(window=0.1 * MS + 6 * US) for _ in range(2)]
+    assert host_interval(rounds).centre == pytest.approx(6 * US)
+    for each in rounds:
+        each.could_train = True
+    assert host_interval(rounds).centre == pytest.approx(6 * US + IDLE_GAP_NS)
+    longer = [make_round(window=0.1 * MS + 30 * US) for _ in range(2)]
+    for each in longer:
+        each.could_train = True
+    assert host_interval(longer).centre == pytest.approx(30 * US)

@@ -21,6 +21,7 @@ from runners.harness.timing import clocks
 from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.rounds import Round
 from runners.harness.timing.samples import SlowCalls
+from runners.harness.timing.stop_rule import StopRule
 from runners.harness.timing.stopwatch import LATE_MOST, REHEARSALS, WARM_UPS, WorkloadTimer
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import thread_states
@@ -250,8 +251,10 @@ def test_on_a_gpu_only_a_confirmed_claim_is_precise(
     stopwatch = watch(sit, mode=mode, on_gpu=True, rounds=GPU_LOOKS)
     rounds = [seen_on_gpu(claimed_us * 1e3, confirmed_us * 1e3)] * 2
 
-    assert stopwatch._stop_reason(rounds, 0.0) is stop
-    assert stopwatch._stop_reason(rounds * 2, 0.0) is (stop or StopReason.ROUND_CAP)
+    assert stopwatch.stop_rule.reason(rounds, 0.0, stopwatch.share) is stop
+    assert stopwatch.stop_rule.reason(rounds * 2, 0.0, stopwatch.share) is (
+        stop or StopReason.ROUND_CAP
+    )
 
 
 @pytest.mark.parametrize(("apart_ns", "stop"), [(18.0, StopReason.PRECISE), (21.0, None)])
@@ -262,7 +265,7 @@ def test_a_short_kernel_on_a_gpu_is_precise_at_a_wider_interval(
     # Of two rounds the half-width is 12.7 times how far each lies from the middle: 229 and 267 ns.
     rounds = [seen_on_gpu(each, each) for each in (5_000.0 - apart_ns, 5_000.0 + apart_ns)]
 
-    assert stopwatch._stop_reason(rounds, 0.0) is stop
+    assert stopwatch.stop_rule.reason(rounds, 0.0, stopwatch.share) is stop
 
 
 def test_a_ranked_claim_that_stays_unconfirmed_is_audited(
@@ -500,7 +503,7 @@ class Standing:
 
         monkeypatch.setattr(HostCandidate, "call", calling)
         monkeypatch.setattr(HostCandidate, "build", building)
-        monkeypatch.setattr(WorkloadTimer, "_precise", lambda *_: False)
+        monkeypatch.setattr(StopRule, "is_precise", lambda *_: False)
         monkeypatch.setattr(clocks, "measurement", lambda *_: None)
         speak_as_on_gpu(monkeypatch)
         candidates_on_cpu(monkeypatch)
@@ -611,9 +614,12 @@ def test_only_at_a_look_may_timing_stop_for_being_precise(
     sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(2, 4)))
-    monkeypatch.setattr(stopwatch, "_precise", lambda rounds: True)
+    monkeypatch.setattr(StopRule, "is_precise", lambda *_: True)
 
-    stops = [stopwatch._stop_reason([MEASURED] * count, 0.0) for count in (1, 2, 3, 4)]
+    stops = [
+        stopwatch.stop_rule.reason([MEASURED] * count, 0.0, stopwatch.share)
+        for count in (1, 2, 3, 4)
+    ]
 
     assert stops == [None, StopReason.PRECISE, None, StopReason.PRECISE]
 
@@ -621,16 +627,16 @@ def test_only_at_a_look_may_timing_stop_for_being_precise(
 def test_one_round_is_never_precise(sit: Sit) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1, 2), half_width=1000.0))
 
-    assert not stopwatch._precise([MEASURED])
-    assert stopwatch._precise([MEASURED] * 2)
+    assert not stopwatch.stop_rule.is_precise([MEASURED])
+    assert stopwatch.stop_rule.is_precise([MEASURED] * 2)
 
 
 def test_a_round_that_would_pass_the_share_is_not_begun(sit: Sit) -> None:
     stopwatch = watch(sit)
     stopwatch.share = Deadline.after(1.2)
 
-    assert stopwatch._stop_reason([MEASURED], 1.0) is StopReason.TIME_CAP
-    assert stopwatch._stop_reason([MEASURED], 0.5) is None
+    assert stopwatch.stop_rule.reason([MEASURED], 1.0, stopwatch.share) is StopReason.TIME_CAP
+    assert stopwatch.stop_rule.reason([MEASURED], 0.5, stopwatch.share) is None
 
 
 def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_reading(

@@ -1,0 +1,56 @@
+"""Decides after each round whether timing stops, and whether its result needs an audit."""
+
+from runners.contract.evaluation import EvaluationRequest, StopReason
+from runners.contract.gpus import floor_ns
+from runners.contract.task import Mode, Workload
+from runners.harness.deadline import Deadline
+from runners.harness.timing import clocks
+from runners.harness.timing.rounds import Round
+from runners.harness.timing.samples import SlowCalls
+from runners.harness.verdicts import VerdictError
+
+MARGIN = 1.3
+"""A round starts only if this many times the last round's duration is left."""
+
+
+class StopRule:
+    """The rule for one workload of a submission."""
+
+    def __init__(
+        self, request: EvaluationRequest, workload: Workload, slow_calls: SlowCalls
+    ) -> None:
+        self.request = request
+        self.workload = workload
+        self.slow_calls = slow_calls
+        self.policy = request.round_policy
+
+    def reason(self, rounds: list[Round], spent: float, share: Deadline) -> StopReason | None:
+        """Return why timing stops after these rounds; None if another one follows.
+
+        `spent` is the last round's duration in seconds, `share` the time of this workload.
+        """
+        if self.slow_calls.end_timing(rounds):
+            return StopReason.SLOW
+        count = len(rounds)
+        if count in self.policy.looks and self.is_precise(rounds):
+            return StopReason.PRECISE
+        if count >= self.policy.looks[-1]:
+            return StopReason.ROUND_CAP
+        return StopReason.TIME_CAP if share.remaining < MARGIN * spent else None
+
+    def is_precise(self, rounds: list[Round]) -> bool:
+        """Whether the interval is narrow enough, and a claim is confirmed."""
+        enough = clocks.is_narrow(rounds, self.policy.half_width)
+        if not enough or not clocks.publishes_claims(rounds):
+            return enough
+        # A claim that is less than its resolution gets more rounds before it is accepted.
+        fine = clocks.device_resolution(rounds) <= clocks.interval_of(rounds).centre
+        return fine and self.audit(rounds) is None
+
+    def audit(self, rounds: list[Round]) -> VerdictError | None:
+        """Return the verdict `audit` for a ranked time that may be false, or None."""
+        if self.request.mode is not Mode.RANKED:
+            return None
+        floor = floor_ns(self.request.task, self.workload, self.request.gpu)
+        found = clocks.below_floor(clocks.interval_of(rounds).centre, floor)
+        return found or clocks.audit_of(rounds)

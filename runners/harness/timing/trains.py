@@ -1,0 +1,266 @@
+"""Trains: many short calls of one candidate, each in its own window of the judge's clock.
+
+All calls are queued before the first input is there. No processor takes part while they run, and no
+word or time stamp of the candidate is inside a window, so none can be left out. Between two calls
+the GPU belongs to the judge: input number two is nowhere in the candidate's memory before output
+number one is copied.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.gpu.buffers import Withheld, place_count
+from runners.harness.gpu.handover import TrainActions, TrainCall, TrainPlace, TrainWindows
+from runners.harness.gpu.memory import ignoring_broken_context
+from runners.harness.judge.answer import Answer
+from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate, Place
+from runners.harness.judge.host_candidate import HostCandidate, verify
+from runners.harness.judge.session import EvaluationSession, planned
+from runners.harness.protocol import channel, values
+from runners.harness.protocol.arena import Plan
+from runners.harness.timing.rounds import SHORT_NS, Round, Trains
+from runners.harness.verdicts import VerdictError
+
+ORDER = (True, False, False)
+"""The trains of the stand-in, then those of the submission: whether the candidate times the calls.
+
+Windows count of the others only, since the candidate's two time stamps lengthen each window.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainTimes:
+    """What a train showed, in nanoseconds, of every call but the first."""
+
+    windows: tuple[float, ...]
+    claims: tuple[float, ...]
+    """By the candidate's clock; empty unless the train was stamped."""
+
+
+class TrainTrack:
+    """The places of one candidate for trains."""
+
+    def __init__(self, candidate: DeviceCandidate, calls: int) -> None:
+        self.candidate = candidate
+        self.windows = TrainWindows(candidate.handover, calls)
+        self.places = [self._place(number) for number in range(calls)]
+        self.outputs: tuple[values.Node, ...] = ()
+        """What the candidate said of the outputs of the current train."""
+        self.staged = False
+        """Whether the calibration input is staged, which is the same in every train."""
+
+    def _place(self, number: int) -> Place:
+        candidate, buffers = self.candidate, self.candidate.buffers
+        shift = buffers.places_at + number * buffers.place_size
+        answer = Answer(buffers, candidate.device_base, remote=False, shift=shift)
+        staging = torch.zeros_like(buffers.staging)
+        return Place(shift, answer, staging, Withheld(staging))
+
+    @contextmanager
+    def _at(self, place: Place) -> Iterator[None]:
+        """Make the candidate's driver work on this place."""
+        before, self.candidate.place = self.candidate.place, place
+        try:
+            yield
+        finally:
+            self.candidate.place = before
+
+    def run(
+        self,
+        operation: channel.Operation,
+        data: Sequence[object],
+        expected: values.Node,
+        deadline: Deadline,
+        *,
+        stamped: bool,
+    ) -> TrainTimes | None:
+        """Run one train and check every output; None if the candidate did not queue it in time.
+
+        VerdictError if an output is wrong, or the inputs differ in more than their tensors' bytes.
+        """
+        order = self._order(operation, data, expected, stamped=stamped)
+        if operation is channel.Operation.RUN or not self.staged:
+            self._stage(order, data)
+        self.staged = operation is channel.Operation.TOUCH
+        call = self._call(operation)
+        try:
+            exchange = self.candidate.handle.call_on_device(channel.encode(order), deadline, call)
+        except BaseException:
+            with ignoring_broken_context():
+                self.candidate.handover.abort()
+            raise
+        for place in self.places:
+            place.withheld.restore()
+        if call.late:
+            return None
+        if operation is channel.Operation.RUN:
+            self._verify(data, expected, deadline)
+        claims = exchange.reply.claims_ns or ()
+        if len(claims) != (len(data) if stamped else 0):
+            raise VerdictError(Verdict.DISALLOWED, "the candidate sent no valid reply")
+        return TrainTimes(tuple(self.windows.windows_ns()), tuple(claims[1:]))
+
+    def _stage(self, order: channel.CandidateRequest, data: Sequence[object]) -> None:
+        for place, value in zip(self.places, data, strict=True):
+            with self._at(place):
+                self.candidate.stage(order.value or values.ScalarNode(), value)
+
+    def _order(
+        self,
+        operation: channel.Operation,
+        data: Sequence[object],
+        expected: values.Node,
+        *,
+        stamped: bool,
+    ) -> channel.CandidateRequest:
+        node = planned(data[0]).node
+        if any(planned(each).node != node for each in data[1:]):
+            message = "inputs of the task have another structure with another seed"
+            raise VerdictError(Verdict.TASK_ERROR, message)
+        for place in self.places:
+            place.answer.expect(expected)
+        buffers = self.candidate.buffers
+        train = channel.Train(
+            calls=len(data),
+            first=buffers.places_at,
+            stride=buffers.place_size,
+            stamped=stamped,
+        )
+        answer = self.candidate.answer
+        answer.expect(expected)
+        return channel.CandidateRequest(
+            operation=operation,
+            value=node,
+            rooms=answer.rooms,
+            ahead=True,
+            train=train,
+        )
+
+    def _call(self, operation: channel.Operation) -> TrainCall:
+        memory, sweep = self.candidate.buffers.memory.bytes, self.candidate.buffers.sweep
+
+        def part(place: Place) -> torch.Tensor:
+            return memory[place.shift : place.shift + place.staging.numel()]
+
+        def steps(place: Place) -> TrainPlace:
+            here = part(place)
+            return TrainPlace(
+                lay=lambda: here.copy_(place.staging),
+                complete=lambda: place.withheld.reveal(here),
+                capture=place.answer.capture,
+            )
+
+        def queued(first: channel.CandidateReply) -> None:
+            self.outputs = first.outputs or ()
+            if len(self.outputs) != len(self.places):
+                raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
+            for place, output in zip(self.places, self.outputs, strict=True):
+                answer = place.answer
+                in_room = operation is channel.Operation.TOUCH
+                answer.expect_at(answer.room if in_room else answer.places(output))
+            torch.cuda.synchronize()
+
+        actions = TrainActions([*map(steps, self.places)], queued, sweep)
+        return TrainCall(self.windows, len(self.places) * PATIENCE_S, actions)
+
+    def _verify(self, data: Sequence[object], expected: values.Node, deadline: Deadline) -> None:
+        done = channel.CandidateReply(status=channel.Status.DONE)
+        for place, value, output in zip(self.places, data, self.outputs, strict=True):
+            reply = done.model_copy(update={"output": output})
+            with self._at(place):
+                verify(self.candidate, value, reply, expected, deadline=deadline)
+
+
+@dataclass(slots=True)
+class ShortCalls:
+    """Whether the calls of one workload can be timed by trains."""
+
+    session: EvaluationSession
+    calibration_input: object
+    places: int = 0
+    """How many calls a train has; 0 if there are no trains."""
+    required: bool = False
+    """Whether a round was timed by trains; then all are, whatever a candidate claims."""
+    current: "CandidateTrains | None" = None
+    """The trains of the current candidate; None if it has none."""
+
+    def reserve(self, plan: Plan, expected: values.Node | None, candidates: int) -> int:
+        """Return how many places each candidate needs.
+
+        Device code has none: its guard bands are round one place.
+        """
+        timed = self.session.request.mode in {Mode.RANKED, Mode.BENCHMARK}
+        if self.session.on_gpu and timed and self.session.launching is None:
+            self.places = place_count(plan, expected, candidates)
+        return self.places
+
+    def fits(self, claim_ns: float) -> bool:
+        """Whether a kernel that claims this time is timed by trains."""
+        return self.current is not None and (self.required or claim_ns < SHORT_NS)
+
+    def comparable(self, rounds: list[Round]) -> list[Round]:
+        """Return the rounds that count: single calls queued ahead do not if there are trains."""
+        self.required = self.required or any(each.trains is not None for each in rounds)
+        if not self.required:
+            return rounds
+        return [each for each in rounds if each.trains is not None or not each.claimed]
+
+    def calibrate(
+        self, candidate: HostCandidate, expected: values.Node | None, deadline: Deadline
+    ) -> None:
+        """Run the trains of the stand-in in a candidate that has places for trains."""
+        self.current = None
+        if expected is None or not isinstance(candidate, DeviceCandidate):
+            return
+        if self.places and candidate.buffers.place_size:
+            found = CandidateTrains(TrainTrack(candidate, self.places), self.places)
+            if found.run_standin(self.calibration_input, expected, deadline):
+                self.current = found
+
+    def measure(
+        self, fresh: Callable[[], object], expected: values.Node | None, deadline: Deadline
+    ) -> Trains | None:
+        """Run the trains of the submission; None if one was not queued in time."""
+        if self.current is None or expected is None:
+            return None
+        return self.current.measure(fresh, expected, deadline)
+
+
+@dataclass(slots=True)
+class CandidateTrains:
+    """The trains of one candidate."""
+
+    track: TrainTrack
+    calls: int
+    times: Trains = field(default_factory=Trains)
+
+    def run_standin(self, data: object, expected: values.Node, deadline: Deadline) -> bool:
+        """Run the trains of the calibration kernel; False if one was not queued in time."""
+        for stamped in ORDER:
+            found = self.track.run(
+                channel.Operation.TOUCH, [data] * self.calls, expected, deadline, stamped=stamped
+            )
+            if found is None:
+                return False
+            self.times.standin_claims += found.claims
+            self.times.standin_windows += () if stamped else found.windows
+        return True
+
+    def measure(
+        self, fresh: Callable[[], object], expected: values.Node, deadline: Deadline
+    ) -> Trains | None:
+        """Run the trains of the submission; None if one was not queued in time."""
+        for stamped in ORDER:
+            data = [fresh() for _ in range(self.calls)]
+            found = self.track.run(channel.Operation.RUN, data, expected, deadline, stamped=stamped)
+            if found is None:
+                return None
+            self.times.claims += found.claims
+            self.times.windows += () if stamped else found.windows
+        return self.times

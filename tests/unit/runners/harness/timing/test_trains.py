@@ -1,0 +1,304 @@
+"""Which kernels are timed by trains, and what one train does; no GPU is needed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from runners.contract.task import Mode
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline
+from runners.harness.gpu.handover import TrainCall
+from runners.harness.judge.device_candidate import DeviceCandidate, Place
+from runners.harness.judge.session import EvaluationSession
+from runners.harness.protocol.channel import (
+    CandidateReply,
+    CandidateRequest,
+    Exchange,
+    Operation,
+    Status,
+)
+from runners.harness.protocol.values import ScalarNode, TensorNode
+from runners.harness.timing import trains
+from runners.harness.timing.rounds import Round, Trains
+from runners.harness.timing.trains import ShortCalls, TrainTrack
+from runners.harness.verdicts import VerdictError
+from tests.unit.runners.harness.timed import make_round
+
+CALLS = 3
+PLACES_AT, PLACE_SIZE, INPUT_SIZE = 4096, 1024, 512
+EXPECTED = ScalarNode(value=0)
+DEADLINE = Deadline.after(60)
+
+
+class Handle:
+    """Plays a candidate that queues its calls, or is late."""
+
+    def __init__(self) -> None:
+        self.orders: list[CandidateRequest] = []
+        self.late = False
+        self.outputs = tuple(ScalarNode(value=number) for number in range(CALLS))
+        self.claims: tuple[float, ...] | None = (1.0, 2.0, 3.0)
+
+    def call_on_device(self, order: bytes, _: Deadline, call: TrainCall) -> Exchange:
+        self.orders.append(CandidateRequest.model_validate_json(order))
+        done = CandidateReply(status=Status.DONE, outputs=self.outputs)
+        call.late = self.late
+        if not self.late:
+            call.actions.queued(done)
+            for place in call.actions.places:
+                place.lay()
+                place.complete()
+                place.capture()
+        return Exchange(0.0, done.model_copy(update={"claims_ns": self.claims}))
+
+
+class Driver:
+    """The driver of that candidate, which notes what it does and where."""
+
+    def __init__(self) -> None:
+        self.handle = Handle()
+        self.done: list[tuple[str, int]] = []
+        self.buffers = SimpleNamespace(
+            places_at=PLACES_AT,
+            place_size=PLACE_SIZE,
+            staging=torch.zeros(INPUT_SIZE, dtype=torch.uint8),
+            memory=SimpleNamespace(bytes=torch.zeros(PLACES_AT + CALLS * PLACE_SIZE)),
+            sweep=lambda: None,
+        )
+        self.device_base = 0
+        self.handover = SimpleNamespace(turn=0, abort=lambda: self.done.append(("abort", 0)))
+        withheld = cast("Any", Withheld())
+        self.place = Place(0, cast("Any", Answer(self, 0)), self.buffers.staging, withheld)
+
+    @property
+    def answer(self) -> "Answer":
+        return cast("Answer", self.place.answer)
+
+    def stage(self, node: object, value: object) -> None:
+        self.done.append(("stage", self.place.shift))
+
+
+class Answer:
+    """The output of one call in one place."""
+
+    room = ScalarNode(value=7)
+    rooms: tuple[TensorNode, ...] = ()
+
+    def __init__(self, driver: Driver, shift: int) -> None:
+        self.driver = driver
+        self.shift = shift
+
+    def expect(self, _: object) -> None: ...
+
+    def places(self, output: ScalarNode) -> ScalarNode:
+        return output
+
+    def expect_at(self, output: ScalarNode) -> None:
+        self.driver.done.append((f"expect {output.value}", self.shift))
+
+    def capture(self) -> None:
+        self.driver.done.append(("capture", self.shift))
+
+
+class Withheld:
+    """Lines of an input that appear last."""
+
+    def reveal(self, here: torch.Tensor) -> None:
+        assert here.numel() == INPUT_SIZE
+
+    def restore(self) -> None: ...
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    made = Driver()
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(
+        trains, "Answer", lambda buffers, base, *, remote, shift: Answer(made, shift)
+    )
+    monkeypatch.setattr(trains, "Withheld", lambda staging: Withheld())
+    windows = SimpleNamespace(handover=made.handover, windows_ns=lambda: [10.0, 20.0])
+    monkeypatch.setattr(trains, "TrainWindows", lambda handover, calls: windows)
+
+    def verify(
+        candidate: Driver, value: object, reply: CandidateReply, *_: object, **__: object
+    ) -> None:
+        assert isinstance(reply.output, ScalarNode)
+        candidate.done.append((f"verify {value} {reply.output.value}", candidate.place.shift))
+
+    monkeypatch.setattr(trains, "verify", verify)
+    return made
+
+
+def track(driver: Driver) -> TrainTrack:
+    return TrainTrack(cast("DeviceCandidate", driver), CALLS)
+
+
+def shifts() -> list[int]:
+    return [PLACES_AT + number * PLACE_SIZE for number in range(CALLS)]
+
+
+def test_every_answer_of_a_train_is_checked_in_its_place(driver: Driver) -> None:
+    found = track(driver).run(Operation.RUN, [5, 5, 5], EXPECTED, DEADLINE, stamped=True)
+
+    assert found is not None
+    assert (found.windows, found.claims) == ((10.0, 20.0), (2.0, 3.0))
+    (order,) = driver.handle.orders
+    assert order.train is not None
+    assert (order.train.calls, order.train.first, order.train.stride) == (3, PLACES_AT, PLACE_SIZE)
+    assert (order.ahead, order.train.stamped) == (True, True)
+    assert driver.done == [
+        *(("stage", shift) for shift in shifts()),
+        *((f"expect {number}", shift) for number, shift in enumerate(shifts())),
+        *(("capture", shift) for shift in shifts()),
+        *((f"verify 5 {number}", shift) for number, shift in enumerate(shifts())),
+    ]
+    assert driver.place.shift == 0
+
+
+def test_the_standins_input_is_staged_once_and_its_outputs_are_in_their_rooms(
+    driver: Driver,
+) -> None:
+    mine = track(driver)
+    driver.handle.claims = None
+    for _ in range(2):
+        assert mine.run(Operation.TOUCH, [5] * 3, EXPECTED, DEADLINE, stamped=False)
+    assert [what for what, _ in driver.done].count("stage") == CALLS
+    assert {what for what, _ in driver.done} == {"stage", "expect 7", "capture"}
+    driver.handle.claims = (1.0, 1.0, 1.0)
+    assert mine.run(Operation.RUN, [5] * 3, EXPECTED, DEADLINE, stamped=True)
+    assert [what for what, _ in driver.done].count("stage") == 2 * CALLS
+
+
+def test_a_late_train_tells_nothing_and_nothing_of_it_is_checked(driver: Driver) -> None:
+    driver.handle.late = True
+    assert track(driver).run(Operation.RUN, [5] * 3, EXPECTED, DEADLINE, stamped=False) is None
+    assert {what for what, _ in driver.done} == {"stage"}
+
+
+@pytest.mark.parametrize("claims", [(), (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), None])
+def test_a_stamped_train_has_one_claim_for_each_call(
+    driver: Driver, claims: tuple[float, ...] | None
+) -> None:
+    driver.handle.claims = claims
+    with pytest.raises(VerdictError) as refused:
+        track(driver).run(Operation.RUN, [5] * 3, EXPECTED, DEADLINE, stamped=True)
+    assert refused.value.verdict is Verdict.DISALLOWED
+
+
+def test_a_train_whose_outputs_are_not_all_described_is_refused(driver: Driver) -> None:
+    driver.handle.outputs = driver.handle.outputs[1:]
+    with pytest.raises(VerdictError, match="described no output"):
+        track(driver).run(Operation.RUN, [5] * 3, EXPECTED, DEADLINE, stamped=False)
+    assert ("abort", 0) in driver.done
+
+
+def test_inputs_of_one_train_have_one_structure(driver: Driver) -> None:
+    with pytest.raises(VerdictError) as refused:
+        track(driver).run(Operation.RUN, [5, 6, 5], EXPECTED, DEADLINE, stamped=False)
+    assert refused.value.verdict is Verdict.TASK_ERROR
+
+
+def short_calls(mode: Mode = Mode.RANKED, **changes: object) -> ShortCalls:
+    values = {"on_gpu": True, "launching": None, "request": SimpleNamespace(mode=mode)}
+    return ShortCalls(cast("EvaluationSession", SimpleNamespace(**(values | changes))), 5)
+
+
+@pytest.mark.parametrize(
+    ("found", "places"),
+    [
+        (short_calls(), 32),
+        (short_calls(Mode.BENCHMARK), 32),
+        (short_calls(Mode.TEST), 0),
+        (short_calls(on_gpu=False), 0),
+        (short_calls(launching=object()), 0),
+    ],
+)
+def test_places_are_for_timed_kernels_with_a_host_part_on_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, found: ShortCalls, places: int
+) -> None:
+    monkeypatch.setattr(trains, "place_count", lambda *_: 32)
+    assert found.reserve(cast("Any", None), None, 8) == found.places == places
+
+
+def test_once_a_round_was_timed_by_trains_all_are() -> None:
+    mine, plain, trained, eager = (
+        short_calls(), make_round(claimed=True), make_round(claimed=True), make_round()
+    )  # fmt: skip
+    trained.trains = Trains()
+    assert not mine.fits(1.0)  # this candidate has no places
+    mine.current = cast("Any", object())
+    assert mine.fits(19_999.0)
+    assert not mine.fits(20_000.0)
+    assert mine.comparable([plain, eager]) == [plain, eager]
+    assert not mine.fits(20_000.0)
+    assert mine.comparable([plain, eager, trained]) == [eager, trained]
+    assert mine.fits(1e9)
+    assert mine.comparable([plain, trained]) == [trained]
+
+
+@contextmanager
+def running(found: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(TrainTrack, "__init__", lambda *_: None)
+    monkeypatch.setattr(TrainTrack, "run", lambda *_, **__: found.pop(0))
+    yield
+
+
+def candidate(place_size: int = 1) -> DeviceCandidate:
+    made: DeviceCandidate = object.__new__(DeviceCandidate)
+    made.buffers = cast("Any", SimpleNamespace(place_size=place_size))
+    return made
+
+
+def times(*claims: float) -> trains.TrainTimes:
+    return trains.TrainTimes((30.0, 31.0), claims)
+
+
+def measured(
+    monkeypatch: pytest.MonkeyPatch, standin: list[Any], found: list[Any], place_size: int = 1
+) -> Trains | None:
+    mine = short_calls()
+    mine.places = CALLS
+    fresh: Callable[[], object] = lambda: 5  # noqa: E731
+    with running([*standin, *found], monkeypatch):
+        mine.calibrate(candidate(place_size), EXPECTED, DEADLINE)
+        return mine.measure(fresh, EXPECTED, DEADLINE)
+
+
+def test_windows_count_only_of_trains_without_the_candidates_stamps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = measured(monkeypatch, [times(8.0), times(), times()], [times(6.0), times(), times()])
+    assert found is not None
+    assert found.standin_claims == [8.0]
+    assert found.claims == [6.0]
+    assert found.windows == found.standin_windows == [30.0, 31.0] * 2
+    assert found.bound == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize(
+    ("standin", "found", "place_size"),
+    [
+        ([None], [], 1),
+        ([times(8.0), None], [], 1),
+        ([times(8.0), times(), times()], [times(6.0), None], 1),
+        ([], [], 0),
+    ],
+)
+def test_a_late_train_of_either_leaves_no_times(
+    monkeypatch: pytest.MonkeyPatch, standin: list[Any], found: list[Any], place_size: int
+) -> None:
+    assert measured(monkeypatch, standin, found, place_size) is None
+
+
+def test_a_candidate_without_a_gpu_has_no_trains() -> None:
+    mine = short_calls()
+    mine.places = CALLS
+    mine.calibrate(cast("Any", object()), EXPECTED, DEADLINE)
+    assert mine.current is None
+    assert mine.measure(lambda: 5, EXPECTED, DEADLINE) is None
+    assert mine.comparable([Round(on_gpu=False)]) == [Round(on_gpu=False)]
