@@ -14,7 +14,6 @@ from runners.harness.deadline import Deadline
 from runners.harness.gpu import handover
 from runners.harness.gpu.buffers import (
     Buffers,
-    HostInput,
     Withheld,
     device_bytes,
     has_host_part,
@@ -22,6 +21,7 @@ from runners.harness.gpu.buffers import (
     replan,
 )
 from runners.harness.gpu.health import first_gpu
+from runners.harness.gpu.host_input import HostInput
 from runners.harness.gpu.memory import HostBuffer, ignoring_broken_context, typed_view
 from runners.harness.judge import host_candidate
 from runners.harness.judge.answer import Answer

@@ -38,7 +38,6 @@ STARTS_MOST = 8
 """The most candidates that start at once on a GPU."""
 RUNS_AFTER_CALLS = "the kernel continues to work after its calls"
 SLOWS_AFTER_CALLS = "the kernel leaves work running that slows this GPU between its calls"
-OTHERS_WORK = "something else works on this GPU"
 CALIBRATED_EVERY = 2
 """On a GPU, one calibration window follows this many calls."""
 REHEARSALS = 2
@@ -81,9 +80,8 @@ class WorkloadTimer:
     def begin(self) -> None:
         """On a GPU, start candidates in the background."""
         if self.session.on_gpu and self.expected is not None:
-            another = planned(self._fresh_input())
-            if another.node == self.plan.node:  # one description fits all inputs of a train
-                self.pool.places = self.trains.reserve(self.plan, self.expected, STARTS_MOST)
+            plans = self.plan, planned(self._fresh_input())
+            self.pool.places = self.trains.reserve(plans, self.expected, STARTS_MOST)
             self.pool.begin(self._candidates_needed(1, 0))
 
     def measure(self, budget: TimeBudget, report: Callable[[int], None]) -> Measurement:
@@ -157,7 +155,7 @@ class WorkloadTimer:
         """
         alone = self._overhead_alone(calibrator, void)
         if void.disturbed_by(alone):
-            raise MachineError(OTHERS_WORK)
+            raise MachineError("something else works on this GPU")
         if void.drifts(alone):
             return False
         try:
@@ -231,7 +229,7 @@ class WorkloadTimer:
         until = Deadline.after(self.share.remaining / MARGIN / rounds_left)
         with self.samples.measure_sampling():
             while self.samples.needs_more(result, until):
-                self._sample(candidate, calibrator, result)
+                self._sample(candidate, calibrator, result, trusted=False)
                 checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
         if result.claimed and self.trains.fits(median(result.claims)):
             self._run_trains(candidate, calibrator, result)
@@ -261,22 +259,14 @@ class WorkloadTimer:
         return True
 
     def _rehearse(self, candidate: HostCandidate) -> float:
-        """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be.
-
-        Return the time of a call in ns, as the candidate claims.
-        """
+        """Check whether calls can be queued ahead; return the ns that the candidate claims."""
         candidate.ahead = True
         rehearsed = [self._call(candidate) for _ in range(REHEARSALS)]
         candidate.ahead = not rehearsed[-1].late
         return min(each.reply.claimed_ns for each in rehearsed)
 
     def _sample(
-        self,
-        candidate: HostCandidate,
-        calibrator: HostCandidate,
-        result: Round,
-        *,
-        trusted: bool = False,
+        self, candidate: HostCandidate, calibrator: HostCandidate, result: Round, *, trusted: bool
     ) -> None:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 

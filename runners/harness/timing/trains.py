@@ -190,14 +190,18 @@ class ShortCalls:
     current: "CandidateTrains | None" = None
     """The trains of the current candidate; None if it has none."""
 
-    def reserve(self, plan: Plan, expected: values.Node | None, candidates: int) -> int:
-        """Return how many places each candidate needs.
+    def reserve(
+        self, plans: tuple[Plan, Plan], expected: values.Node | None, candidates: int
+    ) -> int:
+        """Return how many places each candidate needs, given the layouts of two inputs.
 
-        Device code has none: its guard bands are round one place.
+        They must have one description, which is that of all inputs of a train. Device code has no
+        places: its guard bands are around one.
         """
         timed = self.session.request.mode in {Mode.RANKED, Mode.BENCHMARK}
-        if self.session.on_gpu and timed and self.session.launching is None:
-            self.places = place_count(plan, expected, candidates)
+        alike = plans[0].node == plans[1].node
+        if self.session.on_gpu and timed and alike and self.session.launching is None:
+            self.places = place_count(plans[0], expected, candidates)
         return self.places
 
     def fits(self, claim_ns: float) -> bool:

@@ -37,6 +37,7 @@ runners.harness.gpu.buffers
 runners.harness.gpu.device_code
 runners.harness.gpu.handover
 runners.harness.gpu.health
+runners.harness.gpu.host_input
 runners.harness.gpu.memory
 runners.harness.gpu.warm
 runners.harness.graders

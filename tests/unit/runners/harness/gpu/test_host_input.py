@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from runners.harness.gpu.buffers import HostInput
+from runners.harness.gpu.host_input import HostInput
 from runners.harness.gpu.memory import HostBuffer
 from runners.harness.protocol.arena import ALIGNMENT, Arena, lay_out, view
 from runners.harness.protocol.values import TensorNode, tensors

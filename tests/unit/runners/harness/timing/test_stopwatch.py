@@ -150,9 +150,14 @@ def rounds_apart(by_ns: float, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Round] = []
 
     def apart(
-        stopwatch: WorkloadTimer, candidate: HostCandidate, calibrator: HostCandidate, result: Round
+        stopwatch: WorkloadTimer,
+        candidate: HostCandidate,
+        calibrator: HostCandidate,
+        result: Round,
+        *,
+        trusted: bool,
     ) -> None:
-        sample(stopwatch, candidate, calibrator, result)
+        sample(stopwatch, candidate, calibrator, result, trusted=trusted)
         if result not in seen:
             seen.append(result)
         calm = 1e9 + 1e3 * len(result.windows)

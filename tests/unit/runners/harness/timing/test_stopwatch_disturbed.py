@@ -188,7 +188,7 @@ def test_what_a_trusted_kernel_would_be_refused_for_is_the_machines_fault(
     def refused(*args: Any, trusted: bool = False) -> None:  # noqa: ANN401 - as they are passed on
         if trusted:
             raise VerdictError(Verdict.DISALLOWED, "it ran while it was frozen")
-        sample(*args)
+        sample(*args, trusted=False)
 
     monkeypatch.setattr(WorkloadTimer, "_sample", refused)
     machine.cost_ns = lambda: OTHERS_TURN_NS if machine.lives else CALM_NS

@@ -14,6 +14,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.gpu.handover import TrainCall
 from runners.harness.judge.device_candidate import DeviceCandidate, Place
 from runners.harness.judge.session import EvaluationSession
+from runners.harness.protocol.arena import Plan
 from runners.harness.protocol.channel import (
     CandidateReply,
     CandidateRequest,
@@ -209,20 +210,22 @@ def short_calls(mode: Mode = Mode.RANKED, **changes: object) -> ShortCalls:
 
 
 @pytest.mark.parametrize(
-    ("found", "places"),
+    ("found", "other", "places"),
     [
-        (short_calls(), 32),
-        (short_calls(Mode.BENCHMARK), 32),
-        (short_calls(Mode.TEST), 0),
-        (short_calls(on_gpu=False), 0),
-        (short_calls(launching=object()), 0),
+        (short_calls(), 5, 32),
+        (short_calls(), 6, 0),
+        (short_calls(Mode.BENCHMARK), 5, 32),
+        (short_calls(Mode.TEST), 5, 0),
+        (short_calls(on_gpu=False), 5, 0),
+        (short_calls(launching=object()), 5, 0),
     ],
 )
 def test_places_are_for_timed_kernels_with_a_host_part_on_a_gpu(
-    monkeypatch: pytest.MonkeyPatch, found: ShortCalls, places: int
+    monkeypatch: pytest.MonkeyPatch, found: ShortCalls, other: int, places: int
 ) -> None:
     monkeypatch.setattr(trains, "place_count", lambda *_: 32)
-    assert found.reserve(cast("Any", None), None, 8) == found.places == places
+    plans = Plan(ScalarNode(value=5), 0, 0), Plan(ScalarNode(value=other), 0, 0)
+    assert found.reserve(plans, None, 8) == found.places == places
 
 
 def test_once_a_round_was_timed_by_trains_all_are() -> None:
