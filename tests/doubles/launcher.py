@@ -5,7 +5,7 @@ is entered, `python -m` of one of them, or the process that parses untrusted tex
 the interpreter: a template, which imported what the program needs, forks it. It is a child of whoever asked, as any other is, with its
 own arguments, environment, folder and streams, and has nothing of who asked or of another. It runs
 what `python -m` runs, and may be killed, stopped and asked to end like any other. A program that
-starts others gets a template of its own, made before it begins.
+starts others gets a template of its own, made before it begins. Ranked runs have few rounds.
 
 What names another module, an option of the interpreter or, for a harness, a `PYTHONPATH`, is begun
 by the interpreter.
@@ -33,6 +33,8 @@ from typing import IO, Any, NoReturn
 from unittest.mock import patch
 
 from pydantic import BaseModel
+
+from runners.contract import evaluation
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTS_S = 60
@@ -65,6 +67,8 @@ IMPORTED = {
     "container": (*_JUDGE, CONTAINER),
 }
 """What each kind of template imports, what a harness needs first."""
+BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(3,), samples=10)
+"""Those of a ranked run, a fifth of the usual work; the usual ones have tests of their own."""
 JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
 """Commands that start harnesses where the runner is local."""
 
@@ -192,6 +196,7 @@ def _template(kind: str) -> Template:
 
 def main() -> None:
     """Be a template whose line is standard input."""
+    evaluation.RANKED_ROUNDS = BRIEF_ROUNDS  # before anything else imports it
     for name in IMPORTED[sys.argv[1]]:
         importlib.import_module(name)
         if name in _JUDGE:
