@@ -23,6 +23,8 @@ from tests.doubles.memory_store import MemoryStore
 TEMPLATE = "podium_template"
 WAITING = {"e2e", "integration", "journeys"}
 """Folders of tests that mostly wait for other processes."""
+collect_ignore_glob = ["exploits/honest*/*", "exploits/hostile*/*"]
+"""Kernels that the judge runs: pytest would import one because of its name."""
 _numbers = itertools.count(1)
 
 

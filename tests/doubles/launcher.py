@@ -2,10 +2,11 @@
 
 Most of a short program is imports, and those of the harness are two seconds of torch. While `warm`
 is entered, `python -m` of one of them, or the process that parses untrusted text, is not begun by
-the interpreter: a template, which imported what the program needs, forks it. It is a child of whoever asked, as any other is, with its
-own arguments, environment, folder and streams, and has nothing of who asked or of another. It runs
-what `python -m` runs, and may be killed, stopped and asked to end like any other. A program that
-starts others gets a template of its own, made before it begins. Ranked runs have few rounds.
+the interpreter: a template, which imported what the program needs, forks it. It is a child of
+whoever asked, as any other is, with its own arguments, environment, folder and streams, and has
+nothing of who asked or of another. It runs what `python -m` runs, and may be killed, stopped and
+asked to end like any other. A program that starts others gets a template of its own, made before it
+begins. Ranked runs have few rounds.
 
 What names another module, an option of the interpreter or, for a harness, a `PYTHONPATH`, is begun
 by the interpreter.
