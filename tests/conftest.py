@@ -1,12 +1,11 @@
 """Fixtures for every test: the stores, each empty, over one Postgres for the whole session."""
 
+import asyncio
 import gc
 import itertools
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from shutil import rmtree
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -16,15 +15,16 @@ import pytest_asyncio
 import structlog
 
 from bot.store.embedded import open_database
-from bot.store.migrate import migrate
 from bot.store.postgres import PostgresStore, open_store
-from tests.doubles import folders, footprints, launcher
+from tests.doubles import databases, footprints, launcher
 from tests.doubles.clock import ManualClock
 from tests.doubles.memory_store import MemoryStore
 
 TEMPLATE = "podium_template"
 WAITING = {"e2e", "integration", "journeys"}
 """Folders of tests that mostly wait for other processes."""
+collect_ignore_glob = ["exploits/honest*/*", "exploits/hostile*/*"]
+"""Kernels that the judge runs: pytest would import one because of its name."""
 _numbers = itertools.count(1)
 
 
@@ -117,18 +117,19 @@ def memory_store(clock: ManualClock) -> MemoryStore:
 @pytest.fixture(scope="session")
 def open_folder_root() -> Iterator[Path]:
     """A folder which the server's account can enter, unlike pytest's own when run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="podium-tests-", dir=folders.of_databases()))
-    folder.chmod(0o711)
-    yield folder
-    rmtree(folder)
+    with databases.temporary_folder("podium-tests-") as folder:
+        yield folder
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def postgres_server(open_folder_root: Path) -> AsyncIterator[str]:
     """The URL of a server which has a migrated template database."""
-    async with open_database(open_folder_root / "session") as database:
-        await _execute(database.dsn, f"create database {TEMPLATE}")
-        await migrate(database_url(database.dsn, TEMPLATE))
+    data_dir = open_folder_root / "session"
+    await asyncio.to_thread(databases.copy_migrated, data_dir)
+    async with open_database(data_dir) as database:
+        await _execute(
+            database_url(database.dsn, "template1"), f"create database {TEMPLATE} template postgres"
+        )
         yield database.dsn
 
 

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import httpx
+from fastapi import FastAPI
+from starlette.routing import BaseRoute
 
 from bot.ports import Clock, Store
 from bot.remote.http import Server, ServerConnection, connected
@@ -24,8 +26,19 @@ def make_door(store: Store, clock: Clock) -> WebContext:
 
 
 def way_to(door: WebContext) -> httpx.ASGITransport:
-    """A transport to the server's application without a network."""
-    return httpx.ASGITransport(build(door), raise_app_exceptions=False)
+    """A transport to a new application of the server, without a network."""
+    return httpx.ASGITransport(application(door), raise_app_exceptions=False)
+
+
+def application(door: WebContext) -> FastAPI:
+    """A new application, with the routes of the first one, which FastAPI analyses but once."""
+    app = build(door)
+    app.router.routes = _analysed or app.router.routes
+    _analysed[:] = app.router.routes
+    return app
+
+
+_analysed: list[BaseRoute] = []
 
 
 async def make_token(store: Store, clock: Clock, name: str = "box") -> str:

@@ -9,11 +9,10 @@ from typing import Any
 import httpx
 
 from bot.services.tokens import create_token
-from bot.web.app import build
 from bot.web.compat.evaluation_server.requests import EvaluateRequest
 from bot.web.context import WebContext
 from runners.backends import fake
-from tests.doubles.agents import make_door
+from tests.doubles.agents import application, make_door
 from tests.doubles.clock import ManualClock
 from tests.doubles.dispatching import dispatching, until
 from tests.doubles.memory_store import MemoryStore
@@ -59,7 +58,7 @@ class EvalServer:
         **options: Any,  # noqa: ANN401 - httpx's own
     ) -> AsyncIterator[httpx.AsyncClient]:
         """A client of a new application, as after a restart of the server."""
-        app = build(self.door)
+        app = application(self.door)
         app.state.loopback = local
         way = httpx.ASGITransport(app, raise_app_exceptions=False)
         values: dict[str, Any] = {"base_url": f"{HERE}/eval", **options}

@@ -1,11 +1,12 @@
 """Starts our programs from processes that have imported everything already.
 
 Most of a short program is imports, and those of the harness are two seconds of torch. While `warm`
-is entered, `python -m` of one of them is not begun by the interpreter: a template, which
-imported what the program needs, forks it. It is a child of whoever asked, as any other is, with its
-own arguments, environment, folder and streams, and has nothing of who asked or of another. It runs
-what `python -m` runs, and may be killed, stopped and asked to end like any other. A program that
-starts harnesses gets a template of its own, made before it begins.
+is entered, `python -m` of one of them, or the process that parses untrusted text, is not begun by
+the interpreter: a template, which imported what the program needs, forks it. It is a child of
+whoever asked, as any other is, with its own arguments, environment, folder and streams, and has
+nothing of who asked or of another. It runs what `python -m` runs, and may be killed, stopped and
+asked to end like any other. A program that starts others gets a template of its own, made before it
+begins. Ranked runs have few rounds.
 
 What names another module, an option of the interpreter or, for a harness, a `PYTHONPATH`, is begun
 by the interpreter.
@@ -34,6 +35,8 @@ from unittest.mock import patch
 
 from pydantic import BaseModel
 
+from runners.contract import evaluation
+
 ROOT = Path(__file__).resolve().parents[2]
 STARTS_S = 60
 _FRAME_MAX = 1 << 20
@@ -50,6 +53,8 @@ _fork_exec = subprocess._fork_exec  # type: ignore[attr-defined]
 
 HARNESS = "runners.harness"
 CONTAINER = "modal._container_entrypoint"
+PARSER = "bot.services.parser_process"
+"""Begun by `-c` with a text that imports its `main`, and with the folder of our modules."""
 _JUDGE = ("runners.harness.__main__", "runners.harness.server")
 _DOORS = (
     "bot.__main__", "bot.app.installation", "bot.cli.client", "bot.cli.errors", "bot.cli.follow",
@@ -63,6 +68,8 @@ IMPORTED = {
     "container": (*_JUDGE, CONTAINER),
 }
 """What each kind of template imports, what a harness needs first."""
+BRIEF_ROUNDS = evaluation.RoundPolicy(looks=(3,), samples=10)
+"""Those of a ranked run, a fifth of the usual work; the usual ones have tests of their own."""
 JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
 """Commands that start harnesses where the runner is local."""
 
@@ -71,6 +78,7 @@ class Start(BaseModel):
     """A program as it was to be started."""
 
     module: str
+    """What follows `-m`; for the parser what its text imports."""
     arguments: list[str]
     environment: dict[str, str]
     folder: str
@@ -83,10 +91,20 @@ class Start(BaseModel):
             return "judge"
         if self.module == CONTAINER:
             return "container"
+        if self.module == PARSER:
+            return "doors"
         if self.module == "bot":
             local = "local" in self.environment.get("PODIUM_RUNNERS", "local")
             return "doors and judge" if local and JUDGING & {*self.arguments[:1]} else "doors"
         return None
+
+    @property
+    def searched(self) -> list[str]:
+        """The folders in which it looks for modules before all others."""
+        if self.module == PARSER:
+            return self.arguments
+        paths = self.environment.get("PYTHONPATH", "").split(os.pathsep)
+        return [self.folder, *filter(None, paths)]
 
     def run(self) -> int | None:
         """Be the program; gives its status."""
@@ -94,7 +112,8 @@ class Start(BaseModel):
             del sys.modules[self.module]
             runpy.run_module(self.module, run_name="__main__", alter_sys=True)
             return None
-        status: int | None = importlib.import_module(f"{self.module}.__main__").main()
+        main = self.module if self.module == PARSER else f"{self.module}.__main__"
+        status: int | None = importlib.import_module(main).main()
         return status
 
 
@@ -103,6 +122,8 @@ class Template:
     """The line to a process that forks programs."""
 
     line: socket.socket
+    modules: frozenset[str] = frozenset()
+    """What it can be, where it is one program's own."""
     one: threading.Lock = field(default_factory=threading.Lock)
 
     def fork(self, start: Start, streams: Sequence[int]) -> int:
@@ -117,12 +138,12 @@ class Template:
 
 @contextmanager
 def warm(only: Template | None = None) -> Iterator[None]:
-    """Start programs from templates: this process's own, or harnesses alone from this one."""
+    """Start programs from templates: this process's own, or what a program starts from this one."""
 
     def fork_exec(*given: Any) -> int:  # noqa: ANN401 - what `Popen` tells it, which is much
         start = _start_of(given)
         kind = start and start.template
-        if start is None or kind is None or (only and kind != "judge"):
+        if start is None or kind is None or (only and start.module not in only.modules):
             return int(_fork_exec(*given))
         reading, _, _, writing, _, complaining = given[6:12]
         streams = (reading, writing, complaining)
@@ -137,6 +158,8 @@ def _start_of(given: Sequence[Any]) -> Start | None:
     """What the arguments of `fork_exec` ask for, if it is a module for this interpreter."""
     words = [os.fsdecode(word) for word in given[0]]
     kept, folder, environment = given[3:6]
+    if words[:3] == [_PYTHON, "-I", "-c"] and f"from {PARSER} import main" in words[3]:
+        words[1:4] = "-m", PARSER
     if words[:2] != [_PYTHON, "-m"] or len(words) < 3 or len(kept) > 1:
         return None
     if environment is None:
@@ -174,6 +197,7 @@ def _template(kind: str) -> Template:
 
 def main() -> None:
     """Be a template whose line is standard input."""
+    evaluation.RANKED_ROUNDS = BRIEF_ROUNDS  # before anything else imports it
     for name in IMPORTED[sys.argv[1]]:
         importlib.import_module(name)
         if name in _JUDGE:
@@ -267,35 +291,35 @@ def _dressed_as(start: Start, streams: list[int]) -> Iterator[None]:
     """Give this process what the program has from its start."""
     if start.own_session:
         os.setsid()
+    if start.module == HARNESS:
+        for name in sys.modules.keys() - _OF_HARNESS.keys():
+            del sys.modules[name]
     for number, file in enumerate(streams):
         os.dup2(file, number)
     os.closerange(len(streams), 1 << 20)
-    harnesses = _fork_template() if start.module != HARNESS and _OF_HARNESS else None
+    own = _fork_template() if start.module in ("bot", CONTAINER) else None
     os.chdir(start.folder)
     os.environ.clear()
     os.environ.update(start.environment)
     tempfile.tempdir = None
     _show([_PYTHON, "-m", start.module, *start.arguments])
     sys.argv = [start.module, *start.arguments]
-    paths = start.environment.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:] = [start.folder, *filter(None, paths), *_SEARCHED]
-    with warm(harnesses) if harnesses else nullcontext():
+    sys.path[:] = [*start.searched, *_SEARCHED]
+    with warm(own) if own else nullcontext():
         yield
 
 
 def _fork_template() -> Template:
-    """A template of harnesses that has nothing of the program which this process becomes."""
+    """A template that has nothing of the program which this process becomes."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork():
         theirs.close()
-        return Template(ours)
+        return Template(ours, frozenset({PARSER, HARNESS} if _OF_HARNESS else {PARSER}))
     try:
         ours.close()
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
-        for name in sys.modules.keys() - _OF_HARNESS.keys():
-            del sys.modules[name]
         serve(theirs)
     finally:
         os._exit(0)

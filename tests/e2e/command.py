@@ -1,22 +1,20 @@
 """The `podium` command as a real process on a data folder of its own."""
 
-import atexit
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.architecture.tree import ROOT
-from tests.doubles import folders, launcher
+from tests.doubles import launcher
+from tests.doubles.databases import copy_migrated, temporary_folder
 
 IDENTITY = ROOT / "tasks" / "examples" / "identity"
 LEASE_S = "6"
@@ -139,36 +137,11 @@ def timed_briefly(task: Path, folder: Path) -> Path:
 
 @contextmanager
 def fresh(runner: str = "fake") -> Iterator[Podium]:
-    """A Podium with an empty database in a folder of its own, with nothing left behind.
-
-    Not below pytest's folder: the database's account could not enter that one.
-    """
-    with _folder() as folder:
+    """A Podium with an empty database in a folder of its own, with nothing left behind."""
+    with temporary_folder("podium-test-") as folder:
         podium = Podium(folder, runner)
-        data = podium.environment["PODIUM_DATA_DIR"]
-        subprocess.run(["cp", "-a", str(_migrated()), data], check=True, timeout=CALL_LIMIT_S)
+        copy_migrated(Path(podium.environment["PODIUM_DATA_DIR"]))
         yield podium
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="podium-test-", dir=folders.of_databases()))
-    folder.chmod(0o755)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
-@cache
-def _migrated() -> Path:
-    """A data folder with an empty database, made once: how one begins is tested by itself."""
-    stack = ExitStack()
-    atexit.register(stack.close)
-    podium = Podium(stack.enter_context(_folder()))
-    made = podium("migrate")
-    assert made.returncode == 0, made.stderr
-    return Path(podium.environment["PODIUM_DATA_DIR"])
 
 
 @contextmanager

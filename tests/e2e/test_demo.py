@@ -3,13 +3,13 @@
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.architecture.tree import ROOT
+from tests.doubles.databases import temporary_folder
 
 MATMUL = ROOT / "tasks" / "examples" / "matmul"
 
@@ -43,9 +43,8 @@ def _podium(
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Not below pytest's own folder: the database's account could not enter that one."""
-    with tempfile.TemporaryDirectory(prefix="podium-test-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    with temporary_folder("podium-test-") as made:
+        yield made
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ import re
 import select
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ import httpx
 import pytest
 
 from tests.architecture.tree import ROOT
+from tests.doubles.databases import temporary_folder
 
 MATMUL = ROOT / "tasks" / "examples" / "matmul"
 IDENTITY = ROOT / "tasks" / "examples" / "identity"
@@ -86,9 +86,8 @@ def _read_until(reads: int, end: str) -> str:
 @pytest.fixture(scope="module")
 def stranger() -> Iterator[Stranger]:
     """Not below pytest's own folder: the database's account could not enter that one."""
-    with tempfile.TemporaryDirectory(prefix="podium-test-") as name:
-        Path(name).chmod(0o755)
-        yield Stranger(Path(name))
+    with temporary_folder("podium-test-") as folder:
+        yield Stranger(folder)
 
 
 @pytest.mark.slow

@@ -25,6 +25,8 @@ def main() -> None:
             "num_cpus": 0,
             "object_store_memory": _STORE_BYTES,
             "include_dashboard": False,
+            "include_log_monitor": False,
+            "no_monitor": True,
             "_system_config": _FAST_CHECKS,
         },
     )

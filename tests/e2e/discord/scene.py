@@ -1,5 +1,6 @@
 """A guild with people, and Podium beside it as a process of its own, on real Postgres."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -70,7 +71,18 @@ async def scene(
             LocalDiscord(rates=rates or Rates(QUICK)) as server,
             _started(podium, server, permissions) as found,
         ):
+            if runner == "local":
+                await _worker_connected(podium)
             yield found
+
+
+async def _worker_connected(podium: Podium) -> None:
+    """Wait until the worker offers its GPU types, without which no board can be made."""
+    for _ in range(START_S):
+        if "CPU" in (await asyncio.to_thread(podium, "runners")).stdout:
+            return
+        await asyncio.sleep(0.1)
+    raise TimeoutError("no worker is connected")
 
 
 @asynccontextmanager

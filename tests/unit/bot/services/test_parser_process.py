@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 import time
 
 import pytest
@@ -10,6 +11,7 @@ from pydantic import Base64Bytes
 from bot.domain.errors import UserError
 from bot.domain.tasks.lint import parse_python
 from bot.services.parser_process import BusyError, ParserProcess, TooHardError
+from tests.doubles import launcher
 
 FIELDS = 300_000
 """Of one f-string: a parser needs a minute for them."""
@@ -43,8 +45,9 @@ def environment() -> list[str]:
     return [*os.environ, *(each for each in os.listdir("/proc/self/fd") if int(each) > 3)]  # noqa: PTH208
 
 
-def test_nothing_of_ours_is_there() -> None:
+def test_nothing_of_ours_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """No environment, and no file but its line and the folder that is being listed."""
+    monkeypatch.setattr(subprocess, "_fork_exec", launcher._fork_exec)  # begun by the interpreter
     found = asyncio.run(ParserProcess(10, 60).call(environment))
     assert [each for each in found if each != "LC_CTYPE"] == []
 

@@ -10,7 +10,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from bot.domain.errors import StoreError
-from bot.web.app import build
+from tests.doubles.agents import application
 from tests.doubles.clock import ManualClock
 from tests.doubles.eval_server import (
     HERE,
@@ -33,7 +33,7 @@ async def server(memory_store: MemoryStore, clock: ManualClock) -> AsyncIterator
 async def tools(
     server: EvalServer, mode: Literal["auto", "legacy"] = "auto"
 ) -> AsyncIterator[Client]:
-    app = build(server.door)
+    app = application(server.door)
     app.state.loopback = True
     async with (
         httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as way,
