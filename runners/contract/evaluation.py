@@ -194,7 +194,15 @@ class Measurement(Wire):
     """Samples that were repeated because the candidate seemed to run while it was frozen."""
     stop_reason: StopReason
     claimed_ns: float | None = None
-    """The claimed time that became `time_ns`; None if `time_ns` is from the judge's own clock."""
+    """The time by the candidate's clock; None if `time_ns` is from the judge's own clock.
+
+    It became `time_ns`, unless that of a short kernel is higher because the judge's clock does not
+    confirm the claim."""
+
+    @property
+    def lifted(self) -> bool:
+        """Whether the judge's clock did not confirm the claimed time, so that more counts."""
+        return self.claimed_ns is not None and self.claimed_ns < self.time_ns
 
     @property
     def cut_short(self) -> bool:
