@@ -194,6 +194,8 @@ async def validate_publish(
     name = request.board_name(task)
     board = await store.boards.find(name)
     _require_name(name)
+    if board is None:  # one that was deleted lacks everything else too
+        _require_base(request, name, board)
     gpus = named_gpus(request, task, board)
     require_gpus(name, task, gpus)
     if served is not None:
