@@ -1,6 +1,6 @@
 """Which kernels are timed by trains, and what one train does; no GPU is needed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
