@@ -1,6 +1,6 @@
 """What people choose from: options with autocompletion, and menus of GPU types."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TypeAlias
 
@@ -182,9 +182,16 @@ class Question(discord.ui.View):
 class GpuMenus(Question):
     """Menus for the GPU types, 25 in each, and a button to continue."""
 
-    def __init__(self, gpus: Sequence[str], then: Continuation, *, label: str = "Submit") -> None:
+    def __init__(
+        self,
+        gpus: Sequence[str],
+        then: Continuation,
+        *,
+        label: str = "Submit",
+        selected: Collection[str] = (),
+    ) -> None:
         super().__init__(then, label)
-        self.menus = [GpuSelect(part) for part in split_into_menus(gpus)]
+        self.menus = [GpuSelect(part, selected) for part in split_into_menus(gpus)]
         for menu in self.menus:
             self.add_item(menu)
         self.left_out = tuple(gpus[sum(len(menu.options) for menu in self.menus) :])
@@ -199,7 +206,7 @@ class GpuMenus(Question):
     @property
     def picked(self) -> tuple[str, ...]:
         """Return the current choice, which may be empty."""
-        return tuple(gpu for menu in self.menus for gpu in menu.values)
+        return tuple(gpu for menu in self.menus for gpu in menu.picked)
 
     def with_left_out(self, question: str) -> str:
         """Return the question, and how to choose GPU types that do not fit into the menus."""
@@ -211,17 +218,27 @@ class GpuMenus(Question):
 class GpuSelect(discord.ui.Select["GpuMenus"]):
     """A menu of up to 25 GPU types with multiple choice."""
 
-    def __init__(self, gpus: Sequence[str]) -> None:
+    def __init__(self, gpus: Sequence[str], selected: Collection[str]) -> None:
         super().__init__(
             placeholder=menu_label(gpus),
             min_values=0,
             max_values=len(gpus),
-            options=[discord.SelectOption(label=gpu, value=gpu) for gpu in gpus],
+            options=[
+                discord.SelectOption(label=gpu, value=gpu, default=gpu in selected) for gpu in gpus
+            ],
         )
+        self.selected = [gpu for gpu in gpus if gpu in selected]
+        """The choice until it is changed: Discord reports only changes."""
+
+    @property
+    def picked(self) -> list[str]:
+        """Return the current choice."""
+        return self.values or self.selected
 
     @override
     async def callback(self, interaction: Interaction) -> None:
         """Keep the choice until the button is pressed."""
+        self.selected = []
         await interaction.response.defer()
 
 

@@ -139,7 +139,8 @@ class PublicationPoster:
 
     async def _draw(self, state: PublicationState) -> None:
         channel = await self._private_channel()
-        text = live_text(self._name, state.steps, self.held.release.tries)
+        tries = self.held.release.tries
+        text = live_text(self._name, state.steps, tries, has_ended=state.outcome is not None)
         view = None if state.publishing or state.outcome else check_buttons(self.held.release.id)
         if self.thread.live is None:
             shown = discord.utils.MISSING if view is None else view
@@ -265,10 +266,19 @@ def _outcome_lines(outcome: PublicationOutcome) -> Iterator[Text]:
         yield from _outcome_lines(each)
 
 
-def live_text(name: str, steps: tuple[CheckStep, ...], tries: int) -> str:
-    """Return how many runs have ended, and one line per run, as many as fit."""
+def live_text(
+    name: str, steps: tuple[CheckStep, ...], tries: int, *, has_ended: bool = False
+) -> str:
+    """Return how many runs have ended, and one line per run, as many as fit.
+
+    If the check `has_ended` before some of its runs, those were stopped.
+    """
     ended = sum(each.finding is not None for each in steps)
-    count = f"{ended} of {len(steps)} runs have ended" if steps else "reading its files"
+    nothing = "nothing was run" if has_ended else "reading its files"
+    count = f"{ended} of {len(steps)} runs have ended" if steps else nothing
+    if has_ended and ended < len(steps):
+        count += f", {len(steps) - ended} stopped"
+        steps = tuple(each for each in steps if each.finding is not None)
     head = f"**Checking the task of {line(name)}**: {count}"
     if tries > 1:
         head += "\n-# started again, because the bot was restarted"

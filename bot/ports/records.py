@@ -108,6 +108,9 @@ class Competitions(Protocol):
 
     async def find(self, name: str) -> Competition | None: ...
 
+    async def lock(self, competition: CompetitionId) -> bool:
+        """Keep others from changing it until the transaction ends; False without one."""
+
     async def count_of(self, creator: PersonId) -> int:
         """Return how many competitions a person has created."""
 

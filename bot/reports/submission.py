@@ -79,6 +79,7 @@ def evaluation_report(
     ]
     blocks += [Text(line, Tone.QUIET) for line in _cut_short(evaluation)]
     blocks += [Text(line, Tone.QUIET) for line in _slow(evaluation)]
+    blocks += [Text(line, Tone.QUIET) for line in _lifted(evaluation)]
     blocks += [Text(line, Tone.QUIET) for line in _runs(evaluation.cases)]
     if evaluation.mode is Mode.PROFILE:
         blocks += [Text(line, Tone.QUIET) for line in kernel_lines(evaluation.log, SHOWN)]
@@ -128,6 +129,16 @@ def _slow(evaluation: Evaluation) -> Iterator[str]:
             if evaluation.mode is Mode.RANKED:
                 line += f", so the upper end of its interval counts: {show_time(counted(measured))}"
             yield line
+
+
+def _lifted(evaluation: Evaluation) -> Iterator[str]:
+    for case in evaluation.cases:
+        measured = case.measurement
+        if measured is not None and measured.lifted:
+            yield (
+                f"{case.spec}: {show_time(measured.time_ns)} counts; the submission's own clock "
+                f"says {show_time(measured.claimed_ns or 0.0)}, which the judge's does not confirm"
+            )
 
 
 def _gpu_time(evaluation: Evaluation) -> str:

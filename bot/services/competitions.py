@@ -201,6 +201,7 @@ async def _set_dates(
     """Set the dates that are chosen for each board, and record it, in one transaction."""
     now, subject = clock.now(), f"competition {competition.name}"
     async with audited(store, viewer.person, "set-deadlines", subject, reason=reason) as tx:
+        await tx.competitions.lock(competition.id)
         found = await tx.competitions.find(competition.name)
         if found is None or found.id != competition.id:
             raise UserError("unknown-competition", f"{subject} was deleted in the meantime")

@@ -34,7 +34,8 @@ async def ban(store: Store, decision: Decision, identity: str) -> int:
     async with _audited(store, decision, "ban", f"person {identity}") as tx:
         await tx.moderation.ban(person, decision.reason)
         unfinished = await tx.jobs.unfinished_of(person)
-    await store.publications.cancel(person, f"because its submitter is banned ({decision.reason})")
+        why = f"because its submitter is banned ({decision.reason})"
+        await tx.publications.cancel(person, why)
     for submission in unfinished:  # one by one: thousands of locks would make workers wait
         await store.jobs.request_cancel(submission)
     return len(unfinished)

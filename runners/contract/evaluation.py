@@ -43,8 +43,7 @@ class RoundPolicy(Wire):
     samples: int = Field(default=30, ge=3)
     """Timed calls per round."""
     half_width: float = Field(default=0.005, gt=0)
-    """Timing stops once the half-width of the t interval is at most this fraction of the time. For
-    times that a candidate on a GPU claims, 250 ns are enough."""
+    """The fraction of the time at which the interval is narrow; 250 ns are for claims on a GPU."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
@@ -102,8 +101,7 @@ class EvaluationRequest(Wire):
     profile: ProfileOptions = ProfileOptions()
     """Only for mode `profile`. `task` must already have only the chosen benchmark."""
     used_s: Annotated[float, Field(ge=0, exclude_if=lambda used_s: not used_s)] = 0.0
-    """Seconds that earlier attempts used, which failed with an internal error; sent only if there
-    were any, since older workers do not know it."""
+    """Seconds that failed attempts used; sent only if there were any, for older workers."""
 
     @property
     def round_policy(self) -> RoundPolicy:
@@ -170,19 +168,17 @@ class StopReason(StrEnum):
 
 
 SLOWER_MOST = 100
-"""A kernel that takes more than this many times as long as the reference is timed by few calls."""
+"""How much slower than the reference a kernel is that is timed by few calls."""
 
 
 class Measurement(Wire):
     """The confirmed time of one benchmark; all times in nanoseconds."""
 
     time_ns: PositiveNs
-    """The time that is scored. If the candidate on a GPU claims times: the geometric mean of the
-    rounds' medians. If the judge's clock decides: the arithmetic mean of the rounds' bounds. With
-    in-process timing: the time that the task's own evaluation reported."""
+    """The time that is scored: the geometric mean of the rounds' medians of claims on a GPU, the
+    mean of the rounds' bounds, or with in-process timing what the task's evaluation reported."""
     half_width_ns: Annotated[float, Field(ge=0)]
-    """Half-width of the 95 % t interval of `time_ns`, from the medians' logarithms or from the
-    bounds."""
+    """Half-width of the 95 % t interval of `time_ns`."""
     bound_ns: float
     """The judge's window around a call minus its window around a no-op."""
     resolution_ns: Annotated[float, Field(ge=0)]
@@ -194,7 +190,12 @@ class Measurement(Wire):
     """Samples that were repeated because the candidate seemed to run while it was frozen."""
     stop_reason: StopReason
     claimed_ns: float | None = None
-    """The claimed time that became `time_ns`; None if `time_ns` is from the judge's own clock."""
+    """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
+
+    @property
+    def lifted(self) -> bool:
+        """Whether the judge's clock did not confirm the claimed time, so that more counts."""
+        return self.claimed_ns is not None and self.claimed_ns < self.time_ns
 
     @property
     def cut_short(self) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
+import asyncpg
 import pytest
 
 from bot.domain.board import Access, Board, NewBoard, SeasonRules, Viewer, Visibility
@@ -12,11 +13,13 @@ from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, CompetitionId, PersonId, PublicationId
 from bot.domain.notifications import closing_notification, opening_notification
 from bot.domain.publication import Draft, NewPublication, PublishRequest
+from bot.services.competitions import BoardDates, change_dates
 from bot.services.publishing.pipeline import MOST_COMPETITIONS, Pipeline
 from bot.services.publishing.publish import read_competition
 from bot.store.postgres.store import PostgresStore
 from runners.contract.task import Grader
 from tests.doubles.clock import ManualClock
+from tests.doubles.dispatching import until
 from tests.doubles.scaffolded import make_judge
 from tests.doubles.stored import Scene, make_task, set_up
 from tests.doubles.task_zips import packed_competition
@@ -340,6 +343,37 @@ async def test_a_name_that_was_taken_after_it_was_looked_up_is_refused(
         await publish_later()
     stored = await find(scene)
     assert (stored.creator, stored.description) == (scene.ada.id, "about it")
+
+
+@pytest.mark.postgres
+async def test_a_board_that_is_added_while_the_dates_change_stays(
+    postgres_store: PostgresStore, postgres_dsn: str, clock: ManualClock
+) -> None:
+    scene = await set_up(postgres_store)
+    first = await publish(scene, "a", SeasonRules(clock.now() + HOUR))
+    added = await publish(scene, "b", SeasonRules(clock.now() + HOUR))
+    stored = await postgres_store.competitions.put(new_competition(scene, clock, first.id))
+    dates = {"a": BoardDates(clock.now() + 2 * HOUR, None)}
+    viewer = Viewer(scene.ada.id)
+    async with postgres_store.transaction() as tx:
+        await tx.competitions.put(new_competition(scene, clock, first.id, added.id), stored.id)
+        changing = asyncio.create_task(
+            change_dates(postgres_store, clock, viewer, stored.name, dates=dates)
+        )
+        await until(lambda: _waits_for_a_lock(postgres_dsn))
+    await changing
+    assert [each.name for each in (await find(scene)).boards] == ["a", "b"]
+
+
+async def _waits_for_a_lock(dsn: str) -> bool:
+    """Whether a statement at this database waits for a row that another one has locked."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        return bool(
+            await connection.fetchval("select exists (select from pg_locks where not granted)")
+        )
+    finally:
+        await connection.close()
 
 
 async def test_a_person_has_a_limited_number_of_competitions(

@@ -48,7 +48,8 @@ GRADING = {
 """Which grader grades each set, and why; most have no solutions to compare the graders with."""
 CANNOT_RUN = (
     "{name}: its solutions could not be run: missing {what}; check it on a machine with a runner "
-    "that has it, or skip the check with `podium task publish --unchecked`; nothing was published"
+    "that has it, or skip the check at the command line with `podium task publish --unchecked`; "
+    "nothing was published"
 )
 NO_COMPILER = "build_failed (OSError: CUDA_HOME environment variable is not set."
 LIBRARY = {"nvidia": "library cutlass", "amd_202602": "library aiter"}

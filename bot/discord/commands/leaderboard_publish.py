@@ -23,6 +23,7 @@ from bot.reports.tasks import change_report, upload_report
 from bot.services.lookup import own_board
 from bot.services.publishing import publish
 from bot.services.publishing.pipeline import prepare_competition
+from runners.contract.gpus import gpu_types
 from runners.contract.task import Grader, TaskDefinition
 
 
@@ -213,7 +214,9 @@ async def create_board(upload: publish.TaskUpload, answer: InteractionReply) -> 
     async def publish_it(answer: InteractionReply, chosen: tuple[str, ...]) -> None:
         await submit_publication(upload.for_gpus(chosen), answer)
 
-    menus = options.GpuMenus(gpus, publish_it, label=PUBLISH_LABEL)
+    menus = options.GpuMenus(
+        gpus, publish_it, label=PUBLISH_LABEL, selected=gpu_types(upload.task.gpus)
+    )
     await answer.say(menus.with_left_out("Choose the board's GPU types:"), menus)
 
 

@@ -298,5 +298,10 @@ def _root(files: dict[str, bytes]) -> str:
     if not tasks:
         raise _refusal("", f"there is no task.yml in the zip; {_LAYOUT}")
     if len(tasks) > 1:
-        raise _refusal(tasks[1], f"a second task.yml in addition to {tasks[0]}; {_LAYOUT}")
+        raise _refusal(
+            tasks[1],
+            f"a second task.yml in addition to {tasks[0]}; {_LAYOUT}. Several tasks with a YAML of "
+            "their own are a competition: publish it at /create/competition or with `/admin "
+            "competition publish`",
+        )
     return posixpath.dirname(tasks[0])

@@ -210,6 +210,7 @@ _SUFFIXES = (".yaml", ".yml")
 _LAYOUT = (
     "put the competition's YAML file, and below its folder the folders of its tasks, into the zip"
 )
+_TASK = ". The zip of one task makes a board: upload it at /create or with `/leaderboard create`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +276,7 @@ def _competition_file(files: Mapping[str, bytes]) -> str:
     nearest = min((each.count("/") for each in found), default=0)
     found = [each for each in found if each.count("/") == nearest]
     if not found:
-        raise UserError("bad-zip", f"there is no competition in the zip; {_LAYOUT}")
+        raise UserError("bad-zip", f"there is no competition in the zip; {_LAYOUT}{_TASK}")
     if len(found) > 1:
         words = f"a second YAML file in addition to {found[0]}"
         raise UserError("bad-zip", f"{found[1]}: {words}; keep one competition in a zip")

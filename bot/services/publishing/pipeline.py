@@ -209,7 +209,8 @@ def _require_run(reports: Sequence[TaskReport], name: str) -> None:
         raise UserError(
             "not-dry-run",
             f"{grading}{name}: its solutions could not be run: "
-            f"{obstacle}, or skip the check with `podium task publish --unchecked`; "
+            f"{obstacle}, or skip the check at the command line with `podium task publish "
+            "--unchecked`; "
             "nothing was published",
         )
 

@@ -18,6 +18,7 @@ from bot.domain.errors import UserError, board_moved
 from bot.domain.ids import TaskVersionId
 from bot.domain.publication import Draft, PublishChange, Published, PublishRequest
 from bot.domain.requirements import has_device, require_gpus, require_known_gpus
+from bot.domain.submission import banned
 from bot.domain.tasks import competition
 from bot.domain.tasks.bundle import TaskBundle, read_files, read_zip, solutions
 from bot.domain.tasks.grading import choose_later
@@ -194,6 +195,10 @@ async def validate_publish(
     name = request.board_name(task)
     board = await store.boards.find(name)
     _require_name(name)
+    if (reason := await store.moderation.ban_of(request.person)) is not None:
+        raise banned(reason)
+    if board is None:  # one that was deleted lacks everything else too
+        _require_base(request, name, board)
     gpus = named_gpus(request, task, board)
     require_gpus(name, task, gpus)
     if served is not None:

@@ -54,6 +54,9 @@ class PostgresCompetitions:
                 await connection.execute(query(name), competition)
         return True
 
+    async def lock(self, competition: CompetitionId) -> bool:
+        return await self._database.row("competitions.lock", competition) is not None
+
     async def find(self, name: str) -> Competition | None:
         found = await self._read("competitions.find", name)
         return found[0] if found else None

@@ -7,7 +7,8 @@ group by jobs.state
 
 -- name: newest
 -- Within JSON a quote of a candidate's words is escaped, so none of them is taken for the key.
-select jobs.gpu, jobs.state, jobs.created_at, started_at, finished_at, verdict, stage, used_s,
+select jobs.gpu, jobs.state, jobs.created_at, started_at, finished_at, verdict, stage,
+    evaluations.used_s,
     substring(evaluation from '"durations_s":(\{[^{}]*\})') as durations_s
 from submissions
 join jobs on jobs.submission = submissions.id

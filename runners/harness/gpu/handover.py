@@ -199,6 +199,11 @@ class TrainWindows:
         write_word(self.handover.back, turn, line)
         await_word(self.handover.back, turn)
 
+    def abort(self) -> None:
+        """End a train whose candidate will no longer answer."""
+        self.start[0] = self.handover.turn
+        self.handover.abort()
+
     def windows_ns(self) -> list[float]:
         """Nanoseconds of each window but the first, which follows no other call."""
         pairs = zip(self.opened[1:], self.closed[1:], strict=True)
@@ -229,7 +234,7 @@ class TrainCall:
     def release(self) -> None:
         """Run the train, or release all calls of a late one."""
         if self.late:
-            self.windows.handover.abort()
+            self.windows.abort()
         else:
             self.windows.queue(self.first_turn, self.actions)
 

@@ -107,8 +107,16 @@ class Answer:
         return ordered_like(self.room, output)
 
     def expect_at(self, places: values.Node | None) -> None:
-        """Expect the output at these places, and poison them."""
+        """Expect the output at these places, and poison them.
+
+        This also loads the CUDA kernels that poison them again, which is impossible while a stream
+        waits.
+        """
         self.wanted = places
+        self.poison()
+
+    def poison(self) -> None:
+        """Poison the places again, queued before the window opens: nothing written there counts."""
         for _, there in self._pairs():
             there.fill_(POISON)
 

@@ -143,7 +143,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
 
         steps = handover.WindowActions(
             queued=queued,
-            sweep=self.buffers.sweep,
+            sweep=self._poison_and_sweep,
             reveal=self._reveal,
             complete=self._complete,
             capture=self.answer.capture,
@@ -177,6 +177,10 @@ class DeviceCandidate(host_candidate.HostCandidate):
         if order.ahead and not in_rooms:
             return self.answer.places(first.output)
         return self.answer.room
+
+    def _poison_and_sweep(self) -> None:
+        self.answer.poison()
+        self.buffers.sweep()
 
     def _reveal(self) -> None:
         self.buffers.reveal()

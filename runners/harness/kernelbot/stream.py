@@ -271,11 +271,12 @@ def own_evaluation(task: TaskDefinition) -> str:
 def error_of_evaluation(status: int, log: str, task: TaskDefinition) -> VerdictError:
     """Return the verdict for an evaluation that did not complete.
 
-    The untrusted log only decides which kind of failure it is.
+    The untrusted log only decides which kind of failure it is, and its last line is quoted.
     """
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     if status in _TASK_ERRORS:
-        words = ": ".join((_TASK_ERRORS[status], *lines[-1:]))[:1000]
+        printed = (f"the last line printed was: {line[:1000]}" for line in lines[-1:])
+        words = "; ".join((_TASK_ERRORS[status], *printed))
         return VerdictError(Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {words}")
     build = failed_build(log) if _EXTENSION in log else None
     last = build.reason if build else lines[-1] if lines else "it said nothing"

@@ -74,6 +74,7 @@ START_S = 30.0
 EXIT_S = 10.0
 """Seconds for a process to exit after it has closed its sockets; with a GPU, over one is usual."""
 
+ANSWERED_EARLY = "the candidate answered before its work was done"
 LATE_S = 2.0
 """Seconds by which the wait for an exit may exceed the deadline, and seconds after the last frame
 until the work on the GPU must be done."""
@@ -201,14 +202,18 @@ class CandidateHandle:
             self.process.resume()
             patience = Deadline.after(turn.patience_s)
             first = self._until(lambda: False, patience, deadline, WATCH_S)
-            turn.queued(self._checked_reply(first) if first else None)
-            if turn.frozen and first:
+            reply = self._checked_reply(first) if first else None
+            frozen = turn.frozen and first is not None
+            if frozen:
                 self.process.freeze()
+            turn.queued(reply)
             turn.release()
             if first is None:
                 self._checked_reply(self._await_frame(deadline))
             last = None if turn.has_host_part else self._until(turn.over, deadline, deadline)
-            if turn.frozen and first:
+            if frozen:
+                if last:
+                    raise VerdictError(Verdict.DISALLOWED, ANSWERED_EARLY)
                 self.process.resume()
             reply = self._checked_reply(last or self._await_frame(deadline))
             if turn.has_host_part:
@@ -234,9 +239,7 @@ class CandidateHandle:
     def _confirm_over(self, turn: channel.DeviceCall, deadline: Deadline) -> None:
         frame = self._until(turn.over, Deadline.after(LATE_S), deadline)
         if frame is not None or not turn.over():
-            raise VerdictError(
-                Verdict.DISALLOWED, "the candidate answered before its work was done"
-            )
+            raise VerdictError(Verdict.DISALLOWED, ANSWERED_EARLY)
 
     def verify_frozen(self, deadline: Deadline) -> None:
         """Refuse a candidate that ran after it was frozen, because its output may have changed."""

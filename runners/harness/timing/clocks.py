@@ -6,6 +6,7 @@ from statistics import fmean, stdev
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.timing.rounds import (
+    HIDDEN_NS,
     SHORT_NS,
     Interval,
     Round,
@@ -14,12 +15,6 @@ from runners.harness.timing.rounds import (
 )
 from runners.harness.verdicts import VerdictError
 
-IDLE_GAP_NS = 4_000.0
-"""The most GPU work in ns that fits into a window without making it longer than a no-op's.
-
-In a no-op's window the candidate also records its time stamps and writes the last word. Attacks
-that skip these or poll for them gain 2.8 to 3.8 us (`hostile_cuda` in `tests/exploits`).
-"""
 HONEST_NS = 2_000.0
 HONEST = 0.025
 """The most by which the claim of an honest kernel is below its bound, beyond the noise: in
@@ -67,6 +62,10 @@ limit.
 
 Honest kernels claim at most that much less (`tests/gpu/trains.py`).
 """
+FALSE = 5
+"""A claim that is below the judge's own value by more than this many times `LIFT` is false: the
+judge's value counts.
+"""
 
 
 def by_trains(rounds: list[Round]) -> bool:
@@ -85,6 +84,8 @@ def train_interval(rounds: list[Round]) -> Interval:
     least = bound - _lift(bound)
     if claimed.centre >= least:
         return claimed
+    if claimed.centre < bound - FALSE * _lift(bound):
+        least = bound
     spread = rounds_interval([[max(FLOOR_NS, each.bound)] for each in rounds])
     return Interval(max(FLOOR_NS, least), spread.half_width)
 
@@ -136,7 +137,7 @@ def host_interval(rounds: list[Round]) -> Interval:
     bounds = [each.bound for each in rounds]
     centre = max(FLOOR_NS, fmean(bounds))
     if centre < SHORT_NS and any(each.could_train and each.trains is None for each in rounds):
-        centre += IDLE_GAP_NS
+        centre += HIDDEN_NS
     if len(bounds) < 2:
         return Interval(centre, 2 * rounds[0].error)
     return Interval(centre, t_quantile(len(bounds) - 1) * stdev(bounds) / math.sqrt(len(bounds)))
@@ -221,7 +222,7 @@ def _published_resolution(rounds: list[Round]) -> float:
 
 def _hidden_ns(rounds: list[Round]) -> float:
     """The most time of a kernel that its windows can hide."""
-    gap = IDLE_GAP_NS if any(each.on_gpu for each in rounds) else 0.0
+    gap = HIDDEN_NS if any(each.on_gpu for each in rounds) else 0.0
     return gap + fmean(each.skippable for each in rounds)
 
 

@@ -50,8 +50,6 @@ BLAMED_MOST = 2
 """The submission is rejected after so many void rounds in whose place a trusted kernel was calm."""
 CALIBRATIONS_ALONE_MOST = 20
 """The most medians of calibration windows that are measured while no other candidate exists."""
-CALIBRATED_AFTER = 5
-"""Calibration windows after the trains of a round."""
 
 
 class WorkloadTimer:
@@ -75,7 +73,7 @@ class WorkloadTimer:
         self.plan = planned(self.calibration_input)
         self.index = 0
         self.pool = CandidatePool(session, self.plan, self.expected)
-        self.trains = trains.ShortCalls(session, self.calibration_input)
+        self.trains = trains.ShortCalls(session, self.calibration_input, self._fresh_input)
 
     def begin(self) -> None:
         """On a GPU, start candidates in the background."""
@@ -164,6 +162,8 @@ class WorkloadTimer:
                 while self.samples.needs_more(result, self.share):
                     self._sample(trusted, calibrator, result, trusted=True)
         except (DisturbedError, VerdictError) as error:  # there is no submitted code to blame
+            if self.deadline.remaining < 0:  # but it has used the time
+                raise VerdictError(Verdict.TIMED_OUT, "the time limit passed") from error
             raise MachineError(f"a trusted kernel cannot be timed: {error}") from error
         during = median(result.overheads_during)
         return not result.drifts(during) and not void.drifts(during)
@@ -219,10 +219,10 @@ class WorkloadTimer:
             candidate.build(self.deadline)
         for _ in range(WARM_UPS):
             self._call(candidate)
-        claim_ns = self._rehearse(candidate) if self.session.on_gpu else 0.0
+        rehearsed = self._rehearse(candidate) if self.session.on_gpu else []
         known_processes = frozenset(candidate.handle.process.descendants)
         result.could_train = self.trains.current is not None
-        short = candidate.ahead and self.trains.fits(claim_ns)
+        short = candidate.ahead and self.trains.fits_rehearsal(rehearsed, result)
         if short and self._run_trains(candidate, calibrator, result):
             return result
         rounds_left = max(1, self.policy.looks[0] - done)
@@ -231,7 +231,7 @@ class WorkloadTimer:
             while self.samples.needs_more(result, until):
                 self._sample(candidate, calibrator, result, trusted=False)
                 checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
-        if result.claimed and self.trains.fits(median(result.claims)):
+        if result.claimed and self.trains.fits(median(result.claims), result.bound):
             self._run_trains(candidate, calibrator, result)
         return result
 
@@ -242,28 +242,17 @@ class WorkloadTimer:
 
         Its calls are then no longer queued ahead, so the judge's clock includes its launches.
         """
-        known_processes = frozenset(candidate.handle.process.descendants)
         with self.session.record_duration("trains"):
-            timed = self.trains.measure(self._fresh_input, self.expected, self.deadline)
-        checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
-        candidate.handle.verify_frozen(self.deadline)
-        if timed is None:
-            candidate.ahead = result.claimed = False
-            return False
-        result.trains, result.claims, result.claimed = timed, timed.claims, True
-        for _ in range(CALIBRATED_AFTER):
-            after = calibrator.overhead(self._calibration_call(calibrator))
-            if result.disturbed_by(after):
-                raise DisturbedError(result)
-            result.overheads_during.append(after)
-        return True
+            return self.trains.run(
+                candidate, result, lambda: calibrator.overhead(self._calibration_call(calibrator))
+            )
 
-    def _rehearse(self, candidate: HostCandidate) -> float:
-        """Check whether calls can be queued ahead; return the ns that the candidate claims."""
+    def _rehearse(self, candidate: HostCandidate) -> list[channel.Exchange]:
+        """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be."""
         candidate.ahead = True
         rehearsed = [self._call(candidate) for _ in range(REHEARSALS)]
         candidate.ahead = not rehearsed[-1].late
-        return min(each.reply.claimed_ns for each in rehearsed)
+        return rehearsed
 
     def _sample(
         self, candidate: HostCandidate, calibrator: HostCandidate, result: Round, *, trusted: bool

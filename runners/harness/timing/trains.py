@@ -6,9 +6,11 @@ the GPU belongs to the judge: input number two is nowhere in the candidate's mem
 number one is copied.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from statistics import median
 
 import torch
 
@@ -19,12 +21,19 @@ from runners.harness.gpu.buffers import Withheld, place_count
 from runners.harness.gpu.handover import TrainActions, TrainCall, TrainPlace, TrainWindows
 from runners.harness.gpu.memory import ignoring_broken_context
 from runners.harness.judge.answer import Answer
+from runners.harness.judge.checks import refuse_new_processes
 from runners.harness.judge.device_candidate import PATIENCE_S, DeviceCandidate, Place
 from runners.harness.judge.host_candidate import HostCandidate, verify
 from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.protocol.arena import Plan
-from runners.harness.timing.rounds import SHORT_NS, Round, Trains
+from runners.harness.timing.rounds import (
+    HIDDEN_NS,
+    SHORT_NS,
+    DisturbedError,
+    Round,
+    Trains,
+)
 from runners.harness.verdicts import VerdictError
 
 ORDER = (True, False, False)
@@ -93,7 +102,7 @@ class TrainTrack:
             exchange = self.candidate.handle.call_on_device(channel.encode(order), deadline, call)
         except BaseException:
             with ignoring_broken_context():
-                self.candidate.handover.abort()
+                self.windows.abort()
             raise
         for place in self.places:
             place.withheld.restore()
@@ -150,8 +159,13 @@ class TrainTrack:
 
         def steps(place: Place) -> TrainPlace:
             here = part(place)
+
+            def lay() -> None:
+                place.answer.poison()
+                here.copy_(place.staging)
+
             return TrainPlace(
-                lay=lambda: here.copy_(place.staging),
+                lay=lay,
                 complete=lambda: place.withheld.reveal(here),
                 capture=place.answer.capture,
             )
@@ -177,12 +191,19 @@ class TrainTrack:
                 verify(self.candidate, value, reply, expected, deadline=deadline)
 
 
+CALIBRATED_AFTER = 5
+"""Calibration windows after the trains of a round."""
+RUNS_WHILE_FROZEN = "the kernel works while its candidate is frozen"
+
+
 @dataclass(slots=True)
 class ShortCalls:
     """Whether the calls of one workload can be timed by trains."""
 
     session: EvaluationSession
     calibration_input: object
+    fresh: Callable[[], object]
+    """Returns a fresh input."""
     places: int = 0
     """How many calls a train has; 0 if there are no trains."""
     required: bool = False
@@ -204,9 +225,24 @@ class ShortCalls:
             self.places = place_count(plans[0], expected, candidates)
         return self.places
 
-    def fits(self, claim_ns: float) -> bool:
-        """Whether a kernel that claims this time is timed by trains."""
-        return self.current is not None and (self.required or claim_ns < SHORT_NS)
+    def fits(self, claim_ns: float, bound_ns: float = math.inf) -> bool:
+        """Whether a kernel with this claim, and this time by the judge's clock, is timed by trains.
+
+        A window of a single call can hide some of a kernel's time.
+        """
+        short = claim_ns < SHORT_NS or bound_ns < SHORT_NS + HIDDEN_NS
+        return self.current is not None and (self.required or short)
+
+    def fits_rehearsal(self, calls: Sequence[channel.Exchange], result: Round) -> bool:
+        """Whether a kernel is timed by trains, after single calls that were queued ahead.
+
+        They also limit the value of its trains: their windows wait for its copy engines too.
+        """
+        if self.current is None:
+            return False
+        window = min(each.window_ns for each in calls)
+        self.current.times.least = window - median(result.own_overheads) - HIDDEN_NS
+        return self.fits(min(each.reply.claimed_ns for each in calls))
 
     def comparable(self, rounds: list[Round]) -> list[Round]:
         """Return the rounds that count: single calls queued ahead do not if there are trains."""
@@ -223,17 +259,49 @@ class ShortCalls:
         if expected is None or not isinstance(candidate, DeviceCandidate):
             return
         if self.places and candidate.buffers.place_size:
-            found = CandidateTrains(TrainTrack(candidate, self.places), self.places)
-            if found.run_standin(self.calibration_input, expected, deadline):
+            track = TrainTrack(candidate, self.places)
+            found = CandidateTrains(track, self.places, expected, deadline)
+            if found.run_standin(self.calibration_input):
                 self.current = found
 
-    def measure(
-        self, fresh: Callable[[], object], expected: values.Node | None, deadline: Deadline
-    ) -> Trains | None:
-        """Run the trains of the submission; None if one was not queued in time."""
-        if self.current is None or expected is None:
-            return None
-        return self.current.measure(fresh, expected, deadline)
+    def run(
+        self, candidate: HostCandidate, result: Round, calibration: Callable[[], float]
+    ) -> bool:
+        """Time the submission in this candidate; False if a train was not queued in time.
+
+        `calibration` measures the overhead of a calibration window. What disturbs the trains or
+        these windows is repeated, as for single calls.
+        """
+        timed = self._undisturbed(candidate, result)
+        if timed is None:
+            candidate.ahead = result.claimed = False
+            return False
+        result.trains, result.claims, result.claimed = timed, timed.claims, True
+        result.overheads_during.clear()
+        while len(result.overheads_during) < CALIBRATED_AFTER:
+            after = calibration()
+            if result.disturbed_by(after):
+                result.discard(DisturbedError(result))
+            else:
+                result.overheads_during.append(after)
+        return True
+
+    def _undisturbed(self, candidate: HostCandidate, result: Round) -> Trains | None:
+        process = candidate.handle.process
+        known = frozenset(process.descendants)
+        while self.current is not None:
+            ran = process.ran_while_frozen
+            timed = self.current.measure(self.fresh)
+            refuse_new_processes(known, process.descendants)
+            candidate.handle.verify_frozen(self.current.deadline)
+            if process.ran_while_frozen > ran:
+                result.discard(VerdictError(Verdict.DISALLOWED, RUNS_WHILE_FROZEN))
+            elif reasons := candidate.slowed_by():
+                result.discarded += 1
+                self.session.count_slowed(reasons)
+            else:
+                return timed
+        return None
 
 
 @dataclass(slots=True)
@@ -242,29 +310,34 @@ class CandidateTrains:
 
     track: TrainTrack
     calls: int
+    expected: values.Node
+    deadline: Deadline
     times: Trains = field(default_factory=Trains)
 
-    def run_standin(self, data: object, expected: values.Node, deadline: Deadline) -> bool:
+    def run_standin(self, data: object) -> bool:
         """Run the trains of the calibration kernel; False if one was not queued in time."""
         for stamped in ORDER:
-            found = self.track.run(
-                channel.Operation.TOUCH, [data] * self.calls, expected, deadline, stamped=stamped
-            )
+            found = self._run(channel.Operation.TOUCH, [data] * self.calls, stamped=stamped)
             if found is None:
                 return False
             self.times.standin_claims += found.claims
             self.times.standin_windows += () if stamped else found.windows
         return True
 
-    def measure(
-        self, fresh: Callable[[], object], expected: values.Node, deadline: Deadline
-    ) -> Trains | None:
+    def measure(self, fresh: Callable[[], object]) -> Trains | None:
         """Run the trains of the submission; None if one was not queued in time."""
+        self.times.windows.clear()
+        self.times.claims.clear()
         for stamped in ORDER:
             data = [fresh() for _ in range(self.calls)]
-            found = self.track.run(channel.Operation.RUN, data, expected, deadline, stamped=stamped)
+            found = self._run(channel.Operation.RUN, data, stamped=stamped)
             if found is None:
                 return None
             self.times.claims += found.claims
             self.times.windows += () if stamped else found.windows
         return self.times
+
+    def _run(
+        self, operation: channel.Operation, data: Sequence[object], *, stamped: bool
+    ) -> TrainTimes | None:
+        return self.track.run(operation, data, self.expected, self.deadline, stamped=stamped)

@@ -41,6 +41,9 @@ class MemoryCompetitions:
                 del self._tables.outbox[number]
         return self._tables.competitions.pop(competition, None) is not None
 
+    async def lock(self, competition: CompetitionId) -> bool:
+        return competition in self._tables.competitions
+
     async def find(self, name: str) -> Competition | None:
         return next((each for each in self._all() if each.name == storable(name)), None)
 

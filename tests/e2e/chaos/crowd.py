@@ -25,7 +25,7 @@ from tests.architecture.tree import ROOT
 
 IDENTITY = ROOT / "tasks" / "examples" / "identity"
 REAL, FAKE = "identity", "fake"
-ALPHA, BETA = "FAKE-A", "FAKE-B"
+ALPHA, BETA = "T4", "L4"
 PEOPLE = ("ada", "grace", "katherine", "dorothy", "mary")
 RETRY_S = 0.2
 _CLOCK = SystemClock()

@@ -220,7 +220,7 @@ async def check(
 
 @router.delete("/checks/{number}")
 async def cancel(
-    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: auth.FromPerson
+    request: Request, number: Annotated[int, Path(ge=1, lt=1 << 63)], viewer: auth.MaySubmit
 ) -> api.CheckAnswer:
     """Cancel your check before anything is published; its runs stop within seconds."""
     context = context_of(request)

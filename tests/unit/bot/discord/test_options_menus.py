@@ -37,6 +37,17 @@ async def test_what_is_chosen_in_all_menus_counts() -> None:
     assert view.chosen() == ("G001", "G055", "G059")
 
 
+async def test_the_types_that_the_task_names_are_chosen_until_they_are_changed() -> None:
+    view = GpuMenus(kinds(30), nothing, selected=("G002", "G028", "B200"))
+    assert view.chosen() == ("G002", "G028")
+    chosen = [each.value for menu in view.menus for each in menu.options if each.default]
+    assert chosen == ["G002", "G028"]
+    interaction = Mock(spec=discord.Interaction)
+    interaction.response.defer = AsyncMock()
+    await view.menus[0].callback(interaction)  # everything was taken out of it
+    assert view.chosen() == ("G028",)
+
+
 async def test_nothing_chosen_is_refused() -> None:
     with pytest.raises(UserError, match="choose at least one"):
         GpuMenus(kinds(3), nothing).chosen()

@@ -165,7 +165,11 @@ async def test_the_live_message_has_the_steps_of_the_state(place: Place) -> None
     held = HeldPublication(place.store, "one", release, PublishRequest(place.ada, "double"))
     poster = PublicationPoster.of(room.client, DiscordContext(place.store, place.clock), held)
     steps = (CheckStep("CPU", "a.py", "test", 1, 2),)
+    await poster.changed(PublicationState(steps=steps))
     outcome = PublicationOutcome(title="t", message="no")
     await poster.finished(PublicationState(steps=steps, outcome=outcome))
-    ((_, sent),) = room.edit.await_args_list
-    assert "a.py: test 1/2" in sent["content"]
+    during, after = [sent for _, sent in room.edit.await_args_list]
+    assert "a.py: test 1/2" in during["content"]
+    assert [each.item.label for each in during["view"].children] == ["Cancel"]
+    assert "0 of 1 runs have ended, 1 stopped" in after["content"]
+    assert after["view"] is None

@@ -53,6 +53,15 @@ def test_the_live_message_has_a_line_for_each_run_and_what_is_wrong_first() -> N
     ]
 
 
+def test_what_was_stopped_is_counted_once_the_check_has_ended() -> None:
+    steps = (CheckStep("CPU", "w.py"), CheckStep("CPU", "a.py", finding=GOOD))
+    assert live_text("adding", steps, tries=1, has_ended=True).splitlines() == [
+        "**Checking the task of adding**: 1 of 2 runs have ended, 1 stopped",
+        "> 🟢 a.py: passed, as expected",
+    ]
+    assert live_text("adding", (), tries=1, has_ended=True).endswith(": nothing was run")
+
+
 def test_gpu_types_are_named_when_there_are_several() -> None:
     steps = (CheckStep("CPU", "a.py"), CheckStep("H100", "a.py"))
     assert "> ▫️ H100: a.py: waiting" in live_text("adding", steps, tries=1)

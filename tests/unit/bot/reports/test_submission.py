@@ -100,6 +100,18 @@ def test_a_kernel_that_is_far_too_slow_is_said_to_be_timed_by_few_calls() -> Non
     assert words in _texts(tried)
 
 
+def test_a_claim_that_the_judges_clock_does_not_confirm_is_said_to_count_for_nothing() -> None:
+    words = (
+        "size: 1024: 6.30 us counts; the submission's own clock says 4.34 us, which the judge's "
+        "does not confirm"
+    )
+    for claimed, told in ((4_340.0, True), (6_300.0, False), (None, False)):
+        measured = make_measurement(6_300.0, 10.0).model_copy(update={"claimed_ns": claimed})
+        timed = make_case(CaseKind.BENCHMARK, measurement=measured)
+        texts = _texts(evaluation_report(make_evaluation(cases=(timed,))))
+        assert (words in texts) is told
+
+
 def test_a_bound_that_says_nothing_is_shown_as_none() -> None:
     measurement = make_measurement().model_copy(update={"bound_ns": -5.0})
     timed = make_case(CaseKind.BENCHMARK, measurement=measurement)

@@ -146,6 +146,8 @@ async def test_what_was_agreed_to_must_still_be_so(place: Place) -> None:
     await place.store.boards.delete(place.board.id)
     with pytest.raises(UserError, match="was deleted in the meantime"):
         await again(place, task=make_task(description="Third."), onto=first)
+    with pytest.raises(UserError, match="was deleted in the meantime"):
+        await again(place, task=make_task(description="Third.", gpus=()), onto=first)
 
 
 async def test_what_a_publishing_that_was_cut_off_has_done_is_known(place: Place) -> None:

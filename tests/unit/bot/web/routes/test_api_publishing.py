@@ -11,6 +11,8 @@ import pytest
 from bot.domain.accounts import MACHINE, Rights, TokenScope
 from bot.domain.tasks.bundle import MAX_PACKED
 from bot.domain.tasks.scaffold import scaffold
+from bot.services import moderation
+from bot.services.moderation import Decision
 from bot.web.publications import checking
 from runners.contract.task import Mode
 from tests.doubles.api import Api
@@ -109,6 +111,27 @@ async def test_a_check_is_cancelled_by_its_submitter_alone(creating: Api) -> Non
         assert (check["state"], check["problem"]["code"]) == ("refused", "cancelled")
         assert check["problem"]["detail"].startswith("the check was cancelled by its submitter")
         assert (await carol.get("/leaderboards/double")).status_code == 404
+
+
+async def test_a_token_that_only_reads_cancels_no_check(creating: Api) -> None:
+    async with (
+        creating.asking("carol") as carol,
+        creating.asking("carol", TokenScope.READ) as reader,
+    ):
+        asked = await carol.post("/leaderboards", files=zipped())
+        refused = await reader.delete(f"/checks/{asked.json()['id']}")
+        assert (refused.status_code, refused.json()["code"]) == (403, "narrow-token")
+
+
+async def test_a_banned_person_publishes_nothing(creating: Api) -> None:
+    async with creating.asking("carol") as carol:
+        asked = await carol.post("/leaderboards", files=zipped())
+        admin = Decision(creating.place.ada, "floods")
+        await moderation.ban(creating.place.store, admin, "local:carol")
+        again = await carol.post("/leaderboards", files=zipped())
+        assert (again.status_code, again.json()["code"]) == (403, "banned")
+        check = await ended(creating, carol, asked)
+        assert "because its submitter is banned (floods)" in check["problem"]["detail"]
 
 
 async def test_a_grader_may_be_chosen_and_the_answer_begins_with_it(creating: Api) -> None:

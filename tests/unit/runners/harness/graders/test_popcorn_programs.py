@@ -143,4 +143,5 @@ def test_a_profiled_program_has_its_kernels_looked_at(
 def test_its_own_exit_statuses_are_the_tasks_fault(judge: Judge) -> None:
     found = judged(judge, 14)
     assert found.verdict is Verdict.TASK_ERROR
-    assert found.message == "the task's eval.cu could not read its cases"
+    words = "the task's eval.cu could not read its cases; the last line printed was: seed none"
+    assert found.message == words

@@ -23,7 +23,12 @@ def test_an_evaluation_is_known_by_a_file_of_the_task() -> None:
     ("status", "log", "verdict", "words"),
     [
         (2, "", Verdict.TASK_ERROR, "the task's eval.cu did not take its arguments"),
-        (2, "first\nUnsupported mode", Verdict.TASK_ERROR, "its arguments: Unsupported mode"),
+        (
+            2,
+            "first\nUnsupported mode",
+            Verdict.TASK_ERROR,
+            "its arguments; the last line printed was: Unsupported mode",
+        ),
         (111, "", Verdict.TASK_ERROR, "could not open its line"),
         (113, "", Verdict.TASK_ERROR, "could not read its cases"),
         (110, "an error\n\n", Verdict.CRASHED, "status 110: an error"),

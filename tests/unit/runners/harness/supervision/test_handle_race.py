@@ -528,9 +528,14 @@ class FrozenCrossing(Crossing):
 
     def __init__(self, words: Words, handle: CandidateHandle) -> None:
         super().__init__(words)
-        self.frozen = True
+        self.frozen = self.ends = True
         self.handle = handle
         self.was_frozen: list[bool] = []
+
+    @override
+    def queued(self, first: CandidateReply | None) -> None:
+        super().queued(first)
+        self.was_frozen.append(self.handle.process.frozen)
 
     @override
     def release(self) -> None:
@@ -539,6 +544,8 @@ class FrozenCrossing(Crossing):
 
     @override
     def over(self) -> bool:
+        if not self.ends:
+            return False
         self.end = self.end or time.perf_counter_ns()
         return True
 
@@ -549,7 +556,7 @@ def test_while_a_train_runs_its_candidate_is_frozen(start: Start) -> None:
 
     exchange = race((handle, words), turn=turn)
 
-    assert turn.was_frozen == [True]
+    assert turn.was_frozen == [True, True]
     assert not exchange.late
     assert exchange.reply.output == ScalarNode(value=1)
     assert handle.process.frozen
@@ -560,4 +567,19 @@ def test_a_late_train_runs_on_without_a_window(start: Start) -> None:
     turn = FrozenCrossing(words, handle)
 
     assert race((handle, words), turn=turn).late
-    assert turn.was_frozen == [False]
+    assert turn.was_frozen == [False, False]
+
+
+def test_a_candidate_that_answers_before_its_train_has_run_is_refused(start: Start) -> None:
+    def answer_twice_at_once(orders: socket.socket, words: Words) -> None:
+        say_queued(orders, words)
+        reply_to(orders, words)
+        signal.pause()
+
+    handle, words = start(answer_twice_at_once, queues=False)
+    turn = FrozenCrossing(words, handle)
+    turn.ends = False
+
+    with pytest.raises(VerdictError, match="answered before its work was done") as refused:
+        race((handle, words), turn=turn)
+    assert refused.value.verdict is Verdict.DISALLOWED

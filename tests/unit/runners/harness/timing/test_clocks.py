@@ -10,7 +10,6 @@ from runners.harness.timing.clocks import (
     FLOOR_NS,
     HONEST,
     HONEST_NS,
-    IDLE_GAP_NS,
     LIFT,
     LIFT_NS,
     TRAIN_GAP_NS,
@@ -28,7 +27,7 @@ from runners.harness.timing.clocks import (
     publishes_claims,
     resolution,
 )
-from runners.harness.timing.rounds import SHORT_NS, Round, Trains, t_quantile
+from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round, Trains, t_quantile
 from runners.harness.verdicts import VerdictError
 from tests.unit.runners.harness.timed import MS, make_round
 
@@ -37,7 +36,7 @@ def test_a_claim_may_be_wrong_by_as_much_as_could_be_skipped() -> None:
     rounds = [make_round() for _ in range(2)]
     rounds[0].remote = True
 
-    assert device_resolution(rounds) == pytest.approx(resolution(rounds) + IDLE_GAP_NS + 0.05 * MS)
+    assert device_resolution(rounds) == pytest.approx(resolution(rounds) + HIDDEN_NS + 0.05 * MS)
 
 
 def test_a_remote_claim_within_what_could_be_skipped_is_believed() -> None:
@@ -115,14 +114,14 @@ def test_a_claim_below_the_bound_is_rejected_with_both_numbers() -> None:
 
 
 def test_a_claim_within_the_resolution_is_believed() -> None:
-    claim = 1.0 * MS - IDLE_GAP_NS / 2
+    claim = 1.0 * MS - HIDDEN_NS / 2
 
     assert device_interval([make_round(claim=claim)] * 3).centre == pytest.approx(claim)
 
 
 def test_a_claim_just_beyond_the_resolution_is_rejected() -> None:
     with pytest.raises(VerdictError):
-        device_interval([make_round(claim=1.0 * MS - IDLE_GAP_NS - 1)] * 3)
+        device_interval([make_round(claim=1.0 * MS - HIDDEN_NS - 1)] * 3)
 
 
 def test_a_claim_of_nothing_is_rejected_even_where_the_bound_is_nothing() -> None:
@@ -151,7 +150,7 @@ def test_a_measurement_tells_how_many_calls_were_repeated() -> None:
 def test_the_resolution_on_a_gpu_counts_the_idle_gaps() -> None:
     rounds = [make_round()] * 2
 
-    assert device_resolution(rounds) == resolution(rounds) + IDLE_GAP_NS
+    assert device_resolution(rounds) == resolution(rounds) + HIDDEN_NS
 
 
 def test_claims_are_the_value_only_where_every_round_was_called_ahead() -> None:
@@ -173,7 +172,7 @@ def test_a_gpu_whose_calls_were_not_ahead_is_read_by_the_judges_own_clock() -> N
     assert found.time_ns == pytest.approx(1.0 * MS)
     assert found.claimed_ns is None
     assert found.samples[0] == pytest.approx([1.0 * MS] * 5)
-    assert found.resolution_ns == resolution(lied) + IDLE_GAP_NS  # which is hidden from both clocks
+    assert found.resolution_ns == resolution(lied) + HIDDEN_NS  # which is hidden from both clocks
     assert audit_of(lied) is None  # there is no claim to be looked at
 
 
@@ -228,7 +227,7 @@ BOUND = 28_000.0
         (BOUND + 2_000.0, None),
         (BOUND - HONEST_NS + 1, None),
         (BOUND - HONEST_NS - 1, Verdict.AUDIT),
-        (BOUND - IDLE_GAP_NS + 1, Verdict.AUDIT),
+        (BOUND - HIDDEN_NS + 1, Verdict.AUDIT),
     ],
 )
 @pytest.mark.parametrize("remote", [False, True])
@@ -275,7 +274,7 @@ def test_who_varies_widens_the_room_for_a_lie_by_very_little(bound: float) -> No
         found = audit_of(rounds)
         assert (found.verdict if found else None) is verdict
         assert resolution(rounds) > 2 * varied
-        assert device_resolution(rounds) == pytest.approx(varied + IDLE_GAP_NS)
+        assert device_resolution(rounds) == pytest.approx(varied + HIDDEN_NS)
 
 
 def test_who_is_slow_in_some_rounds_cannot_claim_to_be_fast_in_all() -> None:
@@ -396,7 +395,7 @@ def test_a_bound_below_minus_its_resolution_never_passes(
     *, on_gpu: bool, claimed_too: bool
 ) -> None:
     """The window ended sooner than that of a kernel which does nothing."""
-    short = 0.1 * MS - IDLE_GAP_NS - 2_000.0
+    short = 0.1 * MS - HIDDEN_NS - 2_000.0
 
     def rounds(window: float) -> list[Round]:
         return [
@@ -445,19 +444,27 @@ def trained(claim: float, bound: float, noise: float = 0.0) -> Round:
 def test_a_short_kernels_claim_counts_as_far_as_the_judges_own_value_allows() -> None:
     honest = [trained(6 * US, 6.2 * US), trained(6 * US, 6.2 * US)]
     assert interval_of(honest).centre == pytest.approx(6 * US)
+    low = [trained(5.2 * US, 6 * US), trained(5.2 * US, 6 * US)]
+    assert interval_of(low).centre == pytest.approx(6 * US - LIFT_NS)
     lying = [trained(2.8 * US, 6 * US), trained(2.8 * US, 6 * US)]
-    assert interval_of(lying).centre == pytest.approx(6 * US - LIFT_NS)
     found = measurement(lying, StopReason.PRECISE)
     assert found.claimed_ns == pytest.approx(2.8 * US)
-    assert found.bound_ns == pytest.approx(6 * US)
-    assert found.time_ns == pytest.approx(6 * US - LIFT_NS)
+    assert found.bound_ns == found.time_ns == pytest.approx(6 * US)
     assert audit_of(lying) is None
 
 
 def test_what_is_lifted_grows_with_a_short_kernels_time_alone() -> None:
-    short, long = [trained(1 * US, 15 * US)] * 2, [trained(1 * US, 500 * US)] * 2
+    short, long = [trained(14 * US, 15 * US)] * 2, [trained(498 * US, 500 * US)] * 2
     assert interval_of(short).centre == pytest.approx(15 * US * (1 - LIFT))
     assert interval_of(long).centre == pytest.approx(500 * US - LIFT * SHORT_NS)
+
+
+def test_trains_never_say_less_than_single_calls_can_hide() -> None:
+    by_copies = [trained(1 * US, 0.5 * US) for _ in range(2)]
+    for each in by_copies:
+        assert each.trains is not None
+        each.trains.least = 4 * US
+    assert interval_of(by_copies).centre == pytest.approx(4 * US)
 
 
 def test_the_resolution_of_trains_is_noise_and_what_a_claim_may_be_below() -> None:
@@ -477,7 +484,7 @@ def test_who_refuses_trains_counts_with_what_its_windows_could_hide() -> None:
     assert host_interval(rounds).centre == pytest.approx(6 * US)
     for each in rounds:
         each.could_train = True
-    assert host_interval(rounds).centre == pytest.approx(6 * US + IDLE_GAP_NS)
+    assert host_interval(rounds).centre == pytest.approx(6 * US + HIDDEN_NS)
     longer = [make_round(window=0.1 * MS + 30 * US) for _ in range(2)]
     for each in longer:
         each.could_train = True

@@ -24,10 +24,10 @@ from runners.harness.protocol.channel import (
 )
 from runners.harness.protocol.values import ScalarNode, TensorNode
 from runners.harness.timing import trains
-from runners.harness.timing.rounds import Round, Trains
-from runners.harness.timing.trains import ShortCalls, TrainTrack
+from runners.harness.timing.rounds import DISCARDS_MOST, HIDDEN_NS, DisturbedError, Round, Trains
+from runners.harness.timing.trains import CALIBRATED_AFTER, ShortCalls, TrainTrack
 from runners.harness.verdicts import VerdictError
-from tests.unit.runners.harness.timed import make_round
+from tests.unit.runners.harness.timed import MS, make_round
 
 CALLS = 3
 PLACES_AT, PLACE_SIZE, INPUT_SIZE = 4096, 1024, 512
@@ -98,6 +98,9 @@ class Answer:
     def places(self, output: ScalarNode) -> ScalarNode:
         return output
 
+    def poison(self) -> None:
+        self.driver.done.append(("poison", self.shift))
+
     def expect_at(self, output: ScalarNode) -> None:
         self.driver.done.append((f"expect {output.value}", self.shift))
 
@@ -122,7 +125,9 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
         trains, "Answer", lambda buffers, base, *, remote, shift: Answer(made, shift)
     )
     monkeypatch.setattr(trains, "Withheld", lambda staging: Withheld())
-    windows = SimpleNamespace(handover=made.handover, windows_ns=lambda: [10.0, 20.0])
+    windows = SimpleNamespace(
+        handover=made.handover, windows_ns=lambda: [10.0, 20.0], abort=made.handover.abort
+    )
     monkeypatch.setattr(trains, "TrainWindows", lambda handover, calls: windows)
 
     def verify(
@@ -155,7 +160,7 @@ def test_every_answer_of_a_train_is_checked_in_its_place(driver: Driver) -> None
     assert driver.done == [
         *(("stage", shift) for shift in shifts()),
         *((f"expect {number}", shift) for number, shift in enumerate(shifts())),
-        *(("capture", shift) for shift in shifts()),
+        *((what, shift) for shift in shifts() for what in ("poison", "capture")),
         *((f"verify 5 {number}", shift) for number, shift in enumerate(shifts())),
     ]
     assert driver.place.shift == 0
@@ -169,7 +174,7 @@ def test_the_standins_input_is_staged_once_and_its_outputs_are_in_their_rooms(
     for _ in range(2):
         assert mine.run(Operation.TOUCH, [5] * 3, EXPECTED, DEADLINE, stamped=False)
     assert [what for what, _ in driver.done].count("stage") == CALLS
-    assert {what for what, _ in driver.done} == {"stage", "expect 7", "capture"}
+    assert {what for what, _ in driver.done} == {"stage", "expect 7", "poison", "capture"}
     driver.handle.claims = (1.0, 1.0, 1.0)
     assert mine.run(Operation.RUN, [5] * 3, EXPECTED, DEADLINE, stamped=True)
     assert [what for what, _ in driver.done].count("stage") == 2 * CALLS
@@ -206,7 +211,8 @@ def test_inputs_of_one_train_have_one_structure(driver: Driver) -> None:
 
 def short_calls(mode: Mode = Mode.RANKED, **changes: object) -> ShortCalls:
     values = {"on_gpu": True, "launching": None, "request": SimpleNamespace(mode=mode)}
-    return ShortCalls(cast("EvaluationSession", SimpleNamespace(**(values | changes))), 5)
+    session = cast("EvaluationSession", SimpleNamespace(**(values | changes)))
+    return ShortCalls(session, 5, lambda: 5)
 
 
 @pytest.mark.parametrize(
@@ -237,6 +243,8 @@ def test_once_a_round_was_timed_by_trains_all_are() -> None:
     mine.current = cast("Any", object())
     assert mine.fits(19_999.0)
     assert not mine.fits(20_000.0)
+    assert mine.fits(20_000.0, 23_999.0)  # its windows may hide some of its time
+    assert not mine.fits(20_000.0, 24_000.0)
     assert mine.comparable([plain, eager]) == [plain, eager]
     assert not mine.fits(20_000.0)
     assert mine.comparable([plain, eager, trained]) == [eager, trained]
@@ -254,6 +262,10 @@ def running(found: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 def candidate(place_size: int = 1) -> DeviceCandidate:
     made: DeviceCandidate = object.__new__(DeviceCandidate)
     made.buffers = cast("Any", SimpleNamespace(place_size=place_size))
+    process = SimpleNamespace(descendants=(), ran_while_frozen=0)
+    made.handle = cast("Any", SimpleNamespace(process=process, verify_frozen=lambda _: None))
+    made.slowed_by = lambda: ()  # type: ignore[method-assign]
+    made.ahead = True
     return made
 
 
@@ -264,12 +276,20 @@ def times(*claims: float) -> trains.TrainTimes:
 def measured(
     monkeypatch: pytest.MonkeyPatch, standin: list[Any], found: list[Any], place_size: int = 1
 ) -> Trains | None:
-    mine = short_calls()
+    mine = short_calls(count_slowed=lambda _: None)
     mine.places = CALLS
-    fresh: Callable[[], object] = lambda: 5  # noqa: E731
     with running([*standin, *found], monkeypatch):
-        mine.calibrate(candidate(place_size), EXPECTED, DEADLINE)
-        return mine.measure(fresh, EXPECTED, DEADLINE)
+        made = candidate(place_size)
+        mine.calibrate(made, EXPECTED, DEADLINE)
+        result = make_round()
+        assert mine.run(made, result, lambda: 7.0) is (result.trains is not None)
+    if result.trains is not None:
+        assert result.claims is result.trains.claims
+        assert result.claimed
+        assert result.overheads_during == [7.0] * CALIBRATED_AFTER
+    else:
+        assert (result.claimed, made.ahead) == (False, False)
+    return result.trains
 
 
 def test_windows_count_only_of_trains_without_the_candidates_stamps(
@@ -303,5 +323,69 @@ def test_a_candidate_without_a_gpu_has_no_trains() -> None:
     mine.places = CALLS
     mine.calibrate(cast("Any", object()), EXPECTED, DEADLINE)
     assert mine.current is None
-    assert mine.measure(lambda: 5, EXPECTED, DEADLINE) is None
+    assert not mine.fits_rehearsal((), make_round())
     assert mine.comparable([Round(on_gpu=False)]) == [Round(on_gpu=False)]
+
+
+def trained(
+    monkeypatch: pytest.MonkeyPatch, counted: Callable[[tuple[str, ...]], None] = print
+) -> ShortCalls:
+    """Short calls whose current candidate's trains always succeed."""
+    mine = short_calls(count_slowed=counted)
+    mine.current = trains.CandidateTrains(cast("Any", None), CALLS, EXPECTED, DEADLINE)
+    monkeypatch.setattr(trains.CandidateTrains, "measure", lambda self, _: self.times)
+    return mine
+
+
+def test_single_calls_limit_what_trains_may_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = trained(monkeypatch)
+    result = make_round(own_overheads=100_000.0)
+    calls = [
+        Exchange(window, CandidateReply(status=Status.DONE, claimed_ns=claim))
+        for window, claim in ((112_000.0, 25_000.0), (110_000.0, 6_000.0))
+    ]
+    assert mine.fits_rehearsal(calls, result)
+    assert not mine.fits_rehearsal(calls[:1], result)
+    assert mine.current is not None
+    assert mine.current.times.least == 112_000.0 - 100_000.0 - HIDDEN_NS
+
+
+def test_a_disturbed_window_after_trains_is_repeated_as_for_single_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = candidate()
+    mine = trained(monkeypatch)
+    result = make_round()
+    windows = [*[1e9] * DISCARDS_MOST, *[0.1 * MS] * CALIBRATED_AFTER]
+    assert mine.run(made, result, lambda: windows.pop(0))
+    assert result.discarded == DISCARDS_MOST
+    with pytest.raises(DisturbedError):
+        mine.run(made, make_round(), lambda: 1e9)
+
+
+def test_trains_of_a_slowed_gpu_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = candidate()
+    counted: list[tuple[str, ...]] = []
+    reasons = [("heat",), ("heat",), ()]
+    made.slowed_by = lambda: reasons.pop(0)  # type: ignore[method-assign]
+    mine = trained(monkeypatch, counted.append)
+    result = make_round()
+    assert mine.run(made, result, lambda: 0.1 * MS)
+    assert (result.discarded, counted) == (2, [("heat",), ("heat",)])
+
+
+def test_a_candidate_that_runs_while_it_is_frozen_during_trains_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = candidate()
+    mine = trained(monkeypatch)
+    assert mine.current is not None
+
+    def measure(self: trains.CandidateTrains, _: object) -> Trains:
+        made.handle.process.ran_while_frozen += 1
+        return self.times
+
+    monkeypatch.setattr(trains.CandidateTrains, "measure", measure)
+    with pytest.raises(VerdictError) as refused:
+        mine.run(made, make_round(), lambda: 0.1 * MS)
+    assert refused.value.verdict is Verdict.DISALLOWED
