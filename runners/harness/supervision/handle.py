@@ -212,7 +212,7 @@ class CandidateHandle:
                 self._checked_reply(self._await_frame(deadline))
             last = None if turn.has_host_part else self._until(turn.over, deadline, deadline)
             if frozen:
-                if last:
+                if last and self.process.frozen:  # trusted code is not, and may answer at once
                     raise VerdictError(Verdict.DISALLOWED, ANSWERED_EARLY)
                 self.process.resume()
             reply = self._checked_reply(last or self._await_frame(deadline))

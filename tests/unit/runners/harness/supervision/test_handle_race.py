@@ -531,6 +531,7 @@ class FrozenCrossing(Crossing):
         self.frozen = self.ends = True
         self.handle = handle
         self.was_frozen: list[bool] = []
+        self.is_over: Iterator[bool] = iter(())
 
     @override
     def queued(self, first: CandidateReply | None) -> None:
@@ -544,7 +545,7 @@ class FrozenCrossing(Crossing):
 
     @override
     def over(self) -> bool:
-        if not self.ends:
+        if not self.ends or not next(self.is_over, True):
             return False
         self.end = self.end or time.perf_counter_ns()
         return True
@@ -583,3 +584,18 @@ def test_a_candidate_that_answers_before_its_train_has_run_is_refused(start: Sta
     with pytest.raises(VerdictError, match="answered before its work was done") as refused:
         race((handle, words), turn=turn)
     assert refused.value.verdict is Verdict.DISALLOWED
+
+
+def test_trusted_code_is_not_frozen_and_may_answer_before_its_train_is_over(start: Start) -> None:
+    def answer_twice_at_once(orders: socket.socket, words: Words) -> None:
+        say_queued(orders, words)
+        reply_to(orders, words)
+        signal.pause()
+
+    handle, words = start(answer_twice_at_once, queues=False)
+    handle.process.may_run = True
+    turn = FrozenCrossing(words, handle)
+    turn.is_over = iter([False, False, True])
+
+    assert race((handle, words), turn=turn).reply.output == ScalarNode(value=0)
+    assert turn.was_frozen == [False, False]
