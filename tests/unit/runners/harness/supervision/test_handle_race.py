@@ -1,6 +1,7 @@
 """The two frames of a GPU's guest; it is the test's own process, its GPU words in memory."""
 
 import os
+import select
 import signal
 import socket
 import time
@@ -571,7 +572,9 @@ def test_a_late_train_runs_on_without_a_window(start: Start) -> None:
     assert turn.was_frozen == [False, False]
 
 
-def test_a_candidate_that_answers_before_its_train_has_run_is_refused(start: Start) -> None:
+def test_a_candidate_that_answers_before_its_train_has_run_is_refused(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def answer_twice_at_once(orders: socket.socket, words: Words) -> None:
         say_queued(orders, words)
         reply_to(orders, words)
@@ -580,7 +583,13 @@ def test_a_candidate_that_answers_before_its_train_has_run_is_refused(start: Sta
     handle, words = start(answer_twice_at_once, queues=False)
     turn = FrozenCrossing(words, handle)
     turn.ends = False
+    freeze = handle.process.freeze
 
+    def freeze_later() -> int:
+        assert select.select([handle.orders], [], [], 10)[0]  # the second frame is there
+        return freeze()
+
+    monkeypatch.setattr(handle.process, "freeze", freeze_later)
     with pytest.raises(VerdictError, match="answered before its work was done") as refused:
         race((handle, words), turn=turn)
     assert refused.value.verdict is Verdict.DISALLOWED
