@@ -63,7 +63,7 @@ class Boards(Protocol):
     async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
         """Change when a board opens and what it accepts after its deadline."""
 
-    async def choose_grader(self, board: BoardId, grader: Grader) -> Board:
+    async def choose_grader(self, board: BoardId, grader: Grader | None) -> Board:
         """Remember the grader that its creator chose, for its later task versions."""
 
     async def restrict(self, board: BoardId, access: Access) -> Board:

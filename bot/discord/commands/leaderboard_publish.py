@@ -22,7 +22,7 @@ from bot.reports.blocks import Report, Text, Tone
 from bot.reports.tasks import change_report, upload_report
 from bot.services.lookup import own_board
 from bot.services.publishing import publish
-from bot.services.publishing.pipeline import prepare_competition
+from bot.services.publishing.pipeline import prepare_competition, under_chosen_grader
 from runners.contract.gpus import gpu_types
 from runners.contract.task import Grader, TaskDefinition
 
@@ -185,7 +185,9 @@ async def upload_of(
     """Return the task of a zip for a board after showing it; UserError with file and line."""
     data = await _read(attachment)
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
-    bundle, parsed = await publish.read_upload(data, request, board)
+    bundle, parsed = await publish.read_upload(data, request)
+    store = context_of(answer.interaction).store
+    parsed = await under_chosen_grader(store, board, parsed, request.grader)
     await answer.show(await asyncio.to_thread(upload_report, bundle, parsed))
     return publish.TaskUpload(request, data, parsed.task)
 

@@ -134,6 +134,12 @@ def choose_later(
     return other, Grading(chosen, why, Basis.CHOSEN, grading.program, device)
 
 
+def same_program(task: TaskDefinition, other: TaskDefinition) -> bool:
+    """Return whether both have the same evaluation program, so that one choice is for both."""
+    names = {DEFAULT_PROGRAM, task.config.main, other.config.main}
+    return all(task.files.get(name) == other.files.get(name) for name in names)
+
+
 def _ours(program: str) -> str:
     return f"Podium's judge grades, and {program} is not run"
 

@@ -6,6 +6,7 @@ A competition is stored together with its boards.
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from bot.domain.board import Board
 from bot.domain.competition import Competition, NewCompetition
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
@@ -17,8 +18,9 @@ from bot.domain.publication import (
     PublishRequest,
     UnsoundTaskError,
 )
-from bot.domain.tasks.grading import HOW_TO_CHOOSE, Grading, choose_later, settle
+from bot.domain.tasks.grading import HOW_TO_CHOOSE, Grading, choose_later, same_program, settle
 from bot.domain.tasks.lint import Finding, TaskReport
+from bot.domain.tasks.task_file import ParsedTask
 from bot.ports import Clock, Store
 from bot.services.publishing.check import Watch, check_on, ignore_step
 from bot.services.publishing.publish import (
@@ -30,6 +32,7 @@ from bot.services.publishing.publish import (
     with_gpus,
 )
 from runners.contract.runner import Runner
+from runners.contract.task import Grader
 
 MOST_COMPETITIONS = 50
 """The most competitions that one person has created, as for tokens."""
@@ -85,9 +88,9 @@ class Pipeline:
         """Return the draft with its GPU types, under the grader that was chosen for its board."""
         request = await with_gpus(self.store, draft.request, draft.task, self.runners)
         board = await self.store.boards.find(draft.board_name)
-        chosen = request.grader or (None if board is None else board.grader)
-        task, grading = choose_later(draft.task, draft.grading, chosen)
-        return replace(draft, request=request, task=task, grading=grading)
+        parsed = ParsedTask(draft.task, grading=draft.grading)
+        parsed = await under_chosen_grader(self.store, board, parsed, request.grader)
+        return replace(draft, request=request, task=parsed.task, grading=parsed.grading)
 
     async def _checked(
         self, draft: Draft, *, unchecked: bool
@@ -117,6 +120,21 @@ class Pipeline:
         if draft.competition is None:
             return self.watch
         return lambda step: self.watch(replace(step, name=f"{draft.board_name}: {step.name}"))
+
+
+async def under_chosen_grader(
+    store: Store, board: Board | None, parsed: ParsedTask, chosen: Grader | None = None
+) -> ParsedTask:
+    """Return a task under the chosen grader, or the one that was chosen for its board before.
+
+    An earlier choice was made for the board's evaluation program, not for another one.
+    """
+    if chosen is None and board is not None and board.grader is not None:
+        version = await store.boards.version(board.task_version)
+        if version is not None and same_program(version.definition, parsed.task):
+            chosen = board.grader
+    task, grading = choose_later(parsed.task, parsed.grading, chosen)
+    return replace(parsed, task=task, grading=grading)
 
 
 async def check_draft(
@@ -188,11 +206,10 @@ def _require_sound(report: TaskReport, name: str) -> None:
     words = "; ".join(f"{each.file}: {each.message}" for each in shown)
     others = len(found) - len(shown)
     more = f" (and {others} more)" if others else ""
-    grading = f"{report.grading} " if report.undecided else ""
     advice = f"; {HOW_TO_CHOOSE}" if report.undecided else ""
     raise UnsoundTaskError(
         report,
-        f"{grading}{name} on {report.gpu}: {words}{more}; nothing was published{advice}",
+        f"{report.grading} {name} on {report.gpu}: {words}{more}; nothing was published{advice}",
         name,
     )
 
@@ -210,8 +227,7 @@ def _require_run(reports: Sequence[TaskReport], name: str) -> None:
             "not-dry-run",
             f"{grading}{name}: its solutions could not be run: "
             f"{obstacle}, or skip the check at the command line with `podium task publish "
-            "--unchecked`; "
-            "nothing was published",
+            "--unchecked`; nothing was published",
         )
 
 

@@ -21,7 +21,7 @@ from bot.domain.requirements import has_device, require_gpus, require_known_gpus
 from bot.domain.submission import banned
 from bot.domain.tasks import competition
 from bot.domain.tasks.bundle import TaskBundle, read_files, read_zip, solutions
-from bot.domain.tasks.grading import choose_later
+from bot.domain.tasks.grading import same_program
 from bot.domain.tasks.lint import lint
 from bot.domain.tasks.task_file import ParsedTask, digest, read_task
 from bot.domain.times import show_deadline
@@ -56,17 +56,9 @@ TASKS = ParserProcess(10.0, patience_s=30.0)
 """The process in which untrusted tasks are read."""
 
 
-async def read_upload(
-    data: bytes, request: PublishRequest, board: Board | None = None
-) -> tuple[TaskBundle, ParsedTask]:
-    """Return the files of a zip and its task; UserError with file and line.
-
-    With a board, the task is under the grader that was chosen for it before.
-    """
+async def read_upload(data: bytes, request: PublishRequest) -> tuple[TaskBundle, ParsedTask]:
+    """Return the files of a zip and its task; UserError with file and line."""
     parsed = await TASKS.call(task_in, data, request)
-    if board is not None:
-        task, grading = choose_later(parsed.task, parsed.grading, board.grader)
-        parsed = replace(parsed, task=task, grading=grading)
     return await asyncio.to_thread(read_zip, data, name=request.zip_name), parsed
 
 
@@ -305,8 +297,11 @@ async def _update(
         await tx.boards.restrict(board.id, request.access)
     if request.rules is not None and request.rules != board.rules:
         await tx.boards.set_rules(board.id, request.rules)
-    if request.grader is not None and request.grader is not board.grader:
-        await tx.boards.choose_grader(board.id, request.grader)
+    before = await tx.boards.version(board.task_version)
+    kept = before is not None and same_program(before.definition, task)
+    grader = request.grader or (board.grader if kept else None)
+    if grader is not board.grader:
+        await tx.boards.choose_grader(board.id, grader)
     pins = apply_pins(board.pins, request.pins, gpus)
     if pins != board.pins:
         await _record_pins(tx, request, await tx.boards.pin(board.id, pins), board.pins)

@@ -106,8 +106,8 @@ class PostgresBoards:
     async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
         return await self._changed("boards.set_rules", board, rules.opens_at, rules.late_runs)
 
-    async def choose_grader(self, board: BoardId, grader: Grader) -> Board:
-        return await self._changed("boards.choose_grader", board, grader.value)
+    async def choose_grader(self, board: BoardId, grader: Grader | None) -> Board:
+        return await self._changed("boards.choose_grader", board, grader and grader.value)
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         return await self._changed("boards.restrict", board, *_rule(access))

@@ -96,7 +96,7 @@ class MemoryBoards:
     async def set_rules(self, board: BoardId, rules: SeasonRules) -> Board:
         return self._change(board, rules=rules)
 
-    async def choose_grader(self, board: BoardId, grader: Grader) -> Board:
+    async def choose_grader(self, board: BoardId, grader: Grader | None) -> Board:
         return self._change(board, grader=grader)
 
     async def restrict(self, board: BoardId, access: Access) -> Board:

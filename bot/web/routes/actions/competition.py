@@ -5,7 +5,6 @@ archive of each and asks to delete them too.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -15,7 +14,7 @@ from bot.domain.board import Board, parse_pins
 from bot.domain.competition import Competition
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
-from bot.domain.times import parse_deadline, parse_opening, show_deadline
+from bot.domain.times import parse_deadline, parse_opening
 from bot.reports.competition import dates_line, definition_report
 from bot.services import competitions
 from bot.services.boards import BoardArchive
@@ -118,9 +117,9 @@ def _dates(fields: sessions.Fields, board: Board) -> competitions.BoardDates:
     """Return the dates that were typed for a board; unchanged ones keep their seconds."""
     opens, deadline = fields.text(f"opens-{board.id}"), fields.text(f"deadline-{board.id}")
     opens_at, closes_at = board.rules.opens_at, board.deadline
-    if opens != _shown(opens_at):
+    if opens != page.typed_date(opens_at):
         opens_at = parse_opening(opens) if opens else None
-    if deadline != _shown(closes_at):
+    if deadline != page.typed_date(closes_at):
         closes_at = parse_deadline(deadline) if deadline else None
     return competitions.BoardDates(opens_at, closes_at)
 
@@ -194,10 +193,6 @@ def _address(competition: Competition) -> str:
     return f"{page.quoted('competitions', competition.name)}/edit"
 
 
-def _shown(moment: datetime | None) -> str:
-    return "" if moment is None else show_deadline(moment)
-
-
 async def _edit_form(
     request: Request,
     browser: sessions.Browser,
@@ -222,8 +217,8 @@ async def _row(context: WebContext, board: Board) -> Mapping[str, Any]:
     count = len(await context.store.submissions.to(board.id))
     return {
         "board": board,
-        "opens": _shown(board.rules.opens_at),
-        "deadline": _shown(board.deadline),
+        "opens": page.typed_date(board.rules.opens_at),
+        "deadline": page.typed_date(board.deadline),
         "count": count,
         "state": BoardArchive(board, (), count).state,
     }

@@ -31,7 +31,7 @@ async def preview(request: Request, submitted: page.CreatorForm) -> Response:
     try:
         grader = page.grader_of(submitted.fields)
         wanted = PublishRequest(submitted.caller.person, grader=grader)
-        upload = await page.upload_of(submitted.fields, wanted)
+        upload = await page.upload_of(context_of(request).store, submitted.fields, wanted)
     except UserError as error:
         return page.part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
     return page.part(
@@ -66,7 +66,7 @@ async def _upload(context: WebContext, submitted: sessions.SubmittedForm) -> pag
         pins=page.pins_of(fields),
         grader=page.grader_of(fields),
     )
-    upload = await page.upload_of(fields, request)
+    upload = await page.upload_of(context.store, fields, request)
     if not (request.gpus or upload.task.gpus):
         offered = await possible_gpus(context.store, upload.task)
         gpu_names = ", ".join(offered) or "start a worker, or write them, such as H100"

@@ -14,7 +14,6 @@ from bot.domain.accounts import Caller, require_creator
 from bot.domain.board import Board, show_pins
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishChange, PublishRequest
-from bot.domain.times import show_deadline
 from bot.reports import blocks, tasks
 from bot.services import boards, lookup
 from bot.services.publishing.publish import named_gpus, possible_gpus, publish, validate_publish
@@ -68,7 +67,7 @@ def _require_gpus(wanted: PublishRequest) -> None:
 
 def _deadline(fields: sessions.Fields, board: Board) -> datetime | None:
     """Return the entered deadline; an unchanged one keeps its seconds."""
-    same = fields.text("deadline") == _show_deadline(board.deadline)
+    same = fields.text("deadline") == page.typed_date(board.deadline)
     return board.deadline if same else page.deadline_of(fields)
 
 
@@ -147,7 +146,7 @@ async def _upload(
         onto=board.task_version,
         grader=page.grader_of(submitted.fields),
     )
-    upload = await page.upload_of(submitted.fields, request, board)
+    upload = await page.upload_of(context.store, submitted.fields, request, board)
     await validate_publish(context.store, context.clock, upload.request, upload.task)
     return upload
 
@@ -195,10 +194,6 @@ def _address(board: Board) -> str:
     return f"/edit/{board.name}"
 
 
-def _show_deadline(deadline: datetime | None) -> str:
-    return "" if deadline is None else show_deadline(deadline)
-
-
 async def _form(
     request: Request,
     browser: sessions.Browser,
@@ -214,7 +209,7 @@ async def _form(
         "board": board,
         "task": task,
         "gpus": sorted({*possible, *board.gpus}),
-        "deadline": _show_deadline(board.deadline),
+        "deadline": page.typed_date(board.deadline),
         "pools": show_pins(board.pins),
         "grader": "",
         "grader_now": tasks.grader_words(task),

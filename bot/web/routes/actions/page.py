@@ -17,8 +17,10 @@ from bot.domain import board
 from bot.domain.accounts import require_creator
 from bot.domain.errors import UserError
 from bot.domain.publication import PublishRequest
-from bot.domain.times import parse_deadline
+from bot.domain.times import parse_deadline, show_deadline
+from bot.ports import Store
 from bot.reports import blocks, tasks
+from bot.services.publishing.pipeline import under_chosen_grader
 from bot.services.publishing.publish import TaskUpload, read_upload
 from bot.web import errors, rendering, sessions
 from runners.contract.gpus import gpu_types
@@ -122,7 +124,10 @@ class ShownUpload(TaskUpload):
 
 
 async def upload_of(
-    fields: sessions.Fields, request: PublishRequest, present: board.Board | None = None
+    store: Store,
+    fields: sessions.Fields,
+    request: PublishRequest,
+    present: board.Board | None = None,
 ) -> ShownUpload:
     """Return the task of a form's zip, for the board `present` or a new one.
 
@@ -132,7 +137,8 @@ async def upload_of(
     if file is None:
         raise UserError("no-zip", "choose a task zip, as `podium task pack DIR` makes it")
     request = replace(request, zip_name=PurePath(file.name.replace("\\", "/")).stem[:100])
-    bundle, parsed = await read_upload(file.content, request, present)
+    bundle, parsed = await read_upload(file.content, request)
+    parsed = await under_chosen_grader(store, present, parsed, request.grader)
     found = await asyncio.to_thread(tasks.upload_report, bundle, parsed)
     return ShownUpload(request, file.content, parsed.task, found)
 
@@ -151,6 +157,11 @@ def gpus_of_form(fields: sessions.Fields) -> tuple[str, ...]:
 def pins_of(fields: sessions.Fields) -> board.Pins:
     """Return the pools that were typed; any pool may time the GPU types that are not named."""
     return ((board.ALL, board.ANY), *board.parse_pins((fields.text("pools"),)))
+
+
+def typed_date(moment: datetime | None) -> str:
+    """Return a date as it is typed into a form; empty without one."""
+    return "" if moment is None else show_deadline(moment)
 
 
 def deadline_of(fields: sessions.Fields) -> datetime | None:

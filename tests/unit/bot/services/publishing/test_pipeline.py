@@ -256,10 +256,8 @@ async def test_a_new_version_keeps_the_choice_for_its_board(place: Place, chosen
     (done,) = await release(place, own_evaluation(place, chosen), runner=TwoGraders())
     board = done.published.board
     assert board.grader is chosen
-    files = {
-        path: text.replace(b"sys.exit(3)", b"sys.exit(4)")
-        for path, text in own_evaluation(place).bundle.files.items()
-    }
+    files = dict(own_evaluation(place).bundle.files)
+    files["double/task.yml"] += b"seed: 5\n"
     changed = drafted(TaskBundle(files, "double"), PublishRequest(place.ada))
     (again,) = await release(place, changed, runner=TwoGraders())
     assert again.published.change is PublishChange.NEW_VERSION
@@ -270,6 +268,23 @@ async def test_a_new_version_keeps_the_choice_for_its_board(place: Place, chosen
     (last,) = await release(place, decided, runner=TwoGraders())
     assert await stored_grader(place, last) is other
     assert last.published.board.grader is other
+
+
+async def test_a_choice_does_not_hold_for_another_program(place: Place) -> None:
+    (done,) = await release(place, own_evaluation(place, NATIVE), runner=TwoGraders())
+    assert done.published.board.grader is NATIVE
+    files = dict(own_evaluation(place).bundle.files)
+    files["double/eval.py"] += b"# another one\n"
+    changed = drafted(TaskBundle(files, "double"), PublishRequest(place.ada))
+    (again,) = await release(place, changed, runner=TwoGraders())
+    assert await stored_grader(place, again) is POPCORN
+    assert again.published.board.grader is None
+    assert again.grading.startswith("The task's own eval.py grades: Podium does not know")
+    files["double/eval.py"] += b"# a third one\n"
+    third = drafted(TaskBundle(files, "double"), PublishRequest(place.ada))
+    with pytest.raises(UserError, match="the graders disagree") as refused:
+        await release(place, third, runner=TwoGraders("verdict=crashed"))
+    assert refused.value.code == "choose-grader"
 
 
 async def test_the_choice_of_task_yml_is_newer_than_that_for_the_board(place: Place) -> None:

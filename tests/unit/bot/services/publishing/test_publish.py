@@ -217,5 +217,7 @@ async def test_a_chosen_grader_is_remembered_by_the_board(place: Place) -> None:
     assert (chosen.change, chosen.board.grader) == (PublishChange.CONFIGURED, Grader.POPCORN)
     kept = await again(place, task=make_task(description="Add them faster."))
     assert kept.board.grader is Grader.POPCORN
+    other = make_task(files={**make_task().files, "eval.py": "another program"})
+    assert (await again(place, task=other)).board.grader is None
     new = await again(place, task=make_task(name="sort"), grader=Grader.NATIVE)
     assert new.board.grader is Grader.NATIVE
