@@ -133,7 +133,8 @@ def test_a_set_that_needs_a_library_is_refused_with_its_name(site: Site, name: s
 def test_a_template_in_hip_needs_a_compiler_and_the_rest_of_its_set_does_not(site: Site) -> None:
     first, *others = SETS["amd"].tasks
     said = site.refused(site.cpu / "amd.yaml", "--gpu", "CPU")
-    assert said.startswith(f"{first.board} on CPU: template-hip.py: the template got {NO_COMPILER}")
+    assert said.startswith("The task's own eval.py grades: ")
+    assert f". {first.board} on CPU: template-hip.py: the template got {NO_COMPILER}" in said
     assert said.endswith("expected passed; nothing was published")
     told = site.opened(*(site.cpu / task.folder for task in others))
     assert told == {task.name: ALONE for task in others}
@@ -142,7 +143,8 @@ def test_a_template_in_hip_needs_a_compiler_and_the_rest_of_its_set_does_not(sit
 def test_a_template_in_cutedsl_needs_its_library(site: Site) -> None:
     first, *_ = SETS["nvidia"].tasks
     said = site.refused(site.cpu / first.folder, "--gpu", "CPU", "--grader", "native")
-    assert said.startswith(f"{first.name} on CPU: template_cute.py: the template got build_failed")
+    assert said.startswith("Podium's judge grades, and eval.py is not run: ")
+    assert f". {first.name} on CPU: template_cute.py: the template got build_failed" in said
     assert "No module named 'cutlass'" in said
 
 

@@ -189,6 +189,8 @@ def test_an_eval_py_is_never_ignored_in_silence(podium: Podium) -> None:
     chosen = real("task", "publish", folder, "--grader", "native")
     first = chosen.stdout.splitlines()[0]
     assert first.startswith("own: Podium's judge grades, and eval.py is not run: the task's")
+    assert "warning: own: solutions/correct/torch_add.py: the graders disagree;" in chosen.stderr
+    assert "the task's own evaluation: crashed (" in chosen.stderr
     assert "in-process" not in podium("show", "own").stdout
     (folder / "eval.py").write_text(EVAL, encoding="utf-8")
     own = real("task", "publish", folder).stdout.splitlines()

@@ -29,7 +29,7 @@ from bot.domain.errors import UserError
 from bot.domain.publication import Draft, PublishedDraft, PublishRequest
 from bot.domain.tasks.bundle import TASK_FILE, read_files, read_zip, write_zip
 from bot.domain.tasks.grading import HOW_TO_CHOOSE
-from bot.domain.tasks.lint import TaskReport
+from bot.domain.tasks.lint import Level, TaskReport
 from bot.domain.tasks.scaffold import PRECISIONS, problem_tasks, scaffold
 from bot.domain.tasks.task_file import parse_task
 from bot.domain.times import parse_deadline, show_deadline
@@ -197,6 +197,9 @@ def _print_published(line: CommandLine, draft: PublishedDraft) -> None:
     for report in draft.reports:
         if not report.was_run:
             line.say(f"{board.name}: not run on {report.gpu}: {report.obstacle}")
+    found = [each for report in draft.reports for each in report.findings]
+    for each in dict.fromkeys(each for each in found if each.level is Level.WARNING):
+        line.say(f"warning: {board.name}: {each.file}: {each.message}")
 
 
 def pack(
