@@ -11,7 +11,7 @@ from statistics import median
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.records import StoredFile
-from bot.domain.scoring import counted
+from bot.domain.scoring import counted, ended_early, judged, show_score
 from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
@@ -57,7 +57,7 @@ _CASE_COLUMNS = (
     Column("arguments"),
     Column("status"),
     Column("time", numeric=True),
-    Column("bound", numeric=True),
+    Column("claimed", numeric=True),
     Column("rounds", numeric=True),
 )
 
@@ -109,12 +109,12 @@ def verdict_line(evaluation: Evaluation, cost: float | None = None) -> Text:
 def _cut_short(evaluation: Evaluation) -> Iterator[str]:
     for case in evaluation.cases if evaluation.mode is Mode.RANKED else ():
         measured = case.measurement
-        if measured is not None and measured.cut_short:
-            which = "slowest" if measured.rounds > 1 else "upper end of its interval"
+        slow = measured is not None and measured.stop_reason is StopReason.SLOW
+        if measured is not None and ended_early(measured) and not slow:
             yield (
-                f"{case.spec}: the time limit allowed only {measured.rounds} of "
-                f"{RANKED_ROUNDS.looks[0]} rounds, so the {which} counts: "
-                f"{show_time(counted(measured))}"
+                f"{case.spec}: timing ended after only {measured.rounds} of "
+                f"{RANKED_ROUNDS.looks[0]} rounds, so the upper end of its interval counts: "
+                f"{show_time(counted(measured).time_ns)}"
             )
 
 
@@ -127,7 +127,8 @@ def _slow(evaluation: Evaluation) -> Iterator[str]:
                 f" {SLOWER_MOST} times slower than the reference"
             )
             if evaluation.mode is Mode.RANKED:
-                line += f", so the upper end of its interval counts: {show_time(counted(measured))}"
+                value = show_time(counted(measured).time_ns)
+                line += f", so the upper end of its interval counts: {value}"
             yield line
 
 
@@ -135,9 +136,10 @@ def _lifted(evaluation: Evaluation) -> Iterator[str]:
     for case in evaluation.cases:
         measured = case.measurement
         if measured is not None and measured.lifted:
+            counts, claimed = judged(measured).time_ns, measured.claimed_ns or 0.0
             yield (
-                f"{case.spec}: {show_time(measured.time_ns)} counts; the submission's own clock "
-                f"says {show_time(measured.claimed_ns or 0.0)}, which the judge's does not confirm"
+                f"{case.spec}: {show_time(counts)} counts; the submission's own clock says "
+                f"{show_time(claimed)}, which the judge's does not confirm"
             )
 
 
@@ -171,10 +173,11 @@ def _row(number: int, case: CaseResult) -> tuple[str, ...]:
     named, measured = (f"{case.kind} {number}", case.spec, case.status.value), case.measurement
     if measured is None:
         return (*named, "", "", "")
+    value = judged(measured)
     return (
         *named,
-        show_time(measured.time_ns, measured.half_width_ns),
-        show_time(measured.bound_ns) if measured.bound_ns > 0 else "none",
+        show_score(value),
+        "" if value.claimed_ns is None else show_time(value.claimed_ns),
         str(measured.rounds),
     )
 
