@@ -52,9 +52,9 @@ def standings_report(leaderboard: BoardStandings) -> Report:
 def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
     """Return the standings in pages for short messages: ranks, then people without one."""
     ranks = standings_table(leaderboard, leaderboard.entries)
-    further_columns = _has_several_pools(leaderboard) + _has_claims(leaderboard.entries)
+    wider = 4 * _has_several_pools(leaderboard) + 3 * _has_claims(leaderboard.entries)
     tables = [
-        *_chunks(ranks, 15 - 3 * further_columns, 24),
+        *_chunks(ranks, 15 - wider, 24),
         *_chunks(absent_table(leaderboard.refused), 8, 60),
     ]
     blocks: list[Block] = [*tables] or [Text("no ranked submissions yet", Tone.QUIET)]
@@ -153,13 +153,14 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
     light_ns = leaderboard.speed_of_light_ns
     several = _has_several_pools(leaderboard)
     claims = _has_claims(leaderboard.entries)
+    best_ns = min((entry.score.value.upper_ns for entry in leaderboard.entries), default=1.0)
     rows = tuple(
         (
             f"{entry.rank}=" if shared[entry.rank] > 1 else str(entry.rank),
             entry.score.person_name,
             show_score(entry.score.value, _MARK),
             *((_claimed(entry.score.value),) if claims else ()),
-            _speed_up(leaderboard, entry.score.value),
+            _speed_up(leaderboard.reference, entry.score.value, best_ns),
             *(() if light_ns is None else (f"{light_ns / entry.score.value.time_ns:.0%}",)),
             *((entry.score.pool or "unknown",) if several else ()),
             str(entry.attempts),
@@ -183,11 +184,11 @@ def _has_several_pools(leaderboard: BoardStandings) -> bool:
     return len({entry.score.pool for entry in leaderboard.entries}) > 1
 
 
-def _speed_up(leaderboard: BoardStandings, value: ScoreValue) -> str:
-    """Return the speedup over the reference; if that has no time, the slowdown from the first."""
-    if leaderboard.reference is not None:
-        return show_speed_up(leaderboard.reference, value)
-    return f"{value.time_ns / leaderboard.entries[0].score.value.time_ns:.2f}x"
+def _speed_up(reference: ScoreValue | None, value: ScoreValue, best_ns: float) -> str:
+    """Return the speedup over the reference; if that has no time, by how much more it counts."""
+    if reference is not None:
+        return show_speed_up(reference, value)
+    return f"{value.upper_ns / best_ns:.2f}x"
 
 
 def absent_table(refused: Sequence[FailedRun]) -> Table:

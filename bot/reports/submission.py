@@ -157,9 +157,11 @@ def _runs(cases: Sequence[CaseResult]) -> Iterator[str]:
         every = sorted(sample for each in rounds for sample in each)
         if every:
             medians = [show_time(max(0.0, median(each))) for each in rounds if each]
+            claimed = case.measurement is not None and case.measurement.claimed_ns is not None
+            clock = " by the submission's own clock" if claimed else ""
             more = f" and {len(medians) - SHOWN} more" if len(medians) > SHOWN else ""
             yield (
-                f"{case.spec}: {len(every)} runs, {show_time(max(0.0, every[0]))} to"
+                f"{case.spec}: {len(every)} runs{clock}, {show_time(max(0.0, every[0]))} to"
                 f" {show_time(max(0.0, every[-1]))}; median per round:"
                 f" {', '.join(medians[:SHOWN])}{more}"
             )

@@ -207,7 +207,7 @@ async def test_the_season_is_data_and_a_table(shown: Exhibition) -> None:
     assert len(runs["points"]) == 28
     assert (await asked(shown, "/boards/empty/season.json")).json() == {"series": []}
     page = await asked(shown, "/boards/vectoradd/season?gpu=H100")
-    assert "each ranked run from 59" in page.text
+    assert "each ranked run from 62" in page.text
     assert page.text.count(">best so far</td>") == len(best["points"])
     assert "<tbody>" not in (await asked(shown, "/boards/empty/season")).text
 
