@@ -77,8 +77,7 @@ def evaluation_report(
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
-    blocks += [Text(line, Tone.QUIET) for line in _cut_short(evaluation)]
-    blocks += [Text(line, Tone.QUIET) for line in _slow(evaluation)]
+    blocks += [Text(line, Tone.QUIET) for line in _ended_early(evaluation)]
     blocks += [Text(line, Tone.QUIET) for line in _lifted(evaluation)]
     blocks += [Text(line, Tone.QUIET) for line in _runs(evaluation.cases)]
     if evaluation.mode is Mode.PROFILE:
@@ -106,30 +105,24 @@ def verdict_line(evaluation: Evaluation, cost: float | None = None) -> Text:
     )
 
 
-def _cut_short(evaluation: Evaluation) -> Iterator[str]:
-    for case in evaluation.cases if evaluation.mode is Mode.RANKED else ():
-        measured = case.measurement
-        slow = measured is not None and measured.stop_reason is StopReason.SLOW
-        if measured is not None and ended_early(measured) and not slow:
-            yield (
-                f"{case.spec}: timing ended after only {measured.rounds} of "
-                f"{RANKED_ROUNDS.looks[0]} rounds, so the upper end of its interval counts: "
-                f"{show_time(counted(measured).time_ns)}"
-            )
-
-
-def _slow(evaluation: Evaluation) -> Iterator[str]:
+def _ended_early(evaluation: Evaluation) -> Iterator[str]:
+    ranked = evaluation.mode is Mode.RANKED
     for case in evaluation.cases:
         measured = case.measurement
-        if measured is not None and measured.stop_reason is StopReason.SLOW:
+        if measured is None or not ended_early(measured):
+            continue
+        slow = measured.stop_reason is StopReason.SLOW
+        calls = sum(map(len, measured.samples))
+        line = f"timing ended after only {measured.rounds} of {RANKED_ROUNDS.looks[0]} rounds"
+        if slow:
             line = (
-                f"{case.spec}: timed by {sum(map(len, measured.samples))} calls: more than"
-                f" {SLOWER_MOST} times slower than the reference"
+                f"timed by {calls} calls: more than {SLOWER_MOST} times slower than the reference"
             )
-            if evaluation.mode is Mode.RANKED:
-                value = show_time(counted(measured).time_ns)
-                line += f", so the upper end of its interval counts: {value}"
-            yield line
+        if ranked:
+            value = show_time(counted(measured).time_ns)
+            line += f", so the upper end of its interval counts: {value}"
+        if ranked or slow:
+            yield f"{case.spec}: {line}"
 
 
 def _lifted(evaluation: Evaluation) -> Iterator[str]:

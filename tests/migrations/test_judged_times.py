@@ -96,7 +96,7 @@ async def stored(
     before: Connection, person: int, found: Evaluation, in_version: int = 1
 ) -> tuple[int, int]:
     """Store a result as before: with the time that it reported."""
-    job, submission = await before.fetchrow(SUBMISSION, person, in_version)
+    ((job, submission),) = await before.fetch(SUBMISSION, person, in_version)
     await before.execute(EVALUATION, job, submission, in_version, found.model_dump_json())
     times = [each.measurement.time_ns for each in found.cases if each.measurement is not None]
     await before.execute(
@@ -111,7 +111,7 @@ async def stored(
 
 
 async def value(connection: Connection, job: int) -> ScoreValue:
-    row = await connection.fetchrow("select * from scores where job = $1", job)
+    (row,) = await connection.fetch("select * from scores where job = $1", job)
     return ScoreValue(*(row[name] for name in ScoreValue.__slots__))
 
 
@@ -168,7 +168,7 @@ async def test_the_best_of_a_person_and_the_records_follow_the_times_that_count(
 
 async def test_a_reference_of_before_has_the_judges_own_time(before: Connection) -> None:
     await version(before, 1, RankingBy.LAST)
-    job, submission = await before.fetchrow(SUBMISSION, 1, 1)
+    ((job, submission),) = await before.fetch(SUBMISSION, 1, 1)
     await before.execute(EVALUATION, job, submission, 1, evaluation(LIE).model_dump_json())
     await before.execute(
         "insert into reference_times (task_version, gpu, submission, time_ns, half_width_ns,"
@@ -176,7 +176,7 @@ async def test_a_reference_of_before_has_the_judges_own_time(before: Connection)
         submission,
     )
     await before.execute(FILE.read_text("utf-8"))
-    row = await before.fetchrow("select * from reference_times")
+    (row,) = await before.fetch("select * from reference_times")
     assert ScoreValue(*(row[name] for name in ScoreValue.__slots__)) == ScoreValue(
         5_870, 20, 4_140, 2_800
     )
