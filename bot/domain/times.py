@@ -101,7 +101,7 @@ def show_time(time_ns: float, half_width_ns: float | None = None) -> str:
 
 def show_factor(factor: float) -> str:
     """Return how many times faster, with at least two digits, near 1 three, such as `3.2x`."""
-    digits = 3 if 0.95 <= factor < 1.195 else 2
+    digits = 3 if 0.95 <= factor < 1.995 else 2
     return f"{factor:.{min(_decimals(factor, digits), 3)}f}x"
 
 

@@ -112,12 +112,12 @@ def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> No
 
 def test_where_the_reference_is_timed_each_time_is_compared_with_it() -> None:
     entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
-    leaderboard = _standings(entries=entries, reference=ScoreValue(32_000.0, 100.0))
+    leaderboard = _standings(entries=entries, reference=ScoreValue(32_000.0, 10.0))
     table = _tables(leaderboard)["standings"]
     assert table.columns[3].name == "vs reference"
-    assert [row[3] for row in table.rows] == ["3.2x", "1.6x"]
+    assert [row[3] for row in table.rows] == ["3.2x", "1.60x"]
     words = standings_report(leaderboard).blocks[0]
-    assert words == Text("reference: 32.00 us ± 0.10", Tone.QUIET)
+    assert words == Text("reference: 32.00 us ± 0.01", Tone.QUIET)
 
 
 def test_who_is_slower_than_the_reference_sees_by_how_much() -> None:
