@@ -85,6 +85,8 @@ a no-op's.
 In a no-op's window the candidate also records its time stamps and writes the last word. Attacks
 that skip these or poll for them gain 2.8 to 3.8 us (`hostile_cuda` in `tests/exploits`).
 """
+WAITED = 0.9
+"""The least fraction of a trusted kernel's shortest wait for its input that a call must last."""
 SHORT_NS = 20_000.0
 """A kernel on a GPU whose calls take less is timed by trains."""
 TRIMMED = 10
@@ -163,6 +165,8 @@ class Round:
     """On a GPU: overheads of this round's own candidate before the submission was imported."""
     host_waits_ns: list[float] = field(default_factory=list)
     """On a GPU: how long the windows of `own_overheads` waited for the host part of the output."""
+    waiting_overheads: list[float] = field(default_factory=list)
+    """On a GPU: the same for calls that were not queued ahead, but waited for their input."""
     trains: Trains | None = None
     """On a GPU: what replaces single calls of a short kernel."""
     could_train: bool = False
@@ -246,6 +250,13 @@ class Round:
         if not self.cpu_ns_used:
             return -math.inf
         return (median(self.cpu_ns_used) - median(self.calibration_cpu_ns)) / self.threads
+
+    @property
+    def waited(self) -> bool:
+        """Whether calls that had to wait for their input lasted as long as a trusted wait does."""
+        if self.claimed or not self.waiting_overheads:
+            return True
+        return median(self.windows) >= WAITED * min(self.waiting_overheads)
 
     @property
     def drift(self) -> float:

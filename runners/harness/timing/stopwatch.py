@@ -38,6 +38,9 @@ STARTS_MOST = 8
 """The most candidates that start at once on a GPU."""
 RUNS_AFTER_CALLS = "the kernel continues to work after its calls"
 SLOWS_AFTER_CALLS = "the kernel leaves work running that slows this GPU between its calls"
+DID_NOT_WAIT = "the outputs came sooner than those of a kernel that waits for its input"
+WAITING_CALIBRATIONS = 3
+"""Windows on a GPU of a trusted kernel that waits for its input before it is launched."""
 CALIBRATED_EVERY = 2
 """On a GPU, one calibration window follows this many calls."""
 REHEARSALS = 2
@@ -231,6 +234,8 @@ class WorkloadTimer:
             while self.samples.needs_more(result, until):
                 self._sample(candidate, calibrator, result, trusted=False)
                 checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
+        if not result.waited:
+            raise VerdictError(Verdict.TIMING_REJECTED, DID_NOT_WAIT)
         if result.claimed and self.trains.fits(median(result.claims), result.bound):
             self._run_trains(candidate, calibrator, result)
         return result
@@ -307,11 +312,20 @@ class WorkloadTimer:
                 result.own_overheads.append(candidate.overhead(calibration))
                 result.host_waits_ns.append(calibration.host_part_ns)
             result.overheads_before.append(calibrator.overhead(self._calibration_call(calibrator)))
+        for _ in range(WAITING_CALIBRATIONS if self.session.on_gpu else 0):
+            calibration = self._calibration_call(candidate, waiting=True)
+            result.waiting_overheads.append(candidate.overhead(calibration))
 
-    def _calibration_call(self, candidate: HostCandidate) -> channel.Exchange:
+    def _calibration_call(
+        self, candidate: HostCandidate, *, waiting: bool = False
+    ) -> channel.Exchange:
         self._flush()
         return candidate.call(
-            channel.Operation.TOUCH, self.calibration_input, self.expected, self.deadline
+            channel.Operation.TOUCH,
+            self.calibration_input,
+            self.expected,
+            self.deadline,
+            waiting=waiting,
         )
 
     def _call(self, candidate: HostCandidate) -> channel.Exchange:

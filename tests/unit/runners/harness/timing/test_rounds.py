@@ -230,3 +230,20 @@ def test_only_on_the_cpu_a_kept_call_takes_as_long_as_its_cpu_time(
     )
     quick.add(300.0, 250.0, 900)
     assert quick.bound == bound
+
+
+@pytest.mark.parametrize(("window", "waited"), [(8.0, False), (9.0, True), (100.0, True)])
+def test_calls_that_wait_for_their_input_last_at_least_as_long_as_a_trusted_wait(
+    window: float, *, waited: bool
+) -> None:
+    timed = make_round(window)
+    timed.waiting_overheads = [30.0, 10.0, 20.0]
+
+    assert timed.waited is waited
+
+
+def test_calls_that_are_queued_ahead_do_not_wait() -> None:
+    timed = make_round(1.0, claimed=True)
+    timed.waiting_overheads = [10.0]
+
+    assert timed.waited
