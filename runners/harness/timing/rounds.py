@@ -85,8 +85,6 @@ a no-op's.
 In a no-op's window the candidate also records its time stamps and writes the last word. Attacks
 that skip these or poll for them gain 2.8 to 3.8 us (`hostile_cuda` in `tests/exploits`).
 """
-WAITED = 0.9
-"""The least fraction of a trusted kernel's shortest wait for its input that a call must last."""
 SHORT_NS = 20_000.0
 """A kernel on a GPU whose calls take less is timed by trains."""
 TRIMMED = 10
@@ -165,8 +163,10 @@ class Round:
     """On a GPU: overheads of this round's own candidate before the submission was imported."""
     host_waits_ns: list[float] = field(default_factory=list)
     """On a GPU: how long the windows of `own_overheads` waited for the host part of the output."""
-    waiting_overheads: list[float] = field(default_factory=list)
-    """On a GPU: the same for calls that were not queued ahead, but waited for their input."""
+    calibration_ns: list[float] = field(default_factory=list)
+    """On a GPU: the times of the trusted kernel in the windows of `own_overheads`."""
+    waiting_windows: list[float] = field(default_factory=list)
+    """On a GPU: windows of the trusted kernel when it waits for its input before it is launched."""
     trains: Trains | None = None
     """On a GPU: what replaces single calls of a short kernel."""
     could_train: bool = False
@@ -242,7 +242,8 @@ class Round:
         """
         if self.trains is not None:
             return self.trains.bound
-        return max(median(self.windows) - self.overhead, self.least_wall_ns)
+        window = median(self.windows) - self.overhead
+        return max(window, self.least_wall_ns, self.least_wait_ns)
 
     @property
     def least_wall_ns(self) -> float:
@@ -252,11 +253,14 @@ class Round:
         return (median(self.cpu_ns_used) - median(self.calibration_cpu_ns)) / self.threads
 
     @property
-    def waited(self) -> bool:
-        """Whether calls that had to wait for their input lasted as long as a trusted wait does."""
-        if self.claimed or not self.waiting_overheads:
-            return True
-        return median(self.windows) >= WAITED * min(self.waiting_overheads)
+    def least_wait_ns(self) -> float:
+        """On a GPU: the least time of a call that waits for its input, as a trusted call does.
+
+        Who queues its work before, and does not wait, is not timed shorter.
+        """
+        if self.claimed or not self.waiting_windows:
+            return -math.inf
+        return min(self.waiting_windows) - median(self.calibration_ns) - self.overhead
 
     @property
     def drift(self) -> float:

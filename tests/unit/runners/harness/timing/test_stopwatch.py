@@ -27,7 +27,6 @@ from runners.process_tree import thread_states
 from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.watches import (
-    CALM_NS,
     ROUNDS_TOLD,
     candidates_on_cpu,
     measured,
@@ -554,19 +553,26 @@ def test_of_a_late_call_nothing_is_looked_at(
     assert len(rehearsal.looked) == WARM_UPS + REHEARSALS - 1 + 6
 
 
-def test_a_kernel_that_answers_sooner_than_a_trusted_one_that_waits_for_its_input_is_refused(
-    rehearsing: tuple[Rehearsing, Callable[[], Round]], monkeypatch: pytest.MonkeyPatch
+def test_before_the_import_a_trusted_kernel_shows_how_long_a_wait_for_the_input_is(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
 ) -> None:
     kernel, time_round = rehearsing
-    kernel.late = lambda number: True  # its calls cannot be queued ahead
-    second_ns = 1e9
-    overheads = iter([CALM_NS] * 2 * timing.CALIBRATIONS + [second_ns] * 3)
-    monkeypatch.setattr(HostCandidate, "overhead", lambda *_: next(overheads, CALM_NS))
+    waits: list[bool] = []
+    plain = kernel.plain
 
-    with pytest.raises(VerdictError, match="sooner than those of a kernel that waits") as ruling:
-        time_round()
+    def call(*args: Any, **options: Any) -> Exchange:  # noqa: ANN401 - handed on
+        exchange = plain(*args, **options)
+        waits.append(options.get("waiting", False))
+        return dataclasses.replace(exchange, window_ns=7e9) if waits[-1] else exchange
 
-    assert ruling.value.verdict is Verdict.TIMING_REJECTED
+    kernel.plain = call
+    kernel.late = lambda number: True
+
+    timed = time_round()
+
+    assert waits.count(True) == timing.WAITING_CALIBRATIONS == len(timed.waiting_windows)
+    assert not any(waits[waits.index(True) + timing.WAITING_CALIBRATIONS :])
+    assert 6.9e9 < timed.bound <= 7e9
 
 
 def test_on_the_cpu_no_call_is_ahead_and_none_is_rehearsed(
