@@ -84,12 +84,14 @@ class DeviceCandidate(host_candidate.HostCandidate):
         deadline: Deadline,
         *,
         launch: LaunchNumbers | None = None,
+        waiting: bool = False,
     ) -> channel.Exchange:
         plan = self._plan(value)
         if plan.device_size > self.buffers.output_at:
             raise VerdictError(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
         if operation is channel.Operation.TOUCH:
-            return self._run(self._order(operation, plan, expected, ahead=True), value, deadline)
+            order = self._order(operation, plan, expected, ahead=not waiting)
+            return self._run(order, value, deadline)
         if launch is not None:
             refuse_unfit(launch, values.tensors(plan.node), expected)
         if expected is None:

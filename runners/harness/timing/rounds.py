@@ -163,6 +163,10 @@ class Round:
     """On a GPU: overheads of this round's own candidate before the submission was imported."""
     host_waits_ns: list[float] = field(default_factory=list)
     """On a GPU: how long the windows of `own_overheads` waited for the host part of the output."""
+    calibration_ns: list[float] = field(default_factory=list)
+    """On a GPU: the times of the trusted kernel in the windows of `own_overheads`."""
+    waiting_windows: list[float] = field(default_factory=list)
+    """On a GPU: windows of the trusted kernel when it waits for its input before it is launched."""
     trains: Trains | None = None
     """On a GPU: what replaces single calls of a short kernel."""
     could_train: bool = False
@@ -238,7 +242,8 @@ class Round:
         """
         if self.trains is not None:
             return self.trains.bound
-        return max(median(self.windows) - self.overhead, self.least_wall_ns)
+        window = median(self.windows) - self.overhead
+        return max(window, self.least_wall_ns, self.least_wait_ns)
 
     @property
     def least_wall_ns(self) -> float:
@@ -246,6 +251,16 @@ class Round:
         if not self.cpu_ns_used:
             return -math.inf
         return (median(self.cpu_ns_used) - median(self.calibration_cpu_ns)) / self.threads
+
+    @property
+    def least_wait_ns(self) -> float:
+        """On a GPU: the least time of a call that waits for its input, as a trusted call does.
+
+        Who queues its work before, and does not wait, is not timed shorter.
+        """
+        if self.claimed or not self.waiting_windows:
+            return -math.inf
+        return min(self.waiting_windows) - median(self.calibration_ns) - self.overhead
 
     @property
     def drift(self) -> float:

@@ -38,6 +38,8 @@ STARTS_MOST = 8
 """The most candidates that start at once on a GPU."""
 RUNS_AFTER_CALLS = "the kernel continues to work after its calls"
 SLOWS_AFTER_CALLS = "the kernel leaves work running that slows this GPU between its calls"
+WAITING_CALIBRATIONS = 3
+"""Windows on a GPU of a trusted kernel that waits for its input before it is launched."""
 CALIBRATED_EVERY = 2
 """On a GPU, one calibration window follows this many calls."""
 REHEARSALS = 2
@@ -305,13 +307,23 @@ class WorkloadTimer:
             if self.session.on_gpu:
                 calibration = self._calibration_call(candidate)
                 result.own_overheads.append(candidate.overhead(calibration))
+                result.calibration_ns.append(calibration.reply.claimed_ns)
                 result.host_waits_ns.append(calibration.host_part_ns)
             result.overheads_before.append(calibrator.overhead(self._calibration_call(calibrator)))
+        for _ in range(WAITING_CALIBRATIONS if self.session.on_gpu else 0):
+            waiting = self._calibration_call(candidate, waiting=True)
+            result.waiting_windows.append(waiting.window_ns - waiting.host_part_ns)
 
-    def _calibration_call(self, candidate: HostCandidate) -> channel.Exchange:
+    def _calibration_call(
+        self, candidate: HostCandidate, *, waiting: bool = False
+    ) -> channel.Exchange:
         self._flush()
         return candidate.call(
-            channel.Operation.TOUCH, self.calibration_input, self.expected, self.deadline
+            channel.Operation.TOUCH,
+            self.calibration_input,
+            self.expected,
+            self.deadline,
+            waiting=waiting,
         )
 
     def _call(self, candidate: HostCandidate) -> channel.Exchange:
