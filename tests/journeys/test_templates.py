@@ -89,7 +89,7 @@ class ByCommand:
     async def take(self, board: str) -> tuple[str, bytes]:
         name = f"my_{board}.{'py' if board in self.python else 'cu'}"
         said = await self._said("template", board, name)
-        assert said.startswith(f"{name}: next: ")
+        assert said.startswith(f"wrote {name}; next: ")
         assert said.endswith(f" submit {name}\n")
         return name, (self.laptop.folder / name).read_bytes()
 
