@@ -149,7 +149,7 @@ def withdraw(
     ctx: typer.Context,
     submission: Annotated[int, typer.Argument(min=1, help="Submission number")],
     *,
-    reason: Annotated[str, typer.Option(help="Reason, shown next to the result")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, shown with the result")] = "",
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,
