@@ -317,7 +317,7 @@ def _absence(refusal: FailedRun) -> api.Absent:
 
 
 STEP_S = 0.001
-"""Seconds; another request needs about ten turns of the event loop, each after such a step."""
+"""Seconds between two turns for other tasks; another request needs about ten such turns."""
 
 Item = TypeVar("Item")
 
