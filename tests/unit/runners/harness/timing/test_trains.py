@@ -297,9 +297,9 @@ def test_windows_count_only_of_trains_without_the_candidates_stamps(
 ) -> None:
     found = measured(monkeypatch, [times(8.0), times(), times()], [times(6.0), times(), times()])
     assert found is not None
-    assert found.standin_claims == [8.0]
+    assert found.calibration_claims == [8.0]
     assert found.claims == [6.0]
-    assert found.windows == found.standin_windows == [30.0, 31.0] * 2
+    assert found.windows == found.calibration_windows == [30.0, 31.0] * 2
     assert found.bound == pytest.approx(8.0)
 
 
