@@ -148,7 +148,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
 
         steps = handover.WindowActions(
             queued=queued,
-            sweep=self._poison_and_sweep,
+            flush_cache=self._poison_and_flush,
             reveal=self._reveal,
             complete=self._complete,
             capture=self.answer.capture,
@@ -183,9 +183,9 @@ class DeviceCandidate(host_candidate.HostCandidate):
             return self.answer.places(first.output)
         return self.answer.room
 
-    def _poison_and_sweep(self) -> None:
+    def _poison_and_flush(self) -> None:
         self.answer.poison()
-        self.buffers.sweep()
+        self.buffers.flush_cache()
 
     def _reveal(self) -> None:
         self.buffers.reveal()

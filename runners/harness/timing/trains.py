@@ -18,7 +18,7 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu.buffers import Withheld, place_count
-from runners.harness.gpu.handover import TrainActions, TrainCall, TrainPlace, TrainWindows
+from runners.harness.gpu.handover import PlaceActions, TrainActions, TrainCall, TrainWindows
 from runners.harness.gpu.memory import ignoring_broken_context
 from runners.harness.judge.answer import Answer
 from runners.harness.judge.checks import refuse_new_processes
@@ -154,20 +154,23 @@ class TrainTrack:
         )
 
     def _call(self, operation: channel.Operation) -> TrainCall:
-        memory, sweep = self.candidate.buffers.memory.bytes, self.candidate.buffers.sweep
+        memory, flush_cache = (
+            self.candidate.buffers.memory.bytes,
+            self.candidate.buffers.flush_cache,
+        )
 
         def part(place: Place) -> torch.Tensor:
             return memory[place.shift : place.shift + place.staging.numel()]
 
-        def steps(place: Place) -> TrainPlace:
+        def steps(place: Place) -> PlaceActions:
             here = part(place)
 
-            def lay() -> None:
+            def reveal() -> None:
                 place.answer.poison()
                 here.copy_(place.staging)
 
-            return TrainPlace(
-                lay=lay,
+            return PlaceActions(
+                reveal=reveal,
                 complete=lambda: place.withheld.reveal(here),
                 capture=place.answer.capture,
             )
@@ -182,7 +185,7 @@ class TrainTrack:
                 answer.expect_at(answer.room if in_room else answer.places(output))
             torch.cuda.synchronize()
 
-        actions = TrainActions([*map(steps, self.places)], queued, sweep)
+        actions = TrainActions([*map(steps, self.places)], queued, flush_cache)
         return TrainCall(self.windows, len(self.places) * PATIENCE_S, actions)
 
     def _verify(self, data: Sequence[object], expected: values.Node, deadline: Deadline) -> None:
