@@ -36,6 +36,7 @@ from unittest.mock import patch
 from pydantic import BaseModel
 
 from runners.contract import evaluation
+from tests.doubles.huge_pages import use_huge_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTS_S = 60
@@ -205,6 +206,8 @@ def main() -> None:
     if _DOORS[0] in sys.modules:
         importlib.import_module("bot.cli.app").build()
     gc.freeze()
+    _end_threads()
+    use_huge_pages()
     serve(socket.socket(fileno=os.dup(0)))
 
 
@@ -216,7 +219,6 @@ _OF_HARNESS: dict[str, Any] = {}
 
 def serve(line: socket.socket) -> None:
     """Fork a program for every start, until the line ends."""
-    _end_threads()
     while True:
         frame, files, _, _ = socket.recv_fds(line, _FRAME_MAX, 3)
         if not frame:
