@@ -266,8 +266,8 @@ class ThreadUpdater:
                 await self._record(shown, owner, announced=line.id)
             await self._open_publicly(shown, owner, status, channel)
         except (discord.Forbidden, discord.NotFound) as error:
-            message = "a public line is refused"
-            _log.info(message, action="line_lost", id=shown.submission, error=repr(error))
+            refused = "a public line is refused"
+            _log.info(refused, action="line_lost", id=shown.submission, error=repr(error))
 
     async def _open_publicly(
         self,
