@@ -4,9 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from bot.domain.ids import PersonId
 from bot.domain.leaderboard import BoardStandings
+from bot.domain.scoring import is_ahead
 from bot.domain.status import SubmissionStatus
 from bot.domain.tasks.bundle import Solution
 from runners.contract.verdict import Verdict
@@ -124,8 +126,8 @@ def wrong_standings(
         (wrong - absent, "must be listed as not ranked"),
     )
     found = [f"{board}: {name} {fault}" for names, fault in faults for name in sorted(names)]
-    times = [entry.score.value.time_ns for entry in leaderboard.entries]
-    if times != sorted(times):
+    values = [entry.score.value for entry in leaderboard.entries]
+    if any(is_ahead(later, earlier) for earlier, later in pairwise(values)):
         found.append(f"{board}: the ranks are not in the order of the times")
     return tuple(found)
 

@@ -124,7 +124,7 @@ def _ends(standing: Standing) -> tuple[float, float]:
     """Return the interval's ends; if wider than its time, it ends at a tenth of the time."""
     value = standing.score.value
     least = 0.1 * value.time_ns
-    return max(least, value.time_ns - value.half_width_ns), value.time_ns + value.half_width_ns
+    return max(least, value.time_ns - value.uncertainty_ns), value.upper_ns
 
 
 def _widened(low: float, high: float, *, logarithmic: bool) -> tuple[float, float]:

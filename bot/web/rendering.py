@@ -22,6 +22,7 @@ from markupsafe import Markup
 from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
+from bot.domain.scoring import show_score
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
@@ -75,6 +76,7 @@ FILTERS = {
     "upper_first": upper_first,
     "kind": kind,
     "query": query,
+    "score": show_score,
     "time": show_time,
     "time_left": time_left,
     "moment": moment,

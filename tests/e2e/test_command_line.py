@@ -21,8 +21,8 @@ JUDGE_KEYS = [
     "wall_s",
 ]  # fmt: skip
 CASE_KEYS = [
-    "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns", "rounds",
-    "samples",
+    "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns",
+    "resolution_ns", "claimed_ns", "rounds", "samples",
 ]  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_a_gpu_type_that_nobody_offers_is_said_and_the_submission_stays(podium: 
     assert waiting.returncode == 3
     assert "no connected worker offers H100; run `podium up` on a machine that" in waiting.stderr
     assert "submission #1 is stored and waits for `podium up`" in waiting.stderr
-    assert "CPU: 30.00 us ± 0.03, running" in podium("history").stdout
+    assert "CPU: 30.00 us ± 0.33, running" in podium("history").stdout
     assert podium("show", "identity", "--gpu", "cpu").returncode == 0
     both = podium("show", "identity", "--gpu", "cpu", "--gpu", "H100", "--json")
     assert [each["gpu"] for each in json.loads(both.stdout)] == ["CPU", "H100"]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean, median, pstdev
 from typing import Any, TypedDict
 
+from bot.domain.scoring import judged
 from bot.web.compat.evaluation_server import device_metrics, requests
 from runners.contract.evaluation import CPU, CaseKind, CaseStatus, Evaluation, Measurement
 from runners.contract.io_contract import DRAWN, KERNEL, REFERENCE_FAULT, UNCOUNTED, Side
@@ -144,12 +145,13 @@ def _measured(evaluation: Evaluation, side: Side) -> Measurement | None:
 
 
 def _speedup(own: Measurement | None, other: Measurement | None) -> float | None:
-    """Return the speed-up over the reference; None if a time cannot be distinguished from zero."""
+    """Return the speedup by the judge's clock; None if a time is indistinguishable from zero."""
     if own is None or other is None:
         return None
-    if own.time_ns <= own.resolution_ns or other.time_ns <= other.resolution_ns:
+    own_ns, other_ns = judged(own).time_ns, judged(other).time_ns
+    if own_ns <= own.resolution_ns or other_ns <= other.resolution_ns:
         return None
-    return other.time_ns / own.time_ns
+    return other_ns / own_ns
 
 
 def _log_note(evaluation: Evaluation, begin: str) -> str | None:

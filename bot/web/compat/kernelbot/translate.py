@@ -21,7 +21,7 @@ from typing import assert_never
 
 from bot.domain.errors import UserError
 from bot.domain.job import Job, JobState
-from bot.domain.scoring import ScoreValue
+from bot.domain.scoring import ScoreValue, judged
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.reports import charts, escaping
@@ -81,7 +81,7 @@ def _case_lines(case: CaseResult) -> Iterator[tuple[str, str]]:
 def _times(measured: Measurement) -> Iterator[tuple[str, str]]:
     samples = [sample for each in measured.samples for sample in each]
     yield "runs", str(len(samples) or measured.rounds)
-    yield "mean", _ns(measured.time_ns)
+    yield "mean", _ns(judged(measured).time_ns)
     yield "err", _ns(measured.half_width_ns)
     if samples:
         yield "std", _ns(statistics.stdev(samples) if len(samples) > 1 else 0.0)

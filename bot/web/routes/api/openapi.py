@@ -1,5 +1,6 @@
 """The OpenAPI description, and the parameters and bodies that routes share."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -209,7 +210,7 @@ def time_answer(value: ScoreValue | None) -> Time | None:
     """Return a time, or None."""
     if value is None:
         return None
-    return Time(time_ns=value.time_ns, half_width_ns=value.half_width_ns)
+    return Time(**asdict(value))
 
 
 def board_line(board: Board, now: datetime) -> BoardLine:
@@ -238,8 +239,7 @@ def board_answer(overview: BoardOverview, now: datetime) -> BoardAnswer:
             gpu=score.gpu,
             person=score.person_name,
             submission=score.submission,
-            time_ns=score.value.time_ns,
-            half_width_ns=score.value.half_width_ns,
+            **asdict(score.value),
         )
         for score in overview.best
     )

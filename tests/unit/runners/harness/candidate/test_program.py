@@ -108,6 +108,41 @@ def test_the_trusted_reader_gives_the_last_input_back(judge: Judge) -> None:
     assert program.touch(5) == 5
 
 
+def test_the_trusted_reader_reads_every_tensor_of_the_input(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    count = torch.count_nonzero
+    monkeypatch.setattr(
+        torch, "count_nonzero", lambda tensor: read.append(tensor.data_ptr()) or count(tensor)
+    )
+    data = (torch.ones(3), [torch.zeros(2), 5], torch.ones(4, dtype=torch.complex64))
+
+    assert program.touch(data) is data[2]
+
+    assert read == [data[0].data_ptr(), data[1][0].data_ptr(), data[2].data_ptr()]
+
+
+@pytest.mark.parametrize(("on_gpu", "order"), [(False, "self_cpu_time"), (True, "self_cuda_time")])
+def test_the_table_of_a_profile_begins_with_what_took_longest_where_the_kernel_runs(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, *, on_gpu: bool, order: str
+) -> None:
+    sorted_by: list[str] = []
+    table = torch.autograd.profiler_util.EventList.table
+
+    def recorded(events: list[object], sort_by: str, row_limit: int) -> str:
+        sorted_by.append(sort_by)
+        return table(events, sort_by="self_cpu_time_total", row_limit=row_limit)
+
+    monkeypatch.setattr(torch.autograd.profiler_util.EventList, "table", recorded)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    judge.candidate.gpu = SimpleNamespace() if on_gpu else None  # type: ignore[assignment]
+
+    judge.candidate.profiled(INPUT)
+
+    assert sorted_by == [f"{order}_total"]
+
+
 @pytest.mark.parametrize(
     ("source", "status", "words"),
     [
