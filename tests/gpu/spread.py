@@ -3,8 +3,8 @@
 Run from the repository root on a machine with a GPU:
     python tests/gpu/spread.py [--runs N] [--minutes M]
 
-Ten ranked runs of each kernel, alternating; then the median of `triton.testing.do_bench` on the same
-inputs: as it is, with pauses, and with the judge's own work between its calls. The last columns
+Ten ranked runs of each kernel, alternating; then the median of `triton.testing.do_bench` on the
+same inputs: unchanged, with pauses, and with the judge's work between its calls. The last columns
 show how far the scores are apart, how far their mean is from those medians, how many of the
 intervals contain the mean of all runs, and how many rounds were confirmed and refused.
 """
