@@ -89,6 +89,13 @@ def test_more_than_there_is_room_for_is_refused_before_it_is_made(judge: Judge) 
     assert "take 16,384 MiB" in found.message
 
 
+def test_on_the_cpu_a_call_has_half_of_the_memory(judge: Judge) -> None:
+    large = io(tensor("x", shape=[1 << 20, 768]))  # 3 GiB of 4
+    found = judged(judge, evaluate(kernel(ADD, "torch", large, function_name="add")))
+    assert found.verdict is Verdict.TASK_ERROR
+    assert "take 3,072 MiB; there is room for 2,048" in found.message
+
+
 def test_on_a_gpu_a_call_has_its_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (1 << 30, 24 << 30))
     large = io(tensor("x", shape=[1 << 29]))
