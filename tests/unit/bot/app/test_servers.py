@@ -24,7 +24,7 @@ def settings(tmp_path: Path) -> Settings:
     """Of a user who has signed in at HERE."""
     settings = Settings(config_home=tmp_path)
     assert settings.credentials is not None
-    Credentials(settings.credentials).keep(HERE, Login(token=SECRET, name="Ada"))
+    Credentials(settings.credentials).store(HERE, Login(token=SECRET, name="Ada"))
     return settings
 
 
