@@ -38,7 +38,7 @@ class PointsRule:
         return {person: round(FULL_POINTS * best / own, _DECIMALS) for person, own in times.items()}
 
     def _of_rank(self, rank: int, shared_by: int) -> float:
-        """Return the mean of the places that a shared rank takes; places beyond the list get 0."""
+        """Return the mean points of the places of a shared rank; places beyond the list get 0."""
         places = self.ranks[rank - 1 : rank - 1 + shared_by]
         return round(math.fsum(places) / shared_by, _DECIMALS)
 
@@ -67,9 +67,9 @@ class Competition:
     opens_at: datetime
     boards: tuple[Board, ...]
     opening_announced: datetime | None = None
-    """The opening date that was announced when it came."""
+    """The opening date that has been announced."""
     closing_announced: datetime | None = None
-    """The closing date that was announced when it came."""
+    """The closing date that has been announced."""
 
     @property
     def closes_at(self) -> datetime | None:
@@ -108,7 +108,7 @@ class OverallEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompetitionStandings:
-    """A competition as a viewer sees it; before it opens to them without boards and entries."""
+    """A competition as a viewer sees it; without boards and entries until it opens to them."""
 
     competition: Competition
     leaderboards: tuple[tuple[Board, str], ...]

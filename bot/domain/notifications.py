@@ -97,7 +97,7 @@ def standings_change(
 ) -> StandingsChange | None:
     """Return the effect of a submission's score; None when it is not among the scores.
 
-    `scores` are all those of some people, and `others` are the remaining people.
+    `scores` has every score of some people, and `others` has the best score of everyone else.
     """
     all_scores, rest = tuple(scores), tuple(others)
     new = next((each for each in all_scores if each.submission == submission), None)
@@ -129,7 +129,7 @@ def record_notification(change: StandingsChange, board: Board, addressee: str) -
 def loss_notification(
     loss: Loss, change: StandingsChange, board: Board, addressee: str
 ) -> Notification:
-    """Return the notification of a person whose rank got worse."""
+    """Return the notification for a person whose rank got worse."""
     new, own = change.score, loss.standing.score
     text = (
         f"You went from rank {loss.standing.rank} to {loss.rank} on {board.name} ({new.gpu}): "

@@ -1,4 +1,4 @@
-"""Scores of passed ranked evaluations, and the standings made of them."""
+"""Scores of passed ranked evaluations, and the standings made from them."""
 
 import math
 from collections import Counter
@@ -46,7 +46,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One line of a leaderboard: a person's best score, its shared rank, and their attempts."""
+    """One line of a leaderboard: a best score, its rank (shared by ties), the person's attempts."""
 
     rank: int
     score: Score
@@ -85,9 +85,9 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
 def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
     """Return the score of a passed ranked evaluation; None for any other.
 
-    A workload counts at least the time that the GPU's nominal rates require, and one cut short
-    counts its `counted` time. The half-widths of cases are independent, because they come from
-    separate rounds.
+    A workload counts with at least the time that the GPU's nominal rates require; one that was cut
+    short counts with its `counted` time. The half-widths of cases are independent, because they
+    come from separate rounds.
     """
     if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
         return None
@@ -102,11 +102,11 @@ def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
 
 
 def counted(measured: Measurement) -> float:
-    """Return the time in ns that counts: if cut short, the slowest round or the interval's end.
+    """Return the time in ns that counts; if cut short, the slowest round or the interval's end.
 
     A submission that uses up its time limit has fewer rounds, whose mean varies more: if the mean
-    counted, it would pay to retry until it is low by chance. For one that is much slower than the
-    reference, which has two rounds of few calls, the end of the interval counts.
+    counted, it would pay to retry until it is low by chance. A kernel that is much slower than
+    the reference has only two rounds of few calls, so the end of its interval counts.
     """
     if measured.stop_reason is StopReason.SLOW:
         return measured.time_ns + measured.half_width_ns
@@ -127,7 +127,7 @@ def _times(evaluation: Evaluation, least: Mapping[str, float]) -> list[ScoreValu
 
 
 def combine(ranking_by: RankingBy, times: Sequence[ScoreValue]) -> ScoreValue:
-    """Return the time of several workloads, combined as the task ranks by."""
+    """Return the time of several workloads, combined as the task's `ranking_by` says."""
     count = len(times)
     match ranking_by:
         case RankingBy.LAST:
