@@ -139,7 +139,7 @@ async def _working(
     store, clock = podium.store, podium.clock
     upkeep: dict[str, _Upkeep] = {
         "reaper": lambda stop: recover(store, stop, every_s=period_s),
-        "news": lambda stop: run_notifications(store, clock, stop, every_s=period_s),
+        "notifications": lambda stop: run_notifications(store, clock, stop, every_s=period_s),
     }
     if references:
         upkeep["references"] = lambda stop: time_references(store, stop, every_s=period_s)

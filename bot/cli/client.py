@@ -44,7 +44,7 @@ class Client(Protocol):
     """
 
     @property
-    def look_s(self) -> float:
+    def poll_s(self) -> float:
         """Return the seconds between two checks for a worker that could judge."""
 
     @property
@@ -147,7 +147,7 @@ class LocalClient:
     suffix: str = ""
 
     @property
-    def look_s(self) -> float:
+    def poll_s(self) -> float:
         return max(0.2, self.podium.lease_s / _CHECKS_PER_LEASE)
 
     async def whoami(self) -> str:
@@ -212,8 +212,8 @@ class LocalClient:
         """Yield the pipeline whose check uses the live workers, without any this machine's own."""
         store, clock = self.podium.store, self.podium.clock
         if await has_workers(store):
-            async with command_publication(store, self.viewer.person) as release:
-                find = partial(queued_runners, store, release, resumed=False)
+            async with command_publication(store, self.viewer.person) as publication:
+                find = partial(queued_runners, store, publication, resumed=False)
                 yield Pipeline(store, clock, (), say, find_runners=find)
             return
         async with self.installation.runners() as runners:

@@ -213,7 +213,7 @@ async def _require_worker(client: "Client", number: SubmissionId) -> None:
     """Raise SetupError when no worker could judge it, and none appears for a while."""
     absences = 0
     while True:
-        await asyncio.sleep(client.look_s)
+        await asyncio.sleep(client.poll_s)
         obstacle = await client.obstacle(number)
         absences = 0 if obstacle is None else absences + 1
         if obstacle is not None and absences >= _MOST_ABSENCES:

@@ -21,13 +21,13 @@ class BoardOverview:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """One task version on one GPU type; `moves` grows whenever another field changes.
+    """One task version on one GPU type; `revision` grows whenever another field changes.
 
     `refused` has the latest failed ranked run of each person without a score here, with messages
     that everyone may read.
     """
 
-    moves: int
+    revision: int
     entries: tuple[Standing, ...]
     refused: tuple[FailedRun, ...]
     reference: Reference | None
@@ -56,7 +56,7 @@ class BoardStandings:
     in_process: bool = False
     quotes: bool = True
     """Whether messages of failed runs may quote exceptions."""
-    moves: int = field(default=0, compare=False)
+    revision: int = field(default=0, compare=False)
     """Grows whenever entries, refused or the reference's time change."""
 
 

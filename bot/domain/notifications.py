@@ -45,7 +45,7 @@ class Delivery:
     """A notification held by a process that delivers it."""
 
     id: NotificationId
-    news: Notification
+    notification: Notification
     tries: int
     """How often it was claimed, including this time."""
 
@@ -144,13 +144,15 @@ def deadline_words(deadline: datetime) -> str:
     return f"at {show_deadline(deadline)}"
 
 
-def is_current(news: Notification, board: Board) -> bool:
+def is_current(notification: Notification, board: Board) -> bool:
     """Return False for a reminder of a deadline that has changed; True for all others."""
-    if news.kind is not NotificationKind.DEADLINE:
+    if notification.kind is not NotificationKind.DEADLINE:
         return True
     if board.deadline is None:
         return False
-    return news.key == deadline_notification(board, board.deadline, news.addressee).key
+    return (
+        notification.key == deadline_notification(board, board.deadline, notification.addressee).key
+    )
 
 
 def deadline_notification(board: Board, deadline: datetime, addressee: str) -> Notification:

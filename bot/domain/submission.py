@@ -89,7 +89,7 @@ class SubmissionRequest:
     """The options of the profiler, in mode `profile`."""
 
     @property
-    def once(self) -> IdempotencyKey | None:
+    def idempotency_key(self) -> IdempotencyKey | None:
         """Return the key with a digest of the whole request."""
         if self.key is None:
             return None
@@ -114,7 +114,7 @@ class NewSubmission:
     display: NewDisplay | None = None
     judged_again: bool = False
     """Whether an admin requested it: bans and limits do not apply, and no limit counts it."""
-    once: IdempotencyKey | None = None
+    idempotency_key: IdempotencyKey | None = None
     profile: ProfileOptions | None = None
     warning: str = ""
     """A warning for its submitter; see `Submission`."""

@@ -60,7 +60,7 @@ async def test_a_login_needs_a_token_and_a_place_to_keep_it(
 ) -> None:
     with pytest.raises(UserError, match="a token is needed"):
         await ServerDirectory(settings).login(THERE, None, str, plain_http=False)
-    with pytest.raises(UserError, match="no server's address"):  # before it is asked for
+    with pytest.raises(UserError, match="not a server's address"):  # before it is asked for
         await ServerDirectory(settings).login("there", None, _unasked, plain_http=False)
     with pytest.raises(UserError, match="--plain-http"):
         await ServerDirectory(settings).login(

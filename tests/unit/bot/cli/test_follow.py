@@ -162,7 +162,7 @@ class Waited:
     moves: list[SubmissionStatus]
     lacks: str | None = None
     idles: str | None = None
-    look_s: float = 0.001
+    poll_s: float = 0.001
     suffix: str = " --server https://podium.test"
     attended: list[str] = field(default_factory=list)
 
