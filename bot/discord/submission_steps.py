@@ -266,8 +266,8 @@ class ThreadUpdater:
                 await self._record(shown, owner, announced=line.id)
             await self._open_publicly(shown, owner, status, channel)
         except (discord.Forbidden, discord.NotFound) as error:
-            refused = "a public line is refused"
-            _log.info(refused, action="line_lost", id=shown.submission, error=repr(error))
+            found = {"id": shown.submission, "error": repr(error)}
+            _log.info("a public line is refused", action="line_lost", **found)
 
     async def _open_publicly(
         self,

@@ -36,6 +36,7 @@ from unittest.mock import patch
 from pydantic import BaseModel
 
 from runners.contract import evaluation
+from tests.doubles.huge_pages import use_huge_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTS_S = 60
@@ -55,6 +56,8 @@ HARNESS = "runners.harness"
 CONTAINER = "modal._container_entrypoint"
 PARSER = "bot.services.parser_process"
 """Begun by `-c` with a text that imports its `main`, and with the folder of our modules."""
+CANDIDATES = "tests.doubles.candidates"
+"""Begun by that module alone."""
 _JUDGE = ("runners.harness.__main__", "runners.harness.server")
 _DOORS = (
     "bot.__main__", "bot.app.installation", "bot.cli.client", "bot.cli.errors", "bot.cli.follow",
@@ -62,7 +65,7 @@ _DOORS = (
     "matplotlib.backends.backend_agg", "matplotlib.figure",
 )  # fmt: skip
 IMPORTED = {
-    "judge": _JUDGE,
+    "judge": (*_JUDGE, CANDIDATES),
     "doors": _DOORS,
     "doors and judge": _JUDGE + _DOORS,
     "container": (*_JUDGE, CONTAINER),
@@ -87,7 +90,8 @@ class Start(BaseModel):
     @property
     def template(self) -> str | None:
         """The kind of template that it needs; None where the interpreter begins it."""
-        if self.module == HARNESS and "PYTHONPATH" not in self.environment:
+        harness = self.module == HARNESS and "PYTHONPATH" not in self.environment
+        if harness or self.module == CANDIDATES:
             return "judge"
         if self.module == CONTAINER:
             return "container"
@@ -112,7 +116,8 @@ class Start(BaseModel):
             del sys.modules[self.module]
             runpy.run_module(self.module, run_name="__main__", alter_sys=True)
             return None
-        main = self.module if self.module == PARSER else f"{self.module}.__main__"
+        alone = self.module in {PARSER, CANDIDATES}
+        main = self.module if alone else f"{self.module}.__main__"
         status: int | None = importlib.import_module(main).main()
         return status
 
@@ -174,6 +179,11 @@ def _start_of(given: Sequence[Any]) -> Start | None:
     )
 
 
+def fork(start: Start, streams: Sequence[int]) -> int:
+    """Have a template of this process fork a program; gives its number."""
+    return _template(start.template or "").fork(start, streams)
+
+
 @cache
 def _template(kind: str) -> Template:
     """This process's own template, which ends with it."""
@@ -205,6 +215,8 @@ def main() -> None:
     if _DOORS[0] in sys.modules:
         importlib.import_module("bot.cli.app").build()
     gc.freeze()
+    _end_threads()
+    use_huge_pages()
     serve(socket.socket(fileno=os.dup(0)))
 
 
@@ -216,7 +228,6 @@ _OF_HARNESS: dict[str, Any] = {}
 
 def serve(line: socket.socket) -> None:
     """Fork a program for every start, until the line ends."""
-    _end_threads()
     while True:
         frame, files, _, _ = socket.recv_fds(line, _FRAME_MAX, 3)
         if not frame:

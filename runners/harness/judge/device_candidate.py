@@ -128,10 +128,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
     def _run(
         self, order: channel.CandidateRequest, value: object, deadline: Deadline
     ) -> channel.Exchange:
-        """Execute a request in one window.
-
-        A call that is queued ahead describes its output in its first frame.
-        """
+        """Execute a request in one window; the first frame of a call ahead has its output."""
         self.stage(order.value or values.ScalarNode(), value)
         replies_ahead: list[channel.CandidateReply] = []
 
