@@ -224,5 +224,5 @@ def history_json(entry: HistoryEntry) -> Json:
 
 
 def backup_json(made: BackupContents) -> Json:
-    """Return what a backup has, after it was written or restored."""
+    """Return the contents of a backup that was written or restored."""
     return {"made_at": made.made_at.isoformat(), "podium": made.podium, "rows": dict(made.rows)}

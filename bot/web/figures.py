@@ -76,7 +76,7 @@ class _Scale:
 def spans(standings: Sequence[Standing], among: Sequence[Standing] = ()) -> Spans | None:
     """Return the intervals of these standings, in order; None when there are none.
 
-    They may be a part of `among`, all of a leaderboard: then a band also spans those not shown.
+    If they are one page of a leaderboard, `among` has all of it: bands then span other pages too.
     """
     if not standings:
         return None
@@ -141,7 +141,7 @@ def histogram(
     """Return the distribution of samples with the marks on its scale; None without samples.
 
     The scale ends at the slowest hundredth, so that one slow sample does not compress all others.
-    A sample less its calibration may be negative on a busy CPU; it is drawn as 0.
+    A sample minus its calibration may be negative on a busy CPU; it is drawn as 0.
     """
     ordered = sorted(max(each, 0.0) for each in samples if math.isfinite(each))
     if not ordered:

@@ -26,7 +26,7 @@ from bot.domain.scoring import show_score
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
-from bot.web.marks import marked
+from bot.web.markup import marked
 
 _DAY_S = 86_400
 _HOUR_S = 3_600
@@ -57,7 +57,7 @@ def many(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
-def capitalise(text: str) -> str:
+def upper_first(text: str) -> str:
     """Return the text with a capital first letter, otherwise unchanged."""
     return text[:1].upper() + text[1:]
 
@@ -73,7 +73,7 @@ def query(values: Mapping[str, object]) -> str:
 
 
 FILTERS = {
-    "capitalise": capitalise,
+    "upper_first": upper_first,
     "kind": kind,
     "query": query,
     "score": show_score,

@@ -20,7 +20,7 @@ from bot.reports.submission import archives, evaluation_report, job_line
 from bot.services import comparison, standings, status
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.marks import highlighted
+from bot.web.markup import highlighted
 from runners.contract.evaluation import (
     SLOWER_MOST,
     CaseKind,

@@ -79,7 +79,7 @@ def test_a_reference_that_leaves_a_part_unwritten_is_at_fault(judge: Judge) -> N
     ref = kernel(LEAVES_A_PART, "multi_kernel", TRIPLE, entry_point="go")
     found = judged(judge, compare(ref=ref))
     assert found.verdict is Verdict.TASK_ERROR
-    assert "the reference kernel gives NaN, or leaves" in found.message
+    assert "the reference kernel returns NaN, or leaves" in found.message
 
 
 def test_more_than_there_is_room_for_is_refused_before_it_is_made(judge: Judge) -> None:

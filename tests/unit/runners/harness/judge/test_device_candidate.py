@@ -133,7 +133,7 @@ class Candidate:
         self.poisoned = set(changed.nonzero().flatten().tolist())
         assert all(self.memory[each] == POISON for each in self.poisoned)
         self.steps.append("open")
-        turn.steps.sweep()
+        turn.steps.flush_cache()
         turn.steps.reveal()
         self.early = self.memory.clone()
         turn.steps.complete()
@@ -187,7 +187,7 @@ def device_seat(
         check_free_memory=lambda: None,
         reveal=lambda: steps.append("reveal"),
         complete=lambda: withheld.reveal(memory[:OUTPUT_AT]),
-        sweep=lambda: None,
+        flush_cache=lambda: None,
         staging=staging,
         withheld=withheld,
     )
