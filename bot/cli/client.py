@@ -45,7 +45,7 @@ class Client(Protocol):
 
     @property
     def poll_s(self) -> float:
-        """Return the seconds between two checks for a worker that can judge."""
+        """Return the seconds between two checks for a worker that could judge."""
 
     @property
     def suffix(self) -> str:

@@ -187,7 +187,7 @@ class InteractionClaim:
 
     async def _renew(self) -> bool:
         interactions = self.context.store.interactions
-        return await interactions.keep(self.request.id, self.owner, self.context.lease)
+        return await interactions.renew(self.request.id, self.owner, self.context.lease)
 
     async def end(self, *, done: bool, pause: timedelta) -> None:
         """Delete a finished request; release an unfinished one, to be resumed after `pause`.
@@ -199,7 +199,7 @@ class InteractionClaim:
             if done:
                 await interactions.finish(self.request.id, self.owner)
             else:
-                await interactions.leave(self.request.id, self.owner, pause)
+                await interactions.release(self.request.id, self.owner, pause)
         except StoreError as error:
             _log.warning("the store is unavailable", action="interaction_waits", error=str(error))
 

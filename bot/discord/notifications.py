@@ -88,11 +88,11 @@ class NotificationSender:
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
             if _is_permanent(error):
                 await outbox.mark_refused(delivery.id, self.owner, repr(error))
-                _log.info("a notification is refused", action="notice_refused", error=repr(error))
+                _log.info("a notification was refused", action="notice_refused", error=repr(error))
                 return
             wait = timedelta(seconds=min(MOST_WAIT_S, 2.0**delivery.tries))
             await outbox.retry_later(delivery.id, self.owner, wait)
-            _log.warning("a notification waits", action="notice_again", error=repr(error))
+            _log.warning("a notification has to wait", action="notice_again", error=repr(error))
             return
         if refusal is None:
             await outbox.mark_sent(delivery.id, self.owner)
@@ -101,7 +101,7 @@ class NotificationSender:
 
     async def _deliver(self, delivery: Delivery) -> str | None:
         """Send a notification; if it must not be sent, return why."""
-        notification = delivery.news
+        notification = delivery.notification
         reader = await self._reader(delivery)
         if reader is None or not await still_wanted(
             self.context.store, self.context.clock, notification, reader.credentials
@@ -122,7 +122,7 @@ class NotificationSender:
         return with_discord_times(notification.text, moments)
 
     async def _reader(self, delivery: Delivery) -> _Reader | None:
-        kind, _, number = delivery.news.addressee.partition(":")
+        kind, _, number = delivery.notification.addressee.partition(":")
         if kind == FRONT_END:
             return await self._person(delivery, int(number))
         channel = self.client.get_channel(int(number))
@@ -135,7 +135,7 @@ class NotificationSender:
         return _Reader(channel, frozenset({roles.guild_credential(channel.guild.id)}))
 
     async def _person(self, delivery: Delivery, user: int) -> _Reader:
-        board = await self.context.store.boards.get(delivery.news.board)
+        board = await self.context.store.boards.get(delivery.notification.board)
         wanted = frozenset[str]() if board is None else board.access.credentials
         held = await roles.credentials_elsewhere(self.client, user, wanted)
         channel = await self.client.create_dm(discord.Object(user))

@@ -98,7 +98,9 @@ class PublicationPoster:
         cls, client: discord.Client, context: DiscordContext, held: HeldPublication
     ) -> "PublicationPoster":
         """Return the poster of a publication, with what was sent so far."""
-        return cls(client, context, held, PublicationThread.model_validate_json(held.release.place))
+        return cls(
+            client, context, held, PublicationThread.model_validate_json(held.publication.place)
+        )
 
     async def changed(self, state: PublicationState) -> None:
         """Send the live message, or edit it."""
@@ -118,7 +120,7 @@ class PublicationPoster:
 
     @property
     def _nonce(self) -> str:
-        return f"release-{self.held.release.id}"
+        return f"release-{self.held.publication.id}"
 
     async def _record(self, **changes: object) -> None:
         self.thread = self.thread.model_copy(update=changes)
@@ -140,9 +142,11 @@ class PublicationPoster:
 
     async def _draw(self, state: PublicationState) -> None:
         channel = await self._private_channel()
-        tries = self.held.release.tries
+        tries = self.held.publication.tries
         text = live_text(self._name, state.steps, tries, has_ended=state.outcome is not None)
-        view = None if state.publishing or state.outcome else check_buttons(self.held.release.id)
+        view = (
+            None if state.publishing or state.outcome else check_buttons(self.held.publication.id)
+        )
         if self.thread.live is None:
             shown = discord.utils.MISSING if view is None else view
             message = await channel.send(text, view=shown, nonce=f"{self._nonce}-live")
@@ -154,7 +158,7 @@ class PublicationPoster:
     async def _private_channel(self) -> discord.PartialMessageable:
         """Return a private thread for the person, or direct messages if none can be created."""
         if self.thread.thread is None:
-            name = f"Check {self.held.release.id}: {self._name}"
+            name = f"Check {self.held.publication.id}: {self._name}"
             thread = await channels.private_thread(
                 self.client, self.thread.channel, name, may_exist=True
             )

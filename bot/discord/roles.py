@@ -118,7 +118,7 @@ async def viewer_of(interaction: Interaction) -> Viewer:
     if isinstance(user, discord.Member):
         credentials |= _credentials_of(user)
         rights = rights_of(interaction.client, user)
-        await context.store.rights.note(account.id, guild_credential(user.guild.id), rights)
+        await context.store.rights.replace(account.id, guild_credential(user.guild.id), rights)
     else:
         wanted = frozenset[str]().union(
             *(each.access.credentials for each in await context.store.boards.all())
@@ -194,9 +194,9 @@ async def _recheck_member(
     rights = context.store.rights
     member = await _find_member(client, context, grant)
     if member is None:
-        await rights.forget(grant.person, grant.source)
+        await rights.remove(grant.person, grant.source)
     else:
-        await rights.note(grant.person, grant.source, rights_of(client, member))
+        await rights.replace(grant.person, grant.source, rights_of(client, member))
 
 
 async def _find_member(

@@ -141,7 +141,7 @@ class ThreadUpdater:
     async def _record(self, shown: DisplayedSubmission, owner: str, **changes: object) -> None:
         shown.state = shown.state.model_copy(update=changes)
         state = shown.state.model_dump_json()
-        if not await self.context.store.displays.note(shown.submission, owner, state):
+        if not await self.context.store.displays.save_state(shown.submission, owner, state):
             raise DisplayTakenOverError
 
     async def _update_private_part(

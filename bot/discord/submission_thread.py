@@ -131,7 +131,7 @@ class DisplayLoop:
     async def release(self) -> None:
         """Release what is unfinished, so that the next process can claim it at once."""
         with suppress(StoreError):
-            await self.context.store.displays.let_go(self.owner)
+            await self.context.store.displays.release_all(self.owner)
 
     async def _receive_notices(self) -> None:
         while True:
@@ -202,7 +202,7 @@ class DisplayLoop:
     async def _renew_leases(self) -> None:
         held = list(self.held)  # before the request: its answer lacks what is claimed meanwhile
         try:
-            renewed = set(await self.context.store.displays.keep(self.owner, self.context.lease))
+            renewed = set(await self.context.store.displays.renew(self.owner, self.context.lease))
         except StoreError as error:
             _log.warning("the store is unavailable", action="showing_waits", error=str(error))
             return

@@ -37,7 +37,7 @@ async def run_resumption(client: discord.Client, context: DiscordContext) -> Non
     while True:
         try:
             if polls % DELETE_TOKENS_EVERY == 0:
-                await context.store.interactions.forget()
+                await context.store.interactions.delete_finished()
             await resume_unfinished(client, context)
         except StoreError as error:
             _log.warning("the store is unavailable", action="interactions_wait", error=str(error))
@@ -50,12 +50,12 @@ async def run_resumption(client: discord.Client, context: DiscordContext) -> Non
 async def resume_unfinished(client: discord.Client, context: DiscordContext) -> int:
     """Claim unheld interactions and dispatch them again; return how many."""
     owner, interactions = secrets.token_hex(8), context.store.interactions
-    claimed = await interactions.unfinished(FRONT_END, owner, context.lease, EXPIRED_FOR)
+    claimed = await interactions.claim_unfinished(FRONT_END, owner, context.lease, EXPIRED_FOR)
     is_available = True
     for each in claimed:
         is_available = is_available and await _try_to_resume(client, context, each, owner)
         if not is_available:
-            await interactions.leave(each.id, owner, context.lease)
+            await interactions.release(each.id, owner, context.lease)
     return len(claimed)
 
 

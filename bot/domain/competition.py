@@ -74,9 +74,9 @@ class Competition:
     opens_at: datetime
     boards: tuple[Board, ...]
     opening_announced: datetime | None = None
-    """The opening date that was announced when it came."""
+    """The opening date that has been announced."""
     closing_announced: datetime | None = None
-    """The closing date that was announced when it came."""
+    """The closing date that has been announced."""
 
     @property
     def closes_at(self) -> datetime | None:
@@ -115,7 +115,7 @@ class OverallEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompetitionStandings:
-    """A competition as a viewer sees it; before it opens to them without boards and entries."""
+    """A competition as a viewer sees it; without boards and entries until it opens to them."""
 
     competition: Competition
     leaderboards: tuple[tuple[Board, str], ...]

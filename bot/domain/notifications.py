@@ -56,7 +56,7 @@ class Delivery:
     """A notification held by a process that delivers it."""
 
     id: NotificationId
-    news: Notification
+    notification: Notification
     tries: int
     """How often it was claimed, including this time."""
 
@@ -109,8 +109,8 @@ def standings_change(
 ) -> StandingsChange | None:
     """Return the effect of a submission's score; None when it is not among the scores.
 
-    `scores` are all those of some people, `others` are the remaining people, and `course` has
-    every record.
+    `scores` has every score of some people, `others` has the best score of everyone else, and
+    `course` has every record.
     """
     all_scores, rest = tuple(scores), tuple(others)
     new = next((each for each in all_scores if each.submission == submission), None)
@@ -146,7 +146,7 @@ def record_notification(change: StandingsChange, board: Board, addressee: str) -
 def loss_notification(
     loss: Loss, change: StandingsChange, board: Board, addressee: str
 ) -> Notification:
-    """Return the notification of a person whose rank got worse."""
+    """Return the notification for a person whose rank got worse."""
     new, own = change.score, loss.standing.score
     text = (
         f"You went from rank {loss.standing.rank} to {loss.rank} on {board.name} ({new.gpu}): "
@@ -161,13 +161,15 @@ def deadline_words(deadline: datetime) -> str:
     return f"at {show_deadline(deadline)}"
 
 
-def is_current(news: Notification, board: Board) -> bool:
+def is_current(notification: Notification, board: Board) -> bool:
     """Return False for a reminder of a deadline that has changed; True for all others."""
-    if news.kind is not NotificationKind.DEADLINE:
+    if notification.kind is not NotificationKind.DEADLINE:
         return True
     if board.deadline is None:
         return False
-    return news.key == deadline_notification(board, board.deadline, news.addressee).key
+    return (
+        notification.key == deadline_notification(board, board.deadline, notification.addressee).key
+    )
 
 
 def deadline_notification(board: Board, deadline: datetime, addressee: str) -> Notification:

@@ -1,4 +1,4 @@
-"""Scores of passed ranked evaluations, and the standings made of them."""
+"""Scores of passed ranked evaluations, and the standings made from them."""
 
 import math
 from bisect import bisect_left
@@ -79,7 +79,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One line of a leaderboard: a person's best score, its shared rank, and their attempts."""
+    """One line of a leaderboard: a best score, its rank (shared by ties), the person's attempts."""
 
     rank: int
     score: Score

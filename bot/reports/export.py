@@ -47,7 +47,7 @@ def _csv(table: "DataTable", rows: Iterable[Row]) -> str:
 
 
 class Kind(StrEnum):
-    """The type of a column; only submission numbers are never empty."""
+    """The type of a column; any column except `submission` may be empty."""
 
     TEXT = "text"
     INTEGER = "integer"

@@ -71,7 +71,7 @@ def _outcome(outcome: JobResult) -> str:
 
 _PERSONAL_COLUMNS = (
     Column("GPU"),
-    Column("place"),
+    Column("rank"),
     Column("best", numeric=True),
     Column("vs your first", numeric=True),
 )

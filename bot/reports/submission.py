@@ -46,7 +46,7 @@ VERDICT_WORDS = {
 }
 
 IN_PROCESS = (
-    "in-process timing: times are the word of the task's own evaluation program; Podium's judge "
+    "in-process timing: the times come from the task's own evaluation program; Podium's judge "
     "verified neither times nor outputs"
 )
 

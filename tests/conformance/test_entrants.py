@@ -102,10 +102,10 @@ async def test_a_submission_excluded_before_its_score_came_counts_once_it_is_inc
 
 async def test_whatever_changes_the_standings_is_a_move(scene: Scene) -> None:
     store, place = scene.store, (scene.board.task_version, "CPU")
-    seen = [await store.results.moves(*place)]
+    seen = [await store.results.revision(*place)]
 
     async def moved() -> bool:
-        seen.append(await store.results.moves(*place))
+        seen.append(await store.results.revision(*place))
         return seen[-1] > seen[-2]
 
     first = await judged(scene, scene.ada, 100.0)
@@ -143,7 +143,7 @@ async def test_a_submission_that_is_removed_leaves_the_others_of_its_person(
     await judged(scene, scene.ada, 200.0)
     best = await judged(scene, scene.ada, 100.0)
     refused = await judged(scene, await postgres_store.people.ensure("local:bob", "Bob"), None)
-    before = await postgres_store.results.moves(scene.board.task_version, "CPU")
+    before = await postgres_store.results.revision(scene.board.task_version, "CPU")
     connection = await asyncpg.connect(postgres_dsn)
     for name in ("untold", "scores", "evaluations"):
         await connection.execute(query(f"boards.drop_{name}"), [best, refused])
@@ -151,4 +151,4 @@ async def test_a_submission_that_is_removed_leaves_the_others_of_its_person(
     [one] = await postgres_store.results.entrants(scene.board.task_version, "CPU")
     assert (one.attempts, one.best.value.time_ns) == (1, 200.0)
     assert await postgres_store.results.refusals(scene.board.task_version, "CPU") == ()
-    assert await postgres_store.results.moves(scene.board.task_version, "CPU") > before
+    assert await postgres_store.results.revision(scene.board.task_version, "CPU") > before

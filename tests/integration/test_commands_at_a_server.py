@@ -218,7 +218,7 @@ def _creating(podium: Visiting, name: str) -> str:
 
     async def made() -> str:
         person = await _person(podium, name)
-        await podium.store.rights.note(person.id, MACHINE, Rights(is_creator=True))
+        await podium.store.rights.replace(person.id, MACHINE, Rights(is_creator=True))
         return (await create_token(podium.store, person.id, "laptop")).secret
 
     return asyncio.run(made())

@@ -140,7 +140,7 @@ class _RunningPodium:
 
 
 def _door_line(door: "OpenDoor") -> str:
-    connected = door.line is None or door.line.is_connected
+    connected = door.connection is None or door.connection.is_connected
     return door.name if connected else f"{door.name}, not connected yet; see the log for the reason"
 
 

@@ -34,10 +34,10 @@ where submissions.person = $1 and submissions.task_version = $2
     and not exists (select from exclusions where exclusions.submission = submissions.id)
 order by submissions.created_at, submissions.id
 
--- name: counted
+-- name: score_count
 select coalesce(sum(attempts), 0)::bigint as total from entrants where task_version = $1 and gpu = $2
 
--- name: course
+-- name: score_history
 with chosen as (
     select submission from records where task_version = $1 and gpu = $2
     union
@@ -70,7 +70,7 @@ cross join lateral (
 ) as best
 join people on people.id = best.person
 
--- name: moves
+-- name: revision
 select moves from leaderboards where task_version = $1 and gpu = $2
 
 -- name: entrants
@@ -99,8 +99,8 @@ join submissions on submissions.id = evaluations.submission
 join people on people.id = person
 where job = any ($1::bigint[])
 
--- name: pool_durations
--- The newest jobs by the primary key, so that a GPU type which is seldom used costs no more.
+-- name: gpu_durations
+-- Reads the newest jobs by the primary key, so a rarely used GPU type costs no more than others.
 select wall_s from (
     select job, gpu, wall_s from evaluations where submission > 0 order by job desc limit 1000
 ) as newest

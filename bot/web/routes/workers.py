@@ -141,7 +141,9 @@ async def progress(
     request: Request, worker: auth.CallingWorker, job: api.BigInt, fence: api.BigInt
 ) -> None:
     """Record one progress update."""
-    await worker.tell(JobId(job), fence, await bodies.read(request, Progress, api.BODY_MAX))
+    await worker.report_progress(
+        JobId(job), fence, await bodies.read(request, Progress, api.BODY_MAX)
+    )
 
 
 @router.post("/jobs/{job}/{fence}/evaluation", status_code=_DONE)

@@ -97,7 +97,7 @@ class MemoryResults:
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
         return entrants(await self.scores(version, gpu))
 
-    async def moves(self, version: TaskVersionId, gpu: str) -> int:
+    async def revision(self, version: TaskVersionId, gpu: str) -> int:
         """Return a new number at every call, so that no caller uses a cached result."""
         return self._tables.next_move()
 
@@ -136,7 +136,7 @@ class MemoryResults:
         newest = sorted(found, key=lambda stored: (stored.at, stored.job), reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
 
-    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+    async def gpu_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
         found = [
             stored
             for stored in self._tables.evaluations.values()
@@ -182,7 +182,7 @@ class MemoryReferences:
         self._tables.references[version, gpu] = TimedReference()
         return True
 
-    async def forget_given_up(self, age: timedelta) -> int:
+    async def delete_given_up(self, age: timedelta) -> int:
         before = self._tables.clock.now() - age
         old = [key for key, row in self._tables.references.items() if self._gave_up(row, before)]
         for key in old:
@@ -203,7 +203,7 @@ class MemoryReferences:
             return Reference(row.submission, row.value, row.machine, row.at)
         return Reference(row.submission, failure=self._failure(row))
 
-    async def note_failures(self) -> tuple[tuple[str, str], ...]:
+    async def record_failures(self) -> tuple[tuple[str, str], ...]:
         noted = []
         for (version_id, gpu), row in self._tables.references.items():
             reason = "" if row.noted or row.value is not None else self._failure(row)

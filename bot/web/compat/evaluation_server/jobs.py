@@ -269,4 +269,4 @@ async def upkeep(store: Store) -> None:
 async def forget(store: Store, age: timedelta = KEPT, person: PersonId | None = None) -> int:
     """Delete a person's, or all, requests that ended more than `age` ago; returns their number."""
     board = await store.boards.find(BOARD)
-    return 0 if board is None else await store.requests.forget(board.id, age, person)
+    return 0 if board is None else await store.requests.delete_ended(board.id, age, person)

@@ -165,7 +165,7 @@ class _Answer:
     body: bytes
     tag: str
     headers: dict[str, str]
-    moves: tuple[int, ...]
+    revisions: tuple[int, ...]
     """The change counters of its leaderboards."""
 
 
@@ -174,19 +174,19 @@ async def _answer_of(
 ) -> _Answer:
     """Return the response, which is written once for all who may see it, until it changes."""
     board, now = ranked[0].board, context.clock.now()
-    moves = tuple(each.moves for each in ranked)
+    revisions = tuple(each.revision for each in ranked)
 
     async def make() -> _Answer:
         # Not in a thread: while a thread is busy, the event loop gets the interpreter every 5 ms.
         body, headers = await _written(ranked, now, as_csv=as_csv)
-        return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', headers, moves)
+        return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', headers, revisions)
 
     contents = tuple(
         (each.gpu, each.version, each.reference_failure, each.quotes) for each in ranked
     )
     key = (as_csv, board, board.is_open(now), contents)
     answer: _Answer = await context.long_responses.get(
-        key, make, current=lambda it, _: it.moves == moves, lag_s=_LAG_S
+        key, make, current=lambda it, _: it.revisions == revisions, lag_s=_LAG_S
     )
     return answer
 

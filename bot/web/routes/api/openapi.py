@@ -36,7 +36,7 @@ after how many seconds all are available again; `Retry-After` comes with every 4
 _BODIES: tuple[type[BaseModel], ...] = (
     ProblemDetails,
     submissions.SubmissionOrder,
-    submissions.Again,
+    submissions.RerunOrder,
     submissions.Withdrawal,
     publishing.BoardOptions,
     publishing.GuestsOrder,

@@ -39,7 +39,7 @@ def _values(profile: PersonProfile) -> dict[str, Any]:
     return {
         "title": profile.person.name,
         "profile": profile,
-        "places_held": [(each, *_cells(each)) for each in profile.places],
+        "places_held": [(each, *_cells(each)) for each in profile.standings],
         "charts": [
             (each.title, charts.describe_chart(each), figures.as_data(each))
             for each in _trends(profile)
@@ -50,7 +50,7 @@ def _values(profile: PersonProfile) -> dict[str, Any]:
 
 def _trends(profile: PersonProfile) -> Iterator[blocks.Chart]:
     """Yield the times of each board that has more than one."""
-    for name, places in groupby(profile.places, key=lambda each: each.board.name):
+    for name, places in groupby(profile.standings, key=lambda each: each.board.name):
         standings = [each.own for each in places]
         if any(len(each.scores) > 1 for each in standings):
             yield history.trend(f"{name}: ranked times", standings)

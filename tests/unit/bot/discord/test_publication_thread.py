@@ -76,7 +76,7 @@ async def left(
     number = await publications.add(new)
     for _ in range(kills):
         await publications.claim(FRONT_END, "killed", LEASE)
-        await publications.note(number, "killed", state=state.model_dump_json())
+        await publications.save_state(number, "killed", state=state.model_dump_json())
         place.clock.advance(31)
     return number
 

@@ -38,7 +38,7 @@ async def told(place: Place) -> list[tuple[str, str]]:
     """Who is told what, by the news that is there now."""
     await announce_scores(place.store)
     letters = await place.store.outbox.claim("", "test", LEASE, 100)
-    return sorted((each.news.addressee, each.news.text) for each in letters)
+    return sorted((each.notification.addressee, each.notification.text) for each in letters)
 
 
 async def listen(place: Place, addressee: str, *kinds: NotificationKind) -> None:
@@ -128,10 +128,10 @@ async def test_a_reminder_of_a_deadline_that_has_moved_is_not_delivered(place: P
     await announce_deadlines(place.store, place.clock)
     (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
     everyone = frozenset[str]()
-    assert await still_wanted(place.store, place.clock, letter.news, everyone)
+    assert await still_wanted(place.store, place.clock, letter.notification, everyone)
     for moved in (NOON + timedelta(days=9), None):
         await place.store.boards.configure(place.board.id, gpus, moved)
-        assert not await still_wanted(place.store, place.clock, letter.news, everyone)
+        assert not await still_wanted(place.store, place.clock, letter.notification, everyone)
 
 
 async def test_a_deadline_is_told_once_and_again_when_it_moves(place: Place) -> None:
@@ -301,9 +301,9 @@ async def test_the_announcement_of_a_private_competition_is_only_for_its_guests(
     place.clock.advance(1)
     await announce_competitions(place.store, place.clock)
     (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
-    assert not await still_wanted(place.store, place.clock, letter.news, frozenset())
+    assert not await still_wanted(place.store, place.clock, letter.notification, frozenset())
     await place.store.boards.restrict(made.boards[0].id, Access())
-    assert await still_wanted(place.store, place.clock, letter.news, frozenset())
+    assert await still_wanted(place.store, place.clock, letter.notification, frozenset())
 
 
 async def test_the_announcement_of_an_opening_tells_nothing_of_hidden_boards(place: Place) -> None:
@@ -323,7 +323,10 @@ async def test_the_announcement_of_an_opening_tells_nothing_of_hidden_boards(pla
     await place.store.competitions.put(new, made.id)
     await announce_competitions(place.store, place.clock)
     (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
-    assert (letter.news.text, letter.news.board) == ("Competition Cup is open.", made.boards[0].id)
+    assert (letter.notification.text, letter.notification.board) == (
+        "Competition Cup is open.",
+        made.boards[0].id,
+    )
 
 
 async def test_the_deadline_of_a_board_that_has_not_opened_is_told_later(place: Place) -> None:

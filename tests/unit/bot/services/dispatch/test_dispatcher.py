@@ -293,7 +293,7 @@ async def test_a_call_of_a_runner_that_is_not_ours_is_started_anew(place: Place)
     assert ours.started == 1
 
 
-@pytest.mark.parametrize("operation", ["accept", "attach", "claim", "heartbeat", "tell"])
+@pytest.mark.parametrize("operation", ["accept", "attach", "claim", "heartbeat", "add_progress"])
 async def test_a_database_that_is_away_for_a_while_loses_nothing(
     place: Place, operation: str
 ) -> None:

@@ -72,7 +72,7 @@ async def test_a_private_board_is_for_its_guests_and_admins_alone(api: Api) -> N
             answer = await asks.get(f"/leaderboards/vectoradd{path}")
             assert (answer.status_code, answer.json()["code"]) == (404, "unknown-board")
             assert "vectoradd" not in answer.json()["detail"].replace("'vectoradd'", "")
-    await store.rights.note(bob, "discord-guild:1", Rights(guests))
+    await store.rights.replace(bob, "discord-guild:1", Rights(guests))
     async with api.asking("bob") as asks:
         answer = await asks.get("/leaderboards/vectoradd")
         assert answer.status_code == 200
