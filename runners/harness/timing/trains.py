@@ -272,10 +272,12 @@ class ShortCalls:
     ) -> bool:
         """Time the submission in this candidate; False if a train was not queued in time.
 
+        In that case no further call is queued ahead, so the judge's clock includes the launches.
         `calibration` measures the overhead of a calibration window. Disturbed trains and windows
         are repeated, like disturbed single calls.
         """
-        timed = self._undisturbed(candidate, result)
+        with self.session.record_duration("trains"):
+            timed = self._undisturbed(candidate, result)
         if timed is None:
             candidate.ahead = result.claimed = False
             return False
