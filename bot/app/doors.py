@@ -153,9 +153,9 @@ async def _discord(
     async with asyncio.TaskGroup() as group:
         lease = timedelta(seconds=podium.lease_s)
         door = context.DiscordContext(podium.store, podium.clock, lease, line, settings.prices)
-        group.create_task(client.serve(door, settings, stop), name=context.DOOR)
+        group.create_task(client.serve(door, settings, stop), name=context.FRONT_END)
         try:
-            yield context.DOOR
+            yield context.FRONT_END
         finally:
             stop.set()
 

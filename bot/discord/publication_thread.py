@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.discord import channels
 from bot.discord.buttons import board_buttons, check_buttons
-from bot.discord.context import DOOR, DiscordContext, Interaction
+from bot.discord.context import FRONT_END, DiscordContext, Interaction
 from bot.discord.draw import message_drafts
 from bot.discord.escaping import MESSAGE_LIMIT, line
 from bot.discord.notifications import announcement, closing_line
@@ -77,7 +77,7 @@ def run_publications(
     return PublicationEngine(
         context.store,
         context.clock,
-        DOOR,
+        FRONT_END,
         context.lease,
         observe,
         client.wait_until_ready,
@@ -131,7 +131,8 @@ class PublicationPoster:
             try:
                 return await action()
             except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
-                _log.warning("a release is not told", action="release_untold", error=repr(error))
+                message = "a publication is not shown"
+                _log.warning(message, action="release_untold", error=repr(error))
                 if not (isinstance(error, StoreError) or is_temporary(error)):
                     return None
             await asyncio.sleep(wait_s)
@@ -243,7 +244,7 @@ class PublicationPoster:
 
 
 def outcome_report(outcome: PublicationOutcome) -> Report:
-    """Return who grades, and the result for the board or every finding of a failed check."""
+    """Return who grades and the board's result; after a failed check every finding instead."""
     if outcome.report is not None:
         blocks = task_check_report(outcome.report).blocks
         message = "Nothing was published. Fix the task and run the command again."

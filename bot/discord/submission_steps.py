@@ -160,7 +160,8 @@ class ThreadUpdater:
         except discord.HTTPException as error:
             if not shown.state.in_guild or not channels.is_lost(error):
                 raise
-            _log.info("not taken", action="room_lost", id=shown.submission, error=repr(error))
+            message = "a thread is lost"
+            _log.info(message, action="room_lost", id=shown.submission, error=repr(error))
             if error.code != channels.ARCHIVED or not await channels.reopen_thread(
                 self.client, shown.state
             ):
@@ -265,7 +266,8 @@ class ThreadUpdater:
                 await self._record(shown, owner, announced=line.id)
             await self._open_publicly(shown, owner, status, channel)
         except (discord.Forbidden, discord.NotFound) as error:
-            _log.info("not taken", action="line_lost", id=shown.submission, error=repr(error))
+            found = {"id": shown.submission, "error": repr(error)}
+            _log.info("a public line is refused", action="line_lost", **found)
 
     async def _open_publicly(
         self,

@@ -70,9 +70,9 @@ class Placement:
     shared: bool
     entries: int
     is_best: bool
-    """Whether this is the person's fastest submission."""
+    """Whether this is the person's best submission."""
     improved: bool
-    """Whether the person had a slower score before."""
+    """Whether the person had a worse score before."""
     reference: ScoreValue | None = None
     """The time of the task's own reference on this GPU type; None if unknown."""
 
@@ -112,7 +112,7 @@ class Season:
 
     @property
     def records(self) -> tuple[Score, ...]:
-        """The scores that were the fastest when they were submitted."""
+        """The first score, and each that is ahead of the record before it."""
         return records(self.scores)
 
 

@@ -95,11 +95,6 @@ def machine_of(environment: Environment) -> str:
     return f"{machine}, driver {environment.driver}" if environment.driver else machine
 
 
-def speed_up(reference: ScoreValue, value: ScoreValue) -> float:
-    """Return how many times faster than the reference it is."""
-    return reference.time_ns / value.time_ns
-
-
 def _reference_name(task: TaskDefinition) -> str | None:
     if (
         not spec_of(task.lang).is_python

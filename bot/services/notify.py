@@ -78,10 +78,12 @@ async def _change_by(
         for each in people
         for own_score in await store.results.scores_of(each, *leaderboard)
     ]
+    course = await store.results.score_history(*leaderboard, 0)
     return notifications.standings_change(
         score.submission,
         [each for each in own if each.submission not in later_submissions],
         [each for each in everyone if each.best.person not in people],
+        [each for each in course.scores if each.submission not in later_submissions],
     )
 
 

@@ -249,7 +249,9 @@ async def scaling(store: Store, viewer: Viewer, board_name: str) -> GpuScaling:
         gpu: (await leaderboard(store, board.task_version, gpu)).entries for gpu in board.gpus
     }
     best_ns = {
-        gpu: entries[0].score.value.time_ns for gpu, entries in entries_by_gpu.items() if entries
+        gpu: min(each.score.value.upper_ns for each in entries)
+        for gpu, entries in entries_by_gpu.items()
+        if entries
     }
     people = _scaling_by_person(entries_by_gpu)
     people.sort(key=lambda each: (-len(each.values), _slowness(each, best_ns)))
@@ -268,7 +270,7 @@ def _scaling_by_person(entries_by_gpu: dict[str, tuple[Standing, ...]]) -> list[
 
 def _slowness(person: PersonScaling, best_ns: dict[str, float]) -> float:
     """Return the mean logarithm of how much slower the person is than the first place."""
-    ratios = [log(value.time_ns / best_ns[gpu]) for gpu, value in person.values.items()]
+    ratios = [log(value.upper_ns / best_ns[gpu]) for gpu, value in person.values.items()]
     return fsum(ratios) / len(ratios)
 
 

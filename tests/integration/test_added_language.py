@@ -15,7 +15,7 @@ from bot.domain.tasks.task_file import parse_task
 from bot.domain.tasks.template import template_of
 from bot.services.publishing.publish import publish
 from bot.services.submissions import submit
-from bot.web.marks import highlighted
+from bot.web.markup import highlighted
 from runners import languages
 from runners.contract.evaluation import CPU, EvaluationRequest, Isolation
 from runners.contract.task import Mode

@@ -106,13 +106,20 @@ class TaskAnswer(ResponseBody):
 
 
 class StandingBody(Time):
-    """A person's best score, its rank, which ties share, and the number of their attempts."""
+    """A person's best score, its rank, and the number of their attempts.
+
+    A rank is one more than the number of people who are ahead, so several may share one.
+    """
 
     rank: int
     person: str
     person_id: int
     vs_reference: float | None
     """How many times faster than the task's own reference; None while its time is unknown."""
+    vs_reference_low: float | None = None
+    """The lower end of its interval; null unless the judge's clock confirms both times."""
+    vs_reference_high: float | None = None
+    """The upper end; also null if there is none, because the time may be next to nothing."""
     attempts: int
     submission: int
     submitted_at: datetime
@@ -133,7 +140,7 @@ class Absent(ResponseBody):
 
 
 class StandingsAnswer(ResponseBody):
-    """One leaderboard: one task version on one GPU type, the fastest first."""
+    """One leaderboard: one task version on one GPU type, the best rank first."""
 
     board: str
     gpu: str

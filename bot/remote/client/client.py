@@ -47,7 +47,7 @@ class RemoteClient:
     client: requests.ApiClient
     say: requests.Say
     suffix: str = ""
-    look_s: float = WORKER_POLL_S
+    poll_s: float = WORKER_POLL_S
 
     async def whoami(self) -> str:
         return (await self.client.get("me", accounts.Me)).name
@@ -219,7 +219,7 @@ class RemoteClient:
         return None if workers else f"{self.client.url} has no connected worker"
 
     def after_exit(self) -> str:
-        return f"stays at {self.client.url}"
+        return f"continues at {self.client.url}"
 
 
 @asynccontextmanager

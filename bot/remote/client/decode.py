@@ -138,7 +138,7 @@ def _refusal(gpu: str, answer: boards.Absent) -> FailedRun:
 
 
 def _value(answer: Time) -> ScoreValue:
-    return ScoreValue(answer.time_ns, answer.half_width_ns)
+    return ScoreValue(answer.time_ns, answer.half_width_ns, answer.resolution_ns, answer.claimed_ns)
 
 
 def status_of(answer: submissions.SubmissionAnswer) -> SubmissionStatus:

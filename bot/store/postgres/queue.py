@@ -108,6 +108,8 @@ class PostgresJobs:
             evaluation.gpu_s,
             [each.name for each in evaluation.files],
             [each.zipped for each in evaluation.files],
+            None if score is None else score.resolution_ns,
+            None if score is None else score.claimed_ns,
         )
         return row is not None
 

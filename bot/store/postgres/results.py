@@ -93,9 +93,7 @@ class PostgresResults:
                 submission=SubmissionId(row["submission"]),
                 gpu=row["gpu"],
                 verdict=Verdict(row["verdict"]),
-                score=None
-                if row["time_ns"] is None
-                else ScoreValue(row["time_ns"], row["half_width_ns"]),
+                score=None if row["time_ns"] is None else _value(row),
             )
             for row in found
         )
@@ -167,6 +165,10 @@ class PostgresResults:
         }
 
 
+def _value(row: asyncpg.Record) -> ScoreValue:
+    return ScoreValue(row["time_ns"], row["half_width_ns"], row["resolution_ns"], row["claimed_ns"])
+
+
 def _score(row: asyncpg.Record) -> Score:
     return Score(
         submission=SubmissionId(row["submission"]),
@@ -175,7 +177,7 @@ def _score(row: asyncpg.Record) -> Score:
         board=BoardId(row["board"]),
         task_version=TaskVersionId(row["task_version"]),
         gpu=row["gpu"],
-        value=ScoreValue(row["time_ns"], row["half_width_ns"]),
+        value=_value(row),
         submitted_at=row["submitted_at"],
         pool=pool_of(row["worker"], row["call"]),
     )
@@ -247,8 +249,7 @@ def _reference(row: asyncpg.Record) -> Reference:
     submission = None if row["submission"] is None else SubmissionId(row["submission"])
     if row["time_ns"] is None:
         return Reference(submission, failure="" if row["state"] is None else _failure(row))
-    value = ScoreValue(row["time_ns"], row["half_width_ns"])
-    return Reference(submission, value, row["machine"], row["at"])
+    return Reference(submission, _value(row), row["machine"], row["at"])
 
 
 def _failure(row: asyncpg.Record) -> str:

@@ -72,13 +72,14 @@ filed as (
     select ended.id, name, zipped from ended, unnest($13::text[], $14::bytea[]) as file (name, zipped)
 ),
 timed as (
-    update reference_times set time_ns = $8, half_width_ns = $9, machine = $11, at = $10
+    update reference_times set time_ns = $8, half_width_ns = $9,
+        resolution_ns = $15, claimed_ns = $16, machine = $11, at = $10
     from ended where reference_times.submission = ended.submission and $8::float8 is not null
     returning reference_times.submission
 ),
 scored as (
-    insert into scores (job, submission, task_version, gpu, time_ns, half_width_ns)
-    select ended.id, submission, task_version, gpu, $8, $9
+    insert into scores (job, submission, task_version, gpu, time_ns, half_width_ns, resolution_ns, claimed_ns)
+    select ended.id, submission, task_version, gpu, $8, $9, $15, $16
     from ended join submissions on submissions.id = submission
     where $8::float8 is not null and not exists (select from timed)
 ),

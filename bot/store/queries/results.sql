@@ -6,7 +6,7 @@ select gpu, name, zipped from evaluation_files join evaluations using (job)
 where submission = $1 order by gpu collate "C", name collate "C"
 
 -- name: outcomes
-select evaluations.submission, evaluations.gpu, verdict, time_ns, half_width_ns
+select evaluations.submission, evaluations.gpu, verdict, time_ns, half_width_ns, resolution_ns, claimed_ns
 from evaluations left join scores using (job)
 where evaluations.submission = any ($1::bigint[])
 order by evaluations.submission, evaluations.gpu collate "C"
@@ -14,18 +14,18 @@ order by evaluations.submission, evaluations.gpu collate "C"
 -- name: scores
 select scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
 from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
 join people on people.id = submissions.person
 where scores.task_version = $1 and scores.gpu = $2
     and not exists (select from exclusions where exclusions.submission = scores.submission)
-order by time_ns, scores.submission
+order by upper_ns, scores.submission
 
 -- name: scores_of
 select scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
 from submissions
 join scores on scores.submission = submissions.id and scores.gpu = $3
 join jobs on jobs.id = job
@@ -45,7 +45,7 @@ with chosen as (
 )
 select scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
 from chosen
 join scores on scores.submission = chosen.submission and scores.gpu = $2
 join jobs on jobs.id = job
@@ -59,12 +59,13 @@ select best.*, people.name as person_name, wanted.version as task_version, wante
 from unnest($1::bigint[], $2::text[]) as wanted (version, gpu)
 cross join lateral (
     select scores.submission, submissions.person, board, time_ns, half_width_ns,
+        resolution_ns, claimed_ns,
         submissions.created_at as submitted_at, worker, call
     from scores join jobs on jobs.id = job
     join submissions on submissions.id = scores.submission
     where scores.task_version = wanted.version and scores.gpu = wanted.gpu
         and not exists (select from exclusions where exclusions.submission = scores.submission)
-    order by time_ns, submissions.created_at, scores.submission
+    order by upper_ns, submissions.created_at, scores.submission
     limit 1
 ) as best
 join people on people.id = best.person
@@ -80,7 +81,7 @@ where task_version = $1 and gpu = $2 and best is not null
 -- name: scores_by_job
 select job, scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
 from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
 join people on people.id = submissions.person

@@ -6,7 +6,7 @@ Standings that have not changed are not sent again.
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -19,8 +19,7 @@ from bot.domain.board import Board, TaskVersion
 from bot.domain.errors import unknown_name
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
-from bot.domain.reference_times import speed_up
-from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.scoring import ScoreValue, Standing, speed_up
 from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.template import shown_files, template_of
 from bot.reports.standings import standings_csv
@@ -289,13 +288,15 @@ async def _standings_answer(leaderboard: BoardStandings) -> api.StandingsAnswer:
 
 def _entry(entry: Standing, reference: ScoreValue | None) -> api.StandingBody:
     score = entry.score
+    faster = None if reference is None else speed_up(reference, score.value)
     return api.StandingBody(
         rank=entry.rank,
         person=score.person_name,
         person_id=score.person,
-        time_ns=score.value.time_ns,
-        half_width_ns=score.value.half_width_ns,
-        vs_reference=None if reference is None else speed_up(reference, score.value),
+        **asdict(score.value),
+        vs_reference=None if faster is None else faster.factor,
+        vs_reference_low=None if faster is None else faster.low,
+        vs_reference_high=None if faster is None else faster.high,
         attempts=entry.attempts,
         submission=score.submission,
         submitted_at=score.submitted_at,
@@ -316,7 +317,7 @@ def _absence(refusal: FailedRun) -> api.Absent:
 
 
 STEP_S = 0.001
-"""Seconds; another request needs about ten turns of the event loop, each after such a step."""
+"""Seconds between two turns for other tasks; another request needs about ten such turns."""
 
 Item = TypeVar("Item")
 

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from bot.discord import submission_thread
 from bot.discord.channels import SubmissionDisplay
-from bot.discord.context import DOOR
+from bot.discord.context import FRONT_END
 from bot.discord.submission_thread import DisplayLoop, run_displays
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
@@ -193,7 +193,7 @@ async def test_what_discord_will_never_take_is_left_to_who_asks(room: Room) -> N
         await room.server.wait_for(lambda: room.server.refused, WITHIN_S)
         await room.server.wait_for(lambda: not found.held, WITHIN_S)
     room.place.clock.advance(3600)
-    assert await room.place.store.displays.claim(DOOR, "somebody", LEASE) == ()
+    assert await room.place.store.displays.claim(FRONT_END, "somebody", LEASE) == ()
     assert await room.place.store.displays.find(submission.id) is not None
     assert len(room.server.refused) == 1
 
@@ -202,7 +202,7 @@ async def test_at_its_end_it_leaves_the_rest_to_the_next_process_at_once(room: R
     submission = await room.submit()
     async with shown(room):
         await room.server.wait_for(lambda: room.channel.threads, WITHIN_S)
-    (left,) = await room.place.store.displays.claim(DOOR, "somebody", LEASE)
+    (left,) = await room.place.store.displays.claim(FRONT_END, "somebody", LEASE)
     assert left.submission == submission.id
 
 
@@ -237,7 +237,7 @@ async def test_who_stops_before_it_is_written_down_leaves_nothing_to_be_shown_tw
 async def test_a_place_that_cannot_be_read_costs_only_its_own_submission(room: Room) -> None:
     broken, sound = [await room.submit(mode=Mode.TEST) for _ in range(2)]
     displays = room.place.store.displays
-    await displays.claim(DOOR, "somebody", LEASE)
+    await displays.claim(FRONT_END, "somebody", LEASE)
     await displays.note(broken.id, "somebody", '{"channel": "none"}')
     await displays.let_go("somebody")
     for each in (broken, sound):

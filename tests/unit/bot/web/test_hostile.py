@@ -5,7 +5,7 @@ import pytest
 from bot.domain.accounts import MACHINE, Rights
 from bot.web.compat.evaluation_server.jobs import requests_board
 from bot.web.context import WebContext
-from bot.web.marks import MOST_NUMBERED
+from bot.web.markup import MOST_NUMBERED
 from bot.web.sessions import parse_number
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import SAME_ORIGIN, signed_in

@@ -9,10 +9,12 @@ import torch
 from bot.services.publishing.constant_answers import (
     DEGENERATE,
     REPLAY,
+    advice_for,
     degenerate_answers,
     degenerate_source,
 )
-from runners.contract.task import TaskFormat
+from runners.contract.task import Grader, TaskFormat
+from tests.doubles.factories import make_task
 from tests.doubles.kernels import RIGHT
 
 SOURCE = """\
@@ -68,3 +70,19 @@ def test_a_model_may_remember_its_first_answer() -> None:
 def test_only_a_problem_with_several_tests_can_be_asked_whether_it_finds_that() -> None:
     assert degenerate_answers(TaskFormat.KERNEL) == tuple(DEGENERATE)
     assert degenerate_answers(TaskFormat.KERNELBENCH) == (*DEGENERATE, REPLAY)
+
+
+@pytest.mark.parametrize(
+    ("grader", "task_format", "advice"),
+    [
+        (Grader.NATIVE, TaskFormat.KERNEL, "tighten the tolerance of check_implementation"),
+        (Grader.NATIVE, TaskFormat.KERNELBENCH, "cannot be used for a ranking"),
+        (Grader.POPCORN, TaskFormat.KERNEL, "make the task's own evaluation reject it"),
+    ],
+)
+def test_the_advice_names_what_accepts_a_constant_answer(
+    grader: Grader, task_format: TaskFormat, advice: str
+) -> None:
+    task = make_task().model_copy(update={"grader": grader, "format": task_format})
+
+    assert advice in advice_for(task)

@@ -35,8 +35,11 @@ async def test_the_list_has_participants_and_the_best_time_of_each_gpu(api: Api)
         one = (await anybody.get("/leaderboards/vectoradd")).json()
     assert (board["name"], board["participants"], board["is_open"]) == ("vectoradd", 2, True)
     assert board["best"] == [
-        {"gpu": "CPU", "person": "eve", "submission": best, "time_ns": 500.0, "half_width_ns": 1.0}
-    ]
+        {
+            "gpu": "CPU", "person": "eve", "submission": best, "time_ns": 500.0,
+            "half_width_ns": 1.0, "resolution_ns": 0.0, "claimed_ns": None,
+        }
+    ]  # fmt: skip
     assert one == board
     deed = moderation.Decision(api.place.ada, "")
     await moderation.disqualify(api.place.store, deed, best)
