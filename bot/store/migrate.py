@@ -108,10 +108,9 @@ async def connected(
     dsn: str, what: str, answer_s: float | None = None, settings: dict[str, str] | None = None
 ) -> AsyncIterator[Connection]:
     """Yield a connection; SetupError that names `what` when the database refuses something."""
-    answer_s = ANSWER_S if answer_s is None else answer_s
     with reaching(dsn):
         connection = await asyncpg.connect(
-            dsn, timeout=CONNECT_S, command_timeout=answer_s, server_settings=settings
+            dsn, timeout=CONNECT_S, command_timeout=answer_s or ANSWER_S, server_settings=settings
         )
     try:
         yield connection
