@@ -40,7 +40,7 @@ def board_of(answer: boards.BoardLine) -> Board:
 
 
 def competition_of(answer: publishing.CompetitionAnswer) -> Competition:
-    """Return a competition; of a board that has not opened, its name and date alone."""
+    """Return a competition; a board that has not opened has only its name and date."""
     return Competition(
         id=CompetitionId(0),
         name=answer.name,
@@ -138,7 +138,7 @@ def _refusal(gpu: str, answer: boards.Absent) -> FailedRun:
 
 
 def _value(answer: Time) -> ScoreValue:
-    return ScoreValue(answer.time_ns, answer.half_width_ns)
+    return ScoreValue(answer.time_ns, answer.half_width_ns, answer.resolution_ns, answer.claimed_ns)
 
 
 def status_of(answer: submissions.SubmissionAnswer) -> SubmissionStatus:
@@ -237,5 +237,5 @@ def worker_of(answer: RunnerAnswer) -> Worker:
 def file_of(answer: submissions.ProfileFile, content: bytes) -> StoredFile:
     """Return a file with its bytes, under names without path separators."""
     if not GPU_NAME.fullmatch(answer.gpu):
-        raise ValueError(f"{answer.gpu!r} is no GPU type")
+        raise ValueError(f"{answer.gpu!r} is not a GPU type")
     return StoredFile(answer.gpu, EvaluationFile.of(answer.name, content))
