@@ -247,7 +247,7 @@ def told_rounds(
     """Have every round come out as these, with no process behind it."""
     timer = paired(sit, rounds=RoundPolicy(looks=(5, 8, 12, 15)))
     timer.session.on_gpu = False
-    monkeypatch.setattr(SlowCalls, "end_timing", lambda *_: False)
+    monkeypatch.setattr(SlowCalls, "was_slow", lambda *_: False)
     monkeypatch.setattr(StopRule, "audit", lambda *_: None)
     monkeypatch.setattr(Samples, "update", lambda *_: None)
     queues = {timer.ours: iter(ours), timer.theirs: iter(theirs)}
@@ -304,7 +304,9 @@ def test_a_time_that_needs_an_audit_gets_more_pairs(
 def trained(*times_us: float) -> list[Round]:
     rounds = rounds_of(*times_us)
     for each, time_us in zip(rounds, times_us, strict=True):
-        each.trains = Trains(windows=[time_us * 1e3] * 3, standin_windows=[0.0], standin_claims=[0])
+        each.trains = Trains(
+            windows=[time_us * 1e3] * 3, calibration_windows=[0.0], calibration_claims=[0]
+        )
     return rounds
 
 
