@@ -210,10 +210,8 @@ def test_inputs_of_one_train_have_one_structure(driver: Driver) -> None:
 
 
 def short_calls(mode: Mode = Mode.RANKED, **changes: object) -> ShortCalls:
-    values = {
-        "on_gpu": True, "launching": None, "request": SimpleNamespace(mode=mode),
-        "record_duration": lambda _: nullcontext(),
-    }  # fmt: skip
+    values = {"on_gpu": True, "launching": None, "request": SimpleNamespace(mode=mode)}
+    values["record_duration"] = lambda _: nullcontext()
     session = cast("EvaluationSession", SimpleNamespace(**(values | changes)))
     return ShortCalls(session, 5, lambda: 5)
 
