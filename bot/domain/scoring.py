@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
@@ -42,6 +42,8 @@ class Score:
     submitted_at: datetime
     pool: str = ""
     """The pool that timed it, see `pool_of`; empty if unrecorded."""
+    rival: SubmissionId | None = None
+    """The submission with which it was compared, see `bot.domain.confirmation`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
         return None
     if task.format is TaskFormat.IO_CONTRACT:  # it times a reference too, and ranks no submissions
         return None
-    times = _times(evaluation, floors(task, evaluation.gpu))
+    times = case_times(task, evaluation)
     if not times:
         return None
     combined = combine(task.ranking_by, times)
@@ -118,7 +120,9 @@ def counted(measured: Measurement) -> float:
     return max(measured.time_ns, *rounds)
 
 
-def _times(evaluation: Evaluation, least: Mapping[str, float]) -> list[ScoreValue]:
+def case_times(task: TaskDefinition, evaluation: Evaluation) -> list[ScoreValue]:
+    """Return the times that count, one for each timed case."""
+    least = floors(task, evaluation.gpu)
     return [
         ScoreValue(max(counted(measured), least.get(case.spec, 0.0)), measured.half_width_ns)
         for case in evaluation.cases
@@ -174,7 +178,7 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
     standings: list[Standing] = []
     first: Standing | None = None
     for position, each in enumerate(ordered, start=1):
-        if first is None or not ties(first.score.value, each.best.value):
+        if first is None or not _share(first.score, each.best):
             first = Standing(position, each.best, each.attempts)
             standings.append(first)
         else:
@@ -189,6 +193,18 @@ def records(scores: Iterable[Score]) -> tuple[Score, ...]:
         if not fastest or each.value.time_ns < fastest[-1].value.time_ns:
             fastest.append(each)
     return tuple(fastest)
+
+
+def _share(first: Score, later: Score) -> bool:
+    """Return whether two entries share a rank.
+
+    If they were compared, on one card in the same minutes, the interval of their ratio decides.
+    """
+    for one, other in ((first, later), (later, first)):
+        if one.rival == other.submission:
+            difference = abs(one.value.time_ns - other.value.time_ns)
+            return difference <= one.value.half_width_ns
+    return ties(first.value, later.value)
 
 
 def ties(first: ScoreValue, later: ScoreValue) -> bool:

@@ -129,7 +129,7 @@ async def _refused(
 
 async def _public_message(store: Store, refusal: FailedRun) -> str:
     """Return the message without what could reveal the ranked run's inputs."""
-    if refusal.stage is Stage.TEST:
+    if refusal.stage is Stage.TEST or refusal.in_confirmation:
         return refusal.message
     for stored in await store.results.evaluations(refusal.submission):
         if stored.gpu == refusal.gpu:

@@ -102,6 +102,8 @@ class EvaluationRequest(Wire):
     """Only for mode `profile`. `task` must already have only the chosen benchmark."""
     used_s: Annotated[float, Field(ge=0, exclude_if=lambda used_s: not used_s)] = 0.0
     """Seconds that failed attempts used; sent only if there were any, for older workers."""
+    rival: Annotated[str | None, Field(exclude_if=lambda rival: rival is None)] = None
+    """The source of the run that it is compared with, only in mode `ranked`; sent only if set."""
 
     @property
     def round_policy(self) -> RoundPolicy:
@@ -288,6 +290,25 @@ class Isolation(Wire):
         return self.model_copy(update={"layers": tuple(active), "missing": missing})
 
 
+class Ratio(Wire):
+    """The time of the submission divided by that of its rival, on one benchmark."""
+
+    ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    half_width: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    """Half of the 95 % interval of the ratio."""
+    rounds: Annotated[int, Field(ge=0)]
+    """How many pairs of rounds it comes from."""
+
+
+class Comparison(Wire):
+    """A submission compared with its rival, in rounds that alternate on the same card."""
+
+    benchmarks: tuple[Ratio, ...] = ()
+    """By benchmark of the task; empty when one of the two failed."""
+    rival_verdict: Verdict
+    rival_detail: str = ""
+
+
 class Evaluation(Wire):
     """The one answer to one request."""
 
@@ -317,6 +338,8 @@ class Evaluation(Wire):
     used_s: Annotated[float, Field(ge=0)] | None = None
     """Seconds for which it occupied its GPUs; None if that is `wall_s`. It is more if a container
     starts for one evaluation."""
+    comparison: Comparison | None = None
+    """With the rival of the request; None where the request had none."""
 
     @property
     def gpu_s(self) -> float:

@@ -1,6 +1,7 @@
 """Evaluations, scores and reference times in Postgres."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Generic, TypeVar
 
@@ -125,7 +126,9 @@ class PostgresResults:
         found = await self._database.rows("results.entrants", version, gpu)
         scores = await self._scores.of({row["best"]: row["person_name"] for row in found})
         entered = [
-            Entrant(scores[row["best"]], row["attempts"]) for row in found if row["best"] in scores
+            Entrant(_with_value(scores[row["best"]], row), row["attempts"])
+            for row in found
+            if row["best"] in scores
         ]
         return tuple(sorted(entered, key=lambda each: by_speed(each.best)))
 
@@ -162,6 +165,7 @@ class PostgresResults:
                 stage=row["stage"],
                 message=row["message"],
                 submitted_at=row["submitted_at"],
+                in_confirmation=row["in_confirmation"],
             )
             for row in found
         }
@@ -178,7 +182,16 @@ def _score(row: asyncpg.Record) -> Score:
         value=ScoreValue(row["time_ns"], row["half_width_ns"]),
         submitted_at=row["submitted_at"],
         pool=pool_of(row["worker"], row["call"]),
+        rival=row["rival"],
     )
+
+
+def _with_value(score: Score, row: asyncpg.Record) -> Score:
+    """Return the score with the value of the row."""
+    value = ScoreValue(row["time_ns"], row["half_width_ns"])
+    if (score.value, score.rival) == (value, row["rival"]):
+        return score
+    return replace(score, value=value, rival=row["rival"])
 
 
 class PostgresReferences:

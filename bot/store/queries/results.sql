@@ -14,7 +14,7 @@ order by evaluations.submission, evaluations.gpu collate "C"
 -- name: scores
 select scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, rival, submissions.created_at as submitted_at, worker, call
 from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
 join people on people.id = submissions.person
@@ -25,7 +25,7 @@ order by time_ns, scores.submission
 -- name: scores_of
 select scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, rival, submissions.created_at as submitted_at, worker, call
 from submissions
 join scores on scores.submission = submissions.id and scores.gpu = $3
 join jobs on jobs.id = job
@@ -45,7 +45,7 @@ with chosen as (
 )
 select scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, rival, submissions.created_at as submitted_at, worker, call
 from chosen
 join scores on scores.submission = chosen.submission and scores.gpu = $2
 join jobs on jobs.id = job
@@ -58,7 +58,7 @@ order by submissions.created_at, submissions.id
 select best.*, people.name as person_name, wanted.version as task_version, wanted.gpu
 from unnest($1::bigint[], $2::text[]) as wanted (version, gpu)
 cross join lateral (
-    select scores.submission, submissions.person, board, time_ns, half_width_ns,
+    select scores.submission, submissions.person, board, time_ns, half_width_ns, rival,
         submissions.created_at as submitted_at, worker, call
     from scores join jobs on jobs.id = job
     join submissions on submissions.id = scores.submission
@@ -73,14 +73,15 @@ join people on people.id = best.person
 select moves from leaderboards where task_version = $1 and gpu = $2
 
 -- name: entrants
-select best, people.name as person_name, attempts
-from entrants join people on people.id = person
-where task_version = $1 and gpu = $2 and best is not null
+-- With the value, because a final changes it: the rest of a score never changes.
+select best, people.name as person_name, attempts, time_ns, half_width_ns, rival
+from entrants join people on people.id = person join scores on job = best
+where entrants.task_version = $1 and entrants.gpu = $2
 
 -- name: scores_by_job
 select job, scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, rival, submissions.created_at as submitted_at, worker, call
 from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
 join people on people.id = submissions.person
@@ -91,10 +92,14 @@ select refused, people.name as person_name from entrants join people on people.i
 where task_version = $1 and gpu = $2 and refused is not null
 
 -- name: refusals_by_job
+-- Of a run that compared a submission, the submission itself.
 select job, submissions.id as submission, person, people.name as person_name, evaluations.gpu,
-    verdict, stage, message, submissions.created_at as submitted_at
+    verdict, stage, coalesce(confirmations.reason, message) as message,
+    confirmations.id is not null as in_confirmation, submissions.created_at as submitted_at
 from evaluations
-join submissions on submissions.id = evaluations.submission
+left join confirmation_runs on run = evaluations.submission
+left join confirmations on confirmations.id = confirmation
+join submissions on submissions.id = coalesce(confirmations.submission, evaluations.submission)
 join people on people.id = person
 where job = any ($1::bigint[])
 

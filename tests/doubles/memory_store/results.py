@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import Job, JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
@@ -64,6 +65,7 @@ class MemoryResults:
                         value=value,
                         submitted_at=submission.created_at,
                         pool=pool_of(job.worker, job.call),
+                        rival=self._tables.rivals.get(job_id),
                     )
                 )
         return tuple(sorted(found, key=lambda score: (score.value.time_ns, score.submission)))
@@ -97,6 +99,8 @@ class MemoryResults:
         for job_id, stored in self._tables.evaluations.items():
             submission = self._tables.submissions[self._tables.jobs[job_id].submission]
             refused = stored.evaluation.verdict is not Verdict.PASSED
+            if submission.id in self._tables.confirmation_runs:
+                found += self._refused_in(submission.id, stored.evaluation.verdict)
             here = submission.task_version == version and stored.gpu == gpu
             own = is_system_submission(submission.id)
             if refused and here and submission.mode is Mode.RANKED and not own:
@@ -115,6 +119,26 @@ class MemoryResults:
         oldest_first = sorted(found, key=lambda refusal: refusal.submission)
         newest = {refusal.person: refusal for refusal in oldest_first}
         return tuple(sorted(newest.values(), key=lambda each: each.submission, reverse=True))
+
+    def _refused_in(self, run: SubmissionId, verdict: Verdict) -> list[FailedRun]:
+        """The submission that failed in this run of its confirmation."""
+        of_run = self._tables.confirmations[self._tables.confirmation_runs[run]]
+        if of_run.state is not ConfirmationState.REFUSED or of_run.run != run:
+            return []
+        submission = self._tables.submissions[of_run.submission]
+        return [
+            FailedRun(
+                submission=submission.id,
+                person=submission.person,
+                person_name=self._tables.people[submission.person].name,
+                gpu=of_run.gpu,
+                verdict=verdict.value,
+                stage=None,
+                message=of_run.reason,
+                submitted_at=submission.created_at,
+                in_confirmation=True,
+            )
+        ]
 
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
         found = [
