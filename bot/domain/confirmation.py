@@ -132,7 +132,8 @@ def contest(
 
     `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
     The holder is the first whom the run passes or draws level with. Nobody is displaced by the
-    first run on a board, or by a place that nobody holds. Those in `compared` were holders before.
+    first run on a board, or by a place that nobody holds. With those in `compared`, the run was
+    compared already.
     """
     if earlier is not None and by_speed(earlier) < by_speed(new):
         return None
@@ -142,10 +143,11 @@ def contest(
     place = next(each.rank for each in after if each.score.person == new.person)
     own = ranks.get(new.person)
     for each in after if place <= PLACES else ():
-        if each.score.person == new.person or each.score.submission in compared:
+        if each.score.person == new.person:
             continue
         if _behind(each.rank, place) > _behind(ranks[each.score.person], own):
-            return Contest(place, each.score)
+            known = each.score.submission in compared
+            return None if known else Contest(place, each.score)
     return None
 
 

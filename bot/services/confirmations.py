@@ -63,7 +63,7 @@ async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str)
         if final is not None and (final.entries is not None or not waiting):
             if (pair := await finals.next_comparison(tx, clock, final)) is not None:
                 await order(tx, *pair)
-            return
+                return
         for each in waiting:
             if await _start(tx, each):
                 return

@@ -26,7 +26,7 @@ from bot.domain.ids import (
 )
 from bot.domain.scoring import Score, ScoreValue
 from bot.ports import Clock
-from bot.store.postgres.database import Database
+from bot.store.postgres.database import Database, query
 
 _ROWS = TypeAdapter(tuple[FinalRow, ...])
 
@@ -146,13 +146,11 @@ class PostgresFinals:
         return await read_confirmations(self._database, "confirmations.of_final", final)
 
     async def rescore(self, score: Score) -> None:
-        async with self._database.transaction():
-            row = await self._database.row(
-                "confirmations.withdraw_score", score.submission, score.gpu
-            )
-            if row is not None:
-                values = score.value.time_ns, score.value.half_width_ns, score.rival
-                await self._database.rows("confirmations.put_score", row["score"], *values)
+        key = score.submission, score.gpu
+        values = score.value.time_ns, score.value.half_width_ns, score.rival
+        async with self._database.transaction() as connection:
+            await connection.execute(query("confirmations.rescore"), *key, *values)
+            await connection.execute(query("confirmations.recount"), *key)
 
     async def end(self, final: FinalId, rows: tuple[FinalRow, ...]) -> None:
         text = _ROWS.dump_json(rows).decode()

@@ -148,13 +148,18 @@ where task_version = $1 and gpu = $2 and submissions.mode = 'ranked' and submiss
 -- name: begin_final
 update finals set entries = $2 where id = $1
 
--- name: withdraw_score
-delete from scores where submission = $1 and gpu = $2 returning to_jsonb(scores) as score
+-- name: rescore
+update scores set time_ns = $3, half_width_ns = $4, rival = $5
+where submission = $1 and gpu = $2
+returning task_version
 
--- name: put_score
-insert into scores
-select (jsonb_populate_record(null::scores, $1::text::jsonb || jsonb_build_object(
-    'time_ns', $2::float8, 'half_width_ns', $3::float8, 'rival', $4::bigint))).*
+-- name: recount
+-- What the triggers keep for a score that is new or deleted.
+select recount(scores.task_version, scores.gpu, person),
+    find_records(scores.task_version, scores.gpu, submission),
+    keep_record(scores.task_version, scores.gpu, submission)
+from scores join submissions on submissions.id = submission
+where submission = $1 and gpu = $2
 
 -- name: end_final
 update finals set rows = $2, ended_at = $3 where id = $1 and ended_at is null
