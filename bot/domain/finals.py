@@ -36,6 +36,15 @@ class FinalRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FinalRequest:
+    """A final of the first `top` of a board, on one of its GPU types or on each."""
+
+    board: str
+    gpu: str | None = None
+    top: int = DEFAULT_TOP
+
+
+@dataclass(frozen=True, slots=True)
 class NewFinal:
     """A final to be started on one GPU type of a board."""
 

@@ -43,8 +43,8 @@ async def advance(store: Store, clock: Clock) -> None:
     for version, gpu in await store.confirmations.unfinished():
         try:
             await _advance(store, clock, version, gpu)
-        except StoreError:
-            raise
+        except StoreError as error:
+            _log.warning("confirmations wait", action="confirmations-wait", error=str(error))
         except Exception:  # noqa: BLE001  a bug with one leaderboard must not stop the others
             bug = {"task_version": version, "gpu": gpu}
             _log.exception("bug in a confirmation", action="confirmation-bug", **bug)
@@ -60,10 +60,11 @@ async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str)
             return  # it still runs, or the same two are compared again
         waiting = await unexcluded(tx, await tx.confirmations.pending(version, gpu))
         final = await tx.finals.running(version, gpu)
-        if final is not None and (final.entries is not None or not waiting):
-            if (pair := await finals.next_comparison(tx, clock, final)) is not None:
-                await order(tx, *pair)
-                return
+        begins = final is not None and (final.entries is not None or not waiting)
+        pair = await finals.next_comparison(tx, clock, final) if final and begins else None
+        if pair is not None:
+            await order(tx, *pair)
+            return
         for each in waiting:
             if await _start(tx, each):
                 return

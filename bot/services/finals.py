@@ -5,7 +5,7 @@ come next. A final goes on where it was after any restart, because all state is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bot.domain.board import Board, Viewer
 from bot.domain.confirmation import can_confirm
@@ -15,6 +15,7 @@ from bot.domain.finals import (
     MOST_TOP,
     Final,
     FinalPlace,
+    FinalRequest,
     NewFinal,
     final_places,
     final_rows,
@@ -28,15 +29,6 @@ from bot.services.audit import audited
 from bot.services.lookup import find_board
 from bot.services.moderation import Decision
 from runners.contract.gpus import find_gpu_type
-
-
-@dataclass(frozen=True, slots=True)
-class FinalRequest:
-    """A final of the first `top` of a board, on one of its GPU types or on each."""
-
-    board: str
-    gpu: str | None = None
-    top: int = 10
 
 
 async def start_final(

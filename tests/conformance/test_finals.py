@@ -5,10 +5,10 @@ import pytest
 from bot.domain.board import Viewer
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.errors import UserError
-from bot.domain.finals import Final
+from bot.domain.finals import Final, FinalRequest
 from bot.domain.ids import SubmissionId
 from bot.domain.notifications import NotificationKind
-from bot.services.finals import FinalRequest, cancel_final, finals_of, start_final
+from bot.services.finals import cancel_final, finals_of, start_final
 from bot.services.moderation import Decision
 from bot.services.notify import announce_scores
 from runners.contract.evaluation import EvaluationRequest

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, TypeAdapter
 
 from bot.domain.api.base import ResponseBody, Time
+from bot.domain.api.confirmations import FinalBody, PendingBody
 from bot.domain.board import SourceVisibility, Visibility
 from runners.contract.evaluation import Timing
 from runners.contract.task import Device, Grader, LanguageName, RankingBy, TaskFormat, Workload
@@ -149,6 +150,10 @@ class StandingsAnswer(ResponseBody):
     """Why it has no time; only for the board's creator."""
     entries: tuple[StandingBody, ...]
     absent: tuple[Absent, ...]
+    pending: tuple[PendingBody, ...] = ()
+    """Runs that would take one of the first places, until they are confirmed."""
+    final: FinalBody | None = None
+    """The newest final of this GPU type."""
 
 
 class LeaderboardsAnswer(ResponseBody):

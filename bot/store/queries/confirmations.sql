@@ -104,6 +104,7 @@ select submission, task_version, gpu, $5,
         'rival', coalesce($4::bigint, (score ->> 'rival')::bigint)),
     $6
 from confirmations where id = $1
+returning move_leaderboard(task_version, gpu)
 
 -- name: refuse
 with run_of as (

@@ -29,6 +29,7 @@ from bot.services.standings import board_standings
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
 from bot.web.routes.api import openapi
+from bot.web.routes.api.finals import final_body, pending_body
 from runners.contract.evaluation import Timing
 from runners.contract.task import Workload
 
@@ -183,7 +184,7 @@ async def _answer_of(
         return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', headers, moves)
 
     contents = tuple(
-        (each.gpu, each.version, each.reference_failure, each.quotes) for each in ranked
+        (each.gpu, each.version, each.reference_failure, each.quotes, each.final) for each in ranked
     )
     key = (as_csv, board, board.is_open(now), contents)
     answer: _Answer = await context.long_responses.get(
@@ -284,6 +285,8 @@ async def _standings_answer(leaderboard: BoardStandings) -> api.StandingsAnswer:
             [_entry(each, leaderboard.reference) async for each in yielding(leaderboard.entries)]
         ),
         absent=tuple([_absence(each) async for each in yielding(leaderboard.refused)]),
+        pending=tuple(map(pending_body, leaderboard.pending)),
+        final=None if leaderboard.final is None else final_body(leaderboard.final),
     )
 
 

@@ -20,6 +20,7 @@ from bot.domain.submission import SubmissionRequest
 from bot.services.status import read_submission, unserved
 from bot.web.bodies import form_of, parse, read_bytes, require_simple
 from bot.web.context import WebContext
+from bot.web.routes.api.finals import confirmation_body
 from bot.web.routes.api.openapi import board_line, schema_of, time_answer
 from runners.contract.task import GPU_NAME
 
@@ -82,6 +83,7 @@ def _job(status: JobStatus) -> api.JobAnswer:
         place=_place(status.place),
         evaluation=evaluation,
         cost=status.cost,
+        confirmation=confirmation_body(status.confirmation),
     )
 
 

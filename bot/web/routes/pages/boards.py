@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.domain.board import Board, Viewer
 from bot.domain.competition import LONGEST_NAME
 from bot.domain.errors import UserError
+from bot.domain.finals import Final
 from bot.domain.leaderboard import BoardOverview, BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import Score, Standing
@@ -20,6 +21,7 @@ from bot.domain.tasks.template import template_of
 from bot.reports import blocks, tasks
 from bot.reports.charts import as_table, describe_chart, scaling_report, season_chart
 from bot.reports.competition import dates_line, overall_blocks, points_line
+from bot.reports.confirmations import final_table, pending_table
 from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.services import lookup
 from bot.services.boards import list_boards
@@ -269,10 +271,16 @@ def _standings_values(leaderboard: BoardStandings, query: BoardPageQuery) -> dic
         "found": len(named),
         "pages": pages,
         "page": number,
+        "waiting": pending_table(leaderboard.pending) if leaderboard.pending else None,
+        "final": _final_table(leaderboard.final),
         "absent_columns": missing.columns,
         "absent": list(map(Absence, absent, missing.rows)),
         "more_absent": max(0, len(absent) - _ROWS),
     }
+
+
+def _final_table(final: Final | None) -> blocks.Table | None:
+    return None if final is None or final.rows is None else final_table(final)
 
 
 def _is_named(name: str, query: str) -> bool:
