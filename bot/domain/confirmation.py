@@ -131,9 +131,9 @@ def contest(
     """Return which of the first places the run would take from another person; None for none.
 
     `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
-    The holder is the first whom the run passes or draws level with. Nobody is displaced by the
-    first run on a board, or by a place that nobody holds. With those in `compared`, the run was
-    compared already.
+    The holder is the first whom the run passes or draws level with. The first run on a board
+    displaces no one, and a place without a holder can be taken. The run was compared with
+    those in `compared` already.
     """
     if earlier is not None and by_speed(earlier) < by_speed(new):
         return None
@@ -221,5 +221,5 @@ def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:
 
 
 def level(held: ScoreValue, holder: ScoreValue) -> ScoreValue:
-    """Return the score of a run that could not be compared: it displaces nobody."""
+    """Return the score of a run that could not be compared: it displaces no one."""
     return ScoreValue(max(held.time_ns, holder.time_ns), held.half_width_ns)

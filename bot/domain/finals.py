@@ -31,8 +31,7 @@ class FinalRow:
     person_name: str
     time_ns: float
     half_width_ns: float
-    ratio: float | None = None
-    ratio_half_width: float | None = None
+    ratio: PairRatio | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,7 @@ def final_rows(places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
     ratios = {each.score.submission: each.ratio for each in places}
     rows = []
     for standing in rank_entrants(Entrant(each.score, 1) for each in places):
-        score, ratio = standing.score, ratios[standing.score.submission]
+        score = standing.score
         rows.append(
             FinalRow(
                 rank=standing.rank,
@@ -166,8 +165,7 @@ def final_rows(places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
                 person_name=score.person_name,
                 time_ns=score.value.time_ns,
                 half_width_ns=score.value.half_width_ns,
-                ratio=None if ratio is None else ratio.ratio,
-                ratio_half_width=None if ratio is None else ratio.half_width,
+                ratio=ratios[score.submission],
             )
         )
     return tuple(rows)

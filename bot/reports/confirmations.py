@@ -107,7 +107,7 @@ def final_table(final: Final) -> Table:
             f"{each.rank}=" if ranks.count(each.rank) > 1 else str(each.rank),
             each.person_name,
             show_time(each.time_ns, each.half_width_ns),
-            _against(number, each.ratio, each.ratio_half_width),
+            _against(number, each.ratio),
             f"#{each.submission}",
         )
         for number, each in enumerate(found)
@@ -115,13 +115,12 @@ def final_table(final: Final) -> Table:
     return Table("final", _FINAL_COLUMNS, rows)
 
 
-def _against(number: int, ratio: float | None, half_width: float | None) -> str:
+def _against(number: int, ratio: PairRatio | None) -> str:
     if number == 0:
         return ""
-    if ratio is None or half_width is None:
+    if ratio is None:
         return "not comparable"
-    pair = PairRatio(ratio, half_width)
-    return "tied" if pair.outcome is ConfirmationState.TIED else _difference(pair)
+    return "tied" if ratio.outcome is ConfirmationState.TIED else _difference(ratio)
 
 
 def finals_report(board: str, finals: Sequence[Final]) -> Report:

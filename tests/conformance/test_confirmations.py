@@ -6,7 +6,7 @@ from bot.domain.confirmation import ConfirmationState
 from bot.domain.job import JobState
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Store
-from bot.services.comparisons import UNDECIDED
+from bot.services.confirmations import UNDECIDED
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.confirming import Arena

@@ -7,8 +7,7 @@ from pydantic import Field, StringConstraints
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.api.base import GpuName, Reason, RequestBody, ResponseBody, Time
-from bot.domain.api.boards import BoardLine
-from bot.domain.api.confirmations import ConfirmationBody
+from bot.domain.api.boards import BoardLine, ConfirmationBody
 from bot.domain.job import JobState
 from bot.domain.submission import ExclusionKind, SubmissionState
 from runners.contract.evaluation import Evaluation

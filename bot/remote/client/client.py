@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from bot.domain import acceptance
-from bot.domain.api import accounts, admin, confirmations, submissions
+from bot.domain.api import accounts, admin, submissions
 from bot.domain.api import boards as api
 from bot.domain.api import publishing as bodies
 from bot.domain.api.base import MOST_ON_A_PAGE
@@ -199,19 +199,19 @@ class RemoteClient:
 
     async def start_final(self, request: FinalRequest, reason: str) -> Sequence[Final]:
         body = {"board": request.board, "gpu": request.gpu, "top": request.top, "reason": reason}
-        answer = await self.client.post("admin/finals", confirmations.FinalsAnswer, body)
+        answer = await self.client.post("admin/finals", admin.FinalsAnswer, body)
         with self.client.decoding():
             return decode.finals_of(answer)
 
     async def finals(self, board: str) -> Sequence[Final]:
         path = f"leaderboards/{quote(board, safe='')}/finals"
-        answer = await self.client.get(path, confirmations.FinalsAnswer)
+        answer = await self.client.get(path, admin.FinalsAnswer)
         with self.client.decoding():
             return decode.finals_of(answer)
 
     async def cancel_final(self, board: str, reason: str) -> int:
         body = {"board": board, "reason": reason}
-        path, kind = "admin/finals/cancel", confirmations.FinalsCancelled
+        path, kind = "admin/finals/cancel", admin.FinalsCancelled
         return (await self.client.post(path, kind, body)).cancelled
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:

@@ -5,8 +5,8 @@ ValueError when a response has a value that this version does not know.
 
 from datetime import UTC, datetime
 
-from bot.domain.api import boards, confirmations, publishing, submissions
-from bot.domain.api.admin import RunnerAnswer
+from bot.domain.api import boards, publishing, submissions
+from bot.domain.api.admin import FinalBody, FinalRowBody, FinalsAnswer, RatioBody, RunnerAnswer
 from bot.domain.api.base import Time
 from bot.domain.board import NOBODY, Access, Board, SeasonRules
 from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
@@ -120,7 +120,7 @@ def _standings(
     )
 
 
-def _pending(version: TaskVersionId, gpu: str, answer: confirmations.PendingBody) -> Confirmation:
+def _pending(version: TaskVersionId, gpu: str, answer: boards.PendingBody) -> Confirmation:
     return Confirmation(
         id=ConfirmationId(0),
         submission=SubmissionId(answer.submission),
@@ -136,12 +136,12 @@ def _pending(version: TaskVersionId, gpu: str, answer: confirmations.PendingBody
     )
 
 
-def finals_of(answer: confirmations.FinalsAnswer) -> tuple[Final, ...]:
+def finals_of(answer: FinalsAnswer) -> tuple[Final, ...]:
     """Return the finals of a board."""
     return tuple(map(_final, answer.finals))
 
 
-def _final(answer: confirmations.FinalBody) -> Final:
+def _final(answer: FinalBody) -> Final:
     """Return a final; until it has ended, who is in it is not sent, only how many they are."""
     return Final(
         id=FinalId(0),
@@ -157,15 +157,14 @@ def _final(answer: confirmations.FinalBody) -> Final:
     )
 
 
-def _final_row(row: confirmations.FinalRowBody) -> FinalRow:
+def _final_row(row: FinalRowBody) -> FinalRow:
     return FinalRow(
         rank=row.rank,
         submission=SubmissionId(row.submission),
         person_name=row.person,
         time_ns=row.time_ns,
         half_width_ns=row.half_width_ns,
-        ratio=None if row.ratio is None else row.ratio.ratio,
-        ratio_half_width=None if row.ratio is None else row.ratio.half_width,
+        ratio=_ratio(row.ratio),
     )
 
 
@@ -244,7 +243,6 @@ def _confirmation(submission: Submission, answer: submissions.JobAnswer) -> Conf
     found = answer.confirmation
     if found is None:
         return None
-    ratio = found.ratio
     return Confirmation(
         id=ConfirmationId(0),
         submission=submission.id,
@@ -258,9 +256,13 @@ def _confirmation(submission: Submission, answer: submissions.JobAnswer) -> Conf
         rival=None if found.rival is None else SubmissionId(found.rival),
         rival_name=found.rival_person,
         run=SubmissionId(-1) if found.comparing else None,
-        ratio=None if ratio is None else PairRatio(ratio.ratio, ratio.half_width),
+        ratio=_ratio(found.ratio),
         reason=found.reason,
     )
+
+
+def _ratio(answer: RatioBody | None) -> PairRatio | None:
+    return None if answer is None else PairRatio(answer.ratio, answer.half_width)
 
 
 def _place(answer: submissions.QueuePositionBody) -> QueuePosition:

@@ -10,6 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.api import submissions as api
 from bot.domain.api.base import PATH
+from bot.domain.api.boards import ConfirmationBody
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
@@ -20,7 +21,6 @@ from bot.domain.submission import SubmissionRequest
 from bot.services.status import read_submission, unserved
 from bot.web.bodies import form_of, parse, read_bytes, require_simple
 from bot.web.context import WebContext
-from bot.web.routes.api.finals import confirmation_body
 from bot.web.routes.api.openapi import board_line, schema_of, time_answer
 from runners.contract.task import GPU_NAME
 
@@ -83,7 +83,7 @@ def _job(status: JobStatus) -> api.JobAnswer:
         place=_place(status.place),
         evaluation=evaluation,
         cost=status.cost,
-        confirmation=confirmation_body(status.confirmation),
+        confirmation=ConfirmationBody.of(status.confirmation),
     )
 
 
