@@ -9,6 +9,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from math import isfinite
 
 from bot.domain.ids import ConfirmationId, FinalId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import PRIORITIES
@@ -21,7 +22,8 @@ from bot.domain.scoring import (
     combine,
     rank_entrants,
 )
-from runners.contract.evaluation import Evaluation, Ratio
+from runners.contract.comparison import Ratio
+from runners.contract.evaluation import Evaluation
 from runners.contract.task import Grader, Mode, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 
@@ -33,8 +35,6 @@ MOST_ATTEMPTS = 3
 """The most runs that compare the same two."""
 MOST_FAILURES = 2
 """How often a holder fails alone before it loses its place."""
-LEAST_ROUNDS = 2
-"""The fewest pairs of rounds from which a ratio counts."""
 PRIORITY = PRIORITIES[Mode.RANKED]
 """Confirmations take fair turns with everybody's ranked jobs."""
 
@@ -184,8 +184,8 @@ def read(task: TaskDefinition, evaluation: Evaluation | None) -> Reading:
         return Reading.RIVAL_FAILED
     ratios = comparison.benchmarks
     whole = len(ratios) == len(task.timed(Mode.RANKED)) and len(ratios) > 0
-    enough = all(each.rounds >= LEAST_ROUNDS for each in ratios)
-    return Reading.MADE if whole and enough else Reading.NOT_MADE
+    sound = all(isfinite(each.ratio) and isfinite(each.half_width) for each in ratios)
+    return Reading.MADE if whole and sound else Reading.NOT_MADE
 
 
 def combined(

@@ -38,7 +38,8 @@ from bot.domain.status import disclosed
 from bot.domain.submission import Exclusion, ExclusionKind, Submission
 from bot.ports import Clock, Store
 from bot.services.finals import next_comparison
-from runners.contract.evaluation import Evaluation, Ratio
+from runners.contract.comparison import Ratio
+from runners.contract.evaluation import Evaluation
 from runners.contract.task import TaskDefinition
 
 UNDECIDED = "confirmation-failed"

@@ -11,19 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runners.calls import Calls
+from runners.contract.comparison import Comparison, Ratio
 from runners.contract.evaluation import (
     CPU,
     CaseKind,
     CaseResult,
     CaseStatus,
-    Comparison,
     Environment,
     Evaluation,
     EvaluationRequest,
     Isolation,
     Measurement,
     Progress,
-    Ratio,
     StopReason,
 )
 from runners.contract.files import EvaluationFile

@@ -5,7 +5,9 @@ from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from runners.contract.comparison import LIMITS_OF_COMPARISON, Comparison
 from runners.contract.files import EvaluationFile, fit
+from runners.contract.launch import Compiled
 from runners.contract.task import IsolationLayer, Mode, TaskDefinition
 from runners.contract.verdict import Stage, Verdict
 from runners.contract.wire import CONTRACT_VERSION, ContractVersion, Wire
@@ -18,7 +20,6 @@ GRACE_S = 30.0
 """Seconds by which a harness may exceed the task's time limits before its runner kills it; more
 than the harness's own grace, after which it returns a verdict."""
 
-Resource = Annotated[int, Field(ge=0, le=1 << 32)]
 PositiveNs = Annotated[float, Field(gt=0)]
 
 
@@ -103,7 +104,14 @@ class EvaluationRequest(Wire):
     used_s: Annotated[float, Field(ge=0, exclude_if=lambda used_s: not used_s)] = 0.0
     """Seconds that failed attempts used; sent only if there were any, for older workers."""
     rival: Annotated[str | None, Field(exclude_if=lambda rival: rival is None)] = None
-    """The source of the run that it is compared with, only in mode `ranked`; sent only if set."""
+    """The source that this one is compared with, round by round; only for mode `ranked`. An older
+    worker refuses it."""
+
+    @model_validator(mode="after")
+    def _only_ranked_runs_are_compared(self) -> Self:
+        if self.rival is not None and self.mode is not Mode.RANKED:
+            raise ValueError("only a ranked run has a rival")
+        return self
 
     @property
     def round_policy(self) -> RoundPolicy:
@@ -115,7 +123,8 @@ class EvaluationRequest(Wire):
     @property
     def left_s(self) -> float:
         """Seconds that the evaluation may take: the task's limits less what was used before."""
-        return self.task.limit_s(self.mode) - self.used_s
+        times = 1 if self.rival is None else LIMITS_OF_COMPARISON
+        return times * self.task.limit_s(self.mode) - self.used_s
 
     @property
     def hard_limit_s(self) -> float:
@@ -205,23 +214,6 @@ class Measurement(Wire):
         return self.stop_reason is StopReason.TIME_CAP and self.rounds < RANKED_ROUNDS.looks[0]
 
 
-class Compiled(Wire):
-    """What the compiler reported about device code; in bytes unless the name says otherwise."""
-
-    registers: Annotated[int, Field(ge=0, le=1024)]
-    """Per thread."""
-    spill_stores: Resource
-    """Register spills that one thread writes to memory."""
-    spill_loads: Resource
-    """Register spills that one thread reads back."""
-    stack: Resource
-    """Local memory of one thread."""
-    shared: Resource
-    """Static shared memory; a launch may add dynamic shared memory."""
-    constant: Resource | None = None
-    """Constant memory, including parameters; CUDA 13's compiler does not report it."""
-
-
 class CaseResult(Wire):
     """The result of one case: a failed one has a message, a passed benchmark a measurement."""
 
@@ -290,25 +282,6 @@ class Isolation(Wire):
         return self.model_copy(update={"layers": tuple(active), "missing": missing})
 
 
-class Ratio(Wire):
-    """The time of the submission divided by that of its rival, on one benchmark."""
-
-    ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    half_width: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    """Half of the 95 % interval of the ratio."""
-    rounds: Annotated[int, Field(ge=0)]
-    """How many pairs of rounds it comes from."""
-
-
-class Comparison(Wire):
-    """A submission compared with its rival, in rounds that alternate on the same card."""
-
-    benchmarks: tuple[Ratio, ...] = ()
-    """By benchmark of the task; empty when one of the two failed."""
-    rival_verdict: Verdict
-    rival_detail: str = ""
-
-
 class Evaluation(Wire):
     """The one answer to one request."""
 
@@ -338,8 +311,8 @@ class Evaluation(Wire):
     used_s: Annotated[float, Field(ge=0)] | None = None
     """Seconds for which it occupied its GPUs; None if that is `wall_s`. It is more if a container
     starts for one evaluation."""
-    comparison: Comparison | None = None
-    """With the rival of the request; None where the request had none."""
+    comparison: Annotated[Comparison | None, Field(exclude_if=lambda found: found is None)] = None
+    """What the comparison with the request's rival showed; None if none was made."""
 
     @property
     def gpu_s(self) -> float:
@@ -353,6 +326,8 @@ class Evaluation(Wire):
             raise ValueError("a passed evaluation has only passed cases and no failing stage")
         if self.verdict is not Verdict.PASSED and self.stage is None:
             raise ValueError("a failing verdict names its stage")
+        if self.verdict is not Verdict.PASSED and self.comparison and self.comparison.benchmarks:
+            raise ValueError("a submission that failed has no ratios")
         return self
 
     @model_validator(mode="after")

@@ -302,3 +302,23 @@ def _parameter(text: str) -> Parameter:
 def _padded(sizes: tuple[int, ...]) -> tuple[int, int, int]:
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z
+
+
+Resource = Annotated[int, Field(ge=0, le=1 << 32)]
+
+
+class Compiled(Wire):
+    """What the compiler reported about device code; in bytes unless the name says otherwise."""
+
+    registers: Annotated[int, Field(ge=0, le=1024)]
+    """Per thread."""
+    spill_stores: Resource
+    """Register spills that one thread writes to memory."""
+    spill_loads: Resource
+    """Register spills that one thread reads back."""
+    stack: Resource
+    """Local memory of one thread."""
+    shared: Resource
+    """Static shared memory; a launch may add dynamic shared memory."""
+    constant: Resource | None = None
+    """Constant memory, including parameters; CUDA 13's compiler does not report it."""

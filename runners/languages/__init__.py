@@ -11,8 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from runners import plugins
-from runners.contract.evaluation import Compiled
-from runners.contract.launch import Signature
+from runners.contract.launch import Compiled, Signature
 from runners.contract.task import BuildConfig, Device, LanguageName, TaskDefinition, TaskFormat
 from runners.contract.wire import Wire
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from runners.contract.evaluation import Compiled
-from runners.contract.launch import Signature
+from runners.contract.launch import Compiled, Signature
 from runners.contract.task import BuildConfig, Device, Scalar
 from runners.contract.wire import Wire
 from runners.languages import (

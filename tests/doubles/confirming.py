@@ -10,7 +10,8 @@ from bot.domain.scoring import Standing, rank_entrants
 from bot.services.confirmations import advance
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.worker_queue import StoreQueue
-from runners.contract.evaluation import Comparison, Evaluation, EvaluationRequest, Ratio
+from runners.contract.comparison import Comparison, Ratio
+from runners.contract.evaluation import Evaluation, EvaluationRequest
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.stored import Scene, make_benchmark, make_evaluation

@@ -15,9 +15,8 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 
-from runners.contract.evaluation import Compiled
 from runners.contract.io_contract import Argument, KernelCall, TensorArgument
-from runners.contract.launch import LaunchNumbers
+from runners.contract.launch import Compiled, LaunchNumbers
 from runners.contract.parameters import BufferArgument, LaunchScalar
 from runners.contract.wire import Wire
 from runners.harness.build import c_signature

@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field
 from typing import Any
 
-from runners.contract.evaluation import Compiled, EvaluationRequest, Isolation, Progress, Timing
+from runners.contract.evaluation import EvaluationRequest, Isolation, Progress, Timing
 from runners.contract.files import EvaluationFile
-from runners.contract.launch import LaunchNumbers
+from runners.contract.launch import Compiled, LaunchNumbers
 from runners.contract.task import TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import Deadline

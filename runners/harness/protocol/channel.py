@@ -12,8 +12,8 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, TypeAdapter
 
-from runners.contract.evaluation import Compiled, Limits
-from runners.contract.launch import LaunchNumbers
+from runners.contract.evaluation import Limits
+from runners.contract.launch import Compiled, LaunchNumbers
 from runners.contract.verdict import Verdict
 from runners.contract.wire import Wire
 from runners.harness.protocol.values import Node, TensorNode

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from runners.contract.evaluation import Compiled
+from runners.contract.launch import Compiled
 from runners.harness.toolchains.tool import TOOLKIT
 from runners.languages import BuildFailedError, InvalidSubmissionError
 

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from runners.contract.comparison import LIMITS_OF_COMPARISON, Comparison, Ratio
 from runners.contract.evaluation import (
     BENCHMARK_ROUNDS,
     RANKED_ROUNDS,
@@ -71,3 +72,37 @@ def test_an_evaluation_survives_its_journey_as_json_and_nothing_is_added_on_the_
 def test_no_time_is_zero_negative_or_not_finite(time_ns: float) -> None:
     with pytest.raises(ValidationError):
         make_measurement(time_ns)
+
+
+def test_only_a_ranked_run_has_a_rival_and_older_workers_are_told_of_none() -> None:
+    alone = make_request(mode=Mode.RANKED)
+    compared = make_request(mode=Mode.RANKED, rival="the holder's source")
+    assert "rival" not in alone.model_dump_json()
+    assert EvaluationRequest.model_validate_json(compared.model_dump_json()) == compared
+    assert compared.left_s == LIMITS_OF_COMPARISON * alone.left_s
+    with pytest.raises(ValidationError, match="only a ranked run has a rival"):
+        make_request(mode=Mode.TEST, rival="the holder's source")
+
+
+def test_an_older_bot_is_told_of_a_comparison_only_if_there_is_one() -> None:
+    ratio = Ratio(ratio=0.98, half_width=0.01, rounds=5)
+    compared = make_evaluation(
+        comparison=Comparison(benchmarks=(ratio,), rival_verdict=Verdict.PASSED)
+    )
+    assert "comparison" not in make_evaluation().model_dump_json()
+    assert Evaluation.model_validate_json(compared.model_dump_json()) == compared
+
+
+def test_who_failed_has_no_ratio() -> None:
+    ratios = (Ratio(ratio=0.98, half_width=0.01, rounds=5),)
+    with pytest.raises(ValidationError, match="a rival that failed"):
+        Comparison(benchmarks=ratios, rival_verdict=Verdict.CRASHED)
+    compared = Comparison(benchmarks=ratios, rival_verdict=Verdict.PASSED)
+    with pytest.raises(ValidationError, match="a submission that failed"):
+        make_evaluation(verdict=Verdict.CRASHED, stage=Stage.TIMING, comparison=compared)
+
+
+@pytest.mark.parametrize(("half_width", "tie"), [(0.021, True), (0.019, False)])
+def test_an_interval_that_contains_1_is_a_tie(half_width: float, *, tie: bool) -> None:
+    for ratio in (0.98, 1.02):
+        assert Ratio(ratio=ratio, half_width=half_width, rounds=5).is_tie == tie

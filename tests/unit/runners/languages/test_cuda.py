@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from runners.contract.evaluation import Compiled
-from runners.contract.launch import LaunchPlan, Signature
+from runners.contract.launch import Compiled, LaunchPlan, Signature
 from runners.contract.task import BuildConfig, Launch, Workload
 from runners.harness.build import kit
 from runners.harness.build.kit import KIT

@@ -1,6 +1,6 @@
 """What is read of a compiler's output; real output is read in languages/test_cuda.py."""
 
-from runners.contract.evaluation import Compiled
+from runners.contract.launch import Compiled
 from runners.harness.toolchains.nvrtc import (
     MAX_LOG,
     parameter_sizes,

@@ -1,0 +1,46 @@
+"""How a submission compares with its rival, both timed in rounds that alternate on one card."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from runners.contract.verdict import Verdict
+from runners.contract.wire import Wire
+
+PAIRS_LEAST = 3
+"""The least pairs of rounds, even if the time of a usual run is over."""
+LIMITS_OF_COMPARISON = 2 * PAIRS_LEAST
+"""How many times the limits of the task a comparison may take: for each least round of both."""
+
+
+class Ratio(Wire):
+    """How long the submission takes compared with its rival in one benchmark."""
+
+    ratio: Annotated[float, Field(gt=0)]
+    """Time of the submission / time of the rival, both by the judge's own clock."""
+    half_width: Annotated[float, Field(ge=0)]
+    """Half-width of the 95 % interval of `ratio`."""
+    rounds: Annotated[int, Field(ge=2)]
+    """How many pairs of rounds were timed."""
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether the interval contains 1, so that neither is faster."""
+        return abs(self.ratio - 1) <= self.half_width
+
+
+class Comparison(Wire):
+    """The result of comparing a submission with the rival of its request."""
+
+    benchmarks: tuple[Ratio, ...] = ()
+    """One for each benchmark, in order; empty unless both submissions passed."""
+    rival_verdict: Verdict
+    """How the rival's rounds ended; `passed` if none had failed when the submission failed."""
+    rival_detail: str = ""
+    """Why the rival failed; only for admins and its own submitter."""
+
+    @model_validator(mode="after")
+    def _a_failed_rival_has_no_ratios(self) -> Self:
+        if self.benchmarks and self.rival_verdict is not Verdict.PASSED:
+            raise ValueError("a rival that failed has no ratios")
+        return self
