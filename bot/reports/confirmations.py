@@ -95,12 +95,15 @@ def final_line(final: Final) -> str:
         return f"{head}: ended on {final.ended_at:%Y-%m-%d %H:%M} UTC"
     if final.entries is None:
         return f"{head}: waits for runs that are not judged or confirmed yet"
-    return f"{head}: {final.compared} comparisons made, at least {final.left} left"
+    made = f"{final.compared} comparison{'' if final.compared == 1 else 's'} made"
+    return f"{head}: {made}, at least {final.left} left"
 
 
-def final_table(final: Final) -> Table:
-    """Return the published table of a final."""
-    found = final.rows or ()
+def final_table(final: Final | None) -> Table | None:
+    """Return the published table of a final; None until it has ended."""
+    if final is None or final.rows is None:
+        return None
+    found = final.rows
     ranks = [each.rank for each in found]
     rows = tuple(
         (
@@ -128,6 +131,6 @@ def finals_report(board: str, finals: Sequence[Final]) -> Report:
     blocks: list[Block] = []
     for each in finals:
         blocks.append(Text(final_line(each)))
-        if each.rows is not None:
-            blocks.append(final_table(each))
+        table = final_table(each)
+        blocks += [] if table is None else [table]
     return Report(f"final of {board}", tuple(blocks) or (Text("no final yet", Tone.QUIET),))

@@ -20,7 +20,6 @@ from runners.contract.evaluation import (
     RANKED_ROUNDS,
     SLOWER_MOST,
     CaseResult,
-    Compiled,
     Environment,
     Evaluation,
     Isolation,
@@ -28,6 +27,7 @@ from runners.contract.evaluation import (
     Timing,
 )
 from runners.contract.files import EvaluationFile
+from runners.contract.launch import Compiled
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 

@@ -188,9 +188,9 @@ class _Meeting:
         """Why the run failed, in words that everybody may read."""
         if self.evaluation is None:
             return ""
-        words = self.evaluation.verdict.replace("_", " ")
-        message = disclosed(self.evaluation).message
-        return f"{words}: {message}" if message else words
+        verdict, message = self.evaluation.verdict, disclosed(self.evaluation).message
+        words = message if verdict in message else f"{verdict}: {message}".rstrip(": ")
+        return words.replace("_", " ")
 
 
 async def _decide(tx: Store, running: Confirmation) -> bool:
@@ -222,8 +222,7 @@ async def _go_on(tx: Store, met: _Meeting, task: TaskDefinition) -> bool:
 async def _refuse(tx: Store, met: _Meeting) -> bool:
     """End the confirmation of a run that failed in it: the run is not ranked."""
     one = met.confirmation
-    failed = f"it passed at first, but failed when it was compared with #{met.rival}"
-    reason = f"{failed}: {met.failure}"
+    reason = f"it failed when it was compared with #{met.rival}: {met.failure}"
     await tx.confirmations.settle(one.id, ConfirmationState.REFUSED, reason=reason)
     await tx.confirmations.refuse(one)
     return False

@@ -16,13 +16,13 @@ from bot.services.publishing.publish import publish
 from bot.services.tokens import create_token
 from runners.contract.evaluation import (
     CaseKind,
-    Compiled,
     Environment,
     Evaluation,
     Measurement,
     StopReason,
 )
 from runners.contract.files import EvaluationFile
+from runners.contract.launch import Compiled
 from runners.contract.task import Mode, TaskDefinition, Workload
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.clock import ManualClock

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.domain.board import Board, Viewer
 from bot.domain.competition import LONGEST_NAME
 from bot.domain.errors import UserError
-from bot.domain.finals import Final
 from bot.domain.leaderboard import BoardOverview, BoardStandings
 from bot.domain.records import FailedRun
 from bot.domain.scoring import Score, Standing
@@ -272,15 +271,11 @@ def _standings_values(leaderboard: BoardStandings, query: BoardPageQuery) -> dic
         "pages": pages,
         "page": number,
         "waiting": pending_table(leaderboard.pending) if leaderboard.pending else None,
-        "final": _final_table(leaderboard.final),
+        "final": final_table(leaderboard.final),
         "absent_columns": missing.columns,
         "absent": list(map(Absence, absent, missing.rows)),
         "more_absent": max(0, len(absent) - _ROWS),
     }
-
-
-def _final_table(final: Final | None) -> blocks.Table | None:
-    return None if final is None or final.rows is None else final_table(final)
 
 
 def _is_named(name: str, query: str) -> bool:

@@ -13,11 +13,11 @@ from bot.reports.submission import (
 from runners.contract.evaluation import (
     CaseKind,
     CaseStatus,
-    Compiled,
     Isolation,
     StopReason,
     Timing,
 )
+from runners.contract.launch import Compiled
 from runners.contract.task import Mode
 from runners.contract.verdict import Stage, Verdict
 from tests.doubles.factories import make_case, make_environment, make_evaluation, make_measurement
