@@ -132,7 +132,8 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
 def _confirming(leaderboard: BoardStandings) -> Iterator[Text]:
     """Yield why no place is confirmed here, and how far the newest final is."""
     if leaderboard.in_process:
-        yield Text(f"{IN_PROCESS}, so no place is confirmed", Tone.QUIET)
+        yield Text(IN_PROCESS, Tone.QUIET)
+        yield Text("no place is confirmed: that needs the judge's own times", Tone.QUIET)
     if leaderboard.final is not None:
         yield Text(final_line(leaderboard.final), Tone.QUIET)
 
