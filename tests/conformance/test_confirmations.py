@@ -1,16 +1,21 @@
 """Runs for the first places are confirmed, in every store; see `bot.services.confirmations`."""
 
+import asyncio
+
 import pytest
 
+from bot.domain.board import Viewer
 from bot.domain.confirmation import ConfirmationState
+from bot.domain.errors import UserError
 from bot.domain.job import JobState
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.ports import Store
-from bot.services.confirmations import UNDECIDED
+from bot.services.confirmations import UNDECIDED, advance
+from bot.services.lookup import visible_submission
 from runners.contract.verdict import Verdict
 from tests.doubles.clock import ManualClock
 from tests.doubles.confirming import Arena
-from tests.doubles.stored import Scene
+from tests.doubles.stored import LEASE, Scene, make_evaluation
 
 
 @pytest.fixture
@@ -240,3 +245,42 @@ async def test_a_deleted_board_takes_its_confirmations_along(arena: Arena) -> No
     await arena.step()
     assert await arena.scene.store.confirmations.unfinished() == ()
     assert await arena.scene.claim() == ()
+
+
+async def test_a_run_whose_worker_vanished_is_compared_by_the_next(arena: Arena) -> None:
+    await arena.ran("ada", 100)
+    await arena.ran("bob", 90)
+    (held,) = await arena.scene.claim()
+    arena.clock.advance(LEASE.total_seconds() + 1)
+    assert await arena.scene.store.jobs.requeue_expired() == 1
+    arena.clock.advance(60)
+    await arena.compared(ratio=0.9)
+    # The first worker is still there, and answers too late.
+    late = make_evaluation()
+    assert not await arena.scene.store.jobs.accept(held.id, held.fence, late, None)
+    await arena.step()
+    assert await arena.ranks() == [(1, "bob", 90), (2, "ada", 100)]
+
+
+async def test_only_admins_see_a_run_that_has_another_persons_source(arena: Arena) -> None:
+    await arena.ran("bob", 100)
+    await arena.ran("eve", 90)
+    (waiting,) = await arena.pending()
+    assert waiting.run is not None
+    await arena.compared(ratio=0.9)
+    store, creator = arena.scene.store, arena.scene.ada.id
+    assert await visible_submission(store, Viewer(creator, sees_all=True), waiting.run)
+    for person in (creator, waiting.person):
+        with pytest.raises(UserError):
+            await visible_submission(store, Viewer(person), waiting.run)
+
+
+async def test_two_steps_at_once_order_one_comparison(arena: Arena) -> None:
+    await arena.ran("ada", 100)
+    await arena.ran("bob", 90)
+    eve = await arena.ran("eve", 80)
+    (job,) = await arena.scene.claim()
+    assert await arena.scene.store.jobs.release(job.id, job.fence, "broken", final=True)
+    await asyncio.gather(*(advance(arena.scene.store, arena.clock) for _ in range(4)))
+    assert len(await arena.scene.claim(9)) == 1
+    assert (await arena.confirmation(eve)).run is None

@@ -116,7 +116,7 @@ def test_the_interval_of_the_ratio_decides(
     rival = make_score(1, 10_000, 500)
     value = scaled(rival.value, PairRatio(ratio, half_width))
     new = make_score(2, 0, value=value, rival=rival.submission)
-    ranks = {each.score.person: each.rank for each in rank_entrants(entrants([rival, new]))}
+    ranks = {int(each.score.person): each.rank for each in rank_entrants(entrants([rival, new]))}
     tied, first = ranks[1] == ranks[2], ranks[2] < ranks[1]
     assert tied is (outcome is ConfirmationState.TIED)
     assert first is (outcome is ConfirmationState.CONFIRMED)

@@ -368,6 +368,10 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
     await place.person("eve")
     submission = await place.submit(await place.person("eve"))
     number = str(submission.id)
+    for time_ns, name in enumerate(("eve", "bob", "dan"), start=100):
+        run = submission if name == "eve" else await place.submit(await place.person(name))
+        case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(10 * time_ns, 0))
+        await place.judged(run, cases=(case,))
     deeds: list[tuple[str, dict[str, str]]] = [
         ("ban", {"who": "local:eve", "reason": "<i>forged</i>"}),
         ("unban", {"who": "local:eve"}),
@@ -382,6 +386,8 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
         ("limit", {"most": "3", "minutes": "60", "board": "vectoradd", "mode": "ranked"}),
         ("unlimit", {"board": "vectoradd", "mode": "ranked"}),
         ("rejudge", {"submission": number}),
+        ("final", {"board": "vectoradd", "top": "2", "gpu": ""}),
+        ("cancel-final", {"board": "vectoradd"}),
     ]
     for deed, fields in deeds:
         answer = await root.post(f"/admin/{deed}", fields)
@@ -398,6 +404,8 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
         ("limit", {"most": "0", "minutes": "1"}),
         ("unlimit", {"board": "nowhere"}),
         ("resume", {"what": "all"}),
+        ("final", {"board": "vectoradd", "top": "1"}),
+        ("cancel-final", {"board": "vectoradd"}),
     ):
         refused = await root.post(f"/admin/{deed}", fields)
         assert refused.status_code in {400, 404, 409}, deed
