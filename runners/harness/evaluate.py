@@ -161,6 +161,7 @@ def _evaluation_of(
         isolation=session.isolation if session else isolation,
         wall_s=time.monotonic() - begin,
         durations_s=session.durations_s if session else {},
+        comparison=grade.comparison,
         gpus=1 if request.gpu == evaluation.CPU else request.task.world_size,
     )
 

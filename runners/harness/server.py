@@ -7,14 +7,11 @@ import gc
 import json
 import os
 import platform
-import shutil
 import signal
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable
 from contextlib import closing, suppress
-from pathlib import Path
 from types import FrameType
 
 from pydantic import ValidationError
@@ -139,8 +136,7 @@ def _sweep(keep_alive: warm.DriverKeepAlive | None = None) -> None:
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             continue
-    for job in Path(tempfile.gettempdir()).glob(f"{view.SHARED_JOB}*"):
-        shutil.rmtree(job, ignore_errors=True)
+    view.remove_jobs()
 
 
 def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = None) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from runners.contract.comparison import Comparison
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus
 from runners.contract.task import Workload
 from runners.contract.verdict import Stage, Verdict
@@ -74,6 +75,8 @@ class GradingResult:
     stage: Stage | None = None
     message: str = ""
     cases: list[CaseResult] = field(default_factory=list)
+    comparison: Comparison | None = None
+    """The comparison with the request's rival; None if none was made."""
 
     @property
     def passed(self) -> bool:

@@ -255,6 +255,16 @@ def _occupied(monitor: Monitor, card: Card) -> str:
     return f"{left_bytes >> 20} MiB of its memory were not given back"
 
 
+def await_processes(most: int) -> bool:
+    """Wait up to `SETTLE_S` until at most so many processes compute on the first visible GPU."""
+    deadline = time.monotonic() + SETTLE_S
+    while first_gpu().processes() > most:
+        if time.monotonic() > deadline:
+            return False
+        select.select([], [], [], POLL_S)
+    return True
+
+
 def arithmetic_is_right(device: str) -> bool:
     """Return whether integer arithmetic over some megabytes gives the right result."""
     numbers = torch.arange(SUMMED_NUMBERS, dtype=torch.int64, device=device)

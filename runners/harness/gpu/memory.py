@@ -14,7 +14,7 @@ import functools
 import mmap
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, ClassVar, Self
 
 import torch
@@ -55,6 +55,15 @@ def check(status: int, call: str) -> None:
 def call_driver(name: str, *arguments: object) -> None:
     """Call a function of the driver; DriverError if it fails."""
     check(getattr(cuda_driver(), name)(*arguments), name.removesuffix("_v2"))
+
+
+def forget_persistence() -> None:
+    """Make cache lines that a process has set aside as persistent normal again.
+
+    A GPU without such lines refuses the call, which needs nothing then.
+    """
+    with suppress(DriverError):
+        call_driver("cuCtxResetPersistingL2Cache")
 
 
 def reason_of(status: int) -> str:

@@ -1,9 +1,11 @@
 """The native grader: tests in one candidate, then timed rounds in fresh ones."""
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from runners.contract.comparison import PAIRS_LEAST, Comparison
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Measurement
 from runners.contract.task import Mode, TaskDefinition, TaskFormat, Workload
 from runners.contract.verdict import Stage, Verdict
@@ -14,6 +16,13 @@ from runners.harness.judge.session import EvaluationSession, TaskCode, public_se
 from runners.harness.judge.task_code import KernelTask
 from runners.harness.profile.profiler import profile, profile_kernels
 from runners.harness.protocol import arena, channel, values
+from runners.harness.timing.pairs import (
+    PairedTimer,
+    Rival,
+    RivalFailedError,
+    of_rival,
+    rival_session,
+)
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skipped
 
@@ -46,13 +55,19 @@ def _grade(session: EvaluationSession) -> GradingResult:
     result = GradingResult()
     tests = task.tests if mode in (Mode.TEST, Mode.RANKED) else ()
     timed = _Timed(task.timed(mode), task.timeout_s(mode))
+    compared = session.request.rival is not None and task.format is not TaskFormat.IO_CONTRACT
     try:
         with ExitStack() as stack:
-            if session.on_gpu and timed.workloads:
+            if session.on_gpu and timed.workloads and not compared:
                 _start_early(session, timed, stack)
             if tests or timed.workloads:
                 _first_candidate(session, result, tests, timed)
-            _run_benchmarks(session, result, timed)
+            if compared:
+                result.comparison = Comparison(rival_verdict=Verdict.PASSED)
+            rival = _rival(session, tests, timed, stack) if compared and result.passed else None
+            _run_benchmarks(session, result, timed, rival)
+            if rival is not None:
+                result.comparison = rival.comparison(passed=result.passed)
     except VerdictError:  # such as the alarm while a candidate is killed
         if result.passed:
             raise
@@ -72,6 +87,27 @@ class _Timed:
         """The number of a workload -> why the first candidate's call on it failed."""
         self.early: WorkloadTimer | None = None
         """The timer of the first workload; its candidates start while the tests still run."""
+
+
+def _rival(
+    session: EvaluationSession, tests: tuple[Workload, ...], timed: _Timed, stack: ExitStack
+) -> Rival:
+    """Build and test the rival, with time limits of its own; `stack` ends its session."""
+    own = _Timed(timed.workloads, timed.seconds)
+    rival, result = Rival(session, own.deadline), GradingResult()
+    begin = time.monotonic()
+    try:
+        rival.session = stack.enter_context(rival_session(session))
+        of_rival(lambda: _first_candidate(rival.session, result, tests, own))
+    except RivalFailedError as failed:
+        rival.failed = failed.error
+    else:
+        rival.failed = next(iter(own.failed.values()), None)
+    if not result.passed:
+        rival.failed = VerdictError(result.verdict, result.message)
+    rival.deadline = own.deadline
+    timed.deadline = Deadline(timed.deadline.end + time.monotonic() - begin)
+    return rival
 
 
 def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) -> None:
@@ -178,8 +214,10 @@ def _test(
     return step
 
 
-def _run_benchmarks(session: EvaluationSession, result: GradingResult, timed: _Timed) -> None:
-    deadline, workloads, code = timed.deadline, timed.workloads, session.code
+def _run_benchmarks(
+    session: EvaluationSession, result: GradingResult, timed: _Timed, rival: Rival | None
+) -> None:
+    workloads, code = timed.workloads, session.code
     cap = session.request.round_policy.looks[-1]
     for number, workload in enumerate(workloads):
 
@@ -194,13 +232,39 @@ def _run_benchmarks(session: EvaluationSession, result: GradingResult, timed: _T
         ) -> Measurement:
             if number in timed.failed:
                 raise timed.failed[number]
-            share = Deadline.after(deadline.remaining / left)
+            budget = _budget(timed.deadline, left)
             with code.attributing(workload):
                 early = timed.early if number == 0 else None
                 timer = early or WorkloadTimer(code.session_for(session, workload), workload)
-                return timer.measure(TimeBudget(deadline, share), report)
+                if rival is None or rival.failed is not None:
+                    return timer.measure(budget, report)
+                return _compare(timer, timed, rival, report)
 
         _case(result, CaseKind.BENCHMARK, workload, step)
+
+
+def _budget(deadline: Deadline, left: int, more_s: float = 0.0) -> TimeBudget:
+    """How long one of so many workloads may take, and `more_s` seconds before it is timed out."""
+    return TimeBudget(Deadline(deadline.end + more_s), Deadline.after(deadline.remaining / left))
+
+
+def _compare(
+    timer: WorkloadTimer, timed: _Timed, rival: Rival, report: Callable[[int], None]
+) -> Measurement:
+    """Time a workload in pairs of rounds; both submissions have time for the least number."""
+    more_s = (PAIRS_LEAST - 1) * timed.seconds
+    theirs = WorkloadTimer(rival.session, timer.workload)
+    left = len(timed.workloads) - len(rival.ratios)
+    ours = _budget(timed.deadline, left, more_s)
+    paired = PairedTimer(timer, theirs)
+    measured, found = paired.measure(ours, _budget(rival.deadline, left, more_s), report)
+    timed.deadline = Deadline(timer.deadline.end - more_s)
+    rival.deadline = Deadline(theirs.deadline.end - more_s)
+    if isinstance(found, VerdictError):
+        rival.failed = found
+    else:
+        rival.ratios.append(found)
+    return measured
 
 
 def _profile(session: EvaluationSession, result: GradingResult) -> None:

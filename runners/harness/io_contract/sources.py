@@ -4,7 +4,6 @@ Each runs as a candidate in its own sandbox. The judge sends it requests and rea
 outputs, which it does not trust.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,10 +17,8 @@ from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.judge.pool import fresh_candidate
-from runners.harness.judge.session import EvaluationSession, candidate_files, planned
+from runners.harness.judge.session import EvaluationSession, other_session, planned
 from runners.harness.protocol import arena, channel, values
-from runners.harness.protocol.builds import Builds
-from runners.harness.supervision.template import pack_files
 from runners.harness.verdicts import VerdictError
 
 MAX_INPUT_BYTES = 2 << 30
@@ -139,13 +136,8 @@ def own_session(
         task = _task_of(task, contract, reference.file_name)
         source = reference.source
     task = task.model_copy(update={"mutates_inputs": True})
-    request = session.request.model_copy(update={"task": task, "source": source})
-    with ExitStack() as stack:
-        builds = Builds(request.limits.disk)
-        stack.callback(builds.close)
-        files_fd = pack_files(candidate_files(task, source))
-        stack.callback(os.close, files_fd)
-        yield replace(session, request=request, files_fd=files_fd, builds=builds)
+    with other_session(session, task, source) as own:
+        yield own
 
 
 def _task_of(task: TaskDefinition, contract: Contract, file_name: str) -> TaskDefinition:

@@ -1,12 +1,13 @@
 """The state of one evaluation: its seeds, files and records, and the interface of task code."""
 
 import hashlib
+import os
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runners.contract.evaluation import EvaluationRequest, Isolation, Progress, Timing
@@ -18,7 +19,7 @@ from runners.harness.deadline import Deadline
 from runners.harness.judge.launches import Launching
 from runners.harness.protocol import arena, values
 from runners.harness.protocol.builds import Builds
-from runners.harness.supervision.template import TemplateProcess
+from runners.harness.supervision.template import TemplateProcess, pack_files
 from runners.harness.verdicts import GradingResult, MachineError, VerdictError, as_task_error
 
 PUBLIC_NONCE = b"public"
@@ -110,6 +111,23 @@ def candidate_files(task: TaskDefinition, source: str) -> dict[str, str]:
     """Return the files that the candidate may see: the submission and the task's shared files."""
     shared = {name: task.files[name] for name in task.shared_files}
     return {**shared, task.submission_file: source}
+
+
+@contextmanager
+def other_session(
+    session: EvaluationSession, task: TaskDefinition, source: str
+) -> Iterator[EvaluationSession]:
+    """Create a session of the same evaluation for another source, with files and builds of its own.
+
+    It records everything else where `session` does.
+    """
+    request = session.request.model_copy(update={"task": task, "source": source})
+    with ExitStack() as stack:
+        builds = Builds(request.limits.disk)
+        stack.callback(builds.close)
+        files_fd = pack_files(candidate_files(task, source))
+        stack.callback(os.close, files_fd)
+        yield replace(session, request=request, files_fd=files_fd, builds=builds)
 
 
 def public_nonce(task: TaskDefinition) -> bytes:

@@ -1,6 +1,7 @@
 """The root of a sandboxed process: the read-only system and interpreter, and scratch space."""
 
 import os
+import shutil
 import stat
 import sys
 import tempfile
@@ -235,6 +236,12 @@ def _write(files: Mapping[str, str], programs: Mapping[str, int], folder: str) -
             while done < length:
                 done += os.sendfile(target.fileno(), source, done, length - done)
         path.chmod(0o755)
+
+
+def remove_jobs() -> None:
+    """Remove all work folders from a shared `/tmp`; no candidate with submitted code may exist."""
+    for job in Path(tempfile.gettempdir()).glob(f"{SHARED_JOB}*"):
+        shutil.rmtree(job, ignore_errors=True)
 
 
 def enter_job(*, own_view: bool) -> str:

@@ -128,6 +128,16 @@ def claim_resolution(rounds: list[Round]) -> float:
     return min(_noise(rounds), trusted + varied) + _drift(rounds)
 
 
+def own_value(timed: Round) -> float:
+    """The time of one round in ns by the judge's own clock, whatever the candidate claims.
+
+    A short kernel counts with all that its windows could hide, unless they were those of trains.
+    """
+    value = max(FLOOR_NS, timed.bound)
+    hides = timed.could_train and timed.trains is None and value < SHORT_NS
+    return value + HIDDEN_NS if hides else value
+
+
 def host_interval(rounds: list[Round]) -> Interval:
     """The published time by the judge's clock: the mean of the bounds and its t interval.
 

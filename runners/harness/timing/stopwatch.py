@@ -72,15 +72,20 @@ class WorkloadTimer:
         self.expected = session.code.expected(self.calibration_input)
         self.plan = planned(self.calibration_input)
         self.index = 0
+        self.rounds: list[Round] = []
         self.pool = CandidatePool(session, self.plan, self.expected)
         self.trains = trains.ShortCalls(session, self.calibration_input, self._fresh_input)
 
     def begin(self) -> None:
         """On a GPU, start candidates in the background."""
         if self.session.on_gpu and self.expected is not None:
-            plans = self.plan, planned(self._fresh_input())
-            self.pool.places = self.trains.reserve(plans, self.expected, STARTS_MOST)
+            self.reserve()
             self.pool.begin(self._candidates_needed(1, 0))
+
+    def reserve(self) -> None:
+        """Decide how many places for trains the candidates have; call it before any starts."""
+        plans = self.plan, planned(self._fresh_input())
+        self.pool.places = self.trains.reserve(plans, self.expected, STARTS_MOST)
 
     def measure(self, budget: TimeBudget, report: Callable[[int], None]) -> Measurement:
         """Time rounds until the interval is narrow, the cap is reached or time runs out.
@@ -88,32 +93,43 @@ class WorkloadTimer:
         VerdictError if an output is wrong or the time is not confirmed; MachineError if the machine
         is too unsteady. `report` gets the number of rounds after each one.
         """
+        self.open(budget)
+        with self.pool:
+            self._prepare(1, 0)
+            with self.pool.next_candidate() as calibrator:
+                self.settle(calibrator)
+                stop = self.add_rounds(calibrator, report)
+        return self.result(stop)
+
+    def open(self, budget: TimeBudget) -> None:
+        """Set the time limits; on a GPU, learn the structure of the output if it is unknown."""
         self.deadline, self.share = budget.deadline, budget.share
         if self.session.on_gpu and self.expected is None:
             self.expected = self.pool.expected = self._discover()
-        with self.pool:
-            rounds, stop = self._rounds(report)
-        measured = clocks.measurement(rounds, stop)
-        if audit := self.stop_rule.audit(rounds):
+
+    def add_rounds(self, calibrator: HostCandidate, report: Callable[[int], None]) -> StopReason:
+        """Time rounds until the stop rule ends them."""
+        while True:
+            self._prepare(0, len(self.rounds))
+            _, spent = self.add_round(calibrator)
+            report(len(self.rounds))
+            if stop := self.stop_rule.reason(self.rounds, spent, self.share):
+                return stop
+            self.samples.update(self.rounds, spent)
+
+    def add_round(self, calibrator: HostCandidate) -> tuple[Round, float]:
+        """Time one round; return it and how many seconds it took."""
+        before = self.deadline.remaining
+        timed = self._next_round(calibrator, len(self.rounds))
+        self.rounds = self.trains.comparable([*self.rounds, timed])
+        return timed, before - self.deadline.remaining
+
+    def result(self, stop: StopReason) -> Measurement:
+        """The result of all rounds; VerdictError if the time is not confirmed."""
+        measured = clocks.measurement(self.rounds, stop)
+        if audit := self.stop_rule.audit(self.rounds):
             raise audit
         return measured
-
-    def _rounds(self, report: Callable[[int], None]) -> tuple[list[Round], StopReason]:
-        rounds: list[Round] = []
-        self._prepare(1, 0)
-        with self.pool.next_candidate() as calibrator:
-            calibrator.handle.process.may_run = self.session.on_gpu
-            self._settle(calibrator)
-            while True:
-                self._prepare(0, len(rounds))
-                before = self.deadline.remaining
-                rounds.append(self._next_round(calibrator, len(rounds)))
-                rounds = self.trains.comparable(rounds)
-                report(len(rounds))
-                spent = before - self.deadline.remaining
-                if stop := self.stop_rule.reason(rounds, spent, self.share):
-                    return rounds, stop
-                self.samples.update(rounds, spent)
 
     def _prepare(self, others: int, done: int) -> None:
         """On a GPU, start all candidates that are needed before the next precision check."""
@@ -193,7 +209,9 @@ class WorkloadTimer:
             verify(candidate, data, exchange.reply, None, deadline=self.deadline)
             return candidate.discovered
 
-    def _settle(self, candidate: HostCandidate) -> None:
+    def settle(self, candidate: HostCandidate) -> None:
+        """Make untimed calls of a fresh candidate, which only runs trusted code until it builds."""
+        candidate.handle.process.may_run = self.session.on_gpu
         for _ in range(SETTLING):
             candidate.call(
                 channel.Operation.TOUCH, self.calibration_input, self.expected, self.deadline
@@ -204,8 +222,7 @@ class WorkloadTimer:
         threads = min(CORES, self.session.request.limits.processes)
         hosted = any(map(values.on_host, values.tensors(self.plan.node)))
         result = Round(on_gpu=self.session.on_gpu, threads=threads, hosted=hosted)
-        candidate.handle.process.may_run = self.session.on_gpu
-        self._settle(candidate)
+        self.settle(candidate)
         self.pool.wait_for_exits()  # their exits could disturb the timing below
         with self.session.record_duration("calibrate"):
             self._calibrate(candidate, calibrator, result)
@@ -223,7 +240,11 @@ class WorkloadTimer:
         known_processes = frozenset(candidate.handle.process.descendants)
         result.could_train = self.trains.current is not None
         short = candidate.ahead and self.trains.fits_rehearsal(rehearsed, result)
-        if short and self._run_trains(candidate, calibrator, result):
+
+        def overhead() -> float:
+            return calibrator.overhead(self._calibration_call(calibrator))
+
+        if short and self.trains.run(candidate, result, overhead):
             return result
         rounds_left = max(1, self.policy.looks[0] - done)
         until = Deadline.after(self.share.remaining / MARGIN / rounds_left)
@@ -232,20 +253,8 @@ class WorkloadTimer:
                 self._sample(candidate, calibrator, result, trusted=False)
                 checks.refuse_new_processes(known_processes, candidate.handle.process.descendants)
         if result.claimed and self.trains.fits(median(result.claims), result.bound):
-            self._run_trains(candidate, calibrator, result)
+            self.trains.run(candidate, result, overhead)
         return result
-
-    def _run_trains(
-        self, candidate: HostCandidate, calibrator: HostCandidate, result: Round
-    ) -> bool:
-        """Time a short kernel by trains; False if its calls were not queued in time.
-
-        Its calls are then no longer queued ahead, so the judge's clock includes its launches.
-        """
-        with self.session.record_duration("trains"):
-            return self.trains.run(
-                candidate, result, lambda: calibrator.overhead(self._calibration_call(calibrator))
-            )
 
     def _rehearse(self, candidate: HostCandidate) -> list[channel.Exchange]:
         """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be."""

@@ -269,10 +269,12 @@ class ShortCalls:
     ) -> bool:
         """Time the submission in this candidate; False if a train was not queued in time.
 
+        Its calls are then no longer queued ahead, so the judge's clock includes its launches.
         `calibration` measures the overhead of a calibration window. What disturbs the trains or
         these windows is repeated, as for single calls.
         """
-        timed = self._undisturbed(candidate, result)
+        with self.session.record_duration("trains"):
+            timed = self._undisturbed(candidate, result)
         if timed is None:
             candidate.ahead = result.claimed = False
             return False

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -129,3 +130,21 @@ def test_a_whole_context_is_broken_by_nothing(cuda: Driver) -> None:
     assert memory.broken_by() is None
     cuda.fails["cuCtxSynchronize"] = 700
     assert memory.broken_by() == "cuGetErrorName of 700 (cuGetErrorString of 700)"
+
+
+@pytest.mark.parametrize("status", [0, 801])
+def test_persistent_cache_lines_are_made_normal_where_a_gpu_has_any(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    done: list[str] = []
+
+    def reset() -> int:
+        done.append("reset")
+        return status
+
+    monkeypatch.setattr(
+        memory, "cuda_driver", lambda: SimpleNamespace(cuCtxResetPersistingL2Cache=reset)
+    )
+    monkeypatch.setattr(memory, "reason_of", str)
+    memory.forget_persistence()
+    assert done == ["reset"]

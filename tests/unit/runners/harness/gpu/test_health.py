@@ -197,3 +197,13 @@ def test_without_a_gpu_there_is_no_context_and_no_error(monkeypatch: pytest.Monk
     make_context()
 
     assert asked == []
+
+
+def test_processes_that_are_ending_are_waited_for_but_not_for_ever(
+    nvml: Nvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "first_gpu", lambda: nvml)
+    nvml.others = lambda look: 3 if look < 3 else 2
+    assert health.await_processes(2)
+    assert nvml.looks == 3
+    assert not health.await_processes(1)

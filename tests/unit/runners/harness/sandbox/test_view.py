@@ -150,3 +150,16 @@ def test_a_machine_that_shares_its_mounts_sees_none_of_a_sandboxs() -> None:
     if "PermissionError" in ended.stderr:
         pytest.skip("this machine allows no namespaces")
     assert ended.stdout == "0 True\n", ended.stderr
+
+
+def test_work_folders_are_removed_from_a_shared_tmp_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    job = Path(tempfile.mkdtemp(prefix=view.SHARED_JOB))
+    (job / "answers").write_text("of the rival")
+    (tmp_path / "other").write_text("stays")
+
+    view.remove_jobs()
+
+    assert [each.name for each in tmp_path.iterdir()] == ["other"]

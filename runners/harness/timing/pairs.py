@@ -1,0 +1,277 @@
+"""Compares a submission with its rival: their rounds alternate, on one card and the same inputs.
+
+No candidate of one exists while a candidate of the other runs: each round starts its own candidate
+when the other's has exited. Only the calibration candidate stays, which has no submission. The
+order within two pairs is ABBA or BAAB, by a secret that exists only after both sources are fixed.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from runners.contract.comparison import PAIRS_LEAST, Comparison, Ratio
+from runners.contract.evaluation import Measurement, StopReason
+from runners.contract.task import IsolationLayer
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline, TimeBudget
+from runners.harness.gpu.health import await_processes, first_gpu
+from runners.harness.gpu.memory import forget_persistence
+from runners.harness.judge.host_candidate import HostCandidate
+from runners.harness.judge.launches import launching_of
+from runners.harness.judge.pool import fresh_candidate
+from runners.harness.judge.session import EvaluationSession, other_session, seed_of
+from runners.harness.sandbox.view import remove_jobs
+from runners.harness.timing import clocks
+from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round, log_interval
+from runners.harness.timing.samples import SLOW_ROUNDS
+from runners.harness.timing.stop_rule import MARGIN
+from runners.harness.timing.stopwatch import WorkloadTimer
+from runners.harness.verdicts import MachineError, VerdictError
+
+NARROW = 0.003
+"""The half-width at which timing stops although neither submission is faster."""
+LOOKED_OFTEN = 1.3
+"""How much wider an interval is because it is looked at up to four times.
+
+With it, one of two equally fast submissions is called faster in 5.0 % of all comparisons with the
+looks of a ranked run, and without it in 12.6 % (200,000 simulated comparisons).
+"""
+SEEDS = 1 << 20
+"""The seeds of one pair, which both of its rounds use from the first one on."""
+MADE_MOST = 2
+"""The most pairs that are timed, as a multiple of those that may count."""
+
+_T = TypeVar("_T")
+
+
+class RivalFailedError(Exception):
+    """The rival, not the submission, failed."""
+
+    def __init__(self, error: VerdictError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def of_rival(step: Callable[[], _T]) -> _T:
+    """Return what a step of the rival returns; a fault of the task stays one."""
+    try:
+        return step()
+    except VerdictError as error:
+        if error.verdict is Verdict.TASK_ERROR:
+            raise
+        raise RivalFailedError(error) from error
+
+
+@dataclass(slots=True)
+class Rival:
+    """The rival of a request, and how it compared so far."""
+
+    session: EvaluationSession
+    deadline: Deadline
+    """When its own rounds must have ended; moved while the submission runs."""
+    failed: VerdictError | None = None
+    ratios: list[Ratio] = field(default_factory=list)
+
+    def comparison(self, *, passed: bool) -> Comparison:
+        """The result; `passed` is whether the submission passed."""
+        if self.failed is not None:
+            message = self.failed.message
+            return Comparison(rival_verdict=self.failed.verdict, rival_detail=message)
+        ratios = tuple(self.ratios) if passed else ()
+        return Comparison(benchmarks=ratios, rival_verdict=Verdict.PASSED)
+
+
+@contextmanager
+def rival_session(session: EvaluationSession) -> Iterator[EvaluationSession]:
+    """Create the rival's session, which shares no file, build or log with the submission's."""
+    task, source = session.request.task, session.request.rival
+    if source is None:
+        raise ValueError("the request has no rival")
+    with other_session(session, task, source) as own, ExitStack() as extra:
+        yield replace(
+            own,
+            launching=of_rival(lambda: launching_of(task, source)),
+            compiled=None,
+            report=lambda _: None,
+            log=bytearray(),
+            files=[],
+            durations_s={},
+            slowed=Counter(),
+            extra_candidates=extra,
+        )
+
+
+def ratio_of(pairs: list[tuple[Round, Round]]) -> Ratio:
+    """The ratio of the times of at least two pairs, by the judge's own clock, with its interval."""
+    ratios = [clocks.own_value(ours) / clocks.own_value(theirs) for ours, theirs in pairs]
+    interval = log_interval(ratios)
+    half_width = LOOKED_OFTEN * interval.half_width
+    return Ratio(ratio=interval.centre, half_width=half_width, rounds=len(pairs))
+
+
+@contextmanager
+def paused(timer: WorkloadTimer) -> Iterator[None]:
+    """Move the time limits of a submission of which nothing runs in the block."""
+    begin = time.monotonic()
+    try:
+        yield
+    finally:
+        taken = time.monotonic() - begin
+        timer.deadline = Deadline(timer.deadline.end + taken)
+        timer.share = Deadline(timer.share.end + taken)
+
+
+class PairedTimer:
+    """Times one workload of a submission and of its rival in pairs of rounds."""
+
+    def __init__(self, ours: WorkloadTimer, theirs: WorkloadTimer) -> None:
+        self.ours, self.theirs = ours, theirs
+        self.session = ours.session
+        self.most = max(2, ours.policy.looks[-1])
+        self.least = min(PAIRS_LEAST, self.most)
+        self.made: list[tuple[Round, Round]] = []
+        self.late = False
+        """Whether the usual time of one of both does not suffice for another round."""
+        self.processes = 0
+        """How many processes compute on the GPU between two rounds."""
+
+    def measure(
+        self, ours: TimeBudget, theirs: TimeBudget, report: Callable[[int], None]
+    ) -> tuple[Measurement, Ratio | VerdictError]:
+        """Return the submission's time, and the ratio or why the rival failed.
+
+        VerdictError if the submission failed. If the rival fails, the submission is timed alone.
+        """
+        found: Ratio | VerdictError
+        with self.ours.pool, self.theirs.pool:
+            self._reserve()
+            self.ours.open(ours)
+            self.theirs.deadline, self.theirs.share = theirs.deadline, theirs.share
+            with self._calibrator() as calibrator:
+                try:
+                    with paused(self.ours):
+                        of_rival(lambda: self.theirs.open(theirs))
+                    stop = self._alternate(calibrator, report)
+                    of_rival(lambda: self.theirs.result(stop))
+                    found = ratio_of(self.pairs)
+                except RivalFailedError as failed:
+                    self.theirs.pool.close()
+                    found = failed.error
+                    stop = self.ours.add_rounds(calibrator, report)
+        return self.ours.result(stop), found
+
+    def _reserve(self) -> None:
+        """Give the candidates of both equally many places for trains."""
+        if self.session.on_gpu and self.ours.expected is not None:
+            self.ours.reserve()
+            self.theirs.trains.places = self.theirs.pool.places = self.ours.pool.places
+
+    @contextmanager
+    def _calibrator(self) -> Iterator[HostCandidate]:
+        """Yield a candidate for calibration that has neither of both submissions."""
+        task, timer = self.session.request.task, self.ours
+        with (
+            other_session(self.session, task, "") as nobody,
+            fresh_candidate(nobody, timer.plan, timer.expected) as calibrator,
+        ):
+            timer.settle(calibrator)
+            self.processes = first_gpu().processes() if self.session.on_gpu else 0
+            yield calibrator
+
+    def _alternate(self, calibrator: HostCandidate, report: Callable[[int], None]) -> StopReason:
+        while True:
+            number = len(self.made)
+            if self._ours_first(number):
+                ours = self._our_round(calibrator, number)
+                theirs = self._their_round(calibrator, number)
+            else:
+                theirs = self._their_round(calibrator, number)
+                ours = self._our_round(calibrator, number)
+            self.made.append((ours, theirs))
+            self._time_alike()
+            report(len(self.pairs))
+            if stop := self._reason():
+                return stop
+
+    def _ours_first(self, number: int) -> bool:
+        """Whether the submission comes first in this pair.
+
+        The order is random in every second pair, and reversed in the one after it.
+        """
+        bit = seed_of(self.session.nonce, self.ours.workload, -2 - number // 2) & 1
+        return bool(bit ^ (number & 1))
+
+    def _our_round(self, calibrator: HostCandidate, number: int) -> Round:
+        with paused(self.theirs):
+            return self._round(self.ours, calibrator, number)
+
+    def _their_round(self, calibrator: HostCandidate, number: int) -> Round:
+        with paused(self.ours):
+            return of_rival(lambda: self._round(self.theirs, calibrator, number))
+
+    def _round(self, timer: WorkloadTimer, calibrator: HostCandidate, number: int) -> Round:
+        """Time one round with a candidate that starts now and has exited at the end."""
+        self._clear()
+        timer.index = (number + 1) * SEEDS
+        try:
+            timed, spent = timer.add_round(calibrator)
+        finally:
+            timer.pool.close()
+        timer.samples.update(timer.rounds, spent)
+        self.late = self.late or timer.share.remaining < MARGIN * spent
+        return timed
+
+    def _clear(self) -> None:
+        """Remove what an ended candidate may have left; MachineError if it still runs."""
+        layers = self.session.isolation.layers  # those of the submission's first candidate
+        if layers and IsolationLayer.FILESYSTEM not in layers:
+            remove_jobs()
+        if self.session.on_gpu:
+            forget_persistence()
+            if not await_processes(self.processes):
+                raise MachineError("a process that has ended still computes on the GPU")
+
+    def _time_alike(self) -> None:
+        """Time both by trains if one of them is, unless the other one takes much longer."""
+        for timer, other, last in (
+            (self.ours, self.theirs, self.made[-1][0]),
+            (self.theirs, self.ours, self.made[-1][1]),
+        ):
+            near = clocks.own_value(last) < SHORT_NS + 2 * HIDDEN_NS
+            timer.trains.required |= other.trains.required and near
+        for timer in (self.ours, self.theirs):
+            timer.rounds = timer.trains.comparable(timer.rounds)
+
+    @property
+    def pairs(self) -> list[tuple[Round, Round]]:
+        """The pairs of which both rounds count."""
+        counted = {id(each) for timer in (self.ours, self.theirs) for each in timer.rounds}
+        return [pair for pair in self.made if all(id(each) in counted for each in pair)]
+
+    def _reason(self) -> StopReason | None:
+        """Return why timing stops; None if another pair follows."""
+        count, slow = len(self.pairs), self.ours.stop_rule.slow_calls
+        theirs = self.theirs.stop_rule.slow_calls
+        if count >= SLOW_ROUNDS and slow.end_timing(self.ours.rounds):
+            return StopReason.SLOW
+        if count in self.ours.policy.looks and self._is_decided():
+            return StopReason.PRECISE
+        if count >= self.most:
+            return StopReason.ROUND_CAP
+        if len(self.made) >= MADE_MOST * self.most:
+            raise MachineError("too few rounds of both can be compared")
+        late = self.late or theirs.end_timing(self.theirs.rounds)
+        return StopReason.TIME_CAP if late and count >= self.least else None
+
+    def _is_decided(self) -> bool:
+        """Whether one is faster, or both are equally fast, and no time needs an audit."""
+        if len(self.pairs) < 2:
+            return False
+        ratio = ratio_of(self.pairs)
+        if ratio.is_tie and ratio.half_width > NARROW * ratio.ratio:
+            return False
+        rival = of_rival(lambda: self.theirs.stop_rule.audit(self.theirs.rounds))
+        return rival is None and self.ours.stop_rule.audit(self.ours.rounds) is None

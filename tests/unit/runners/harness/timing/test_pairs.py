@@ -1,0 +1,397 @@
+"""Pairs of rounds of a submission and its rival, with real candidates on the CPU."""
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from runners.contract.comparison import PAIRS_LEAST, Ratio
+from runners.contract.evaluation import Isolation, Measurement, RoundPolicy, StopReason
+from runners.contract.task import IsolationLayer
+from runners.contract.verdict import Verdict
+from runners.harness.deadline import Deadline, TimeBudget
+from runners.harness.judge.host_candidate import HostCandidate
+from runners.harness.judge.pool import fresh_candidate
+from runners.harness.judge.session import EvaluationSession
+from runners.harness.protocol.arena import Plan
+from runners.harness.protocol.values import Node
+from runners.harness.timing import pairs
+from runners.harness.timing.clocks import own_value
+from runners.harness.timing.pairs import LOOKED_OFTEN, PairedTimer, RivalFailedError, of_rival
+from runners.harness.timing.rounds import HIDDEN_NS, Round, Trains, log_interval
+from runners.harness.timing.samples import Samples, SlowCalls
+from runners.harness.timing.stop_rule import StopRule
+from runners.harness.timing.stopwatch import WARM_UPS, WorkloadTimer
+from runners.harness.verdicts import MachineError, VerdictError
+from tests.doubles.judging import SORTED
+from tests.unit.runners.harness.conftest import Sit
+from tests.unit.runners.harness.timed import make_round
+from tests.unit.runners.harness.watches import watch
+
+TELLING = SORTED.replace("    return", "    print(data[0].double().sum().item())\n    return")
+THREE = RoundPolicy(looks=(3,), samples=3)
+SAMPLES = 3
+
+
+def failing(call: int) -> str:
+    """A kernel that is wrong in its n-th call, after the warm-up or in it."""
+    return SORTED.replace("def", "calls = []\ndef").replace(
+        "    return",
+        f"    calls.append(1)\n    if len(calls) == {call}: return data[1]\n    return",
+    )
+
+
+def paired(sit: Sit, ours: str = SORTED, theirs: str = SORTED, **changes: object) -> PairedTimer:
+    settings = {"rounds": THREE} | changes
+    return PairedTimer(watch(sit, ours, **settings), watch(sit, theirs, **settings))  # type: ignore[arg-type]
+
+
+def budget(seconds: float = 60.0, share: float | None = None) -> TimeBudget:
+    return TimeBudget(Deadline.after(seconds), Deadline.after(seconds if share is None else share))
+
+
+def measured(
+    timer: PairedTimer, ours: TimeBudget | None = None, theirs: TimeBudget | None = None
+) -> tuple[Measurement, Ratio | VerdictError]:
+    return timer.measure(ours or budget(), theirs or budget(), lambda _: None)
+
+
+def told(timer: WorkloadTimer) -> list[float]:
+    return [float(word) for word in bytes(timer.session.log).split()]
+
+
+def test_both_rounds_of_a_pair_get_the_same_inputs_and_each_pair_gets_new_ones(sit: Sit) -> None:
+    timer = paired(sit, TELLING, TELLING)
+
+    found, ratio = measured(timer)
+
+    assert isinstance(ratio, Ratio)
+    assert (found.rounds, ratio.rounds) == (3, 3)
+    calls = WARM_UPS + SAMPLES
+    ours, theirs = told(timer.ours), told(timer.theirs)
+    if found.discarded == 0 and len(theirs) == len(ours) == 3 * calls:  # none was repeated
+        assert ours == theirs
+    assert ours[:calls] == theirs[:calls]
+    assert len(set(ours)) == len(ours)
+    assert not set(ours) & {timer.ours.calibration_input[0].double().sum().item()}
+
+
+def test_between_two_rounds_only_the_calibration_candidate_lives(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[set[int]] = []
+    add_round = WorkloadTimer.add_round
+
+    def living() -> set[int]:
+        processes = psutil.Process(os.getpid()).children(recursive=True)
+        return {each.pid for each in processes if each.status() != psutil.STATUS_ZOMBIE}
+
+    def spied(timer: WorkloadTimer, calibrator: HostCandidate) -> tuple[Round, float]:
+        seen.append(living())
+        found = add_round(timer, calibrator)
+        seen.append(living())
+        return found
+
+    monkeypatch.setattr(WorkloadTimer, "add_round", spied)
+    sleeper = "import subprocess\nsubprocess.Popen(['sleep', '60'])\n" + SORTED
+    timer = paired(sit, SORTED, sleeper)
+    before = living()
+
+    measured(timer)
+
+    starts = seen[::2]
+    assert len(starts) == 6
+    assert all(each == starts[0] for each in starts)  # nothing of an earlier round is left
+    assert starts[0] > before
+    assert living() == before
+
+
+def test_the_calibration_candidate_has_no_submission(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources: list[str] = []
+    start = fresh_candidate
+
+    def spied(
+        session: EvaluationSession, plan: Plan, expected: Node | None
+    ) -> AbstractContextManager[HostCandidate]:
+        sources.append(os.pread(session.files_fd, 10_000, 0).decode())
+        return start(session, plan, expected)
+
+    monkeypatch.setattr(pairs, "fresh_candidate", spied)
+
+    measured(paired(sit))
+
+    assert sources == ['{"submission.py": ""}']
+
+
+def test_the_order_is_drawn_for_two_pairs_and_the_second_reverses_the_first(sit: Sit) -> None:
+    timer = paired(sit)
+
+    def orders(nonce: bytes) -> list[bool]:
+        timer.session.nonce = nonce
+        return [timer._ours_first(number) for number in range(64)]
+
+    first, second = orders(b"one secret"), orders(b"another secret")
+    for order in (first, second):
+        assert all(order[n] != order[n + 1] for n in range(0, 64, 2))
+        assert 6 <= sum(order[::2]) <= 26  # of 32; both orders occur
+    assert first != second
+
+
+def test_who_fails_first_or_second_is_the_one_that_failed(sit: Sit) -> None:
+    timer = paired(sit, SORTED, failing(WARM_UPS + 2))
+
+    found, error = measured(timer)
+
+    assert isinstance(error, VerdictError)
+    assert error.verdict is Verdict.WRONG_ANSWER
+    assert found.rounds >= 3
+    with pytest.raises(VerdictError) as own:
+        measured(paired(sit, failing(WARM_UPS + 2), SORTED))
+    assert own.value.verdict is Verdict.WRONG_ANSWER
+
+
+def test_a_rival_that_takes_all_its_time_takes_none_of_the_submissions(sit: Sit) -> None:
+    sleeping = "import time\ntime.sleep(1.5)\n" + SORTED
+    timer = paired(sit, SORTED, sleeping)
+
+    found, error = measured(timer, budget(20.0), budget(2.0))
+
+    assert isinstance(error, VerdictError)
+    assert error.verdict is Verdict.TIMED_OUT
+    assert found.rounds >= 3
+    assert found.stop_reason is not StopReason.TIME_CAP
+
+
+def test_after_the_usual_time_only_the_least_pairs_are_timed(sit: Sit) -> None:
+    policy = RoundPolicy(looks=(20,), samples=3)
+
+    found, ratio = measured(paired(sit, rounds=policy), theirs=budget(60.0, 0.0))
+
+    assert isinstance(ratio, Ratio)
+    assert (found.rounds, ratio.rounds) == (PAIRS_LEAST, PAIRS_LEAST)
+    assert found.stop_reason is StopReason.TIME_CAP
+
+
+def test_time_in_which_the_other_one_runs_does_not_count(sit: Sit) -> None:
+    timer = watch(sit)
+    deadline, share = timer.deadline.end, timer.share.end
+    begin = time.monotonic()
+    with suppress(VerdictError), pairs.paused(timer):
+        time.sleep(0.01)
+        raise VerdictError(Verdict.CRASHED, "")
+    taken = time.monotonic() - begin
+    assert 0.01 <= timer.deadline.end - deadline <= taken
+    assert timer.share.end - share == pytest.approx(timer.deadline.end - deadline)
+
+
+def test_a_fault_of_the_task_is_not_the_rivals() -> None:
+    def raised(verdict: Verdict) -> Callable[[], None]:
+        def step() -> None:
+            raise VerdictError(verdict, "")
+
+        return step
+
+    with pytest.raises(VerdictError):
+        of_rival(raised(Verdict.TASK_ERROR))
+    with pytest.raises(RivalFailedError):
+        of_rival(raised(Verdict.CRASHED))
+
+
+def rounds_of(*times_us: float, claim_us: float = 1.0) -> list[Round]:
+    return [
+        make_round(time * 1e3 + 10_000, 10_000.0, claim_us * 1e3, claimed=True) for time in times_us
+    ]
+
+
+def test_the_ratio_is_that_of_the_judges_own_values_whatever_is_claimed() -> None:
+    ours, theirs = rounds_of(99.0, 98.0, 100.0), rounds_of(100.0, 99.0, 101.0, claim_us=90.0)
+
+    found = pairs.ratio_of(list(zip(ours, theirs, strict=True)))
+
+    assert found.ratio == pytest.approx(0.99, abs=1e-4)
+    assert found.rounds == 3
+    assert 0 < found.half_width < 0.001
+    assert not found.is_tie
+
+
+def test_the_interval_is_wider_for_being_looked_at_often() -> None:
+    ours, theirs = rounds_of(99.0, 101.0), rounds_of(100.0, 100.0)
+
+    found = pairs.ratio_of(list(zip(ours, theirs, strict=True)))
+
+    plain = log_interval([0.99, 1.01])
+    assert found.half_width == pytest.approx(LOOKED_OFTEN * plain.half_width)
+    assert found.is_tie
+
+
+def test_a_short_kernel_that_refused_trains_counts_with_what_a_window_hides() -> None:
+    (short,) = rounds_of(10.0)
+    assert own_value(short) == pytest.approx(10_000)
+    short.could_train = True
+    assert own_value(short) == pytest.approx(10_000 + HIDDEN_NS)
+    (long,) = rounds_of(21.0)
+    long.could_train = True
+    assert own_value(long) == pytest.approx(21_000)
+
+
+def told_rounds(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, ours: list[Round], theirs: list[Round]
+) -> PairedTimer:
+    """Have every round come out as these, with no process behind it."""
+    timer = paired(sit, rounds=RoundPolicy(looks=(5, 8, 12, 15)))
+    timer.session.on_gpu = False
+    monkeypatch.setattr(SlowCalls, "end_timing", lambda *_: False)
+    monkeypatch.setattr(StopRule, "audit", lambda *_: None)
+    monkeypatch.setattr(Samples, "update", lambda *_: None)
+    queues = {timer.ours: iter(ours), timer.theirs: iter(theirs)}
+
+    def add_round(this: WorkloadTimer, _: object) -> tuple[Round, float]:
+        timed = next(queues[this])
+        this.rounds = this.trains.comparable([*this.rounds, timed])
+        return timed, 0.0
+
+    monkeypatch.setattr(WorkloadTimer, "add_round", add_round)
+    timer.ours.deadline = timer.ours.share = Deadline.after(60)
+    return timer
+
+
+@pytest.mark.parametrize(
+    ("factor", "pairs_timed", "stop"),
+    [
+        (0.97, 5, StopReason.PRECISE),  # one is faster
+        (1.0, 15, StopReason.ROUND_CAP),  # too unsteady to say that both are equally fast
+    ],
+)
+def test_timing_stops_once_one_of_both_is_known_to_be_faster(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, factor: float, pairs_timed: int, stop: StopReason
+) -> None:
+    noise = [1.0 + 0.01 * (-1) ** number for number in range(15)]
+    ours = rounds_of(*(100.0 * factor * each for each in noise))
+    theirs = rounds_of(*[100.0] * 15)
+    timer = told_rounds(sit, monkeypatch, ours, theirs)
+
+    assert timer._alternate(None, lambda _: None) is stop  # type: ignore[arg-type]
+    assert len(timer.pairs) == pairs_timed
+
+
+def test_timing_stops_once_both_are_known_to_be_equally_fast(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer = told_rounds(sit, monkeypatch, rounds_of(*[100.0] * 15), rounds_of(*[100.0] * 15))
+
+    assert timer._alternate(None, lambda _: None) is StopReason.PRECISE  # type: ignore[arg-type]
+    assert len(timer.pairs) == 5
+
+
+def test_a_time_that_needs_an_audit_gets_more_pairs(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer = told_rounds(sit, monkeypatch, rounds_of(*[90.0] * 15), rounds_of(*[100.0] * 15))
+    audit = VerdictError(Verdict.AUDIT, "too coarse")
+    monkeypatch.setattr(StopRule, "audit", lambda _, rounds: audit if len(rounds) < 8 else None)
+
+    assert timer._alternate(None, lambda _: None) is StopReason.PRECISE  # type: ignore[arg-type]
+    assert len(timer.pairs) == 8
+
+
+def trained(*times_us: float) -> list[Round]:
+    rounds = rounds_of(*times_us)
+    for each, time_us in zip(rounds, times_us, strict=True):
+        each.trains = Trains(windows=[time_us * 1e3] * 3, standin_windows=[0.0], standin_claims=[0])
+    return rounds
+
+
+def test_if_one_of_both_is_timed_by_trains_only_trains_count(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = trained(*[19.0] * 20)
+    theirs = [*rounds_of(21.0, 21.0), *trained(*[20.0] * 18)]
+    timer = told_rounds(sit, monkeypatch, ours, theirs)
+
+    timer._alternate(None, lambda _: None)  # type: ignore[arg-type]
+
+    assert timer.theirs.trains.required
+    assert len(timer.made) == 7
+    found = pairs.ratio_of(timer.pairs)
+    assert found.ratio == pytest.approx(0.95)
+    assert found.rounds == 5
+
+
+def test_a_much_longer_kernel_is_not_timed_by_trains_for_its_rival(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer = told_rounds(sit, monkeypatch, trained(*[19.0] * 20), rounds_of(*[100.0] * 20))
+
+    timer._alternate(None, lambda _: None)  # type: ignore[arg-type]
+
+    assert not timer.theirs.trains.required
+    assert len(timer.pairs) == len(timer.made) == 5
+
+
+def test_pairs_of_which_never_both_count_do_not_go_on_for_ever(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timer = told_rounds(sit, monkeypatch, trained(*[19.0] * 40), rounds_of(*[21.0] * 40))
+
+    with pytest.raises(MachineError, match="too few rounds"):
+        timer._alternate(None, lambda _: None)  # type: ignore[arg-type]
+    assert len(timer.made) == 30
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_on_a_gpu_a_round_starts_when_no_other_process_computes(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, *, left: bool
+) -> None:
+    timer = paired(sit)
+    timer.session.on_gpu = True
+    done: list[object] = []
+    monkeypatch.setattr(pairs, "forget_persistence", lambda: done.append("persistence"))
+    monkeypatch.setattr(pairs, "await_processes", lambda most: not left and most == 2)
+    timer.processes = 2
+
+    if left:
+        with pytest.raises(MachineError, match="still computes"):
+            timer._clear()
+    else:
+        timer._clear()
+    assert done == ["persistence"]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_work_folders_in_a_shared_tmp_are_removed_before_the_other_one_runs(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch, *, shared: bool
+) -> None:
+    timer = paired(sit)
+    layers = [
+        each for each in IsolationLayer if each is not IsolationLayer.FILESYSTEM or not shared
+    ]
+    timer.session.isolation = Isolation(outer="none", layers=tuple(layers))
+    done: list[str] = []
+    monkeypatch.setattr(pairs, "remove_jobs", lambda: done.append("removed"))
+
+    timer._clear()
+
+    assert done == ["removed"] * shared
+
+
+def test_the_rivals_session_shares_no_log_file_or_build(sit: Sit) -> None:
+    session = watch(sit).session
+    session.request = session.request.model_copy(update={"rival": TELLING})
+
+    with pairs.rival_session(session) as rival:
+        assert rival.request.source == TELLING
+        assert "print" in os.pread(rival.files_fd, 10_000, 0).decode()
+        assert rival.nonce == session.nonce
+        own = ("builds", "log", "files", "durations_s", "slowed", "extra_candidates")
+        assert not [name for name in own if getattr(rival, name) is getattr(session, name)]
+        rival.report(SimpleNamespace())  # type: ignore[arg-type]  # nobody is told
+    with pytest.raises(ValueError, match="no rival"), pairs.rival_session(watch(sit).session):
+        pass
+    assert dataclasses.is_dataclass(rival)
