@@ -269,7 +269,8 @@ async def test_only_admins_see_a_run_that_has_another_persons_source(arena: Aren
     assert waiting.run is not None
     await arena.compared(ratio=0.9)
     store, creator = arena.scene.store, arena.scene.ada.id
-    assert await visible_submission(store, Viewer(creator, sees_all=True), waiting.run)
+    seen = await visible_submission(store, Viewer(creator, sees_all=True), waiting.run)
+    assert seen.id == waiting.run
     for person in (creator, waiting.person):
         with pytest.raises(UserError):
             await visible_submission(store, Viewer(person), waiting.run)

@@ -13,11 +13,13 @@ from bot.domain.records import KnownPerson
 from bot.remote.discord_oauth import DiscordIdentities
 from bot.services.tokens import create_local_token, revoke_token
 from bot.web.context import WebContext
+from runners.contract.evaluation import CaseKind
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, signed_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.server import LocalDiscord
+from tests.doubles.factories import make_case, make_measurement
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.spooling import spooling
