@@ -1,1 +1,1 @@
-"""The program that decides: takes submissions, keeps them, ranks them and reports."""
+"""Accepts submissions, stores them, sends them to runners and ranks the results."""

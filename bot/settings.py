@@ -63,7 +63,7 @@ _RUNNER = re.compile(rf"[A-Za-z_]\w*(?:{_SLOT.pattern})*")
 
 @dataclass(frozen=True, slots=True)
 class RunnerChoice:
-    """A runner plugin by name, and its slots by GPU type; without slots, it finds its own."""
+    """A runner plugin, and its slots by GPU type; if there are none, the plugin detects them."""
 
     name: str
     slots: dict[str, int]
@@ -95,9 +95,9 @@ class Settings(BaseSettings):
     )
     """Runner plugins, separated by commas; `fake:H100=2:L4=1` gives one its slots by GPU type.
 
-    With `none`, nothing is judged here, only by workers."""
+    With `none`, this process judges nothing; workers do."""
     lease_s: float = Field(default=30.0, ge=1, le=3600, validation_alias="PODIUM_LEASE_S")
-    """Seconds without a heartbeat after which a process loses what it judges or shows."""
+    """Seconds without a heartbeat after which a process loses what it has claimed."""
     require_sandbox: Literal["", "strict"] = Field(
         default="", validation_alias="PODIUM_REQUIRE_SANDBOX"
     )
@@ -105,7 +105,7 @@ class Settings(BaseSettings):
     gpu_prices: Annotated[dict[str, float], NoDecode] = Field(
         default_factory=dict, validation_alias="PODIUM_GPU_PRICES"
     )
-    """What one second of one GPU costs, such as `A100=0.000583,H100=0.001097`."""
+    """The price of one second of one GPU, by GPU type, such as `A100=0.000583,H100=0.001097`."""
     log_level: Literal["debug", "info", "warning", "error", "critical"] = Field(
         default="info", validation_alias="LOG_LEVEL"
     )
@@ -116,19 +116,19 @@ class Settings(BaseSettings):
     http_port: int | None = Field(default=None, ge=0, le=65535, validation_alias="PODIUM_HTTP_PORT")
     """Its port, 0 for a free one; without a port there is no HTTP front end."""
     http_certificate: Path | None = Field(default=None, validation_alias="PODIUM_HTTP_CERTIFICATE")
-    """The file of a certificate, with which the server speaks HTTPS itself."""
+    """A certificate file; with it, the server itself uses HTTPS."""
     http_key: Path | None = Field(default=None, validation_alias="PODIUM_HTTP_KEY")
-    """The file of the certificate's key."""
+    """The file of the certificate's private key."""
     http_proxies: Annotated[tuple[IPvAnyNetwork, ...], NoDecode] = Field(
         default=(), validation_alias="PODIUM_HTTP_PROXIES"
     )
-    """Addresses or networks of proxies; their headers for client and protocol are trusted."""
+    """Addresses or networks of proxies whose headers for client and protocol are trusted."""
     http_requests_per_minute: int = Field(
         default=600, ge=0, le=1_000_000, validation_alias="PODIUM_HTTP_REQUESTS_PER_MINUTE"
     )
     """The most requests per token, or per address without one; 0: no limit."""
     device_metrics: bool = Field(default=False, validation_alias="ENABLE_DEVICE_METRICS")
-    """Whether `/eval` counts with `ncu` if a request does not say."""
+    """Whether `/eval` reads the GPU's counters with `ncu` if a request does not say."""
 
     public_url: str | None = Field(default=None, validation_alias="PODIUM_PUBLIC_URL")
     """The server's address as browsers know it, such as https://podium.example.org."""
@@ -141,7 +141,7 @@ class Settings(BaseSettings):
     cli_server: str | None = Field(default=None, validation_alias="PODIUM_CLI_SERVER")
     """The server that commands use, instead of the one from `podium login`."""
     cli_token: SecretStr | None = Field(default=None, validation_alias="PODIUM_CLI_TOKEN")
-    """A person's token for it, instead of the one from `podium login`."""
+    """A person's token for that server, instead of the one from `podium login`."""
     config_home: Path | None = Field(default=None, validation_alias="XDG_CONFIG_HOME")
     """The user's configuration folder, as on Linux desktops; by default `.config` at home."""
 
@@ -199,7 +199,7 @@ class Settings(BaseSettings):
                 return ()
             names = _parts(value)
             if not names:
-                raise ValueError(f"names no runner; {_NO_RUNNER!r} says that none is wanted")
+                raise ValueError(f"names no runner; write {_NO_RUNNER!r} to run without one")
             return names
         return value
 
@@ -281,7 +281,7 @@ class Settings(BaseSettings):
 
     @property
     def names_this_machine(self) -> bool:
-        """Whether a data folder or a database was chosen, so that commands use it."""
+        """Whether a data folder or a database is set; commands then use this machine's Podium."""
         return "data_dir" in self.model_fields_set or self.database_url is not None
 
     @property
@@ -291,7 +291,7 @@ class Settings(BaseSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must never be shown: every secret, and the password in a URL."""
+        """Strings that must never be shown: every secret, and the passwords in URLs."""
         values = (value for _, value in self if isinstance(value, SecretStr))
         found = [value.get_secret_value() for value in values]
         return tuple(part for secret in found for part in (secret, *_password(secret)))

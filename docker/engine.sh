@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs a command where a Docker engine with Compose is: docker/engine.sh COMMAND...
+# Runs a command with a temporary Docker engine and Compose: docker/engine.sh COMMAND...
 #
-# For a machine that has no engine and reaches no image registry: it takes the engine and what stands
-# in for the public base images from Debian's packages alone, and undoes all of it in the end. It
-# needs root, debootstrap and a kernel with overlayfs and NAT. The command runs in a copy of this
-# checkout, without the digests of the images. A folder named by $WORK keeps what was fetched.
+# For a machine that has no engine and reaches no image registry. The engine and replacements for the
+# public base images come from Debian's packages, and everything is removed at the end. This needs
+# root, debootstrap and a kernel with overlayfs and NAT. The command runs in a copy of this checkout,
+# without the digests of the images. If $WORK names a folder, the downloads are kept in it.
 set -eu
 [ $# -gt 0 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ "$(id -u)" = 0 ] || { echo "docker/engine.sh: only root can mount and make networks" >&2; exit 2; }
@@ -51,7 +51,7 @@ command -v dockerd >/dev/null || {
     apt-get update -qq
     apt-get install -y -qq docker.io docker-cli docker-compose docker-buildx iptables curl openssl >"$WORK/apt.log" 2>&1
 }
-# The firewall's rules that were there come back, and Docker's go.
+# At the end Docker's firewall rules are removed and the previous ones restored.
 for rules in iptables ip6tables; do $rules-save >"$WORK/$rules.saved"; done
 firewall_back() {
     for rules in iptables ip6tables; do
@@ -72,7 +72,7 @@ until docker info >/dev/null 2>&1; do
     sleep .2
 done
 
-# What stands in for the public images: the same programs at the same places, of Debian's versions.
+# Replacements for the public images: the same programs at the same paths, in Debian's versions.
 has() { docker image inspect "$1" >/dev/null 2>&1; }
 has debian:here || docker import "$WORK/base.tar" debian:here >/dev/null
 has "$CUDA_IMAGE" || docker tag debian:here "$CUDA_IMAGE"  # without CUDA's compilers
@@ -82,7 +82,7 @@ RUN apt-get update -qq && apt-get install -y -qq python3.13 python3-pip >/dev/nu
  && rm -rf /var/lib/apt/lists/* /usr/lib/python3*/EXTERNALLY-MANAGED \
  && ln -s /usr/bin/python3.13 /usr/local/bin/python \
  && printf '#!/bin/sh\nexec python3.13 -m pip "$@"\n' >/usr/local/bin/pip && chmod +x /usr/local/bin/pip
-# pip cannot remove what Debian put there.
+# pip cannot remove Debian's own packages.
 ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt
 RUN python -m pip install -q --ignore-installed pip packaging setuptools wheel 2>/dev/null
 D
@@ -92,7 +92,7 @@ RUN apt-get update -qq && apt-get install -y -qq postgresql-18 gosu >/dev/null \
  && rm -rf /var/lib/apt/lists/* /var/lib/postgresql/*
 COPY --chmod=755 <<'E' /usr/local/bin/docker-entrypoint.sh
 #!/bin/sh
-# What the official image's entrypoint does with POSTGRES_*.
+# Does the same with POSTGRES_* as the official image's entrypoint.
 set -eu
 [ -z "${POSTGRES_PASSWORD_FILE:-}" ] || { POSTGRES_PASSWORD=$(cat "$POSTGRES_PASSWORD_FILE"); export POSTGRES_PASSWORD; unset POSTGRES_PASSWORD_FILE; }
 if [ "$(id -u)" = 0 ]; then
@@ -129,8 +129,8 @@ cd "$CHECKOUT"
 "$@"
 EOS
 
-# The root must be changed for good (pivot_root): after a plain chroot the engine would look at the
-# files of the machine. What the engine leaves in the machine's network goes in the end.
+# The root must be changed with pivot_root, because after a plain chroot the engine would see the
+# machine's files. What the engine leaves in the machine's network is removed at the end.
 forward=$(cat /proc/sys/net/ipv4/ip_forward)
 tidy() {
     ip link del docker0 2>/dev/null || true

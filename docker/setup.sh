@@ -1,11 +1,11 @@
 #!/bin/sh
-# Writes what compose.yaml needs: a password for the database, and how much memory the worker may have.
-# What is there already is kept, so that it may be run again.
+# Writes what compose.yaml needs: a password for the database, and the worker's memory limit.
+# Existing values are kept, so the script can be run again.
 set -eu
 umask 077
 cd "$(dirname "$0")"
 
-mkdir -p secrets  # nobody else may enter it, for the files in it are readable by the containers' users
+mkdir -p secrets  # only its owner may enter it; the files in it are readable by the containers' users
 [ -s secrets/postgres_password ] ||
     od -An -N24 -tx1 /dev/urandom | tr -d ' \n' >secrets/postgres_password
 printf 'postgresql://podium:%s@database/podium' "$(cat secrets/postgres_password)" >secrets/database_url

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Walks an operator's way with the real images: build, start, publish, submit, back up, restore.
+# Tests an operator's steps with the real images: build, start, publish, submit, back up, restore.
 #
-#   docker/try.sh                        with the Docker that is here
-#   docker/engine.sh docker/try.sh       with one made for it, where none is
+#   docker/try.sh                        with the installed Docker
+#   docker/engine.sh docker/try.sh       with a temporary one, if none is installed
 #
-# WORKER=0 leaves out the worker, whose image is many gigabytes. It publishes no port, and removes what
-# it made.
+# WORKER=0 leaves out the worker, whose image has many gigabytes. The script publishes no port, and
+# removes what it created.
 set -eu
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -24,7 +24,7 @@ ended() {
     [ $status = 0 ] || compose logs --tail 50 || true
     compose down --volumes >/dev/null 2>&1 || true
     rm -r "$work"
-    [ $status = 0 ] && say "all went as it must"
+    [ $status = 0 ] && say "all steps succeeded"
 }
 trap ended EXIT
 sh docker/setup.sh
@@ -41,7 +41,7 @@ compose exec -T bot podium --version
 compose exec -T bot podium doctor
 compose ps
 
-say "no secret is shown, no skeleton of a home lies in /data"
+say "no secret is shown, no default home files are in /data"
 password=$(cat docker/secrets/postgres_password)
 docker inspect podium-try-bot-1 podium-try-database-1 >"$work/inspected"
 if grep -F "$password" "$work/inspected"; then exit 1; fi
@@ -49,7 +49,7 @@ compose exec -T bot sh -c 'ls -A /data' >"$work/data"
 if grep '^\.' "$work/data"; then exit 1; fi
 
 say "the pages, over HTTPS through the proxy"
-# The proxy's certificate for `localhost` is its own, so it is trusted for this one request.
+# The proxy's certificate for `localhost` is self-signed, so this request does not verify it.
 compose exec -T bot python - <<'E'
 import socket, ssl, time
 for attempt in range(100):
@@ -71,7 +71,7 @@ print(answer.splitlines()[0])
 E
 
 if [ "${WORKER:-1}" != 0 ]; then
-    say "publish, submit, see the standings"
+    say "publish and submit"
     compose exec -T worker podium doctor
     compose exec -T worker podium task publish /tasks/examples/identity
     compose exec -T bot podium submit - --leaderboard identity --mode test --as ada \

@@ -252,9 +252,23 @@ create table scores (
     gpu           text not null,
     time_ns       double precision not null check (time_ns > 0 and time_ns < 'infinity'),
     half_width_ns double precision not null check (half_width_ns >= 0 and half_width_ns < 'infinity'),
+    resolution_ns double precision check (resolution_ns >= 0 and resolution_ns < 'infinity'),
+    claimed_ns    double precision,
+    upper_ns      double precision not null
+        generated always as (time_ns + (half_width_ns + coalesce(resolution_ns, 0))) stored,
+    passes_ns     double precision not null generated always as (
+        time_ns + (half_width_ns + coalesce(resolution_ns, 0)) + greatest(
+            half_width_ns + coalesce(resolution_ns, 0),
+            0.005 * (time_ns + (half_width_ns + coalesce(resolution_ns, 0))))
+    ) stored,
     unique (submission, gpu)
 );
-create index scores_in_order on scores (task_version, gpu, time_ns);
+comment on column scores.time_ns is 'The time that counts: the judge''s own, or if there is none, as it was reported';
+comment on column scores.resolution_ns is 'What the judge''s clock cannot see; null if it does not confirm the time';
+comment on column scores.claimed_ns is 'What the submission''s own clock says; it decides nothing';
+comment on column scores.upper_ns is 'The upper end of its interval, by which it is ordered; the rules are in bot.domain.scoring';
+comment on column scores.passes_ns is 'It is ahead of those whose upper end is greater than this';
+create index scores_in_order on scores (task_version, gpu, upper_ns);
 
 create index submissions_ranked on submissions (task_version, id desc) where mode = 'ranked';
 
@@ -539,6 +553,8 @@ create table reference_times (
     machine       text,
     at            timestamptz,
     noted         boolean not null default false,
+    resolution_ns double precision check (resolution_ns >= 0 and resolution_ns < 'infinity'),
+    claimed_ns    double precision,
     primary key (task_version, gpu),
     check ((time_ns is null) = (half_width_ns is null)),
     check ((time_ns is null) = (machine is null)),
@@ -569,7 +585,7 @@ create table entrants (
     primary key (task_version, gpu, person)
 );
 comment on column entrants.attempts is 'How many scores count: those of submissions that are not excluded';
-comment on column entrants.best is 'Whose score is the fastest of them, of equal ones the earlier; the rule is bot.domain.ranking';
+comment on column entrants.best is 'Whose score has the lowest upper end of them, of equal ones the earlier; the rule is bot.domain.scoring';
 comment on column entrants.refused is 'The newest submission''s of those whose ranked evaluation did not pass';
 create index entrants_of_person on entrants (person);
 
@@ -610,7 +626,7 @@ begin
         update entrants set attempts = attempts + 1, best = case when exists (
             select from scores join submissions on submissions.id = submission
             where job = entrants.best
-                and (time_ns, created_at, submission) < (new.time_ns, since, new.submission)
+                and (upper_ns, created_at, submission) < (new.upper_ns, since, new.submission)
         ) then best else new.job end
         where task_version = new.task_version and gpu = new.gpu and person = whose;
     end if;
@@ -621,7 +637,7 @@ create function recount(of_version bigint, at_gpu text, whose bigint) returns vo
 language sql as $$
     update leaderboards set moves = moves + 1 where task_version = of_version and gpu = at_gpu;
     update entrants set (attempts, best) = (
-        select count(*), (array_agg(job order by time_ns, created_at, submission))[1]
+        select count(*), (array_agg(job order by upper_ns, created_at, submission))[1]
         from submissions join scores on submission = submissions.id and scores.gpu = at_gpu
         where submissions.person = whose and submissions.task_version = of_version
             and not exists (select from exclusions where exclusions.submission = submissions.id)
@@ -700,48 +716,68 @@ create table records (
     gpu          text not null,
     submission   bigint not null,
     submitted_at timestamptz not null,
-    time_ns      double precision not null,
+    upper_ns     double precision not null,
     primary key (task_version, gpu, submission)
 );
-comment on table records is 'The scores that were the fastest of all when they were submitted; the rule is bot.domain.ranking.records';
+comment on table records is 'The first score, and each that is ahead of the record before it; the rule is bot.domain.scoring.records';
+
+create function find_all_records(of_version bigint, at_gpu text) returns void
+language plpgsql as $$
+declare
+    each record;
+    best double precision := 'infinity';
+begin
+    delete from records where task_version = of_version and gpu = at_gpu;
+    for each in
+        select submission, created_at, scores.upper_ns, passes_ns
+        from scores join submissions on submissions.id = submission
+        where scores.task_version = of_version and gpu = at_gpu
+            and not exists (select from exclusions where exclusions.submission = submissions.id)
+        order by created_at, submission
+    loop
+        if each.passes_ns < best then
+            best := each.upper_ns;
+            insert into records values (of_version, at_gpu, each.submission, each.created_at, best);
+        end if;
+    end loop;
+end $$;
 
 create function keep_record(of_version bigint, at_gpu text, which bigint) returns void
 language plpgsql as $$
 declare
     since timestamptz;
-    took double precision;
+    upper_end double precision;
+    passes double precision;
 begin
-    select created_at, scores.time_ns into since, took
+    select created_at, scores.upper_ns, passes_ns into since, upper_end, passes
     from scores join submissions on submissions.id = submission
     where submission = which and gpu = at_gpu;
     if since is null or exists (
         select from records where task_version = of_version and gpu = at_gpu
-            and (submitted_at, submission) < (since, which) and time_ns <= took
+            and (submitted_at, submission) < (since, which) and records.upper_ns <= passes
     ) then
         return;
     end if;
-    delete from records where task_version = of_version and gpu = at_gpu
-        and (submitted_at, submission) > (since, which) and time_ns >= took;
-    insert into records values (of_version, at_gpu, which, since, took) on conflict do nothing;
+    if exists (
+        select from records where task_version = of_version and gpu = at_gpu
+            and (submitted_at, submission) > (since, which)
+    ) then
+        perform find_all_records(of_version, at_gpu);
+    else
+        insert into records values (of_version, at_gpu, which, since, upper_end)
+        on conflict do nothing;
+    end if;
 end $$;
 
 create function find_records(of_version bigint, at_gpu text, without bigint) returns void
 language plpgsql as $$
 begin
-    delete from records where task_version = of_version and gpu = at_gpu and exists (
-        select from records as gone
-        where gone.task_version = of_version and gone.gpu = at_gpu and gone.submission = without);
-    if not found then
-        return;
+    if exists (
+        select from records
+        where task_version = of_version and gpu = at_gpu and submission = without
+    ) then
+        perform find_all_records(of_version, at_gpu);
     end if;
-    insert into records
-    select of_version, at_gpu, submission, created_at, time_ns from (
-        select submission, created_at, time_ns, min(time_ns) over (
-            order by created_at, submission rows between unbounded preceding and 1 preceding) as best
-        from scores join submissions on submissions.id = submission
-        where scores.task_version = of_version and gpu = at_gpu
-            and not exists (select from exclusions where exclusions.submission = submissions.id)
-    ) as season where best is null or time_ns < best;
 end $$;
 
 -- These come after the triggers that keep the entrants, whose row of leaderboards is locked by then.
@@ -917,6 +953,7 @@ comment on column confirmations.ratio is 'Time of the submission by time of the 
 create index confirmations_of_submission on confirmations (submission, gpu);
 create index confirmations_of_rival on confirmations (rival);
 create index confirmations_of_final on confirmations (final);
+create index confirmations_with_ratio on confirmations (task_version, gpu) where ratio is not null;
 create index confirmations_pending on confirmations (task_version, gpu) where state = 'pending';
 
 create table confirmation_runs (
@@ -925,7 +962,3 @@ create table confirmation_runs (
 );
 comment on table confirmation_runs is 'Every submission of the system that compared or judged again, for all attempts';
 create index runs_of_confirmation on confirmation_runs (confirmation);
-
-alter table scores add rival bigint references submissions (id) on delete set null;
-comment on column scores.rival is 'The submission that it was compared with: their difference counts by its own interval';
-create index scores_of_rival on scores (rival) where rival is not null;

@@ -34,16 +34,16 @@ def database_url(dsn: str, name: str) -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    words = "calls that wait at once at each runner, also where each one is a container"
+    words = "number of calls that wait at each runner at once, even if each is a container"
     parser.addoption("--crowd", type=int, default=0, help=words)
-    words = "journeys wait by the clock of the wall, where they else move that of the program"
+    words = "journeys wait in real time instead of moving the program's clock"
     parser.addoption("--wall-clock", action="store_true", help=words)
 
 
 def pytest_configure() -> None:
-    """Ctrl-C reaches programs that tests start, also where a shell runs all this in the background.
+    """Make Ctrl-C reach the programs that tests start.
 
-    There it is ignored, and whatever is started ignores what its parent does.
+    A shell lets background processes ignore SIGINT, and their children inherit that.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -54,9 +54,9 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What thousands of tests were collected into is never garbage, and looking through it is slow:
+    """Exclude the collected tests from garbage collection, because they are never garbage.
 
-    each full collection took most of a second, in this process and in each one forked from it.
+    Each full collection took most of a second, in this process and in each one forked from it.
     """
     gc.collect()
     gc.freeze()
@@ -64,9 +64,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where several files run at once, those that wait for processes run beside those that compute.
+    """If several files run at once, run those that wait for processes alongside those that compute.
 
-    Computing beside computing takes more than twice as long: judge and candidate watch each other.
+    Two computing files at once take more than twice as long: judge and candidate poll each other.
     """
     if not hasattr(config, "workerinput"):
         return
@@ -85,21 +85,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def what_children_do_is_measured() -> Iterator[None]:
-    """Nothing unless coverage is measured."""
+    """Do nothing unless coverage is measured."""
     with footprints.gathered(coverage.Coverage.current()):
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def programs_start_warm() -> Iterator[None]:
-    """Our programs are forked by processes that have imported what they need."""
+    """Fork our programs from processes that have imported what they need."""
     with launcher.warm():
         yield
 
 
 @pytest.fixture(autouse=True)
 def each_test_begins_with_a_log_that_nobody_has_configured() -> Iterator[None]:
-    """Where events go is a setting of the whole process."""
+    """Reset the log's configuration, which is global, after each test."""
     yield
     structlog.reset_defaults()
 

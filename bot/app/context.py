@@ -1,4 +1,4 @@
-"""What an opened installation provides to a command, and the reverse; the system clock."""
+"""The types that an installation and a command exchange; the system clock."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class OpenPodium:
 
 
 LinkFor = Callable[[str], str]
-"""Creates a link that signs in the person of this name, once."""
+"""Creates a link that signs in the person with this name; the link works once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class RoundLimit:
 
 @dataclass(frozen=True, slots=True)
 class OpenDoor:
-    """An open front end; `line` is its connection to a remote service, if it has one.
+    """An open front end; `connection` is the one to its remote service, if it has one.
 
     It has `link_for` only if no other machine can reach it.
     """
 
     name: str
-    line: ServiceConnection | None = None
+    connection: ServiceConnection | None = None
     link_for: LinkFor | None = None
 
 

@@ -31,7 +31,7 @@ _ADVICE = re.compile(r"(.+); ((?:run|set|start) .+)", re.DOTALL)
 _INSTALL = "pip install 'kernel-podium[local]'"
 _FIX_SANDBOX = "install bubblewrap, and allow user namespaces where the kernel forbids them"
 _FIX_LIMITS = "limit memory and processes from outside: mem_limit and pids_limit of a container"
-_WEB = "HTTP door"
+_WEB = "HTTP"
 _LOCAL = frozenset({"local", "local_process"})
 """The names of the local runner."""
 
@@ -71,20 +71,21 @@ def runner_failure(error: Exception) -> Requirement:
     if advised:
         return Requirement("runner", found=False, detail=advised[1], remedy=advised[2])
     refused = "podium sandbox: refusing" in str(error)
-    remedy = _FIX_SANDBOX if refused else "read the message; PODIUM_RUNNERS names the runners"
+    remedy = _FIX_SANDBOX if refused else "check PODIUM_RUNNERS, which names the runners"
     return Requirement("runner", found=False, detail=str(error), remedy=remedy)
 
 
 def examine_web(settings: Settings) -> tuple[Requirement, ...]:
     """Return where the HTTP front end listens."""
     if settings.http_port is None:
-        remedy = "with one, machines elsewhere can judge for `podium up`: bot/remote/README.md"
+        remedy = "set it to let other machines judge for `podium up`; see bot/remote/README.md"
         detail = "no PODIUM_HTTP_PORT; `make up` uses port 8000"
         return (Requirement(_WEB, found=False, detail=detail, remedy=remedy, optional=True),)
     scheme = "http" if settings.http_certificate is None else "https"
-    detail = f"{scheme}, at {settings.http_host} port {settings.http_port or 'of its choice'}"
+    port = f"port {settings.http_port}" if settings.http_port else "on a free port"
+    detail = f"{scheme}, at {settings.http_host} {port}"
     if settings.discord_client_id is not None:
-        detail += f"; people sign in by Discord at {settings.public_url}"
+        detail += f"; people sign in with Discord at {settings.public_url}"
     return (Requirement(_WEB, found=True, detail=detail),)
 
 
@@ -106,7 +107,7 @@ async def examine_server(
 async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, ...]:
     """Return whether there is a token, and the bot's missing permissions in each guild."""
     if door is None:
-        remedy = "with one `podium up` is a Discord bot; see bot/discord/README.md"
+        remedy = "set it to run the Discord bot in `podium up`; see bot/discord/README.md"
         return (
             Requirement(
                 _DISCORD, found=False, detail="no DISCORD_TOKEN", remedy=remedy, optional=True
@@ -119,7 +120,7 @@ async def examine_discord(door: "DiscordSettings | None") -> tuple[Requirement, 
     except SetupError as error:
         return (Requirement(_DISCORD, found=False, detail=str(error), remedy=COPY_AGAIN),)
     except DiscordUnavailableError as error:
-        remedy = "`podium up` tries again by itself; see DISCORD_API_BASE and the network"
+        remedy = "`podium up` keeps trying; check DISCORD_API_BASE and the network"
         return (
             Requirement(_DISCORD, found=False, detail=str(error), remedy=remedy, optional=True),
         )
@@ -185,7 +186,7 @@ def _gpu(offer: Capabilities) -> Requirement:
     gpus = ", ".join(f"{count} x {gpu}" for gpu, count in offer.gpus.items() if gpu != CPU)
     if gpus:
         return Requirement("GPU", found=True, detail=gpus)
-    remedy = "tasks run on the CPU; on a machine with an NVIDIA GPU install its driver"
+    remedy = "tasks run on the CPU; if this machine has an NVIDIA GPU, install its driver"
     return Requirement("GPU", found=False, detail="none found", remedy=remedy, optional=True)
 
 

@@ -38,14 +38,14 @@ async def open_doors(
     """Yield every front end that the settings name, open until the block ends."""
     async with AsyncExitStack() as stack:
         opened: list[OpenDoor] = []
-        discord, line = discord_settings(settings), ServiceConnection("discord")
+        discord, connection = discord_settings(settings), ServiceConnection("discord")
         if settings.http_port is not None:
-            lines = () if discord is None else (line,)
-            web = _web(settings, podium, runners, lines)
+            connections = () if discord is None else (connection,)
+            web = _web(settings, podium, runners, connections)
             opened.append(await stack.enter_async_context(web))
         if discord is not None:
-            name = await stack.enter_async_context(_discord(discord, podium, line))
-            opened.append(OpenDoor(name, line))
+            name = await stack.enter_async_context(_discord(discord, podium, connection))
+            opened.append(OpenDoor(name, connection))
             with suppress(TimeoutError):
                 await asyncio.wait_for(_connected(opened), _CONNECT_S)
         yield tuple(opened)
@@ -73,8 +73,8 @@ async def _show_ready(data_dir: Path, doors: Sequence[OpenDoor]) -> None:
 
 async def _connected(doors: Sequence[OpenDoor]) -> None:
     """Wait until every front end that uses a remote service is connected to it."""
-    lines = [door.line for door in doors if door.line is not None]
-    while not all(line.is_connected for line in lines):  # noqa: ASYNC110 - lines have no event
+    used = [door.connection for door in doors if door.connection is not None]
+    while not all(each.is_connected for each in used):  # noqa: ASYNC110 - they have no event
         await asyncio.sleep(_POLL_S)
 
 
@@ -83,9 +83,9 @@ async def _web(
     settings: Settings,
     podium: OpenPodium,
     runners: Sequence[Runner],
-    lines: tuple[ServiceConnection, ...],
+    connections: tuple[ServiceConnection, ...],
 ) -> AsyncIterator[OpenDoor]:
-    """Yield the HTTP front end; it creates sign-in links only if it is local."""
+    """Yield the HTTP front end; it creates sign-in links only if no other machine can reach it."""
     from bot.web import app, context, publications  # noqa: PLC0415 - see the top
 
     door = context.WebContext(
@@ -96,7 +96,7 @@ async def _web(
         version(),
         settings.http_requests_per_minute,
         has_runners=bool(runners),
-        connections=lines,
+        connections=connections,
         identities=_identities(settings),
         public_url=settings.public_url,
         device_metrics=settings.device_metrics,
@@ -145,17 +145,19 @@ def _identities(settings: Settings) -> "IdentityProvider | None":
 async def _discord(
     settings: "DiscordSettings",
     podium: OpenPodium,
-    line: ServiceConnection,
+    connection: ServiceConnection,
 ) -> AsyncIterator[str]:
     from bot.discord import client, context  # noqa: PLC0415 - see the top
 
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         lease = timedelta(seconds=podium.lease_s)
-        door = context.DiscordContext(podium.store, podium.clock, lease, line, settings.prices)
-        group.create_task(client.serve(door, settings, stop), name=context.DOOR)
+        door = context.DiscordContext(
+            podium.store, podium.clock, lease, connection, settings.prices
+        )
+        group.create_task(client.serve(door, settings, stop), name=context.FRONT_END)
         try:
-            yield context.DOOR
+            yield context.FRONT_END
         finally:
             stop.set()
 

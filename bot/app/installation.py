@@ -193,7 +193,7 @@ class Installation:
         return await self._run_first(migrate)
 
     async def _run_first(self, operation: Callable[[str], Awaitable[Result]]) -> Result:
-        """Run an operation on the database; no process joins an embedded one before it ended."""
+        """Run an operation on the database, before any other process can join an embedded one."""
         results: list[Result] = []
 
         async def prepare(dsn: str) -> None:
@@ -234,7 +234,7 @@ class Installation:
         )
 
     async def deploy_to_modal(self) -> str:
-        """Deploy the app of the runner `modal`; return its page.
+        """Deploy the app of the runner `modal`; return the address of its page.
 
         RunnerError when Modal refuses, SetupError without its client.
         """

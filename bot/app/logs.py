@@ -104,7 +104,7 @@ class _MaskSecrets:
 
 
 class _LogFile:
-    """A log file opened for each line: it needs no closing and may be renamed.
+    """A log file that is opened for each line, so it needs no closing and may be renamed.
 
     Only its owner may read it. Several processes write to it, and one of them renames it when it is
     full.
@@ -132,7 +132,7 @@ class _LogFile:
             sys.stderr.write(f"{line}\n")
 
     def _rotate(self, log: int) -> None:
-        """Rename it only while it is still the log: another process may just have done so."""
+        """Rename the file if it is still the log; another process may just have renamed it."""
         fcntl.flock(log, fcntl.LOCK_EX)
         if not self._is_current(log):
             return

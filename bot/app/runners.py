@@ -21,7 +21,7 @@ _QUEUE_S = {_MODAL: 1800.0, _RAY: 1800.0}
 async def open_runners(settings: Settings) -> AsyncIterator[tuple[Runner, ...]]:
     """Yield the runners that the settings name; they are closed at the end.
 
-    SetupError when a runner is named twice, or as `create_runner`.
+    SetupError when a runner is named twice; other errors as in `create_runner`.
     """
     async with AsyncExitStack() as stack:
         opened: dict[str, Runner] = {}
@@ -65,7 +65,7 @@ def grace_s(runners: Sequence[Runner]) -> float:
 
 
 async def deploy_to_modal() -> str:
-    """Deploy the app of the runner `modal`; return its page.
+    """Deploy the app of the runner `modal`; return the address of its page.
 
     RunnerError when Modal refuses, SetupError without its client.
     """

@@ -1,4 +1,4 @@
-"""Chooses the Podium that a command uses; keeps the logins of this machine's user.
+"""Chooses the Podium that a command uses; stores the logins of this machine's user.
 
 The logins are servers and their tokens, in a file that only this user can read.
 """
@@ -29,7 +29,7 @@ _OTHERS_MODE = 0o077
 _MOST_BYTES = 1 << 20
 
 Say = Callable[[str], None]
-"""Prints a line for the person, apart from the results."""
+"""Prints a line to the person, separate from the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class ServerDirectory:
     settings: Settings
 
     def chosen(self, url: str | None) -> str | None:
-        """Return the server for a command: this one, else the settings', else the login's.
+        """Return the server for a command: `url`, else the settings' server, else the login's.
 
-        None for this machine: no server is known, the settings name a data folder or a database, or
-        the URL is `local`.
+        None means this machine: the URL is `local`, the settings name a data folder or a database,
+        or no server is known.
         """
         named = self.settings.cli_server if url is None else url
         if named is not None:
@@ -59,7 +59,7 @@ class ServerDirectory:
 
     @asynccontextmanager
     async def client_of(self, url: str, say: Say, *, named: bool) -> AsyncIterator["RemoteClient"]:
-        """Open a client for a server, with the token of the settings, else of the login there.
+        """Open a client for a server, with the token of the settings or else of the login there.
 
         `named`: the command named the server, so further commands must name it too. `say` is
         called while the server is unavailable. UserError if the address must not be used.
@@ -86,20 +86,20 @@ class ServerDirectory:
             raise UserError("no-token", "a token is needed; type it, or set PODIUM_CLI_TOKEN")
         async with open_remote(Server(server_url, secret), _quiet) as client:
             name = await client.whoami()
-        credentials.keep(server_url, Login(token=secret, name=name, plain_http=plain_http))
+        credentials.store(server_url, Login(token=secret, name=name, plain_http=plain_http))
         return LoginSummary(server_url, name)
 
     def logout(self, url: str | None) -> LoginSummary:
-        """Remove the login at a server, else at the one that commands talk to.
+        """Remove the login at a server, by default at the one that commands use.
 
         UserError when there is no such login.
         """
         server_url = None if url is None else address(url, insecure=True)
-        removed_url, login = self._credentials().forget(server_url)
+        removed_url, login = self._credentials().remove(server_url)
         return LoginSummary(removed_url, login.name)
 
     def _server(self, url: str) -> Server:
-        """Return the server with the token of the settings, else of the login, else without."""
+        """Return the server with the token of the settings, else of the login, else with none."""
         login = self._logins().servers.get(address(url, insecure=True))
         server_url = address(url, insecure=login is not None and login.plain_http)
         stored = "" if login is None else login.token
@@ -168,13 +168,13 @@ class Credentials:
             words = "it is not what `podium login` writes; delete it and sign in again"
             raise self._unusable(words) from None  # the cause would quote tokens
 
-    def keep(self, url: str, login: Login) -> None:
+    def store(self, url: str, login: Login) -> None:
         """Store the login at this server, which becomes the default for commands."""
         with self._changing() as logins:
             self._write(Logins(default=url, servers={**logins.servers, url: login}))
 
-    def forget(self, url: str | None) -> tuple[str, Login]:
-        """Remove and return the login at a server, by default at the commands' server.
+    def remove(self, url: str | None) -> tuple[str, Login]:
+        """Remove and return the login at a server, by default at the one that commands use.
 
         UserError when there is none.
         """
@@ -185,10 +185,9 @@ class Credentials:
                 server = "any server" if name is None else name
                 words = f"you are not signed in to {server}; you are signed in to: {servers}"
                 raise UserError("no-login", words)
-            rest = {each: login for each, login in logins.servers.items() if each != name}
-            self._write(
-                Logins(default=logins.default if logins.default in rest else None, servers=rest)
-            )
+            others = {url: login for url, login in logins.servers.items() if url != name}
+            default = logins.default if logins.default in others else None
+            self._write(Logins(default=default, servers=others))
             return name, logins.servers[name]
 
     @contextmanager

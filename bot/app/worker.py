@@ -115,7 +115,7 @@ async def working_for(
 
 
 async def hello(settings: Settings) -> WorkerConfig:
-    """Return the response of the settings' server to a worker; raises as `working_for` does."""
+    """Return what the server in the settings sends to a new worker; errors as in `working_for`."""
     async with _connected(RemoteServer(None, None), settings) as (_, answer):
         return answer
 
@@ -141,7 +141,7 @@ async def _working(
     upkeep: dict[str, _Upkeep] = {
         "reaper": lambda stop: recover(store, stop, every_s=period_s),
         "confirmations": lambda stop: run_confirmations(store, clock, stop),
-        "news": lambda stop: run_notifications(store, clock, stop, every_s=period_s),
+        "notifications": lambda stop: run_notifications(store, clock, stop, every_s=period_s),
     }
     if references:
         upkeep["references"] = lambda stop: time_references(store, stop, every_s=period_s)
@@ -156,7 +156,7 @@ async def _dispatching(
 ) -> AsyncIterator[None]:
     """Run a dispatcher and the maintenance until the block ends, then drain.
 
-    A runner that cannot serve ends it with its RunnerError.
+    If a runner cannot serve, raise its RunnerError.
     """
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:

@@ -60,7 +60,7 @@ def _commands_of(file: str) -> Iterator[CommandHelp]:
 
 
 def build(name: str = "") -> TyperGroup:
-    """Return the application with this command, and only the help of all others."""
+    """Return the application. It has the named command, and only the help lines of all others."""
     app = typer.Typer(
         name="podium",
         help="Leaderboards for GPU kernels: submit, judge, rank and publish.",
@@ -99,7 +99,7 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
     if wanted:
         from bot.app.doors import version  # noqa: PLC0415 - see the top
 
-        typer.echo(f"podium {version() or 'of a checkout'}")
+        typer.echo(f"podium {version() or '(a checkout without a version)'}")
         raise typer.Exit
 
 
@@ -112,11 +112,11 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """The options before every command."""
+    """Declare the options that come before the command."""
 
 
 def run(arguments: Sequence[str], installation: "Installation | None" = None) -> int:
-    """Run one command line; return its exit code, never raise.
+    """Run one command line and return its exit code. It never raises.
 
     Without an installation, a command that needs one creates it from the environment.
     """

@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     from bot.app.servers import Say
 
 _CHECKS_PER_LEASE = 15
-"""How often a command checks, in the time of a worker's lease, whether a worker is live."""
+"""How many times per lease of a worker a command checks whether a worker is live."""
 
 
 class Client(Protocol):
-    """What commands request of Podium, here or at a server, always for the same person.
+    """The requests that commands make to Podium, here or at a server, for one person.
 
-    UserError for the person's errors, StoreError while Podium is unavailable.
+    Its methods raise UserError for the person's errors, and StoreError while Podium is unavailable.
     """
 
     @property
-    def look_s(self) -> float:
+    def poll_s(self) -> float:
         """Return the seconds between two checks for a worker that could judge."""
 
     @property
     def suffix(self) -> str:
-        """Return what a further command needs to use the same Podium, such as ` --server URL`."""
+        """Return the option with which the next command uses the same Podium: ` --server URL`."""
 
     async def whoami(self) -> str:
         """Return the person's name."""
@@ -58,7 +58,7 @@ class Client(Protocol):
     async def submit(
         self, file_name: str, content: bytes, mode: Mode, *, board: str | None, gpus: Sequence[str]
     ) -> SubmissionId:
-        """Submit a file; without a board or GPU types its header names them."""
+        """Submit a file. Its header names the board or GPU types that are not given."""
 
     async def rerun(self, number: SubmissionId, mode: Mode | None) -> SubmissionId:
         """Submit the source of an earlier submission again, perhaps in another mode."""
@@ -95,16 +95,16 @@ class Client(Protocol):
     async def publish(
         self, drafts: Sequence[Draft], say: "Say", *, unchecked: bool
     ) -> Sequence[PublishedDraft]:
-        """Publish tasks on their boards after a check, as this person whatever a draft says.
+        """Check tasks and publish them, as this person even if a draft names another one.
 
-        UserError when one must not be published; with `unchecked` no task is checked.
+        UserError if one must not be published. With `unchecked` no task is checked.
         """
 
     def export(self, board: str) -> AsyncGenerator[ExportPiece, None]:
-        """Yield everything of a board, from the head of the export to its end."""
+        """Yield the export of a board, from its head to its end."""
 
     async def competitions(self) -> Sequence[Competition]:
-        """Return the competitions that this person may know, by name."""
+        """Return the competitions that this person may see, by name."""
 
     async def competition(self, name: str) -> CompetitionStandings:
         """Return a competition with its overall ranking."""
@@ -113,13 +113,13 @@ class Client(Protocol):
         """Close every open board of this person's competition now."""
 
     async def extend_competition(self, name: str, until: datetime) -> Competition:
-        """Let the boards that close earlier accept submissions until a date."""
+        """Move the deadlines of its boards that are before `until` to `until`."""
 
     async def delete_competition(self, name: str, reason: str) -> None:
         """Delete this person's competition; its boards stay."""
 
     def export_competition(self, name: str) -> AsyncGenerator[ExportPiece, None]:
-        """Yield everything of a competition: its ranking, then the export of each board."""
+        """Yield the export of a competition: its ranking, then the export of each board."""
 
     async def start_final(self, request: FinalRequest, reason: str) -> Sequence[Final]:
         """Start a final on each GPU type of a board, or on one; only for admins."""
@@ -137,18 +137,18 @@ class Client(Protocol):
         """Judge in this process until the block ends, unless other processes judge this queue."""
 
     async def obstacle(self, number: SubmissionId) -> str | None:
-        """Return why no worker could judge a submission and what to do; None when one could."""
+        """Return why no worker can judge a submission and what to do; None if one can."""
 
     async def worker_hint(self) -> str | None:
-        """Return what to start so that anything is judged; None when there is a worker."""
+        """Return how to start a worker, or which server needs one; None if there is one."""
 
     def after_exit(self) -> str:
-        """Return what happens to a submission after its command exits, such as `stays with URL`."""
+        """Return what a submission does after its command has exited: `continues at URL`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalClient:
-    """The client on the opened data folder of an installation, with the rights of `viewer`."""
+    """The client of this machine's Podium, with the rights of `viewer`."""
 
     installation: "Installation"
     podium: "OpenPodium"
@@ -157,7 +157,7 @@ class LocalClient:
     suffix: str = ""
 
     @property
-    def look_s(self) -> float:
+    def poll_s(self) -> float:
         return max(0.2, self.podium.lease_s / _CHECKS_PER_LEASE)
 
     async def whoami(self) -> str:
@@ -219,11 +219,11 @@ class LocalClient:
 
     @asynccontextmanager
     async def _pipeline(self, say: "Say") -> AsyncIterator[Pipeline]:
-        """Yield the pipeline whose check uses the live workers, without any this machine's own."""
+        """Yield a pipeline that checks on the live workers or, without any, on this machine."""
         store, clock = self.podium.store, self.podium.clock
         if await has_workers(store):
-            async with command_publication(store, self.viewer.person) as release:
-                find = partial(queued_runners, store, release, resumed=False)
+            async with command_publication(store, self.viewer.person) as publication:
+                find = partial(queued_runners, store, publication, resumed=False)
                 yield Pipeline(store, clock, (), say, find_runners=find)
             return
         async with self.installation.runners() as runners:
@@ -313,7 +313,7 @@ class LocalClient:
         return f"start {self._worker_command}"
 
     def after_exit(self) -> str:
-        return f"{'stays with' if self.podium.served else 'waits for'} {self._worker_command}"
+        return f"{'continues in' if self.podium.served else 'waits for'} {self._worker_command}"
 
     @property
     def _worker_command(self) -> str:

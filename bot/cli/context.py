@@ -115,17 +115,17 @@ class CommandLine:
 
     @asynccontextmanager
     async def open_as_person(
-        self, data: Path | None, actor: str | None, *, enters: bool = True
+        self, data: Path | None, actor: str | None, *, may_be_new: bool = True
     ) -> AsyncIterator[tuple["OpenPodium", "Person"]]:
         """Open Podium, and yield it with the person who acts on it.
 
-        With `enters` a new name gets an account; without it, a name given by `--as` must have one,
-        so that a typo is an error and creates no account.
+        With `may_be_new` a new name gets an account. Without it, a name given by `--as` must have
+        an account: a typo is then an error and creates none.
         """
         name = actor_name(actor)
         async with self.installation.at(data).open() as podium:
             people, identity = podium.store.people, f"local:{name}"
-            if actor is not None and not enters and await people.find(identity) is None:
+            if actor is not None and not may_be_new and await people.find(identity) is None:
                 raise UserError(
                     "unknown-person",
                     f"{name!r} has not submitted or published anything here; "
@@ -134,20 +134,21 @@ class CommandLine:
             yield podium, await people.ensure(identity, name)
 
     def client_for_person(
-        self, where: Where, *, enters: bool = True
+        self, where: Where, *, may_be_new: bool = True
     ) -> AbstractAsyncContextManager["Client"]:
-        """Open the client of the Podium that a command uses, for the person who acts there."""
-        return self._client_of_server(where) or self._local_client(where, enters=enters)
+        """Open the client of the Podium that a command uses, for the acting person."""
+        return self._client_of_server(where) or self._local_client(where, may_be_new=may_be_new)
 
     def client_for_viewer(self, where: Where) -> AbstractAsyncContextManager["Client"]:
         """Open the client of the Podium that a command uses, for a reader without an account."""
         return self._client_of_server(where) or self._local_client_for_viewer(where)
 
     @asynccontextmanager
-    async def _local_client(self, where: Where, *, enters: bool) -> AsyncIterator["Client"]:
+    async def _local_client(self, where: Where, *, may_be_new: bool) -> AsyncIterator["Client"]:
         from bot.cli.client import LocalClient  # noqa: PLC0415 - see the top
 
-        async with self.open_as_person(where.data, where.actor, enters=enters) as (podium, person):
+        opened = self.open_as_person(where.data, where.actor, may_be_new=may_be_new)
+        async with opened as (podium, person):
             local = self.installation.at(where.data)
             yield LocalClient(local, podium, viewer_here(person.id), person.name)
 
@@ -160,7 +161,7 @@ class CommandLine:
             yield LocalClient(local, podium, viewer_here())
 
     def _client_of_server(self, where: Where) -> "AbstractAsyncContextManager[Client] | None":
-        """Open a server's client; None for this machine. UserError when options contradict."""
+        """Open a server's client; None for this machine. UserError if options contradict."""
         from bot.app.servers import LOCAL  # noqa: PLC0415 - see the top
 
         if where.data is not None:
@@ -176,8 +177,8 @@ class CommandLine:
         if where.actor is not None:
             raise UserError(
                 "usage",
-                f"--as works only on this machine; at {url} your token says who you are; leave "
-                f"--as out, or use --server {LOCAL}",
+                f"--as works only on this machine, because at {url} your token says who you are; "
+                f"leave --as out, or use --server {LOCAL}",
             )
         return servers.client_of(url, self.say, named=named)
 
@@ -188,7 +189,7 @@ def dumps(value: object) -> str:
 
 
 def command_line(ctx: typer.Context) -> CommandLine:
-    """Return the context of a running command; the environment provides missing settings."""
+    """Return what a running command receives; without an installation, create it from settings."""
     installation = _installation() if ctx.obj is None else ctx.obj
     return CommandLine(
         installation, Console(highlight=False), Console(stderr=True, highlight=False)
@@ -205,7 +206,7 @@ def _installation() -> "Installation":
 
 
 def program() -> str:
-    """Return how this program was started, so that it can be started again from the same folder."""
+    """Return the command that starts this program again from the same folder."""
     name = Path(sys.argv[0])
     if name.name != "podium":
         return f"{Path(sys.executable).name} -m bot"
@@ -218,7 +219,7 @@ def viewer_here(person: PersonId = NOBODY) -> Viewer:
 
 
 def actor_name(actor: str | None) -> str:
-    """Return the name under which a user of this machine acts."""
+    """Return the name of the acting person: the name of `--as`, else the user's name."""
     name = _user_name() if actor is None else actor.strip()
     if not name.isprintable() or not 1 <= len(name) <= _LONGEST_NAME:
         raise UserError("bad-name", f"a name has 1 to {_LONGEST_NAME} printable characters")

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
 
 from bot.domain.api import boards as api
 from bot.domain.errors import UserError
@@ -29,6 +31,9 @@ class DataFormat(StrEnum):
     """For programs: typed, compressed, with descriptions of the columns."""
 
 
+FormatOption = Annotated[DataFormat, typer.Option("--format", help="File format of the tables")]
+
+
 def require_format(form: DataFormat) -> None:
     """Raise UserError unless tables in this format can be written here."""
     if form is DataFormat.PARQUET and importlib.util.find_spec("pyarrow") is None:
@@ -45,7 +50,7 @@ _SOURCES = "Each source is stored once in `sources/`, under the SHA-256 of its c
 async def write_board(
     head: api.ExportHead, pieces: AsyncIterator[api.ExportPiece], folder: Path, form: DataFormat
 ) -> None:
-    """Write a board's export up to its end; unknown tables of a newer server are ignored."""
+    """Write the export of one board; tables that only a newer server knows are ignored."""
     words = codebook(head.board, head.submissions, _SOURCES)
     (folder / "README.md").write_text(words, "utf-8")
     (folder / "sources").mkdir()
@@ -67,7 +72,7 @@ async def write_board(
 def tables_in(
     folder: Path, tables: Sequence[DataTable], form: DataFormat
 ) -> Iterator[Callable[[api.ExportRows], None]]:
-    """Open the files of these tables; yield what writes rows to theirs, if there is one."""
+    """Open a file per table; yield a function that writes rows, and ignores unknown tables."""
     with ExitStack() as stack:
         files = {
             each.name: (each, stack.enter_context(table_writer(folder, each, form)))
@@ -92,7 +97,7 @@ class Writer(Protocol):
 
 @contextmanager
 def complete_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder that gets its name once complete; UserError when that exists."""
+    """Yield a temporary folder, renamed to `folder` at the end; UserError if `folder` exists."""
     if folder.exists():
         raise UserError("folder-exists", f"{folder}: folder already exists; name another one")
     partial = folder.with_name(f"{folder.name}.partial")
@@ -137,7 +142,7 @@ class _ParquetFile:
     """Buffers rows, because each group of rows in a Parquet file has its own overhead."""
 
     def __init__(self, schema: "pa.Schema", path: Path) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - a quarter of a second, for this command alone
+        import pyarrow as pa  # noqa: PLC0415 - takes 0.25 s, and only this command needs it
         from pyarrow.parquet import ParquetWriter  # noqa: PLC0415 - the same
 
         self._table = pa.Table

@@ -4,9 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from bot.domain.ids import PersonId
 from bot.domain.leaderboard import BoardStandings
+from bot.domain.scoring import is_ahead
 from bot.domain.status import SubmissionStatus
 from bot.domain.tasks.bundle import Solution
 from runners.contract.verdict import Verdict
@@ -18,7 +20,7 @@ WRONG_PER_BOARD = 3
 DOZEN = 12
 _HEADER_BOARD = re.compile(r"^(\s*(?:#|//)!(?:PODIUM|POPCORN)\s+leaderboard\s+)\S+", re.MULTILINE)
 PREFIX = "demo-"
-"""The prefix of its boards' names, so that a task's own name stays free for its board."""
+"""The prefix of the demo's board names; a board with the plain name of the task stays possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,8 @@ def short_selection(
 ) -> tuple[DemoSubmission, ...]:
     """Return a dozen of the entries: one for each kind of failure, and few slow correct ones.
 
-    They include all correct ones of one board, so that there are standings to see, and one for each
-    other board. `limits` has the seconds that each board allows a kernel: boards with little time
-    come first.
+    The correct ones are all those of one board, to fill its standings, and one of each other board.
+    `limits` has the seconds that each board allows a kernel; boards with short limits come first.
     """
     failing: dict[Verdict, DemoSubmission] = {}
     right: dict[str, list[DemoSubmission]] = {}
@@ -80,7 +81,7 @@ def short_selection(
 
 
 def _rarest(wrong: list[Solution], used: Counter[Verdict]) -> list[Solution]:
-    """Return some wrong solutions of the kinds `used` least, and count them there."""
+    """Return a few wrong solutions, of the verdicts used least so far; count them in `used`."""
     chosen: list[Solution] = []
     while wrong and len(chosen) < WRONG_PER_BOARD:
         rarest = min(wrong, key=lambda each: used[each.expect])
@@ -91,7 +92,7 @@ def _rarest(wrong: list[Solution], used: Counter[Verdict]) -> list[Solution]:
 
 
 def _rotated_people(by: int) -> Iterator[str]:
-    """Yield the people in a rotated order for each board, so that the first one varies."""
+    """Yield all people, starting with the one at index `by`."""
     return (PEOPLE[(by + step) % len(PEOPLE)] for step in range(len(PEOPLE)))
 
 
@@ -112,7 +113,7 @@ def unexpected_results(entry: DemoSubmission, ended: SubmissionStatus) -> tuple[
 def wrong_standings(
     entries: Sequence[DemoSubmission], people: Collection[PersonId], leaderboard: BoardStandings
 ) -> tuple[str, ...]:
-    """Return which of the demo's people are wrongly ranked or missing, in words."""
+    """Return how a leaderboard differs from the expected one, in words."""
     board = leaderboard.board.name
     right, wrong = _expected(entries, board)
     ranked = {
@@ -122,11 +123,11 @@ def wrong_standings(
     faults = (
         (right - ranked, "must be ranked and is not"),
         (ranked - right, "must not be ranked and is"),
-        (wrong - absent, "must be listed as absent"),
+        (wrong - absent, "must be listed as not ranked"),
     )
     found = [f"{board}: {name} {fault}" for names, fault in faults for name in sorted(names)]
-    times = [entry.score.value.time_ns for entry in leaderboard.entries]
-    if times != sorted(times):
+    values = [entry.score.value for entry in leaderboard.entries]
+    if any(is_ahead(later, earlier) for earlier, later in pairwise(values)):
         found.append(f"{board}: the ranks are not in the order of the times")
     return tuple(found)
 

@@ -60,7 +60,7 @@ def _rich_table(table: Table) -> RichTable:
 
 
 def plain_lines(report: Report) -> Iterator[str]:
-    """Yield the report without color or width, for pipes, logs and screen readers."""
+    """Yield the report without color or line breaks for a width: for pipes and screen readers."""
     yield one_line(report.title)
     for block in report.blocks:
         for line in _plain_block(block):

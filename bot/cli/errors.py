@@ -69,7 +69,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def _interruption(error: BaseException) -> Failure:
-    """Return the failure for Ctrl-C, or for output whose reader has stopped: rich exits then."""
+    """Return the failure for Ctrl-C, or for a closed pipe, for which rich raises SystemExit."""
     if isinstance(error, SystemExit):
         return Failure(ExitCode.UNREAD, "unread", "")
     return Failure(ExitCode.INTERRUPTED, "interrupted", "interrupted")

@@ -35,17 +35,17 @@ Root = Annotated[
     ),
 ]
 STREAM = Path("-")
-"""Stands for stdin or stdout."""
+"""The path that means stdin or stdout."""
 _READ_AT_MOST = 32 << 20
-"""The most bytes that are read. A submission may have fewer, so a larger file is refused."""
+"""The most bytes that are read: more than a submission may have, so that too many are noticed."""
 _COMPETITION_SUFFIXES = frozenset({".yaml", ".yml"})
 
 _DEPTHS = ("", "*/", "*/*/")
-"""From a level's folder, from the folder of all levels, and from the checkout that contains it."""
+"""Where problems are below a level's folder, the folder of all levels, and the whole checkout."""
 
 
 def read_submission(path: Path) -> bytes:
-    """Return a submission's bytes, up to a generous limit; UserError when it is unreadable."""
+    """Return a submission's bytes, at most `_READ_AT_MOST`; UserError if it is unreadable."""
     if path == STREAM:
         return sys.stdin.buffer.read(_READ_AT_MOST)
     return _read(path, _READ_AT_MOST)
@@ -86,7 +86,7 @@ def load_tasks(
     root: Path | None = None,
     grader: Grader | None = None,
 ) -> tuple[LoadedTask, ...]:
-    """Return every task of these paths: all are read before anything is done with one.
+    """Return every task of these paths, all read before the first one is used.
 
     A task may use files below `root`; by default below the folder of its competition's YAML, or,
     without one, below its own parent folder. `grader` overrides the one in task.yml.
@@ -126,7 +126,7 @@ def _load_competition(
 
 
 def pack_competition(line: CommandLine, file: Path, root: Path | None) -> bytes:
-    """Return a competition and its tasks as one zip; UserError if no server would take it."""
+    """Return a competition and its tasks as one zip; UserError if a server would refuse it."""
     loaded = load_tasks(line, (file,), root)
     definition = loaded[0].competition
     if definition is None:
@@ -142,7 +142,10 @@ def _warn(line: CommandLine, warnings: Sequence[str]) -> None:
 
 
 def read_problems(path: Path, levels: Collection[int]) -> dict[str, str]:
-    """Return sources by `levelN/file.py`; by default all levels. UserError for no problem."""
+    """Return the sources of problems by `levelN/file.py`; UserError if there is no problem.
+
+    Without `levels`, those of all levels.
+    """
     path = path.resolve()
     files = {file for depth in _DEPTHS for file in path.glob(f"{depth}*.py")}
     wanted = {f"level{level}" for level in levels}

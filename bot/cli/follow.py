@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bot.cli.client import Client
 
 _MOST_ABSENCES = 5
-"""How many checks in a row may find no worker, because a killed one may be restarting."""
+"""The command gives up at this check in a row without a worker: a killed one may restart first."""
 
 
 class ProgressLines:
@@ -134,7 +134,7 @@ async def follow_all(
 
 
 def _changed(notice: Notice | None, waiting: Mapping[SubmissionId, str]) -> list[SubmissionId]:
-    """Return the submissions of a notice; without one the oldest few, as notices may be lost."""
+    """Return which submissions to check: the notice's or, in case one was lost, the oldest few."""
     if notice is None:
         return list(waiting)[:3]
     number = SubmissionId(int(notice.payload))
@@ -199,7 +199,7 @@ async def _warn(line: CommandLine, client: "Client", number: SubmissionId) -> No
 async def _follow_with_worker(
     line: CommandLine, client: "Client", number: SubmissionId
 ) -> SubmissionStatus:
-    """Wait for the result; give up once no worker could judge it."""
+    """Wait for the result; give up if no worker can judge the submission."""
     async with client.judging(line.say):
         with ProgressLines(line.err) as lines:
             async with asyncio.TaskGroup() as group:
@@ -210,10 +210,10 @@ async def _follow_with_worker(
 
 
 async def _require_worker(client: "Client", number: SubmissionId) -> None:
-    """Raise SetupError when no worker could judge it, and none appears for a while."""
+    """Raise SetupError if no worker can judge the submission and none appears for a while."""
     absences = 0
     while True:
-        await asyncio.sleep(client.look_s)
+        await asyncio.sleep(client.poll_s)
         obstacle = await client.obstacle(number)
         absences = 0 if obstacle is None else absences + 1
         if obstacle is not None and absences >= _MOST_ABSENCES:
@@ -222,7 +222,7 @@ async def _require_worker(client: "Client", number: SubmissionId) -> None:
 
 @contextmanager
 def _hint_on_exit(line: CommandLine, client: "Client", number: SubmissionId) -> Iterator[None]:
-    """Print what happens to a stored submission if this command ends before it does."""
+    """Print what a stored submission does next if this command ends before the submission."""
     try:
         yield
     except BaseException:

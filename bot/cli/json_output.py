@@ -8,8 +8,7 @@ from bot.domain.finals import Final
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
-from bot.domain.reference_times import speed_up
-from bot.domain.scoring import ScoreValue, Standing, score
+from bot.domain.scoring import ScoreValue, Standing, score, speed_up
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.tasks.lint import TaskReport
 from bot.reports.competition import leaderboard_names
@@ -47,6 +46,8 @@ def case_json(case: CaseResult) -> Json:
         "time_ns": None if measured is None else measured.time_ns,
         "half_width_ns": None if measured is None else measured.half_width_ns,
         "bound_ns": None if measured is None else measured.bound_ns,
+        "resolution_ns": None if measured is None else measured.resolution_ns,
+        "claimed_ns": None if measured is None else measured.claimed_ns,
         "rounds": None if measured is None else measured.rounds,
         "samples": [] if measured is None else [list(each) for each in measured.samples],
     }
@@ -124,16 +125,18 @@ def _reference_json(value: ScoreValue | None) -> Json | None:
     """Return the time of the task's own reference, null while it is unknown."""
     if value is None:
         return None
-    return {"time_ns": value.time_ns, "half_width_ns": value.half_width_ns}
+    return asdict(value)
 
 
 def _entry_json(entry: Standing, reference: ScoreValue | None) -> Json:
+    faster = None if reference is None else speed_up(reference, entry.score.value)
     return {
         "rank": entry.rank,
         "person": entry.score.person_name,
-        "time_ns": entry.score.value.time_ns,
-        "half_width_ns": entry.score.value.half_width_ns,
-        "vs_reference": None if reference is None else speed_up(reference, entry.score.value),
+        **asdict(entry.score.value),
+        "vs_reference": None if faster is None else faster.factor,
+        "vs_reference_low": None if faster is None else faster.low,
+        "vs_reference_high": None if faster is None else faster.high,
         "attempts": entry.attempts,
         "submission": entry.score.submission,
         "submitted_at": entry.score.submitted_at.isoformat(),
@@ -253,6 +256,8 @@ def history_json(entry: HistoryEntry) -> Json:
                 "verdict": result.verdict.value,
                 "time_ns": None if result.score is None else result.score.time_ns,
                 "half_width_ns": None if result.score is None else result.score.half_width_ns,
+                "resolution_ns": None if result.score is None else result.score.resolution_ns,
+                "claimed_ns": None if result.score is None else result.score.claimed_ns,
             }
             for result in entry.results
         ],
@@ -260,5 +265,5 @@ def history_json(entry: HistoryEntry) -> Json:
 
 
 def backup_json(made: BackupContents) -> Json:
-    """Return what a backup has, after it was written or restored."""
+    """Return the contents of a backup that was written or restored."""
     return {"made_at": made.made_at.isoformat(), "podium": made.podium, "rows": dict(made.rows)}

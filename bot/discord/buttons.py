@@ -13,7 +13,7 @@ import discord
 from typing_extensions import override
 
 from bot.discord.channels import display_for, may_open_thread
-from bot.discord.context import DOOR, Interaction, context_of
+from bot.discord.context import FRONT_END, Interaction, context_of
 from bot.discord.escaping import plain
 from bot.discord.responses import InteractionReply, replying
 from bot.discord.roles import viewer_of
@@ -48,7 +48,7 @@ class BoardAction(StrEnum):
     TEMPLATE = "template"
     """Send a template."""
     REJUDGE = "rejudge"
-    """Judge everyone's best submission to that version by the current one."""
+    """Judge everyone's best submission to that version again, by the current version."""
 
 
 _LABELS = {
@@ -98,7 +98,7 @@ async def cancel(answer: InteractionReply, submission: SubmissionId) -> None:
 async def run_again(
     answer: InteractionReply, submission: SubmissionId, mode: Mode | None = None
 ) -> None:
-    """Submit the same source again, by default in its own mode."""
+    """Submit the same source again, in the same mode unless another one is given."""
     context, viewer = context_of(answer.interaction), await viewer_of(answer.interaction)
     request = submissions.RerunRequest(viewer, submission, mode, display_for(answer.interaction))
     again = await submissions.rerun(context.store, context.clock, request)
@@ -115,7 +115,7 @@ async def show_source(answer: InteractionReply, submission: SubmissionId) -> Non
 
 
 def stored_message(interaction: Interaction, submission: Submission) -> str:
-    """Return the reply to a submission, which says where its progress is shown."""
+    """Return the reply to a stored submission: it says where the progress is shown."""
     gpus = ", ".join(submission.gpus)
     stored = f"Submission #{submission.id} is stored: {submission.mode} on {plain(gpus)}."
     if interaction.guild_id is None:
@@ -227,7 +227,7 @@ class CheckButton(
     async def callback(self, interaction: Interaction) -> None:
         async with replying(interaction) as answer:
             viewer, store = await viewer_of(interaction), context_of(interaction).store
-            await cancel_publication(store, viewer, DOOR, self.number)
+            await cancel_publication(store, viewer, FRONT_END, self.number)
             await answer.say("Stopping the check; nothing will be published.")
 
 

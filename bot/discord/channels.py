@@ -6,7 +6,7 @@ import discord
 import structlog
 from pydantic import BaseModel, ConfigDict
 
-from bot.discord.context import DOOR, DiscordContext, Interaction
+from bot.discord.context import FRONT_END, DiscordContext, Interaction
 from bot.discord.roles import create_missing_roles
 from bot.domain.errors import UserError
 from bot.domain.submission import NewDisplay
@@ -25,7 +25,7 @@ class SubmissionDisplay(BaseModel):
     direct: int | None = None
     """The person's direct messages, used when the channel has no private thread."""
     unseen: bool = False
-    """Whether Discord accepts neither, so that the person must request the report."""
+    """Whether neither is possible, so that the person must request the report."""
     live: int | None = None
     """The live message, edited while the submission progresses."""
     reported: int = 0
@@ -46,13 +46,13 @@ class SubmissionDisplay(BaseModel):
 
 
 def display_for(interaction: Interaction) -> NewDisplay:
-    """Return a new display of a submission that is made by an interaction."""
+    """Return a new display, for the submission that an interaction makes."""
     state = SubmissionDisplay(
         channel=home_channel(interaction),
         user=interaction.user.id,
         in_guild=interaction.guild_id is not None,
     )
-    return NewDisplay(DOOR, state.model_dump_json())
+    return NewDisplay(FRONT_END, state.model_dump_json())
 
 
 def home_channel(interaction: Interaction) -> int:
@@ -82,7 +82,10 @@ def _own_member(guild: discord.Guild) -> discord.Member | None:
 
 
 def is_lost(error: discord.HTTPException) -> bool:
-    """Return whether a thread is deleted, inaccessible, archived, or cannot be created."""
+    """Return whether Discord's error means a thread that is lost or cannot be created.
+
+    Lost is a thread that is deleted, inaccessible or archived.
+    """
     lost = isinstance(error, discord.NotFound | discord.Forbidden)
     return lost or error.code in {ARCHIVED, _TOO_MANY_THREADS}
 
@@ -175,7 +178,7 @@ _log = structlog.get_logger(__name__)
 
 def guild_key(guild: int) -> str:
     """Return the guild's key in the store."""
-    return f"{DOOR}:{guild}"
+    return f"{FRONT_END}:{guild}"
 
 
 async def prepare_guild(guild: discord.Guild) -> None:

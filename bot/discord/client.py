@@ -32,7 +32,7 @@ from runners import plugins
 _log = structlog.get_logger(__name__)
 
 LONGEST_WAIT_S = 30.0
-"""If Discord demands a longer wait, discord.py raises RateLimited; other messages go first."""
+"""If Discord demands a longer wait, discord.py raises RateLimited, and other messages go first."""
 
 
 def is_worth_logging(record: logging.LogRecord) -> bool:
@@ -60,7 +60,7 @@ class Tree(app_commands.CommandTree["PodiumClient"]):
                 await interaction.response.send_message(message, ephemeral=True)
         except discord.HTTPException as send_error:
             if not responses.is_superseded(send_error):
-                _log.warning("an error could not be told", action="untold", error=repr(send_error))
+                _log.warning("an error was not shown", action="untold", error=repr(send_error))
 
 
 class PodiumClient(discord.Client):
@@ -124,14 +124,14 @@ _COMPARED_KEYS = (
 
 
 def _digest(commands_json: list[dict[str, Any]]) -> str:
-    """Return a digest of what a person sees of the commands: ours, or those that Discord has."""
+    """Return a digest of those parts of commands that people see."""
     compared = map(_compared_fields, commands_json)
     text = json.dumps(sorted(compared, key=lambda command: (command["type"], command["name"])))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _compared_fields(command: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields in `_COMPARED_KEYS` that are not empty, of its options too."""
+    """Return a command's non-empty fields in `_COMPARED_KEYS`, and those of its options."""
     fields = {key: command[key] for key in _COMPARED_KEYS if command.get(key)}
     for key in ("options", "choices"):
         if key in fields:
@@ -140,7 +140,7 @@ def _compared_fields(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_addresses(settings: DiscordSettings) -> None:
-    """Use the configured addresses of Discord, if any; discord.py has no option for them."""
+    """Use the configured addresses of Discord, if any. They are set on discord.py's classes."""
     if settings.api_base:
         Route.BASE = settings.api_base
     if settings.gateway_url:
@@ -191,9 +191,10 @@ async def serve(context: DiscordContext, settings: DiscordSettings, stop: asynci
                 ) from error
             _log.error("Discord rejects the token now", action="token_refused")
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-            _log.warning("Discord is away", action="discord_away", error=str(error) or repr(error))
+            message = "Discord is unavailable"
+            _log.warning(message, action="discord_away", error=str(error) or repr(error))
         except Exception as error:  # noqa: BLE001 - a bug of this front end must not end judging
-            _log.error("the door failed", action="incident", exc_info=error)
+            _log.error("the Discord front end failed", action="incident", exc_info=error)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), wait_s)
         wait_s = min(MAX_WAIT_S, 2 * wait_s)
@@ -280,7 +281,7 @@ class RequestSpacer:
 
 
 def limit_requests(client: discord.Client) -> None:
-    """Limit the client's requests, and send those of a kind to one channel one after another.
+    """Limit the requests per second, and send requests of one kind to a channel one by one.
 
     discord.py has no option for this. With several requests in flight, it can exceed a channel's
     limit: when the window restarts, it does not count the requests that are still unanswered.

@@ -12,7 +12,7 @@ from bot.domain.status import Prices
 from bot.ports import Clock, Store
 from bot.ports.outside import ServiceConnection
 
-DOOR = "discord"
+FRONT_END = "discord"
 """This front end's name in the store, and the prefix of its accounts' identities."""
 
 Interaction: TypeAlias = discord.Interaction[Any]
@@ -21,7 +21,7 @@ Interaction: TypeAlias = discord.Interaction[Any]
 
 @dataclass(frozen=True, slots=True)
 class DiscordSettings:
-    """How the bot reaches Discord; an empty address means Discord's own."""
+    """How the bot reaches Discord; without an address it uses Discord's own."""
 
     token: str
     api_base: str | None = None
@@ -40,8 +40,8 @@ class DiscordContext:
     clock: Clock
     lease: timedelta = timedelta(seconds=30)
     """How long a process of this front end holds something without a heartbeat."""
-    connection: ServiceConnection = field(default_factory=lambda: ServiceConnection(DOOR))
-    """The state of the connection to Discord, for others to read."""
+    connection: ServiceConnection = field(default_factory=lambda: ServiceConnection(FRONT_END))
+    """The state of the connection to Discord, for readiness and metrics."""
     prices: Prices = field(default_factory=dict)
     """What a second of each GPU type costs."""
 
@@ -52,7 +52,8 @@ class DiscordContext:
 
     async def person(self, user: discord.User | discord.Member) -> Person:
         """Return the account of a Discord user, under their display name."""
-        return await self.store.people.ensure(f"{DOOR}:{user.id}", user.global_name or user.name)
+        name = user.global_name or user.name
+        return await self.store.people.ensure(f"{FRONT_END}:{user.id}", name)
 
 
 def context_of(interaction: Interaction) -> DiscordContext:
@@ -77,7 +78,7 @@ _DESCRIPTIONS = {
 
 
 _GUILD_ONLY = frozenset({"admin"})
-"""Groups that need a guild's roles, and so are not offered in direct messages."""
+"""Groups that are not offered in direct messages, because they need a guild's roles."""
 _IN_GUILDS = app_commands.AppCommandContext(guild=True)
 
 

@@ -42,13 +42,13 @@ def _escape_markup(text: str) -> str:
 
 
 def discord_time(at: datetime) -> str:
-    """Return a time that Discord shows in the reader's zone and language, with the distance."""
+    """Return a time as Discord shows it: in the reader's zone and language, with the time left."""
     number = math.ceil(at.timestamp())  # rounded up, so that it is never shown early
     return f"<t:{number}:F> (<t:{number}:R>)"
 
 
 def with_discord_times(text: str, moments: Mapping[str, datetime]) -> str:
-    """Return the escaped text, with the words that name a time shown as Discord times."""
+    """Return the escaped text; words in `moments` become times that Discord shows."""
     for words, at in moments.items():
         head, found, tail = text.rpartition(words)
         if found:

@@ -1,8 +1,8 @@
-"""Executes each interaction once: claims it in the store, then acknowledges it.
+"""Handles each interaction once: claims it in the store, then acknowledges it.
 
-The claim is a lease. If Discord reports an earlier acknowledgement, the holder executes the request
-all the same: it may have sent that acknowledgement itself and lost Discord's reply. `unfinished.py`
-resumes what was claimed but not finished.
+The claim is a lease. If Discord reports an earlier acknowledgement, the holder handles the
+interaction all the same: that acknowledgement may be its own, if Discord's reply to it was lost.
+`unfinished.py` resumes what was claimed but not finished.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from bot.discord import responses
-from bot.discord.context import DOOR, DiscordContext, Interaction, context_of
+from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
 from bot.domain.errors import StoreError
 from bot.domain.records import InteractionRequest
 
@@ -61,7 +61,7 @@ RESUMED: ContextVar[ResumedInteraction | None] = ContextVar("resumed", default=N
 
 def interaction_key(interaction: Interaction) -> str:
     """Return the interaction's id in the store, also the idempotency key of what it creates."""
-    return f"{DOOR}:{interaction.id}"
+    return f"{FRONT_END}:{interaction.id}"
 
 
 def request_json(interaction: Interaction, answers: Mapping[str, Any]) -> str:
@@ -134,7 +134,7 @@ class InteractionClaim:
         """Return the claim of a resumed interaction, or a new one."""
         key, resumed = interaction_key(interaction), RESUMED.get()
         request = InteractionRequest(
-            key, DOOR, request_text, interaction.token, interaction.created_at
+            key, FRONT_END, request_text, interaction.token, interaction.created_at
         )
         if resumed is not None and resumed.id == key:
             return cls(context_of(interaction), request, resumed.owner, is_resumed=True)
@@ -149,7 +149,7 @@ class InteractionClaim:
                 await _acknowledge(answer.interaction)
             is_claimed = await self._renew()
         except StoreError as error:
-            _log.warning("the store is away", action="interaction_waits", error=str(error))
+            _log.warning("the store is unavailable", action="interaction_waits", error=str(error))
             raise responses.SupersededError from error
         if not is_claimed:
             raise responses.SupersededError
@@ -187,10 +187,10 @@ class InteractionClaim:
 
     async def _renew(self) -> bool:
         interactions = self.context.store.interactions
-        return await interactions.keep(self.request.id, self.owner, self.context.lease)
+        return await interactions.renew(self.request.id, self.owner, self.context.lease)
 
     async def end(self, *, done: bool, pause: timedelta) -> None:
-        """Delete a finished request; release another, to be resumed after `pause`.
+        """Delete a finished request; release an unfinished one, to be resumed after `pause`.
 
         If the store is unavailable, the request is resumed after its lease.
         """
@@ -199,13 +199,13 @@ class InteractionClaim:
             if done:
                 await interactions.finish(self.request.id, self.owner)
             else:
-                await interactions.leave(self.request.id, self.owner, pause)
+                await interactions.release(self.request.id, self.owner, pause)
         except StoreError as error:
-            _log.warning("the store is away", action="interaction_waits", error=str(error))
+            _log.warning("the store is unavailable", action="interaction_waits", error=str(error))
 
 
 async def _acknowledge(interaction: Interaction) -> bool:
-    """Return whether Discord confirms this process; the claim's holder continues anyway."""
+    """Acknowledge; return whether Discord accepted that. The claim's holder continues anyway."""
     try:
         async with asyncio.timeout(ACKNOWLEDGE_S):
             await _defer(interaction)

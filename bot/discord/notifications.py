@@ -16,7 +16,7 @@ import discord
 import structlog
 
 from bot.discord import roles
-from bot.discord.context import DOOR, DiscordContext
+from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line, plain, with_discord_times
 from bot.domain.board import Board
 from bot.domain.errors import StoreError
@@ -46,7 +46,7 @@ _WORDS = {
     NotificationKind.LOST_RANK: "ranks that you lose",
     NotificationKind.RECORD: "records",
 }
-"""What a person reads about each kind they switched on."""
+"""The words for each kind of notification, when a person or channel has switched it on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,13 @@ class NotificationSender:
         outbox = self.context.store.outbox
         while True:
             try:
-                while deliveries := await outbox.claim(DOOR, self.owner, self.context.lease):
+                while deliveries := await outbox.claim(FRONT_END, self.owner, self.context.lease):
                     for delivery in deliveries:
                         await self._attempt(delivery)
             except StoreError as error:
-                _log.warning("the store is away", action="notices_wait", error=str(error))
+                _log.warning("the store is unavailable", action="notices_wait", error=str(error))
             except Exception:  # noqa: BLE001  a bug with one notification must not block the others
-                _log.exception("bug in a notice", action="notice_bug")
+                _log.exception("bug in a notification", action="notice_bug")
             await asyncio.sleep(POLL_S)
 
     async def _attempt(self, delivery: Delivery) -> None:
@@ -88,11 +88,11 @@ class NotificationSender:
         except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
             if _is_permanent(error):
                 await outbox.mark_refused(delivery.id, self.owner, repr(error))
-                _log.info("news is refused", action="notice_refused", error=repr(error))
+                _log.info("a notification was refused", action="notice_refused", error=repr(error))
                 return
             wait = timedelta(seconds=min(MOST_WAIT_S, 2.0**delivery.tries))
             await outbox.retry_later(delivery.id, self.owner, wait)
-            _log.warning("news has to wait", action="notice_again", error=repr(error))
+            _log.warning("a notification has to wait", action="notice_again", error=repr(error))
             return
         if refusal is None:
             await outbox.mark_sent(delivery.id, self.owner)
@@ -101,7 +101,7 @@ class NotificationSender:
 
     async def _deliver(self, delivery: Delivery) -> str | None:
         """Send a notification; if it must not be sent, return why."""
-        notification = delivery.news
+        notification = delivery.notification
         reader = await self._reader(delivery)
         if reader is None or not await still_wanted(
             self.context.store, self.context.clock, notification, reader.credentials
@@ -122,8 +122,8 @@ class NotificationSender:
         return with_discord_times(notification.text, moments)
 
     async def _reader(self, delivery: Delivery) -> _Reader | None:
-        kind, _, number = delivery.news.addressee.partition(":")
-        if kind == DOOR:
+        kind, _, number = delivery.notification.addressee.partition(":")
+        if kind == FRONT_END:
             return await self._person(delivery, int(number))
         channel = self.client.get_channel(int(number))
         if channel is None:
@@ -135,7 +135,7 @@ class NotificationSender:
         return _Reader(channel, frozenset({roles.guild_credential(channel.guild.id)}))
 
     async def _person(self, delivery: Delivery, user: int) -> _Reader:
-        board = await self.context.store.boards.get(delivery.news.board)
+        board = await self.context.store.boards.get(delivery.notification.board)
         wanted = frozenset[str]() if board is None else board.access.credentials
         held = await roles.credentials_elsewhere(self.client, user, wanted)
         channel = await self.client.create_dm(discord.Object(user))

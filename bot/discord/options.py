@@ -24,7 +24,7 @@ MOST_MENUS = 4
 _CHOICE_LENGTH = 100
 """The most characters of a suggestion."""
 _MOST_DIGITS = 15
-"""The most digits of a typed number: a number with one digit more must be exact in Discord."""
+"""The most digits of a typed number, to which one is added: Discord's are exact up to 2 ** 53."""
 Number: TypeAlias = app_commands.Range[int, 1, 2**53]
 """The number of a submission or token, up to the largest that Discord transmits exactly."""
 
@@ -54,7 +54,7 @@ async def competitions(interaction: Interaction, current: str) -> list[app_comma
 
 
 async def gpus(interaction: Interaction, current: str) -> list[app_commands.Choice[str]]:
-    """Return GPU types of the chosen board, or of all, each after those already typed."""
+    """Return GPU types of the chosen board, or of all boards, each after those already typed."""
     context = context_of(interaction)
     *chosen, part = [each.strip() for each in current.split(",")]
     try:

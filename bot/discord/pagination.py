@@ -12,7 +12,7 @@ from typing import Any, Self
 import discord
 from typing_extensions import override
 
-from bot.discord.context import DOOR, Interaction, context_of
+from bot.discord.context import FRONT_END, Interaction, context_of
 from bot.discord.escaping import MESSAGE_LIMIT, discord_time, line
 from bot.discord.options import menu_label, split_into_menus
 from bot.discord.responses import InteractionReply, replacing
@@ -29,7 +29,7 @@ from bot.services import audit, lookup, standings
 _BOARDS_PER_PAGE, _ENTRIES_PER_PAGE = 10, 8
 _WIDTHS = (200, 60, 20)
 """The most characters of a user's text per line; fewer if a page would exceed a message."""
-_ACCOUNT = re.compile(rf"^person {DOOR}:(?P<user>[0-9]{{1,20}})$")
+_ACCOUNT = re.compile(rf"^person {FRONT_END}:(?P<user>[0-9]{{1,20}})$")
 """The subject of an audit entry that is about a Discord user."""
 
 
@@ -164,7 +164,7 @@ _PAGES: dict[PagedList, Callable[[Interaction, int], Awaitable[ListPage]]] = {
 
 
 MAX_GPUS_AT_ONCE = 5
-"""How many GPU types' standings are shown at once."""
+"""The most GPU types whose standings are shown at once."""
 
 
 class PageDirection(StrEnum):

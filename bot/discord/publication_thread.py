@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.discord import channels
 from bot.discord.buttons import board_buttons, check_buttons
-from bot.discord.context import DOOR, DiscordContext, Interaction
+from bot.discord.context import FRONT_END, DiscordContext, Interaction
 from bot.discord.draw import message_drafts
 from bot.discord.escaping import MESSAGE_LIMIT, line
 from bot.discord.notifications import announcement, closing_line
@@ -77,7 +77,7 @@ def run_publications(
     return PublicationEngine(
         context.store,
         context.clock,
-        DOOR,
+        FRONT_END,
         context.lease,
         observe,
         client.wait_until_ready,
@@ -98,7 +98,9 @@ class PublicationPoster:
         cls, client: discord.Client, context: DiscordContext, held: HeldPublication
     ) -> "PublicationPoster":
         """Return the poster of a publication, with what was sent so far."""
-        return cls(client, context, held, PublicationThread.model_validate_json(held.release.place))
+        return cls(
+            client, context, held, PublicationThread.model_validate_json(held.publication.place)
+        )
 
     async def changed(self, state: PublicationState) -> None:
         """Send the live message, or edit it."""
@@ -118,7 +120,7 @@ class PublicationPoster:
 
     @property
     def _nonce(self) -> str:
-        return f"release-{self.held.release.id}"
+        return f"release-{self.held.publication.id}"
 
     async def _record(self, **changes: object) -> None:
         self.thread = self.thread.model_copy(update=changes)
@@ -131,7 +133,8 @@ class PublicationPoster:
             try:
                 return await action()
             except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
-                _log.warning("a release is not told", action="release_untold", error=repr(error))
+                message = "a publication is not shown"
+                _log.warning(message, action="release_untold", error=repr(error))
                 if not (isinstance(error, StoreError) or is_temporary(error)):
                     return None
             await asyncio.sleep(wait_s)
@@ -139,9 +142,11 @@ class PublicationPoster:
 
     async def _draw(self, state: PublicationState) -> None:
         channel = await self._private_channel()
-        tries = self.held.release.tries
+        tries = self.held.publication.tries
         text = live_text(self._name, state.steps, tries, has_ended=state.outcome is not None)
-        view = None if state.publishing or state.outcome else check_buttons(self.held.release.id)
+        view = (
+            None if state.publishing or state.outcome else check_buttons(self.held.publication.id)
+        )
         if self.thread.live is None:
             shown = discord.utils.MISSING if view is None else view
             message = await channel.send(text, view=shown, nonce=f"{self._nonce}-live")
@@ -153,7 +158,7 @@ class PublicationPoster:
     async def _private_channel(self) -> discord.PartialMessageable:
         """Return a private thread for the person, or direct messages if none can be created."""
         if self.thread.thread is None:
-            name = f"Check {self.held.release.id}: {self._name}"
+            name = f"Check {self.held.publication.id}: {self._name}"
             thread = await channels.private_thread(
                 self.client, self.thread.channel, name, may_exist=True
             )
@@ -243,7 +248,7 @@ class PublicationPoster:
 
 
 def outcome_report(outcome: PublicationOutcome) -> Report:
-    """Return who grades, and the result for the board or every finding of a failed check."""
+    """Return who grades and the board's result; after a failed check every finding instead."""
     if outcome.report is not None:
         blocks = task_check_report(outcome.report).blocks
         message = "Nothing was published. Fix the task and run the command again."

@@ -1,6 +1,6 @@
 """Answers an interaction: acknowledges it within three seconds, then sends the result or the error.
 
-`error_message` alone decides what a person reads about an error.
+Only `error_message` decides what a person reads about an error.
 """
 
 import asyncio
@@ -119,7 +119,7 @@ class PersistentReply(InteractionReply):
                 view=discord.utils.MISSING if view is None else view,
             )
         except discord.Forbidden:
-            _log.warning("nobody could be told", action="untold")
+            _log.warning("a reply was not sent", action="untold")
 
 
 def as_files(attachments: Sequence[Attachment]) -> list[discord.File]:
@@ -186,7 +186,7 @@ async def try_to_say(answer: InteractionReply, message: str) -> bool:
     try:
         await answer.say(message[:2000])
     except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
-        _log.warning("nobody could be told", action="untold", words=message, error=repr(error))
+        _log.warning("a reply was not sent", action="untold", words=message, error=repr(error))
         return not is_temporary(error)
     return True
 

@@ -8,7 +8,7 @@ import aiohttp
 import discord
 import structlog
 
-from bot.discord.context import DOOR, DiscordContext, Interaction, context_of
+from bot.discord.context import FRONT_END, DiscordContext, Interaction, context_of
 from bot.discord.escaping import plain
 from bot.domain.accounts import Rights
 from bot.domain.board import Viewer
@@ -19,7 +19,7 @@ from bot.services.moderation import Decision
 ADMIN = "Leaderboard Admin"
 CREATOR = "Leaderboard Creator"
 _COLORS = {ADMIN: discord.Color.purple(), CREATOR: discord.Color.blue()}
-_GUILD_KIND = f"{DOOR}-guild"
+_GUILD_KIND = f"{FRONT_END}-guild"
 """The kind of the credentials that guilds confirm."""
 _log = structlog.get_logger(__name__)
 
@@ -91,12 +91,12 @@ async def create_missing_roles(guild: discord.Guild, names: Iterable[str] = _COL
 
 def user_credential(user: int) -> str:
     """Return the credential of a user, which is also the account's identity."""
-    return f"{DOOR}:{user}"
+    return f"{FRONT_END}:{user}"
 
 
 def role_credential(number: int) -> str:
     """Return the credential of everyone with a role."""
-    return f"{DOOR}-role:{number}"
+    return f"{FRONT_END}-role:{number}"
 
 
 def guild_credential(guild: int) -> str:
@@ -106,7 +106,7 @@ def guild_credential(guild: int) -> str:
 
 def channel_address(channel: int) -> str:
     """Return the address of a channel for notifications."""
-    return f"{DOOR}-channel:{channel}"
+    return f"{FRONT_END}-channel:{channel}"
 
 
 async def viewer_of(interaction: Interaction) -> Viewer:
@@ -118,7 +118,7 @@ async def viewer_of(interaction: Interaction) -> Viewer:
     if isinstance(user, discord.Member):
         credentials |= _credentials_of(user)
         rights = rights_of(interaction.client, user)
-        await context.store.rights.note(account.id, guild_credential(user.guild.id), rights)
+        await context.store.rights.replace(account.id, guild_credential(user.guild.id), rights)
     else:
         wanted = frozenset[str]().union(
             *(each.access.credentials for each in await context.store.boards.all())
@@ -130,7 +130,7 @@ async def viewer_of(interaction: Interaction) -> Viewer:
 async def credentials_elsewhere(
     client: discord.Client, user: int, wanted: frozenset[str]
 ) -> frozenset[str]:
-    """Return a user's credentials in those guilds of the bot to which a wanted one belongs."""
+    """Return a user's credentials from those of the bot's guilds that confirm a wanted one."""
     credentials: frozenset[str] = frozenset()
     for guild in client.guilds:
         if wanted.isdisjoint(
@@ -169,7 +169,7 @@ def channel_credentials(client: discord.Client, channel: int) -> frozenset[str]:
 def mention(credential: str) -> str:
     """Return a person or role as a mention; another front end's credential unchanged."""
     kind, _, number = credential.partition(":")
-    sign = {DOOR: "@", f"{DOOR}-role": "@&"}.get(kind)
+    sign = {FRONT_END: "@", f"{FRONT_END}-role": "@&"}.get(kind)
     return plain(credential) if sign is None else f"<{sign}{number}>"
 
 
@@ -194,9 +194,9 @@ async def _recheck_member(
     rights = context.store.rights
     member = await _find_member(client, context, grant)
     if member is None:
-        await rights.forget(grant.person, grant.source)
+        await rights.remove(grant.person, grant.source)
     else:
-        await rights.note(grant.person, grant.source, rights_of(client, member))
+        await rights.replace(grant.person, grant.source, rights_of(client, member))
 
 
 async def _find_member(
@@ -206,7 +206,7 @@ async def _find_member(
     person = await context.store.people.get(grant.person)
     kind, _, user = ("", "", "") if person is None else person.identity.partition(":")
     guild = client.get_guild(int(grant.source.partition(":")[2]))
-    if kind != DOOR or guild is None:
+    if kind != FRONT_END or guild is None:
         return None
     try:
         return await guild.fetch_member(int(user))
@@ -215,17 +215,17 @@ async def _find_member(
 
 
 async def run_rechecks(client: discord.Client, context: DiscordContext) -> None:
-    """Check again until cancelled: the stored rights also apply to requests over HTTP.
+    """Check members again until cancelled, because stored rights also apply to HTTP requests.
 
     Discord reports changed members only with an intent that it grants to few bots. The bot
-    therefore polls a few members at a time, starting with the longest unchecked.
+    therefore checks a few members at a time, starting with those unchecked for longest.
     """
     await client.wait_until_ready()
     while True:
         try:
             await recheck(client, context)
         except (StoreError, discord.DiscordException, aiohttp.ClientError, OSError) as error:
-            _log.warning("rights are not asked for", action="recheck_wait", error=repr(error))
+            _log.warning("rights were not rechecked", action="recheck_wait", error=repr(error))
         except Exception:  # noqa: BLE001  a bug with one member must not end the front end
             _log.exception("bug in a recheck", action="recheck_bug")
         await asyncio.sleep(RECHECK_EVERY_S)

@@ -144,7 +144,7 @@ class ThreadUpdater:
     async def _record(self, shown: DisplayedSubmission, owner: str, **changes: object) -> None:
         shown.state = shown.state.model_copy(update=changes)
         state = shown.state.model_dump_json()
-        if not await self.context.store.displays.note(shown.submission, owner, state):
+        if not await self.context.store.displays.save_state(shown.submission, owner, state):
             raise DisplayTakenOverError
 
     async def _update_private_part(
@@ -164,7 +164,8 @@ class ThreadUpdater:
         except discord.HTTPException as error:
             if not shown.state.in_guild or not channels.is_lost(error):
                 raise
-            _log.info("not taken", action="room_lost", id=shown.submission, error=repr(error))
+            message = "a thread is lost"
+            _log.info(message, action="room_lost", id=shown.submission, error=repr(error))
             if error.code != channels.ARCHIVED or not await channels.reopen_thread(
                 self.client, shown.state
             ):
@@ -282,7 +283,8 @@ class ThreadUpdater:
                 await self._record(shown, owner, announced=line.id)
             await self._open_publicly(shown, owner, status, channel)
         except (discord.Forbidden, discord.NotFound) as error:
-            _log.info("not taken", action="line_lost", id=shown.submission, error=repr(error))
+            refused = "a public line is refused"
+            _log.info(refused, action="line_lost", id=shown.submission, error=repr(error))
 
     async def _open_publicly(
         self,

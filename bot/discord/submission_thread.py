@@ -17,7 +17,7 @@ import structlog
 from pydantic import ValidationError
 
 from bot.discord import submission_steps as steps
-from bot.discord.context import DOOR, DiscordContext
+from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.responses import is_temporary
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
@@ -103,7 +103,7 @@ class DisplayLoop:
     held: dict[SubmissionId, _Held] = field(default_factory=dict)
     due: asyncio.Queue[SubmissionId] = field(default_factory=asyncio.Queue)
     waiting: set[SubmissionId] = field(default_factory=set)
-    """Those in `due`."""
+    """The submissions in `due`, each of which is queued there once."""
     unknown: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a submission changed that this process does not hold."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -131,7 +131,7 @@ class DisplayLoop:
     async def release(self) -> None:
         """Release what is unfinished, so that the next process can claim it at once."""
         with suppress(StoreError):
-            await self.context.store.displays.let_go(self.owner)
+            await self.context.store.displays.release_all(self.owner)
 
     async def _receive_notices(self) -> None:
         while True:
@@ -143,7 +143,7 @@ class DisplayLoop:
                         if notice is not None:
                             self._handle_change(SubmissionId(int(notice.payload)))
             except StoreError as error:
-                _log.warning("the store is away", action="showing_waits", error=str(error))
+                _log.warning("the store is unavailable", action="showing_waits", error=str(error))
                 await asyncio.sleep(1.0)
 
     def _handle_change(self, submission: SubmissionId) -> None:
@@ -181,10 +181,10 @@ class DisplayLoop:
         """Claim what is new, and what no process holds any more."""
         try:
             displays = self.context.store.displays
-            for display in await displays.claim(DOOR, self.owner, self.context.lease):
+            for display in await displays.claim(FRONT_END, self.owner, self.context.lease):
                 self._hold(display)
         except StoreError as error:
-            _log.warning("the store is away", action="showing_waits", error=str(error))
+            _log.warning("the store is unavailable", action="showing_waits", error=str(error))
 
     def _hold(self, display: Display) -> None:
         submission = display.submission
@@ -194,7 +194,7 @@ class DisplayLoop:
                 self.held[submission] = _Held(steps.DisplayedSubmission.of(display))
             except ValidationError as error:
                 _log.error(
-                    "unreadable place", action="unshown", submission=submission, exc_info=error
+                    "unreadable display", action="unshown", submission=submission, exc_info=error
                 )
                 return
         self._mark(submission)
@@ -202,9 +202,9 @@ class DisplayLoop:
     async def _renew_leases(self) -> None:
         held = list(self.held)  # before the request: its answer lacks what is claimed meanwhile
         try:
-            renewed = set(await self.context.store.displays.keep(self.owner, self.context.lease))
+            renewed = set(await self.context.store.displays.renew(self.owner, self.context.lease))
         except StoreError as error:
-            _log.warning("the store is away", action="showing_waits", error=str(error))
+            _log.warning("the store is unavailable", action="showing_waits", error=str(error))
             return
         for submission in held:
             if submission in renewed:
@@ -213,7 +213,7 @@ class DisplayLoop:
                 self._drop(submission)
 
     def _mark(self, submission: SubmissionId) -> None:
-        """Draw it as soon as possible, unless it has to wait after a failure."""
+        """Draw a submission as soon as possible, unless it has to wait after a failure."""
         held = self.held.get(submission)
         if held is None or held.not_before > asyncio.get_running_loop().time() + _TICK_S:
             return

@@ -10,7 +10,7 @@ from typing import Any
 import discord
 import structlog
 
-from bot.discord.context import DOOR, DiscordContext
+from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.interaction_claims import RESUMED, ResumedInteraction
 from bot.discord.responses import PersistentReply, is_temporary
 from bot.domain.errors import StoreError
@@ -37,12 +37,12 @@ async def run_resumption(client: discord.Client, context: DiscordContext) -> Non
     while True:
         try:
             if polls % DELETE_TOKENS_EVERY == 0:
-                await context.store.interactions.forget()
+                await context.store.interactions.delete_finished()
             await resume_unfinished(client, context)
         except StoreError as error:
-            _log.warning("the store is away", action="interactions_wait", error=str(error))
+            _log.warning("the store is unavailable", action="interactions_wait", error=str(error))
         except Exception as error:  # noqa: BLE001  a bug must not end the polling
-            _log.error("bug in taking up", action="incident", exc_info=error)
+            _log.error("bug while resuming interactions", action="incident", exc_info=error)
         polls += 1
         await asyncio.sleep(POLL_S)
 
@@ -50,12 +50,12 @@ async def run_resumption(client: discord.Client, context: DiscordContext) -> Non
 async def resume_unfinished(client: discord.Client, context: DiscordContext) -> int:
     """Claim unheld interactions and dispatch them again; return how many."""
     owner, interactions = secrets.token_hex(8), context.store.interactions
-    claimed = await interactions.unfinished(DOOR, owner, context.lease, EXPIRED_FOR)
+    claimed = await interactions.claim_unfinished(FRONT_END, owner, context.lease, EXPIRED_FOR)
     is_available = True
     for each in claimed:
         is_available = is_available and await _try_to_resume(client, context, each, owner)
         if not is_available:
-            await interactions.leave(each.id, owner, context.lease)
+            await interactions.release(each.id, owner, context.lease)
     return len(claimed)
 
 
@@ -63,7 +63,7 @@ async def _try_to_resume(
     client: discord.Client, context: DiscordContext, unfinished: OpenRequest, owner: str
 ) -> bool:
     """Dispatch an interaction again; return False if Discord is unavailable."""
-    _log.info("taken up again", action="interaction_again", id=unfinished.id)
+    _log.info("an interaction is resumed", action="interaction_again", id=unfinished.id)
     try:
         await _resume(client, context, unfinished, owner)
     except StoreError:
@@ -71,9 +71,9 @@ async def _try_to_resume(
     except Exception as error:  # noqa: BLE001  a bug with one must not end the others
         token_refused = isinstance(error, discord.HTTPException) and error.status == 401
         if is_temporary(error) or token_refused or client.is_closed():
-            _log.warning("not taken up", action="interactions_wait", error=repr(error))
+            _log.warning("not resumed", action="interactions_wait", error=repr(error))
             return False
-        _log.error("bug in taking up", action="incident", id=unfinished.id, exc_info=error)
+        _log.error("bug in a resumed command", action="incident", id=unfinished.id, exc_info=error)
         await context.store.interactions.finish(unfinished.id, owner)
     return True
 
@@ -147,7 +147,7 @@ def _event(
     client: discord.Client, unfinished: OpenRequest, request: dict[str, Any]
 ) -> dict[str, Any]:
     return {
-        "id": unfinished.id.removeprefix(f"{DOOR}:"),
+        "id": unfinished.id.removeprefix(f"{FRONT_END}:"),
         "application_id": str(client.application_id),
         "type": request["type"],
         "data": request["data"],

@@ -1,4 +1,4 @@
-"""The rules by which a submission is accepted or refused at once, and how its header is read."""
+"""Decides whether a submission is accepted, and reads its header."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ MAX_FILE_NAME = 100
 _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 """UTF-16 or UTF-32 in little-endian order, then each in big-endian order."""
 _UTF16_NUL_SHARE = 0.2
-"""From this share of NUL bytes on, a file without a byte order mark is taken for UTF-16."""
+"""A file without a byte order mark counts as UTF-16 if more than this share of its bytes is NUL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class SourceFile:
 
 
 def read_file(name: str, content: bytes) -> SourceFile:
-    """Return an uploaded file that any board accepts; UserError says what to change."""
+    """Return an uploaded file after the checks of every board; UserError says what to change."""
     source = source_text(content)
     return SourceFile(file_name(name), source, parse_header(source))
 
@@ -89,7 +89,7 @@ def _is_utf16(content: bytes) -> bool:
 
 
 def check_language(name: str, board: str, task: TaskDefinition) -> None:
-    """Raise UserError when the file's suffix is not one of the language of the board's task."""
+    """Raise UserError when the file's suffix does not belong to the language of the task."""
     dot = name.rfind(".")
     suffix, language = name[dot:].casefold() if dot >= 0 else "", spec_of(task.lang)
     if suffix in language.suffixes:
@@ -117,7 +117,7 @@ def suffixes() -> tuple[str, ...]:
 
 
 def file_name(name: str) -> str:
-    """Return the last part of the file's name, as it may be stored and shown."""
+    """Return the last part of a path; UserError when it must not be stored or shown."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1].strip()
     if not last or len(last) > MAX_FILE_NAME:
         raise UserError("bad-file-name", f"a file name must have 1 to {MAX_FILE_NAME} characters")
@@ -173,7 +173,7 @@ def closes_early(board: str | None, opens_at: datetime) -> UserError:
 def not_yet_open(name: str, opens_at: datetime) -> UserError:
     """Return the refusal of a leaderboard or competition that opens later."""
     when = show_deadline(opens_at)
-    words = f"{name} opens at {when}; nothing of it can be seen or submitted before"
+    words = f"{name} opens at {when}; until then you can neither see it nor submit to it"
     return UserError("not-open", words, {f"at {when}": opens_at})
 
 
@@ -296,7 +296,7 @@ def _with_value(header: Header, number: int, key: str, values: tuple[str, ...]) 
 
 
 def _check_sizes(number: int, key: str, text: str) -> None:
-    """Refuse an invalid formula; whether it fits the task's cases is for the judge to decide."""
+    """Refuse an invalid formula; the judge decides whether a valid one fits the task's cases."""
     try:
         parse_sizes(key, text)
     except FormulaError as error:

@@ -43,7 +43,7 @@ _PERSONAL_SCOPES = frozenset({TokenScope.READ, TokenScope.PERSON, TokenScope.ADM
 class Token:
     """A token as stored, from which its secret cannot be computed.
 
-    `person` is its owner, or who created it for a worker.
+    `person` is its owner; for a worker's token, the person who created it.
     """
 
     id: TokenId
@@ -58,12 +58,12 @@ class Token:
 
     @property
     def is_personal(self) -> bool:
-        """Return whether programs may call with it for its person; cookies do not count."""
+        """Return whether it is for a person's programs, as opposed to a browser session."""
         return self.scope in _PERSONAL_SCOPES
 
     @property
     def is_worker_token(self) -> bool:
-        """Return whether it is a worker's, with which no person may call."""
+        """Return whether it belongs to a worker; no person can use it."""
         return self.scope is TokenScope.WORKER
 
     def is_live(self, now: datetime) -> bool:
@@ -77,7 +77,7 @@ def scope_of(word: Literal["read", "submit", "admin"]) -> TokenScope:
 
 
 def digest_of(secret: str) -> str:
-    """Return the hash that is stored of a token; its secret is random, so a plain hash is safe."""
+    """Return the hash of a token to store; its secret is random, so a plain hash is safe."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -105,7 +105,7 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class Caller(Viewer):
-    """A viewer with the rights of a token; `sees_all` only if person and token are an admin's."""
+    """A viewer with the rights of a token; `sees_all` requires an admin and an admin's token."""
 
     scope: TokenScope = TokenScope.READ
     is_creator: bool = False
@@ -137,8 +137,8 @@ def needs_token() -> UserError:
     """Return the error for a request without a token: how to send one, and where to get it."""
     return UserError(
         "bad-token",
-        "this needs a token: send Authorization: Bearer TOKEN. Make one on your page /me, by "
-        "/profile link on Discord, or by `podium token create --person NAME` at the machine",
+        "this needs a token: send Authorization: Bearer TOKEN. Create one on your page /me, "
+        "with /profile link on Discord, or with `podium token create --person NAME` on the server",
     )
 
 
@@ -165,7 +165,7 @@ def require_creator(caller: Caller) -> None:
 
 
 def require_admin(caller: Caller) -> None:
-    """Raise UserError for a caller who is no admin, or whose token is not an admin's."""
+    """Raise UserError for a caller who is not an admin, or whose token lacks the scope admin."""
     require_acting(caller)
     if not caller.sees_all:
         words = "this requires an admin and a token with scope admin"
@@ -173,7 +173,7 @@ def require_admin(caller: Caller) -> None:
 
 
 DEMO = "demo"
-"""The kind of the accounts for which `podium demo` submits; no front end uses it."""
+"""The kind of identity of the people for whom `podium demo` submits; no front end uses it."""
 SYSTEM_IDENTITY = "podium:house"
 """The identity that owns the system's own jobs; no front end uses this kind."""
 SYSTEM_NAME = "Podium"

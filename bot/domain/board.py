@@ -12,7 +12,7 @@ from runners.contract.gpus import gpu_types
 from runners.contract.task import Grader, Mode, TaskDefinition
 
 NOBODY = PersonId(0)
-"""The number of no account; used for a reader without one."""
+"""In place of an account's number: a reader without an account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class SourceVisibility(StrEnum):
     ALWAYS = "always"
     """As soon as it is submitted."""
     NEVER = "never"
-    """Never."""
+    """Not even after the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The access rule of one board; `house` and guests are credentials of viewers."""
+    """Who may see one board; `house` and `guests` are credentials of viewers."""
 
     visibility: Visibility = Visibility.PUBLIC
     house: str | None = None
@@ -87,7 +87,8 @@ Pins = tuple[tuple[str, str], ...]
 Each pair is a GPU type, listed once, and a pool as in `bot.domain.scoring.pool_of`.
 """
 HIDDEN = "/"
-"""The prefix of names of the system's own boards, which people cannot give, write or list."""
+"""The prefix of the names of the system's own boards; people can neither choose such a name nor
+list or open such a board."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class SeasonRules:
     """The rules of a board's season in addition to its deadline, as a competition sets them."""
 
     opens_at: datetime | None = None
-    """When it opens to people other than its creator; of a stored board None once it has opened."""
+    """When it opens to people other than its creator; a board that has opened is read with None."""
     late_runs: bool = False
     """Whether it accepts submissions in unranked modes after its deadline."""
 

@@ -1,10 +1,10 @@
 """Competitions: sets of boards with one overall ranking, and how ranks become points."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 
 from bot.domain.board import Board, Viewer
 from bot.domain.ids import BoardId, CompetitionId, PersonId
@@ -22,25 +22,32 @@ _DECIMALS = 2
 class PointsRule:
     """How the standings of one board on one GPU type become points.
 
-    `ranks` has the points of the first places. If it is empty, everyone gets 100 x best / own time.
+    `ranks` has the points of the first places. If it is empty, everyone gets 100 x best / own time,
+    both at the upper ends of their intervals. People who share a rank have the same points.
     """
 
     ranks: tuple[float, ...] = ()
 
     def points(self, standings: Sequence[Standing]) -> dict[PersonId, float]:
         """Return the points of each ranked person."""
-        if self.ranks:
-            shared_by = Counter(each.rank for each in standings)
-            by_rank = {rank: self._of_rank(rank, count) for rank, count in shared_by.items()}
-            return {each.score.person: by_rank[each.rank] for each in standings}
-        times = {each.score.person: each.score.value.time_ns for each in standings}
-        best = min(times.values(), default=0.0)
-        return {person: round(FULL_POINTS * best / own, _DECIMALS) for person, own in times.items()}
+        points: dict[PersonId, float] = {}
+        best = min((each.score.value.upper_ns for each in standings), default=0.0)
+        for _, sharing in groupby(standings, key=lambda each: each.rank):
+            group = list(sharing)
+            if self.ranks:
+                each_gets = self._of_places(len(points), len(group))
+            else:
+                own = min(each.score.value.upper_ns for each in group)
+                each_gets = round(FULL_POINTS * best / own, _DECIMALS)
+            points |= {each.score.person: each_gets for each in group}
+        return points
 
-    def _of_rank(self, rank: int, shared_by: int) -> float:
-        """Return the mean of the places that a shared rank takes; places beyond the list get 0."""
-        places = self.ranks[rank - 1 : rank - 1 + shared_by]
-        return round(math.fsum(places) / shared_by, _DECIMALS)
+    def _of_places(self, before: int, count: int) -> float:
+        """Return the mean of the `count` places after the first `before` ones; the list's end is 0.
+
+        A shared rank takes as many places as people share it.
+        """
+        return round(math.fsum(self.ranks[before : before + count]) / count, _DECIMALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +74,9 @@ class Competition:
     opens_at: datetime
     boards: tuple[Board, ...]
     opening_announced: datetime | None = None
-    """The opening date that was announced when it came."""
+    """The opening date that has been announced."""
     closing_announced: datetime | None = None
-    """The closing date that was announced when it came."""
+    """The closing date that has been announced."""
 
     @property
     def closes_at(self) -> datetime | None:
@@ -108,7 +115,7 @@ class OverallEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompetitionStandings:
-    """A competition as a viewer sees it; before it opens to them without boards and entries."""
+    """A competition as a viewer sees it; without boards and entries until it opens to them."""
 
     competition: Competition
     leaderboards: tuple[tuple[Board, str], ...]

@@ -2,11 +2,11 @@
 
 The judge runs both on one card in the same minutes, in turns, and measures the ratio of their
 times. The score of the new run is held back until then. It becomes the holder's time multiplied by
-the ratio, with the interval of the ratio.
+the ratio, and between the two the interval of the ratio alone decides.
 """
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from math import isfinite
@@ -15,6 +15,8 @@ from bot.domain.ids import ConfirmationId, FinalId, PersonId, SubmissionId, Task
 from bot.domain.job import PRIORITIES
 from bot.domain.scoring import (
     Entrant,
+    Outcome,
+    PairRatio,
     Score,
     ScoreValue,
     by_speed,
@@ -58,19 +60,16 @@ class ConfirmationState(StrEnum):
     """It was not needed any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairRatio:
-    """The time of a run divided by that of its rival, with half of its 95 % interval."""
+_STATES = {
+    Outcome.FASTER: ConfirmationState.CONFIRMED,
+    Outcome.TIED: ConfirmationState.TIED,
+    Outcome.SLOWER: ConfirmationState.SLOWER,
+}
 
-    ratio: float
-    half_width: float
 
-    @property
-    def outcome(self) -> ConfirmationState:
-        """What it says of the run."""
-        if abs(self.ratio - 1.0) <= self.half_width:
-            return ConfirmationState.TIED
-        return ConfirmationState.CONFIRMED if self.ratio < 1.0 else ConfirmationState.SLOWER
+def state_of(ratio: PairRatio) -> ConfirmationState:
+    """Return how a comparison with this ratio ends."""
+    return _STATES[ratio.outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,27 +187,35 @@ def read(task: TaskDefinition, evaluation: Evaluation | None) -> Reading:
     return Reading.MADE if whole and sound else Reading.NOT_MADE
 
 
-def combined(
-    task: TaskDefinition, rival: ScoreValue, measured: Evaluation, ratios: Sequence[Ratio]
-) -> PairRatio:
+def combined(task: TaskDefinition, measured: Evaluation, ratios: Sequence[Ratio]) -> PairRatio:
     """Return the ratio of two scores: the rival's time of each benchmark times its ratio.
 
     `measured` is an evaluation of the rival, which says how its score is made of benchmarks.
     """
-    times = case_times(task, measured)
+    times = [each.upper_ns for each in case_times(task, measured)]
     if len(times) != len(ratios):
-        times = [rival] * len(ratios)
+        times = [1.0] * len(ratios)
     changed = [
-        ScoreValue(time.time_ns * each.ratio, time.time_ns * each.half_width)
+        ScoreValue(time * each.ratio, time * each.half_width)
         for time, each in zip(times, ratios, strict=True)
     ]
-    whole, value = combine(task.ranking_by, times).time_ns, combine(task.ranking_by, changed)
+    whole = combine(task.ranking_by, [ScoreValue(each, 0.0) for each in times]).time_ns
+    value = combine(task.ranking_by, changed)
     return PairRatio(value.time_ns / whole, value.half_width_ns / whole)
 
 
-def scaled(rival: ScoreValue, ratio: PairRatio) -> ScoreValue:
-    """Return the score of a run with this ratio to its rival."""
-    return ScoreValue(rival.time_ns * ratio.ratio, rival.time_ns * ratio.half_width)
+def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
+    """Return the score of a run with this ratio to its rival; its claim stays its own.
+
+    What the judge cannot see of the rival's time, it cannot see of this one either.
+    """
+    resolution_ns = None if rival.resolution_ns is None else rival.resolution_ns * ratio.ratio
+    return ScoreValue(
+        rival.time_ns * ratio.ratio,
+        rival.half_width_ns * ratio.ratio,
+        resolution_ns,
+        own.claimed_ns,
+    )
 
 
 def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:
@@ -217,9 +224,10 @@ def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:
     One that was compared with several holders counts with the slowest result, so that it passes
     none of them without having been faster.
     """
-    return max(held, found, key=lambda each: each.time_ns) if again else found
+    return max(held, found, key=lambda each: each.upper_ns) if again else found
 
 
 def level(held: ScoreValue, holder: ScoreValue) -> ScoreValue:
     """Return the score of a run that could not be compared: it displaces no one."""
-    return ScoreValue(max(held.time_ns, holder.time_ns), held.half_width_ns)
+    later_ns = max(0.0, holder.upper_ns - held.upper_ns)
+    return replace(held, time_ns=held.time_ns + later_ns)

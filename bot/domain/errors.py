@@ -42,7 +42,7 @@ class UserError(Exception):
 
 
 class StoreError(Exception):
-    """The database is unavailable or refuses: an internal error, retried where that is safe."""
+    """The database is unavailable or refused a statement: an internal error, retried where safe."""
 
 
 class SetupError(StoreError):
@@ -65,7 +65,7 @@ def unknown_name(kind: str, name: str, valid: Iterable[str]) -> UserError:
 
 
 def board_moved(name: str) -> UserError:
-    """Return the refusal of a change whose board has changed since it was prepared."""
+    """Return the refusal of a change that was prepared for an earlier task of the board."""
     return UserError(
         "board-moved",
         f"the task of leaderboard {name!r} has changed in the meantime; run the command again to "

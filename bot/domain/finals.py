@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
-from bot.domain.confirmation import ConfirmationState, PairRatio, scaled
+from bot.domain.confirmation import level, scaled
 from bot.domain.ids import BoardId, FinalId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.scoring import Entrant, Score, ScoreValue, rank_entrants
+from bot.domain.scoring import Entrant, Outcome, PairRatio, Score, ScoreValue, rank_entrants
 
 LEAST_TOP, DEFAULT_TOP, MOST_TOP = 2, 10, 50
 """How many entries a final may compare."""
@@ -31,6 +31,7 @@ class FinalRow:
     person_name: str
     time_ns: float
     half_width_ns: float
+    """By how much the time may be wrong."""
     ratio: PairRatio | None = None
 
 
@@ -103,7 +104,7 @@ def next_pair(
 
 
 def _is_faster(ratio: PairRatio | None) -> bool:
-    return ratio is not None and ratio.outcome is ConfirmationState.CONFIRMED
+    return ratio is not None and ratio.outcome is Outcome.FASTER
 
 
 def final_places(
@@ -118,45 +119,47 @@ def final_places(
     places = [FinalPlace(scores[order[0]])]
     for above, entry in pairwise(order):
         places.append(_below(places[-1].score, scores[entry], _ratio_to(results, entry, above)))
-    first = min(scores.values(), key=lambda each: each.value.time_ns)
+    first = min(scores.values(), key=lambda each: each.value.upper_ns)
     after = next(each.score for each in places if each.score.submission == first.submission)
-    factor = first.value.time_ns / after.value.time_ns
+    factor = PairRatio(first.value.upper_ns / after.value.upper_ns, 0.0)
     return tuple(
-        replace(each, score=replace(each.score, value=_times(each.score.value, factor)))
+        replace(each, score=_with_value(each.score, scaled(each.score.value, factor, own)))
         for each in places
+        for own in (each.score.value,)
     )
 
 
 def _ratio_to(results: Results, entry: SubmissionId, above: SubmissionId) -> PairRatio | None:
-    """Return the ratio of an entry to the one above, whichever of them was compared with which."""
+    """Return the ratio of an entry to the one above, regardless of which was inserted later."""
     if (entry, above) in results:
         return results[entry, above]
     inverse = results.get((above, entry))
-    if inverse is None:
-        return None
-    return PairRatio(1.0 / inverse.ratio, inverse.half_width / inverse.ratio**2)
+    return None if inverse is None else inverse.inverse
 
 
 def _below(above: Score, own: Score, ratio: PairRatio | None) -> FinalPlace:
     """Return an entry's score given that of the one above, which it does not pass."""
     if ratio is None:
-        time_ns = max(above.value.time_ns, own.value.time_ns)
-        value = ScoreValue(time_ns, own.value.half_width_ns)
-        return FinalPlace(replace(own, value=value, rival=None))
-    found = scaled(above.value, ratio)
-    value = ScoreValue(max(above.value.time_ns, found.time_ns), found.half_width_ns)
-    return FinalPlace(replace(own, value=value, rival=above.submission), ratio)
+        return FinalPlace(_with_value(own, level(own.value, above.value)))
+    shown = PairRatio(max(1.0, ratio.ratio), 0.0)
+    return FinalPlace(_with_value(own, scaled(above.value, shown, own.value)), ratio)
 
 
-def _times(value: ScoreValue, factor: float) -> ScoreValue:
-    return ScoreValue(value.time_ns * factor, value.half_width_ns * factor)
+def _with_value(score: Score, value: ScoreValue) -> Score:
+    return replace(score, value=value)
 
 
 def final_rows(places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
     """Return the table of a final: its places, ranked as on the board."""
     ratios = {each.score.submission: each.ratio for each in places}
+    met = [
+        replace(each.score, met=() if each.ratio is None else ((above, each.ratio),))
+        for each, above in zip(
+            places, [SubmissionId(0), *(one.score.submission for one in places)], strict=False
+        )
+    ]
     rows = []
-    for standing in rank_entrants(Entrant(each.score, 1) for each in places):
+    for standing in rank_entrants(Entrant(each, 1) for each in met):
         score = standing.score
         rows.append(
             FinalRow(
@@ -164,7 +167,7 @@ def final_rows(places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
                 submission=score.submission,
                 person_name=score.person_name,
                 time_ns=score.value.time_ns,
-                half_width_ns=score.value.half_width_ns,
+                half_width_ns=score.value.uncertainty_ns,
                 ratio=ratios[score.submission],
             )
         )

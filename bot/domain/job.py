@@ -1,4 +1,4 @@
-"""A job: one submission on one GPU type, or one run of a check, on its way through the queue."""
+"""A job: one submission on one GPU type, or one run of a check; its states in the queue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ class JobState(StrEnum):
 FINAL_STATES = frozenset({JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED})
 
 PRIORITIES = {Mode.TEST: 30, Mode.BENCHMARK: 20, Mode.PROFILE: 20, Mode.RANKED: 10}
-"""Higher ones are claimed first, so that a quick test never waits behind ranked jobs."""
+"""Jobs with a higher number are claimed first: a quick test never waits behind ranked jobs."""
 
 
 CHECK_PRIORITY = PRIORITIES[Mode.RANKED]
@@ -107,9 +107,9 @@ class LeasedJob:
     pool: str = ""
     """The only pool that may run it; empty: any."""
     check_run: CheckRunId | None = None
-    """The run of a check; always None at a remote worker, which only reports the submission."""
+    """The run of a check; always None at a remote worker: `ClaimedJob` has no such field."""
     used_s: float = 0.0
-    """Seconds that failed attempts used; a remote worker gets it only with the request."""
+    """Seconds that failed attempts used; a remote worker gets them with the evaluation request."""
 
     @property
     def is_system_job(self) -> bool:
@@ -179,7 +179,7 @@ class Heartbeat:
 
 
 SILENT_AFTER = timedelta(seconds=15)
-"""How long a worker may miss its heartbeats: three of them."""
+"""How long a worker may be without a heartbeat: as long as three of them take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class Worker:
     running: int = field(default=0, compare=False)
 
     def is_silent(self, now: datetime) -> bool:
-        """Return whether it missed heartbeats: it is probably lost, though its lease still runs."""
+        """Return whether it missed heartbeats; it is then probably lost."""
         return self.seen_at is not None and now - self.seen_at > SILENT_AFTER
 
 
@@ -263,7 +263,7 @@ def after_loss(job: Job, error: str, now: datetime) -> Job:
 
 
 def after_lost_lease(job: Job, now: datetime) -> Job:
-    """Return the updated job after its worker vanished; its call is kept, as it may still run."""
+    """Return the updated job after its worker vanished; its call may still run, so it is kept."""
     error = f"the worker vanished during attempt {job.attempt}"
     return _replace_lost_attempt(job, error, now)
 

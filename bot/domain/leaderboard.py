@@ -23,13 +23,13 @@ class BoardOverview:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """One task version on one GPU type; `moves` grows whenever another field changes.
+    """One task version on one GPU type; `revision` grows whenever another field changes.
 
     `refused` has the latest failed ranked run of each person without a score here, with messages
-    that everybody may read. `pending` has the runs that wait for their confirmation.
+    that everyone may read. `pending` has the runs that wait for their confirmation.
     """
 
-    moves: int
+    revision: int
     entries: tuple[Standing, ...]
     refused: tuple[FailedRun, ...]
     reference: Reference | None
@@ -43,8 +43,8 @@ class BoardStandings:
     `refused` has the latest failed ranked run of each person without a score here. `note` is the
     author's note on the version. `speed_of_light_ns` is the least time that the card allows, and
     `reference` the time of the task's own reference; None where unknown. `reference_failure` says
-    to the board's creator why the reference has no time. `in_process` says that the task's own
-    evaluation timed the submissions, so that nothing confirms the times.
+    to the board's creator why the reference has no time. If `in_process`, the task's own
+    evaluation timed the submissions, and nothing confirms the times.
     """
 
     board: Board
@@ -63,7 +63,7 @@ class BoardStandings:
     """The newest final of this GPU type, of the shown task version."""
     quotes: bool = True
     """Whether messages of failed runs may quote exceptions."""
-    moves: int = field(default=0, compare=False)
+    revision: int = field(default=0, compare=False)
     """Grows whenever entries, refused or the reference's time change."""
 
 
@@ -77,9 +77,9 @@ class Placement:
     shared: bool
     entries: int
     is_best: bool
-    """Whether this is the person's fastest submission."""
+    """Whether this is the person's best submission."""
     improved: bool
-    """Whether the person had a slower score before."""
+    """Whether the person had a worse score before."""
     reference: ScoreValue | None = None
     """The time of the task's own reference on this GPU type; None if unknown."""
 
@@ -119,7 +119,7 @@ class Season:
 
     @property
     def records(self) -> tuple[Score, ...]:
-        """The scores that were the fastest when they were submitted."""
+        """The first score, and each that is ahead of the record before it."""
         return records(self.scores)
 
 
@@ -133,7 +133,7 @@ class PersonScaling:
 
 @dataclass(frozen=True, slots=True)
 class GpuScaling:
-    """The GPU types with scores, fastest first, and how each person does on them.
+    """The GPU types with scores, fastest first, and each person's best scores on them.
 
     People with scores on more GPU types come first, then faster ones.
     """

@@ -9,7 +9,18 @@ from bot.domain.board import Board
 from bot.domain.competition import Competition
 from bot.domain.finals import Final
 from bot.domain.ids import BoardId, NotificationId, SubmissionId
-from bot.domain.scoring import Entrant, Score, Standing, entrants, indistinguishable, rank_entrants
+from bot.domain.scoring import (
+    Entrant,
+    Score,
+    Standing,
+    by_submission_time,
+    entrants,
+    leads,
+    rank_entrants,
+    records,
+    show_score,
+    show_speed_up,
+)
 from bot.domain.times import show_deadline, show_time
 
 LOWEST_ANNOUNCED_RANK = 10
@@ -48,7 +59,7 @@ class Delivery:
     """A notification held by a process that delivers it."""
 
     id: NotificationId
-    news: Notification
+    notification: Notification
     tries: int
     """How often it was claimed, including this time."""
 
@@ -74,15 +85,13 @@ class StandingsChange:
     score: Score
     before: tuple[Standing, ...]
     after: tuple[Standing, ...]
+    record: Score | None
+    """The record until then; None for the first score."""
 
     @property
     def is_record(self) -> bool:
-        """Return whether it is the first score, or certainly faster than the previous best."""
-        if not self.before:
-            return True
-        best = self.before[0].score.value
-        faster = self.score.value.time_ns < best.time_ns
-        return faster and not indistinguishable(self.score.value, best)
+        """Return whether it is the first score, or ahead of the record until then."""
+        return self.record is None or leads(self.score, self.record)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -96,19 +105,28 @@ class StandingsChange:
 
 
 def standings_change(
-    submission: SubmissionId, scores: Iterable[Score], others: Iterable[Entrant] = ()
+    submission: SubmissionId,
+    scores: Iterable[Score],
+    others: Iterable[Entrant] = (),
+    course: Iterable[Score] = (),
 ) -> StandingsChange | None:
     """Return the effect of a submission's score; None when it is not among the scores.
 
-    `scores` are all those of some people, and `others` are the remaining people.
+    `scores` has every score of some people, `others` has the best score of everyone else, and
+    `course` has every record.
     """
     all_scores, rest = tuple(scores), tuple(others)
     new = next((each for each in all_scores if each.submission == submission), None)
     if new is None:
         return None
+    since = by_submission_time(new)
+    until_then = [each for each in (*course, *all_scores) if by_submission_time(each) < since]
     earlier = entrants(each for each in all_scores if each.submission != submission)
     return StandingsChange(
-        new, rank_entrants([*rest, *earlier]), rank_entrants([*rest, *entrants(all_scores)])
+        new,
+        rank_entrants([*rest, *earlier]),
+        rank_entrants([*rest, *entrants(all_scores)]),
+        next(reversed(records(until_then)), None),
     )
 
 
@@ -119,12 +137,11 @@ def closes_soon(board: Board, now: datetime) -> bool:
 
 def record_notification(change: StandingsChange, board: Board, addressee: str) -> Notification:
     """Return the notification of a board's new best time."""
-    new = change.score
-    text = f"Record on {board.name} ({new.gpu}): {new.person_name} takes {_show_score(new)}"
-    if change.before:
-        best = change.before[0].score
-        factor = best.value.time_ns / new.value.time_ns
-        text += f", {factor:.2f}x faster than {best.person_name} ({_show_score(best)})"
+    new, old = change.score, change.record
+    text = f"Record on {board.name} ({new.gpu}): {new.person_name} takes {show_score(new.value)}"
+    if old is not None:
+        factor = show_speed_up(old.value, new.value)
+        text += f", {factor} faster than {old.person_name} ({show_score(old.value)})"
     key = f"record {new.submission} {new.gpu} {addressee}"
     return Notification(key, NotificationKind.RECORD, addressee, board.id, f"{text}.")
 
@@ -143,11 +160,11 @@ def final_notification(final: Final, board: Board, addressee: str) -> Notificati
 def loss_notification(
     loss: Loss, change: StandingsChange, board: Board, addressee: str
 ) -> Notification:
-    """Return the notification of a person whose rank got worse."""
+    """Return the notification for a person whose rank got worse."""
     new, own = change.score, loss.standing.score
     text = (
         f"You went from rank {loss.standing.rank} to {loss.rank} on {board.name} ({new.gpu}): "
-        f"{new.person_name} takes {_show_score(new)}, you take {_show_score(own)}."
+        f"{new.person_name} takes {show_score(new.value)}, you take {show_score(own.value)}."
     )
     key = f"lost-rank {new.submission} {new.gpu} {addressee}"
     return Notification(key, NotificationKind.LOST_RANK, addressee, board.id, text)
@@ -158,13 +175,15 @@ def deadline_words(deadline: datetime) -> str:
     return f"at {show_deadline(deadline)}"
 
 
-def is_current(news: Notification, board: Board) -> bool:
+def is_current(notification: Notification, board: Board) -> bool:
     """Return False for a reminder of a deadline that has changed; True for all others."""
-    if news.kind is not NotificationKind.DEADLINE:
+    if notification.kind is not NotificationKind.DEADLINE:
         return True
     if board.deadline is None:
         return False
-    return news.key == deadline_notification(board, board.deadline, news.addressee).key
+    return (
+        notification.key == deadline_notification(board, board.deadline, notification.addressee).key
+    )
 
 
 def deadline_notification(board: Board, deadline: datetime, addressee: str) -> Notification:
@@ -196,7 +215,3 @@ def closing_notification(competition: Competition, board: Board, addressee: str)
     closed_at = 0.0 if competition.closes_at is None else competition.closes_at.timestamp()
     key = f"closing {competition.id} {closed_at:.0f} {addressee}"
     return Notification(key, NotificationKind.COMPETITION, addressee, board.id, text)
-
-
-def _show_score(score: Score) -> str:
-    return show_time(score.value.time_ns, score.value.half_width_ns)

@@ -49,7 +49,7 @@ class PublishRequest:
     rules: SeasonRules | None = None
     """When the board opens and what it accepts after its deadline; None keeps its rules."""
     competition: bool = False
-    """Whether the zip holds a competition, whose name `name` is, in place of one task."""
+    """Whether the zip holds a competition instead of one task; `name` is then the competition's."""
 
     @property
     def title(self) -> str:
@@ -112,7 +112,7 @@ class Published:
 
 
 class UnsoundTaskError(UserError):
-    """The check of the task of a board found errors; the report lists them all.
+    """The check of a board's task found errors; the report lists them all.
 
     Its code is `choose-grader` if the graders disagree and the creator has to choose one.
     """
@@ -132,7 +132,7 @@ class Draft:
     request: PublishRequest
     grading: Grading = NO_PROGRAM
     competition: CompetitionDefinition | None = None
-    """The competition of its board."""
+    """The competition to which its board belongs."""
 
     @property
     def board_name(self) -> str:
@@ -144,7 +144,7 @@ class Draft:
 class PublishedDraft:
     """A published draft, the reports of its check, and which grader grades it and why.
 
-    No reports if the board already had this state of the task.
+    There are no reports if the board already had this state of the task.
     """
 
     published: Published

@@ -62,7 +62,7 @@ class FailedRun:
 
 @dataclass(frozen=True, slots=True)
 class ScoreHistory:
-    """Scores of a leaderboard over time, oldest first: enough of all `total` for a plot."""
+    """Scores of a leaderboard over time, oldest first: of all `total`, enough for a plot."""
 
     scores: tuple[Score, ...]
     total: int

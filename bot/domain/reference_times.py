@@ -43,7 +43,7 @@ class Untimed:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known of one task version's reference on one GPU type.
+    """What is known about one task version's reference on one GPU type.
 
     `value`, `machine` and `at` are set once it was timed; `failure` says why it never will be.
     `submission` is None for a task without a reference that can be timed.
@@ -95,11 +95,6 @@ def machine_of(environment: Environment) -> str:
     return f"{machine}, driver {environment.driver}" if environment.driver else machine
 
 
-def speed_up(reference: ScoreValue, value: ScoreValue) -> float:
-    """Return how many times faster than the reference it is."""
-    return reference.time_ns / value.time_ns
-
-
 def _reference_name(task: TaskDefinition) -> str | None:
     if (
         not spec_of(task.lang).is_python
@@ -116,7 +111,7 @@ def _reference_name(task: TaskDefinition) -> str | None:
 
 
 def _checked_kernels(tree: ast.Module) -> Iterator[str]:
-    """Yield the kernels that the module gives to `make_match_reference`."""
+    """Yield the kernels that the module passes to `make_match_reference`."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id=maker), args=[ast.Name(id=kernel), *_]):
@@ -127,7 +122,10 @@ def _checked_kernels(tree: ast.Module) -> Iterator[str]:
 
 
 def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
-    """Return a lower bound of any ranked time in ns, combined as the task combines times."""
+    """Return the least ranked time in ns that the card's memory allows; None if it is unknown.
+
+    The times of several workloads are combined as the task's `ranking_by` says.
+    """
     card = GPU_TYPES.get(gpu)
     if card is None or task.bytes is None or not task.lower_bound:
         return None
@@ -143,6 +141,6 @@ def speed_of_light(task: TaskDefinition, gpu: str) -> float | None:
 
 def _floors(task: TaskDefinition, peak: Peak) -> Iterator[float | None]:
     for workload in task.timed(Mode.RANKED):
-        moving_s = amount(task.bytes, workload) / peak.bytes_per_s
-        counting_s = amount(task.flops, workload) / peak.fp32_per_s
-        yield moving_s * 1e9 if moving_s > counting_s else None
+        memory_s = amount(task.bytes, workload) / peak.bytes_per_s
+        arithmetic_s = amount(task.flops, workload) / peak.fp32_per_s
+        yield memory_s * 1e9 if memory_s > arithmetic_s else None

@@ -35,7 +35,7 @@ def missing(capabilities: Capabilities, task: TaskDefinition, gpu: str) -> tuple
 
 
 def has_device(task: TaskDefinition, gpu: str) -> bool:
-    """Return whether the task's inputs can be on the device that this GPU type means.
+    """Return whether the task's device allows this GPU type, where `CPU` is a type too.
 
     A CPU task would also run next to a GPU, but its time would not be that GPU's.
     """
@@ -72,7 +72,7 @@ def in_service(offers: Iterable[Capabilities]) -> tuple[str, ...]:
 
 
 def require_gpus(board: str, task: TaskDefinition, gpus: Sequence[str]) -> None:
-    """Require GPU types that the task's device allows, at least one; else UserError."""
+    """Raise UserError unless there is a GPU type and the task's device allows each of them."""
     if not gpus:
         raise UserError("no-gpu", f"choose the GPU types of leaderboard {board!r}, such as H100")
     for gpu in gpus:
@@ -87,7 +87,7 @@ def require_gpus(board: str, task: TaskDefinition, gpus: Sequence[str]) -> None:
 
 
 def require_known_gpus(gpus: Iterable[str], served: Collection[str]) -> None:
-    """Require that each GPU type is in the table of types or served by a runner; else UserError."""
+    """Raise UserError for a GPU type that is neither in the table nor served by a runner."""
     listed = [CPU, *GPU_TYPES]
     for gpu in gpus:
         if gpu in listed or gpu in served:

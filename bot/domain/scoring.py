@@ -1,13 +1,16 @@
-"""Scores of passed ranked evaluations, and the standings made of them."""
+"""Scores of passed ranked evaluations, and the standings made from them."""
 
 import math
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from statistics import median
+from enum import StrEnum
+from operator import mul
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.times import show_factor, show_time
 from runners.contract.evaluation import (
     CaseKind,
     Evaluation,
@@ -19,13 +22,82 @@ from runners.contract.gpus import floors
 from runners.contract.task import Mode, RankingBy, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
 
+TIE = 0.005
+"""Two times that differ by at most this fraction are never told apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreValue:
-    """A time in nanoseconds and half of its 95 % interval; lower is better."""
+    """The time that counts, in nanoseconds, and what is not known of it; lower is better.
+
+    It is the judge's own value. If there is none, it is what the task's own evaluation reported.
+    """
 
     time_ns: float
     half_width_ns: float
+    """Half of the 95 % interval, which describes the noise."""
+    resolution_ns: float | None = 0.0
+    """What the judge's clock cannot see; None if no clock of the judge confirms the time."""
+    claimed_ns: float | None = None
+    """What the submission's own clock says; it decides nothing. None if it was not asked."""
+
+    @property
+    def confirmed(self) -> bool:
+        """Return whether the time is the judge's own value."""
+        return self.resolution_ns is not None
+
+    @property
+    def uncertainty_ns(self) -> float:
+        """Return by how much the time may be wrong: noise, and what the judge cannot see."""
+        return self.half_width_ns + (self.resolution_ns or 0.0)
+
+    @property
+    def upper_ns(self) -> float:
+        """Return the upper end of the interval, by which times are ordered."""
+        return self.time_ns + self.uncertainty_ns
+
+    @property
+    def passes_ns(self) -> float:
+        """Return the upper end that another time must exceed for this one to be ahead of it."""
+        return self.upper_ns + max(self.uncertainty_ns, TIE * self.upper_ns)
+
+
+class Outcome(StrEnum):
+    """What a comparison of two submissions says of the first."""
+
+    FASTER = "faster"
+    TIED = "tied"
+    """The interval of the ratio contains 1."""
+    SLOWER = "slower"
+
+
+@dataclass(frozen=True, slots=True)
+class PairRatio:
+    """The time of a submission divided by that of a rival, with half of its 95 % interval.
+
+    Both were timed in turns on one card, so it does not contain what the judge's clock cannot see.
+    """
+
+    ratio: float
+    half_width: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it says of the submission."""
+        if abs(self.ratio - 1.0) <= self.half_width:
+            return Outcome.TIED
+        return Outcome.FASTER if self.ratio < 1.0 else Outcome.SLOWER
+
+    @property
+    def inverse(self) -> "PairRatio":
+        """The ratio of the rival to the submission."""
+        return PairRatio(1.0 / self.ratio, self.half_width / self.ratio**2)
+
+    def times(self, other: "PairRatio") -> "PairRatio":
+        """Return the ratio to the rival of the rival, which `other` has."""
+        ratio = self.ratio * other.ratio
+        parts = self.half_width / self.ratio, other.half_width / other.ratio
+        return PairRatio(ratio, ratio * math.hypot(*parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +114,13 @@ class Score:
     submitted_at: datetime
     pool: str = ""
     """The pool that timed it, see `pool_of`; empty if unrecorded."""
-    rival: SubmissionId | None = None
-    """The submission with which it was compared, see `bot.domain.confirmation`."""
+    met: tuple[tuple[SubmissionId, PairRatio], ...] = ()
+    """The rivals with which it was compared (`bot.domain.confirmation`), oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One line of a leaderboard: a person's best score, its shared rank, and their attempts."""
+    """One line of a leaderboard: a best score, its rank (shared by ties), the person's attempts."""
 
     rank: int
     score: Score
@@ -87,9 +159,8 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
 def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
     """Return the score of a passed ranked evaluation; None for any other.
 
-    A workload counts at least the time that the GPU's nominal rates require, and one cut short
-    counts its `counted` time. The half-widths of cases are independent, because they come from
-    separate rounds.
+    A workload counts at least the time that the GPU's nominal rates require. The half-widths of
+    cases are independent, because they come from separate rounds; what the judge cannot see is not.
     """
     if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
         return None
@@ -99,54 +170,73 @@ def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
     if not times:
         return None
     combined = combine(task.ranking_by, times)
-    sound = math.isfinite(combined.time_ns) and math.isfinite(combined.half_width_ns)
-    return combined if sound and combined.time_ns > 0 else None
+    sound = combined.time_ns > 0 and math.isfinite(combined.passes_ns)
+    return combined if sound else None
 
 
-def counted(measured: Measurement) -> float:
-    """Return the time in ns that counts: if cut short, the slowest round or the interval's end.
+def counted(measured: Measurement) -> ScoreValue:
+    """Return the time of a workload that counts in a ranked run.
 
-    A submission that uses up its time limit has fewer rounds, whose mean varies more: if the mean
-    counted, it would pay to retry until it is low by chance. For one that is much slower than the
-    reference, which has two rounds of few calls, the end of the interval counts.
+    Of a run that ended early, it is the upper end of the interval. Few rounds vary more, so if
+    their mean counted, it would pay to end early and to retry until it is low by chance.
     """
-    if measured.stop_reason is StopReason.SLOW:
-        return measured.time_ns + measured.half_width_ns
-    if not measured.cut_short:
-        return measured.time_ns
-    rounds = [median(samples) for samples in measured.samples if samples]
-    if len(rounds) < 2:
-        return measured.time_ns + measured.half_width_ns
-    return max(measured.time_ns, *rounds)
+    value = judged(measured)
+    if value.confirmed and ended_early(measured):
+        return replace(value, time_ns=value.upper_ns)
+    return value
+
+
+def judged(measured: Measurement) -> ScoreValue:
+    """Return the time of a workload by the judge's own clock.
+
+    If only the task's own evaluation timed it, it is the time that this reported.
+    """
+    own_ns, claimed_ns = measured.bound_ns, measured.claimed_ns
+    if claimed_ns is None:
+        own_ns = max(own_ns, measured.time_ns)
+    if measured.stop_reason is StopReason.TASK or own_ns <= 0:
+        return ScoreValue(measured.time_ns, measured.half_width_ns, None)
+    return ScoreValue(own_ns, measured.half_width_ns, measured.resolution_ns, claimed_ns)
+
+
+def ended_early(measured: Measurement) -> bool:
+    """Return whether there were too few rounds to know by how much rounds vary."""
+    single = measured.stop_reason is StopReason.ROUND_CAP and measured.rounds == 1
+    return single or measured.cut_short or measured.stop_reason is StopReason.SLOW
 
 
 def case_times(task: TaskDefinition, evaluation: Evaluation) -> list[ScoreValue]:
     """Return the times that count, one for each timed case."""
     least = floors(task, evaluation.gpu)
-    return [
-        ScoreValue(max(counted(measured), least.get(case.spec, 0.0)), measured.half_width_ns)
+    times = [
+        (counted(case.measurement), least.get(case.spec, 0.0))
         for case in evaluation.cases
-        if (measured := case.measurement) is not None
+        if case.measurement is not None
     ]
+    return [replace(value, time_ns=max(value.time_ns, floor)) for value, floor in times]
 
 
 def combine(ranking_by: RankingBy, times: Sequence[ScoreValue]) -> ScoreValue:
     """Return the time of several workloads, combined as the task ranks by."""
-    count = len(times)
-    match ranking_by:
-        case RankingBy.LAST:
-            return times[-1]
-        case RankingBy.MEAN:
-            centre = sum(each.time_ns / count for each in times)
-            return ScoreValue(centre, math.hypot(*(each.half_width_ns / count for each in times)))
-        case RankingBy.GEOM:
-            centre = math.exp(sum(math.log(each.time_ns) for each in times) / count)
-            relative = math.hypot(*(each.half_width_ns / each.time_ns for each in times)) / count
-            return ScoreValue(centre, centre * relative)
+    if ranking_by is RankingBy.LAST:
+        return times[-1]
+    centre = _mean(ranking_by, [each.time_ns for each in times])
+    geom = ranking_by is RankingBy.GEOM
+    parts = [(centre / each.time_ns if geom else 1.0) / len(times) for each in times]
+    unseen = [each.resolution_ns for each in times if each.resolution_ns is not None]
+    claims = [each.claimed_ns for each in times if each.claimed_ns is not None]
+    return ScoreValue(
+        centre,
+        math.hypot(*(each.half_width_ns * part for each, part in zip(times, parts, strict=True))),
+        sum(map(mul, unseen, parts)) if len(unseen) == len(times) else None,
+        _mean(ranking_by, claims) if len(claims) == len(times) else None,
+    )
 
 
-TIE = 0.005
-"""Times that differ by at most this fraction count as equal, whatever their intervals."""
+def _mean(ranking_by: RankingBy, times: Sequence[float]) -> float:
+    if ranking_by is RankingBy.GEOM and min(times) > 0:
+        return math.exp(sum(map(math.log, times)) / len(times))
+    return sum(each / len(times) for each in times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +248,7 @@ class Entrant:
 
 
 def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
-    """Return each person's fastest score; of equal ones, the earlier submission."""
+    """Return each person's best score, by the upper end; of equal ones, the earlier submission."""
     ordered = sorted(scores, key=by_speed)
     attempts = Counter(each.person for each in ordered)
     best: dict[PersonId, Score] = {}
@@ -167,60 +257,130 @@ def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
     return tuple(Entrant(each, attempts[each.person]) for each in best.values())
 
 
+def is_ahead(one: ScoreValue, other: ScoreValue) -> bool:
+    """Return whether one time is ahead of the other: the only way in which times are compared.
+
+    Its upper end is below that of the other by more than its own uncertainty.
+    """
+    return one.passes_ns < other.upper_ns
+
+
+def leads(one: Score, other: Score) -> bool:
+    """Return whether one score is ahead of another; if it was compared with it, the ratio says."""
+    ratio = dict(one.met).get(other.submission)
+    return is_ahead(one.value, other.value) if ratio is None else ratio.outcome is Outcome.FASTER
+
+
 def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
     """Return the standings of different people; ValueError for scores of several leaderboards.
 
-    Ranks go 1, 1, 3: an entry joins a group while it cannot be told apart from the group's first.
+    A rank is one more than the number of people who are ahead. Between two that were compared, or
+    that a chain of comparisons connects, the ratio decides who is ahead.
     """
     ordered = sorted(entered, key=lambda each: by_speed(each.best))
     if len({(each.best.board, each.best.task_version, each.best.gpu) for each in ordered}) > 1:
         raise ValueError("scores of several boards, task versions or GPU types are not comparable")
-    standings: list[Standing] = []
-    first: Standing | None = None
-    for position, each in enumerate(ordered, start=1):
-        if first is None or not _share(first.score, each.best):
-            first = Standing(position, each.best, each.attempts)
-            standings.append(first)
-        else:
-            standings.append(Standing(first.rank, each.best, each.attempts))
-    return tuple(standings)
+    passes = sorted(each.best.value.passes_ns for each in ordered)
+    scores = {each.best.submission: each.best for each in ordered}
+    changed = Counter[SubmissionId]()
+    for (one, other), ratio in _connected(scores).items():
+        ahead = ratio.outcome is Outcome.FASTER
+        changed[other] += ahead - is_ahead(scores[one].value, scores[other].value)
+    standings = [
+        Standing(
+            1 + bisect_left(passes, each.best.value.upper_ns) + changed[each.best.submission],
+            each.best,
+            each.attempts,
+        )
+        for each in ordered
+    ]
+    return tuple(sorted(standings, key=lambda each: (each.rank, each.score.value.time_ns)))
+
+
+_Ratios = Mapping[tuple[SubmissionId, SubmissionId], PairRatio]
+
+
+def _connected(scores: Mapping[SubmissionId, Score]) -> _Ratios:
+    """Return the ratio of every two scores that comparisons connect, each in both directions."""
+    direct: dict[tuple[SubmissionId, SubmissionId], PairRatio] = {}
+    for score in scores.values():
+        for rival, ratio in score.met:
+            if rival in scores:
+                direct[score.submission, rival] = ratio
+                direct[rival, score.submission] = ratio.inverse
+    neighbours: dict[SubmissionId, list[SubmissionId]] = {}
+    for one, other in direct:
+        neighbours.setdefault(one, []).append(other)
+    return dict(found for one in neighbours for found in _reached(one, neighbours, direct))
+
+
+def _reached(
+    start: SubmissionId, neighbours: Mapping[SubmissionId, list[SubmissionId]], direct: _Ratios
+) -> Iterator[tuple[tuple[SubmissionId, SubmissionId], PairRatio]]:
+    """Yield the ratio to each score that comparisons connect, over the shortest way."""
+    known, last = {start: PairRatio(1.0, 0.0)}, [start]
+    while last:
+        reached: list[SubmissionId] = []
+        for one in last:
+            for other in neighbours[one]:
+                if other not in known:
+                    known[other] = known[one].times(direct[one, other])
+                    reached.append(other)
+        last = reached
+    yield from (((start, other), ratio) for other, ratio in known.items() if other != start)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedUp:
+    """How many times faster a time is than another, with the ends of its interval.
+
+    Without an interval of both times there are no ends; `high` is also None if it is unlimited.
+    """
+
+    factor: float
+    low: float | None = None
+    high: float | None = None
+
+
+def speed_up(slower: ScoreValue, faster: ScoreValue) -> SpeedUp:
+    """Return how many times faster the second time is than the first."""
+    factor = slower.time_ns / faster.time_ns
+    if not (slower.confirmed and faster.confirmed):
+        return SpeedUp(factor)
+    low = max(0.0, slower.time_ns - slower.uncertainty_ns) / faster.upper_ns
+    least_ns = faster.time_ns - faster.uncertainty_ns
+    return SpeedUp(factor, low, slower.upper_ns / least_ns if least_ns > 0 else None)
+
+
+def show_speed_up(slower: ScoreValue, faster: ScoreValue) -> str:
+    """Return a speedup such as `3.2x (2.9 to 3.6)`, without ends that are rounded away."""
+    found = speed_up(slower, faster)
+    factor = show_factor(found.factor)[:-1]
+    if found.low is None:
+        return f"{factor}x"
+    decimals = len(factor.partition(".")[2])
+    low = f"{found.low:.{decimals}f}"
+    if found.high is None:
+        return f"{factor}x (at least {low})"
+    high = f"{found.high:.{decimals}f}"
+    return f"{factor}x" if low == factor == high else f"{factor}x ({low} to {high})"
+
+
+UNCONFIRMED = " (unconfirmed)"
+
+
+def show_score(value: ScoreValue, unconfirmed: str = UNCONFIRMED) -> str:
+    """Return a time that counts, such as `5.9 us ± 1.2`, marked if the judge has no own value."""
+    return show_time(value.time_ns, value.uncertainty_ns) + ("" if value.confirmed else unconfirmed)
 
 
 def records(scores: Iterable[Score]) -> tuple[Score, ...]:
-    """Return the scores that were the fastest when they were submitted, oldest first."""
-    fastest: list[Score] = []
+    """Return the first score, and each that is ahead of the record before it, oldest first."""
+    found: list[Score] = []
     for each in sorted(scores, key=by_submission_time):
-        if not fastest or each.value.time_ns < fastest[-1].value.time_ns:
-            fastest.append(each)
-    return tuple(fastest)
-
-
-def _share(first: Score, later: Score) -> bool:
-    """Return whether two entries share a rank.
-
-    If they were compared, on one card in the same minutes, the interval of their ratio decides.
-    """
-    for one, other in ((first, later), (later, first)):
-        if one.rival == other.submission:
-            difference = abs(one.value.time_ns - other.value.time_ns)
-            return difference <= one.value.half_width_ns
-    return ties(first.value, later.value)
-
-
-def ties(first: ScoreValue, later: ScoreValue) -> bool:
-    """Return whether a later entry ties with a group's first: within its interval, or 0.5 %.
-
-    The later entry's own interval does not count: by being slow now and then, a kernel could widen
-    it at will and tie with any faster one.
-    """
-    return later.time_ns - first.time_ns <= max(first.half_width_ns, TIE * first.time_ns)
-
-
-def indistinguishable(one: ScoreValue, other: ScoreValue) -> bool:
-    """Return whether two times differ by at most their larger interval, or 0.5 %."""
-    resolution = max(one.half_width_ns, other.half_width_ns)
-    resolution = max(resolution, TIE * min(one.time_ns, other.time_ns))
-    return abs(one.time_ns - other.time_ns) <= resolution
+        if not found or is_ahead(each.value, found[-1].value):
+            found.append(each)
+    return tuple(found)
 
 
 def by_submission_time(score: Score) -> tuple[datetime, int]:
@@ -229,5 +389,5 @@ def by_submission_time(score: Score) -> tuple[datetime, int]:
 
 
 def by_speed(score: Score) -> tuple[float, datetime, int]:
-    """Sort key: the fastest first; of equal ones, the earlier submission."""
-    return score.value.time_ns, score.submitted_at, score.submission
+    """Sort key: the lowest upper end first; of equal ones, the earlier submission."""
+    return score.value.upper_ns, score.submitted_at, score.submission

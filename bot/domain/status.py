@@ -149,7 +149,7 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
 
 
 def is_public(evaluation: Evaluation) -> bool:
-    """Return whether all of it may be shown: it ended before any secret input was made.
+    """Return whether all of it may be shown: no secret input had been made when it ended.
 
     A submission is built again for every round, so even a build failure may come after secret
     inputs.

@@ -1,4 +1,4 @@
-"""A submission, its idempotency key, and what keeps it from being accepted or ranked."""
+"""A submission, its idempotency key, and what prevents it from being accepted or ranked."""
 
 import hashlib
 import json
@@ -73,7 +73,7 @@ class Display:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRequest:
-    """An unchecked request of a front end; the header names a board or GPU types left out here."""
+    """An unchecked request of a front end; a missing board or GPU type is that of the header."""
 
     viewer: Viewer
     """Who submits; the board must be visible to them."""
@@ -89,7 +89,7 @@ class SubmissionRequest:
     """The options of the profiler, in mode `profile`."""
 
     @property
-    def once(self) -> IdempotencyKey | None:
+    def idempotency_key(self) -> IdempotencyKey | None:
         """Return the key with a digest of the whole request."""
         if self.key is None:
             return None
@@ -114,7 +114,7 @@ class NewSubmission:
     display: NewDisplay | None = None
     judged_again: bool = False
     """Whether an admin requested it: bans and limits do not apply, and no limit counts it."""
-    once: IdempotencyKey | None = None
+    idempotency_key: IdempotencyKey | None = None
     profile: ProfileOptions | None = None
     warning: str = ""
     """A warning for its submitter; see `Submission`."""
@@ -165,20 +165,20 @@ class RateLimit:
 
     def __post_init__(self) -> None:
         if self.most < 1 or self.window <= timedelta(0):
-            raise ValueError("a limit has a number and a time")
+            raise ValueError("a limit needs a number of at least 1 and a window longer than 0")
 
     @property
     def window_words(self) -> str:
         """Return the window in words, such as `60 min`."""
         return show_span(self.window.total_seconds())
 
-    def refusal(self, counted: datetime, now: datetime) -> UserError:
-        """Return the refusal after `most` submissions since `counted`, the oldest counted one."""
+    def refusal(self, oldest: datetime, now: datetime) -> UserError:
+        """Return the refusal; `oldest` is when the oldest of the counted submissions was made."""
         plain = "submission" if self.most == 1 else "submissions"
         what = f"{self.mode} {plain}" if self.mode else plain
         verb = "is" if self.most == 1 else "are"
         where = " to this leaderboard" if self.board else ""
-        lifts_at = counted + self.window
+        lifts_at = oldest + self.window
         when = f"in {show_span(max(1.0, (lifts_at - now).total_seconds()))}"
         return UserError(
             "rate-limit",

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 _SHORT_TEXT = 1_000
 """Up to this many parts, frequently repeated ones are compared as well."""
-ALIKE = 0.5
+SIMILAR = 0.5
 """Two lines count as one changed line if they share at least this fraction of their words."""
 _STEPS_PER_PAIR = 10
 _COMPARED_CHARACTERS = 400
@@ -37,8 +37,8 @@ class StepBudget:
 class BoundedMatcher(difflib.SequenceMatcher[str]):
     """Python's SequenceMatcher, with a limit on its steps.
 
-    Without it, the time grows with the square of the length, for some inputs with the cube. When no
-    steps are left, the rest counts as different: the diff is coarser but correct.
+    Without it, the time grows with the square of the length, and for some inputs with the cube.
+    When no steps are left, the remaining text counts as different: the diff is coarser but correct.
     """
 
     b2j: dict[str, list[int]]
@@ -98,29 +98,29 @@ def side_by_side(
 
     Between these pairs, or when no steps are left, lines are paired in order.
     """
-    ends = [(-1, -1), *_anchors(before, after, steps), (len(before), len(after))]
+    ends = [(-1, -1), *_similar_pairs(before, after, steps), (len(before), len(after))]
     for (i1, j1), (i2, j2) in pairwise(ends):
         if i1 >= 0:
             yield before[i1], after[j1]
         yield from zip_longest(before[i1 + 1 : i2], after[j1 + 1 : j2])
 
 
-def _anchors(
+def _similar_pairs(
     before: Sequence[str], after: Sequence[str], steps: StepBudget
 ) -> Sequence[tuple[int, int]]:
     """Return the pairs of similar lines, in order, with the greatest total similarity."""
     if not steps.take(_STEPS_PER_PAIR * len(before) * len(after)):
         return []
-    olds, news = _words(before), _words(after)
-    likenesses = [[_likeness(old, new) for new in news] for old in olds]
-    best = [[0.0] * (len(news) + 1) for _ in range(len(olds) + 1)]
-    for i in reversed(range(len(olds))):
-        for j in reversed(range(len(news))):
-            paired = likenesses[i][j] + best[i + 1][j + 1]
+    old_words, new_words = _words(before), _words(after)
+    similarities = [[_similarity(old, new) for new in new_words] for old in old_words]
+    best = [[0.0] * (len(after) + 1) for _ in range(len(before) + 1)]
+    for i in reversed(range(len(before))):
+        for j in reversed(range(len(after))):
+            paired = similarities[i][j] + best[i + 1][j + 1]
             best[i][j] = max(paired, best[i + 1][j], best[i][j + 1])
     pairs, i, j = [], 0, 0
-    while i < len(olds) and j < len(news):
-        if likenesses[i][j] and best[i][j] == likenesses[i][j] + best[i + 1][j + 1]:
+    while i < len(before) and j < len(after):
+        if similarities[i][j] and best[i][j] == similarities[i][j] + best[i + 1][j + 1]:
             pairs.append((i, j))
             i, j = i + 1, j + 1
         elif best[i + 1][j] >= best[i][j + 1]:
@@ -134,7 +134,7 @@ def _words(lines: Sequence[str]) -> list[frozenset[str]]:
     return [frozenset(_WORDS.findall(line[:_COMPARED_CHARACTERS])) for line in lines]
 
 
-def _likeness(old: frozenset[str], new: frozenset[str]) -> float:
+def _similarity(old: frozenset[str], new: frozenset[str]) -> float:
     """Return the similarity from 0 to 1; 0 if it is too small."""
     share = 2 * len(old & new) / max(1, len(old) + len(new))
-    return share if share >= ALIKE else 0.0
+    return share if share >= SIMILAR else 0.0

@@ -100,8 +100,9 @@ def show_time(time_ns: float, half_width_ns: float | None = None) -> str:
 
 
 def show_factor(factor: float) -> str:
-    """Return how many times faster, with at least two significant digits, such as `3.2x`."""
-    return f"{factor:.{min(_decimals(factor, 2), 3)}f}x"
+    """Return how many times faster, with at least two digits, near 1 three, such as `3.2x`."""
+    digits = 3 if 0.95 <= factor < 1.995 else 2
+    return f"{factor:.{min(_decimals(factor, digits), 3)}f}x"
 
 
 def common_unit(times_ns: Sequence[float]) -> tuple[float, str]:

@@ -22,7 +22,7 @@ class Store(Protocol):
         sent with the commit. A nested transaction is a savepoint, rolled back alone when only its
         block raises. Inside the block, await only the yielded store, one call at a time, and catch
         none of its errors; do not use that store after the block. The roles lock rows, so call them
-        in this order: boards, submissions, jobs. Of two deadlocked transactions one ends with a
+        in this order: boards, submissions, jobs. If two transactions deadlock, one ends with a
         StoreError.
         """
 

@@ -24,7 +24,7 @@ class Moderation(Protocol):
         """Lift the ban; False when the person was not banned."""
 
     async def ban_of(self, person: PersonId) -> str | None:
-        """Return why the person may not submit."""
+        """Return why the person may not submit; None if they may."""
 
     async def bans(self) -> dict[PersonId, str]:
         """Return why each banned person may not submit."""
@@ -55,13 +55,13 @@ class Moderation(Protocol):
     async def board_pauses(self) -> dict[BoardId, str]:
         """Return the notice of each paused board."""
 
-    async def pause_pool(self, gpu: str, notice: str) -> None:
-        """Start no more jobs on a GPU type until `resume_pool`; running ones continue."""
+    async def pause_gpu(self, gpu: str, notice: str) -> None:
+        """Start no more jobs on a GPU type until `resume_gpu`; running ones continue."""
 
-    async def resume_pool(self, gpu: str) -> bool:
+    async def resume_gpu(self, gpu: str) -> bool:
         """Start the GPU type's jobs again and notify the workers; False when it was not paused."""
 
-    async def pool_pauses(self) -> dict[str, str]:
+    async def gpu_pauses(self) -> dict[str, str]:
         """Return the notice of each paused GPU type."""
 
     async def open_channel(self, guild: str, channel: str) -> None:
@@ -85,7 +85,7 @@ class Moderation(Protocol):
     async def limited_by(
         self, person: PersonId, board: BoardId, mode: Mode, now: datetime
     ) -> tuple[RateLimit, datetime] | None:
-        """Return a limit that the person has reached, and when its oldest submission was."""
+        """Return a reached limit, and when the oldest submission that it counts was made."""
 
 
 class Statistics(Protocol):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from bot.domain.confirmation import Confirmation, ConfirmationState, PairRatio
+from bot.domain.confirmation import Confirmation, ConfirmationState
 from bot.domain.finals import Final, FinalRow, NewFinal
 from bot.domain.ids import (
     BoardId,
@@ -13,7 +13,7 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.scoring import Score, ScoreValue
+from bot.domain.scoring import PairRatio, Score, ScoreValue
 
 
 class Confirmations(Protocol):
@@ -63,21 +63,10 @@ class Confirmations(Protocol):
     ) -> None:
         """End it; without `enter` or `follow`, a score that was held back is gone."""
 
-    async def enter(
-        self, confirmation: Confirmation, value: ScoreValue, rival: SubmissionId | None = None
-    ) -> None:
-        """Put the score that was held back on its leaderboard, and announce it.
+    async def enter(self, confirmation: Confirmation, value: ScoreValue) -> None:
+        """Put the score that was held back on its leaderboard, and announce it."""
 
-        `rival` is whom it was measured against; None leaves that as it is.
-        """
-
-    async def follow(
-        self,
-        confirmation: Confirmation,
-        value: ScoreValue,
-        rival: SubmissionId | None,
-        place: int,
-    ) -> None:
+    async def follow(self, confirmation: Confirmation, value: ScoreValue, place: int) -> None:
         """Hold the score, with this value, back for a comparison with another holder."""
 
     async def refuse(self, confirmation: Confirmation) -> None:
@@ -109,7 +98,7 @@ class Finals(Protocol):
         """Return its comparisons, oldest first."""
 
     async def rescore(self, score: Score) -> None:
-        """Replace the value of a score, and with whom it was compared."""
+        """Replace the value of a score."""
 
     async def end(self, final: FinalId, rows: tuple[FinalRow, ...]) -> None:
         """Store the table with which it ends."""

@@ -33,10 +33,10 @@ class Outbox(Protocol):
         killed.
         """
 
-    async def settle(self, job: JobId, news: Sequence[Notification]) -> bool:
+    async def mark_announced(self, job: JobId, notifications: Sequence[Notification]) -> bool:
         """Store a score's notifications and remove the score, atomically; False if it is gone."""
 
-    async def put(self, news: Sequence[Notification]) -> int:
+    async def put(self, notifications: Sequence[Notification]) -> int:
         """Store notifications whose keys were never stored; return how many."""
 
     async def claim(
@@ -44,16 +44,16 @@ class Outbox(Protocol):
     ) -> tuple[Delivery, ...]:
         """Claim a front end's due notifications that no process holds, oldest first."""
 
-    async def mark_sent(self, news: NotificationId, owner: str) -> bool:
+    async def mark_sent(self, notification: NotificationId, owner: str) -> bool:
         """Mark it delivered; False when another owner has taken over."""
 
-    async def mark_refused(self, news: NotificationId, owner: str, why: str) -> bool:
+    async def mark_refused(self, notification: NotificationId, owner: str, why: str) -> bool:
         """Mark it as never to be delivered; False when another owner has taken over."""
 
-    async def retry_later(self, news: NotificationId, owner: str, wait: timedelta) -> bool:
-        """Return it to be tried later; False when another owner has taken over."""
+    async def retry_later(self, notification: NotificationId, owner: str, wait: timedelta) -> bool:
+        """Let it be claimed again after that time; False when another owner has taken over."""
 
-    async def forget(self, age: timedelta) -> int:
+    async def delete_finished(self, age: timedelta) -> int:
         """Delete those finished this long ago; return how many."""
 
 
@@ -65,41 +65,41 @@ class Displays(Protocol):
     ) -> tuple[Display, ...]:
         """Claim unfinished displays that no process holds, oldest first."""
 
-    async def keep(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
+    async def renew(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
         """Renew the owner's leases; return what it still holds."""
 
-    async def note(self, submission: SubmissionId, owner: str, place: str) -> bool:
+    async def save_state(self, submission: SubmissionId, owner: str, place: str) -> bool:
         """Store the display's progress; False when another owner has taken over."""
 
     async def finish(self, submission: SubmissionId, owner: str, place: str) -> bool:
         """Mark it as finished; False when another owner has taken over."""
 
-    async def let_go(self, owner: str) -> int:
-        """Release the owner's displays, so that others can claim them; return how many."""
+    async def release_all(self, owner: str) -> int:
+        """Let others claim the owner's displays; return how many these were."""
 
     async def find(self, submission: SubmissionId) -> Display | None:
         """Return the display of a submission, finished or not."""
 
 
 class Interactions(Protocol):
-    """Commands, clicks and forms by id, kept until they are done."""
+    """Commands, clicks and forms by id, stored until they are done."""
 
-    async def claim(self, asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
+    async def claim(self, request: InteractionRequest, owner: str, lease: timedelta) -> bool:
         """Store it and claim it; False when it is done, or another owner holds it."""
 
-    async def unfinished(
+    async def claim_unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[OpenRequest, ...]:
-        """Claim a few whose lease expired `silent` ago, oldest first; each claim is an attempt."""
+        """Claim a few whose lease expired this long ago, oldest first; each claim is an attempt."""
 
-    async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:
+    async def renew(self, interaction: str, owner: str, lease: timedelta) -> bool:
         """Renew a lease, even an expired one; False when another owner has taken over."""
 
-    async def leave(self, interaction: str, owner: str, pause: timedelta) -> bool:
-        """Release it to be claimed after that time, as if this owner had not tried."""
+    async def release(self, interaction: str, owner: str, pause: timedelta) -> bool:
+        """Let others claim it after that time; this owner's attempt does not count."""
 
     async def finish(self, interaction: str, owner: str) -> bool:
         """Mark it done and delete token and request; False when another owner has taken over."""
 
-    async def forget(self) -> int:
-        """Delete expired tokens, and what was done long ago; return how many."""
+    async def delete_finished(self) -> int:
+        """Delete expired tokens, and requests that were done long ago; return how many."""

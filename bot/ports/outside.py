@@ -18,7 +18,7 @@ class IdentityProvider(Protocol):
         """Return the address where a person consents; it redirects to `back` with `state`."""
 
     async def confirmed(self, code: str, back: str) -> KnownPerson:
-        """Return the person for a code, which works once; `back` is as it was for the page.
+        """Return the person for a code, which works once; `back` must be that of the page.
 
         UserError for an invalid code, StoreError while the provider is unavailable.
         """

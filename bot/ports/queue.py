@@ -33,8 +33,9 @@ class Jobs(Protocol):
     async def claim(self, claim: Claim) -> tuple[Job, ...]:
         """Claim due jobs by priority, then turn, then age.
 
-        Of jobs stored before the first claim, everyone's k-th comes before anyone's (k+1)-th;
-        people who submit later join at the current turn (`next_turn` in the database). Never claims
+        Turns are fair: of the jobs stored before the first claim, each person's k-th comes before
+        anyone's (k+1)-th. People who submit later join at the current turn (`next_turn` in the
+        database). Never claims
         more than `slots` of a GPU type, and never lets more run than the GPU type's limit. A job
         pinned to a pool is claimed only by a worker of that pool. What was claimed is returned even
         if the store fails meanwhile, because no other process knows of it.
@@ -51,7 +52,7 @@ class Jobs(Protocol):
     async def accept(
         self, job: JobId, fence: int, evaluation: Evaluation, score: ScoreValue | None
     ) -> bool:
-        """Store the job's only evaluation and its score, and end the job; False when fenced off."""
+        """Store the job's only evaluation and score; end the job. False when the lease was lost."""
 
     async def release(
         self, job: JobId, fence: int, error: str, *, final: bool, used_s: float = 0.0
@@ -69,7 +70,7 @@ class Jobs(Protocol):
         """
 
     async def return_to_queue(self, job: JobId, fence: int) -> bool:
-        """Return an untouched job to the queue at once, as in a drain; this counts no attempt."""
+        """Return an untouched job to the queue at once; the attempt does not count."""
 
     async def end_cancelled(self, job: JobId, fence: int) -> bool:
         """End a running job that was stopped at a person's request."""
@@ -83,7 +84,7 @@ class Jobs(Protocol):
     async def requeue_expired(self) -> int:
         """Requeue jobs with an expired lease, or fail them after the last attempt; return how many.
 
-        `call` is kept, so that the next owner re-attaches instead of running it twice.
+        `call` is kept: the next owner joins that call instead of starting a second one.
         """
 
     async def get(self, job: JobId) -> Job | None:
@@ -98,7 +99,9 @@ class Jobs(Protocol):
         For a pinned job, count those of its own pool and unpinned ones.
         """
 
-    async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
+    async def add_progress(
+        self, job: JobId, fence: int, kind: str, body: dict[str, str | int]
+    ) -> bool:
         """Add a progress event; False when the lease was lost."""
 
     async def events(self, submission: SubmissionId, after: EventId) -> tuple[JobEvent, ...]:
@@ -107,7 +110,7 @@ class Jobs(Protocol):
     async def latest(self, submission: SubmissionId) -> tuple[JobEvent, ...]:
         """Return the newest event of each running job of a submission."""
 
-    async def forget_events(self, age: timedelta) -> int:
+    async def delete_events(self, age: timedelta) -> int:
         """Delete events of this age whose jobs ended as long ago; return how many."""
 
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
@@ -182,7 +185,7 @@ class WorkerQueue(Protocol):
     async def attach(self, job: LeasedJob, call: str) -> bool:
         """Record the runner's call id."""
 
-    async def tell(self, job: LeasedJob, progress: Progress) -> bool:
+    async def report_progress(self, job: LeasedJob, progress: Progress) -> bool:
         """Record one progress update."""
 
     async def accept(
@@ -193,7 +196,7 @@ class WorkerQueue(Protocol):
     async def give_up(
         self, job: LeasedJob, why: GiveUpReason, error: str = "", used_s: float = 0.0
     ) -> bool:
-        """End the attempt without an evaluation; `used_s` are the seconds that it evaluated."""
+        """End the attempt without an evaluation; `used_s` is how many seconds it evaluated."""
 
 
 class Clock(Protocol):
@@ -215,7 +218,7 @@ class Events(Protocol):
 class Publications(Protocol):
     """Tasks waiting to be published, each held by one process under a lease."""
 
-    async def add(self, release: NewPublication) -> PublicationId:
+    async def add(self, publication: NewPublication) -> PublicationId:
         """Store it until it is finished."""
 
     async def claim(
@@ -226,12 +229,12 @@ class Publications(Protocol):
         Of one person, processes hold at most `PER_PERSON` of a front end at the same time.
         """
 
-    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
+    async def renew(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         """Renew the owner's leases; return what it still holds."""
 
-    async def note(
+    async def save_state(
         self,
-        release: PublicationId,
+        publication: PublicationId,
         owner: str,
         *,
         state: str | None = None,
@@ -240,7 +243,7 @@ class Publications(Protocol):
         """Store the given JSON values; False when another owner has taken over."""
 
     async def cancel(
-        self, person: PersonId, why: str, release: PublicationId | None = None
+        self, person: PersonId, why: str, publication: PublicationId | None = None
     ) -> tuple[PublicationId, ...]:
         """Cancel this person's publication, or all of them; return those that were cancelled.
 
@@ -248,45 +251,47 @@ class Publications(Protocol):
         ends it, with `why` as its outcome.
         """
 
-    async def cancellation(self, release: PublicationId) -> str | None:
+    async def cancellation(self, publication: PublicationId) -> str | None:
         """Return why it was cancelled; None if it was not."""
 
-    async def finish(self, release: PublicationId, owner: str) -> bool:
-        """Delete it after all was reported; False when another owner has taken over."""
+    async def finish(self, publication: PublicationId, owner: str) -> bool:
+        """Delete it once everything was reported; False when another owner has taken over."""
 
-    async def end(self, release: PublicationId, owner: str, *, keep_zip: bool = False) -> bool:
-        """Keep its state for readers; False when another owner has taken over.
+    async def end(self, publication: PublicationId, owner: str, *, keep_zip: bool = False) -> bool:
+        """End it and keep its state for readers; False when another owner has taken over.
 
-        Its zip is deleted, or with `keep_zip` the zip that was kept of the same person before.
+        Its zip is deleted. With `keep_zip` it replaces the kept zip of the same person.
         """
 
-    async def repeat(self, door: str, release: PublicationId, request: str) -> PublicationId | None:
+    async def repeat(
+        self, door: str, publication: PublicationId, request: str
+    ) -> PublicationId | None:
         """Store the kept zip of an ended publication again with this request.
 
         None when its zip was not kept, or was already used.
         """
 
-    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
+    async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
         """Return the state of a publication that was not deleted."""
 
     async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         """Return the states of a person's publications, newest first, at most a hundred."""
 
-    async def forget(self, ended_before: datetime) -> int:
-        """Delete what ended before this time; return how many."""
+    async def delete_ended(self, ended_before: datetime) -> int:
+        """Delete publications that ended before this time; return how many."""
 
-    async def let_go(self, owner: str) -> int:
-        """Release what the owner holds, as if it had not tried; return how many."""
+    async def release_all(self, owner: str) -> int:
+        """Let others claim what the owner holds; its attempts do not count. Return how many."""
 
 
 class CheckRuns(Protocol):
     """The runs of tasks' checks: each is a job of the queue, deleted when its publication ends."""
 
-    async def keep_task(self, release: PublicationId, digest: str, definition: str) -> None:
+    async def store_task(self, publication: PublicationId, digest: str, definition: str) -> None:
         """Store a task as JSON for the runs of a check, unless the publication has ended."""
 
     async def add(
-        self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
+        self, publication: PublicationId, key: str, request: EvaluationRequest, digest: str
     ) -> JobId | None:
         """Queue a run in its person's turn among ranked jobs; return its job.
 
@@ -300,8 +305,8 @@ class CheckRuns(Protocol):
     async def request(self, run: CheckRunId) -> EvaluationRequest | None:
         """Return what is to be run; None when its publication has ended."""
 
-    async def tell(self, job: JobId, fence: int, progress: Progress) -> bool:
+    async def save_progress(self, job: JobId, fence: int, progress: Progress) -> bool:
         """Store the newest progress; False when the lease was lost."""
 
     async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> bool:
-        """Store the evaluation and end the job; False when fenced off."""
+        """Store the evaluation and end the job; False when the lease was lost."""

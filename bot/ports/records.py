@@ -64,7 +64,7 @@ class Boards(Protocol):
         """Change when a board opens and what it accepts after its deadline."""
 
     async def choose_grader(self, board: BoardId, grader: Grader | None) -> Board:
-        """Remember the grader that its creator chose, for its later task versions."""
+        """Store the grader that its creator chose, for later task versions."""
 
     async def restrict(self, board: BoardId, access: Access) -> Board:
         """Change who may see a board and its sources; its guests stay."""
@@ -98,18 +98,18 @@ class Competitions(Protocol):
     """Sets of boards; a competition is deleted together with its last board."""
 
     async def put(self, new: NewCompetition, onto: CompetitionId | None = None) -> Competition:
-        """Store a competition, or change `onto`, whose name and creator stay.
+        """Store a competition, or change all of `onto` except its name and creator.
 
         UserError `competition-exists` for a taken name, `unknown-competition` if `onto` is gone.
         """
 
     async def delete(self, competition: CompetitionId) -> bool:
-        """Delete a competition and its unsent notifications, not its boards; False without one."""
+        """Delete a competition and its unsent notifications, not its boards; False if gone."""
 
     async def find(self, name: str) -> Competition | None: ...
 
     async def lock(self, competition: CompetitionId) -> bool:
-        """Keep others from changing it until the transaction ends; False without one."""
+        """Keep others from changing it until the transaction ends; False if gone."""
 
     async def count_of(self, creator: PersonId) -> int:
         """Return how many competitions a person has created."""
@@ -117,9 +117,9 @@ class Competitions(Protocol):
     async def known_to(
         self, viewer: Viewer, *, after: str | None = "", limit: int | None = None
     ) -> tuple[Competition, ...]:
-        """Return at most `limit` that the viewer may know, by name, after the name `after`.
+        """Return at most `limit` that the viewer may know of, by name, after the name `after`.
 
-        With None as `after` those that open last come first.
+        If `after` is None, they are sorted by opening date instead, the latest first.
         """
 
     async def unannounced(self) -> tuple[Competition, ...]:
@@ -141,17 +141,17 @@ class Submissions(Protocol):
         UserError `banned` or `rate-limit`: a person's submissions are serialized here, so that
         concurrent ones cannot exceed the limits.
 
-        With `once`, nothing is stored if `first` finds a submission: that one is returned.
+        If `first` finds a submission with its key, nothing is stored, and that one is returned.
         """
 
-    async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
+    async def first(self, person: PersonId, key: IdempotencyKey) -> Submission | None:
         """Return what the person submitted with this key in the last `KEY_TTL`.
 
         UserError `key-reused` when its digest differs.
         """
 
-    async def forget_keys(self) -> int:
-        """Delete keys older than that; return how many."""
+    async def delete_expired_keys(self) -> int:
+        """Delete keys older than `KEY_TTL`; return how many."""
 
     async def get(self, submission: SubmissionId) -> Submission | None: ...
 
@@ -211,7 +211,7 @@ class Results(Protocol):
         The same as `bot.domain.scoring.entrants` of all scores, without loading them.
         """
 
-    async def moves(self, version: TaskVersionId, gpu: str) -> int:
+    async def revision(self, version: TaskVersionId, gpu: str) -> int:
         """Return a counter of the changes to `entrants`, `refusals` and the reference's time."""
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[records.FailedRun, ...]:
@@ -220,7 +220,7 @@ class Results(Protocol):
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
         """Return the durations in seconds of the newest evaluations, of any mode and verdict."""
 
-    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+    async def gpu_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
         """Return the same for all tasks on this GPU type; only recent jobs are read."""
 
 
@@ -257,7 +257,7 @@ class References(Protocol):
     async def mark_untimeable(self, version: TaskVersionId, gpu: str) -> bool:
         """Store that the task has no reference to time; False when there already is a row."""
 
-    async def forget_given_up(self, age: timedelta) -> int:
+    async def delete_given_up(self, age: timedelta) -> int:
         """Delete rows whose job ended this long ago with an internal error; return how many.
 
         Those references are then timed again. A row whose job has a verdict stays, because the
@@ -267,7 +267,7 @@ class References(Protocol):
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
         """Return the row's data; None when there is no row."""
 
-    async def note_failures(self) -> tuple[tuple[str, str], ...]:
+    async def record_failures(self) -> tuple[tuple[str, str], ...]:
         """Record failed references in the audit log, each once; return the new ones and why."""
 
 
@@ -290,7 +290,9 @@ class EvaluationServerRequests(Protocol):
     async def overdue(self, board: BoardId, age: timedelta) -> tuple[SubmissionId, ...]:
         """Return unfinished requests of this age, oldest first."""
 
-    async def forget(self, board: BoardId, age: timedelta, person: PersonId | None = None) -> int:
+    async def delete_ended(
+        self, board: BoardId, age: timedelta, person: PersonId | None = None
+    ) -> int:
         """Delete requests that ended this long ago, of one person or of all; return how many.
 
         Also deletes versions and sources that are no longer referenced.
@@ -310,7 +312,7 @@ class Tokens(Protocol):
         expires_at: datetime | None = None,
         begun_by: TokenId | None = None,
     ) -> Token:
-        """Store the digest of a new token; StoreError when a worker with this label has one.
+        """Store the digest of a new token; StoreError when a worker with this label has a token.
 
         It is revoked together with the token `begun_by`.
         """
@@ -337,10 +339,10 @@ class Tokens(Protocol):
 class RightsStore(Protocol):
     """Rights as last reported by each source, such as `discord-guild:123`."""
 
-    async def note(self, person: PersonId, source: str, rights: Rights) -> None:
+    async def replace(self, person: PersonId, source: str, rights: Rights) -> None:
         """Replace the rights from this source; the time of the report is stored to the minute."""
 
-    async def forget(self, person: PersonId, source: str) -> bool:
+    async def remove(self, person: PersonId, source: str) -> bool:
         """Remove the rights from this source; False when there were none."""
 
     async def of(self, person: PersonId) -> Rights:

@@ -39,7 +39,7 @@ _Body = TypeVar("_Body", bound=_DiscordBody)
 
 @dataclass(frozen=True, slots=True)
 class DiscordIdentities:
-    """An application of Discord, which only asks for the user's identity.
+    """A Discord application that requests only the user's identity.
 
     `transport` replaces the network.
     """
@@ -90,7 +90,7 @@ class DiscordIdentities:
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": back}
         response = await client.post("oauth2/token", data=form, auth=(self.client_id, self.secret))
         if response.status_code == httpx.codes.BAD_REQUEST:
-            words = "Discord does not confirm this sign-in: its code is old or not ours; try again"
+            words = "Discord did not confirm this sign-in: its code has expired; try again"
             raise UserError("sign-in-refused", words)
         return _read(response, _AccessToken)
 

@@ -28,19 +28,19 @@ class Server:
 
 
 def server(url: str, token: str, *, insecure: bool = False) -> Server:
-    """Return the server that a worker judges for; UserError when nothing should be sent there."""
+    """Return the server that a worker judges for; UserError when no token may be sent there."""
     normalized = address(url, insecure=insecure)
     if not token.strip():
         raise UserError(
             "no-token",
-            "a worker needs a token: --token T or PODIUM_WORKER_TOKEN; an admin makes one: "
+            "a worker needs a token: --token T or PODIUM_WORKER_TOKEN; an admin creates one: "
             "podium token create --worker NAME",
         )
     return Server(normalized, checked_token(token))
 
 
 def address(url: str, *, insecure: bool = False) -> str:
-    """Return a given address, normalized; UserError when no token should be sent there.
+    """Return an address, normalized; UserError when no token may be sent there.
 
     `insecure` allows plain HTTP to another machine, where anyone on the network path can read the
     token.
@@ -66,7 +66,7 @@ def address(url: str, *, insecure: bool = False) -> str:
 def _bad(url: str) -> UserError:
     return UserError(
         "bad-server",
-        f"{url!r} is no server's address; write one such as https://podium.example.org",
+        f"{url!r} is not a server's address; write one such as https://podium.example.org",
     )
 
 
@@ -83,7 +83,9 @@ def checked_token(token: str) -> str:
     """Return a token without white space; UserError for an invalid one."""
     stripped = token.strip()
     if not stripped.isascii() or not stripped.isprintable() or " " in stripped:
-        raise UserError("bad-token", "this is no token: a token is printable ASCII without spaces")
+        raise UserError(
+            "bad-token", "this is not a token; tokens are printable ASCII without spaces"
+        )
     return stripped
 
 
@@ -117,7 +119,7 @@ class RefusedError(Exception):
 class Refusal:
     """An error response: its status, and the code and text of its problem document.
 
-    The code is empty if the response is not of Podium; `redirected_to` is the target of a redirect.
+    The code is empty if the response is not from Podium. `redirected_to` is where it redirects.
     """
 
     url: str
@@ -162,7 +164,7 @@ def _final_worker_error(refusal: Refusal) -> UserError | None:
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """A connection to one server under one session; `refused` converts a refusal to an error.
+    """A connection to one server under one session; `to_error` converts a refusal to an error.
 
     StoreError while it is unavailable; UserError when it refuses the caller: an invalid token,
     another harness, a redirect.
@@ -170,7 +172,7 @@ class ServerConnection:
 
     client: httpx.AsyncClient
     url: str
-    refused: Callable[[Refusal], Exception] = worker_error
+    to_error: Callable[[Refusal], Exception] = worker_error
 
     async def get(
         self,
@@ -240,10 +242,10 @@ class ServerConnection:
         try:
             async with self.client.stream(method, path, **options) as response:
                 if not response.is_success:
-                    raise self.refused(_refusal(self.url, response, await _body(response)))
+                    raise self.to_error(_refusal(self.url, response, await _body(response)))
                 yield response
         except httpx.InvalidURL as error:
-            raise UserError("bad-server", f"{self.url} is no address: {error}") from error
+            raise UserError("bad-server", f"{self.url} is not an address: {error}") from error
         except (httpx.HTTPError, ssl.SSLError) as error:
             raise StoreError(f"no answer from {self.url}: {_reason(error)}") from error
 
@@ -291,7 +293,8 @@ def parsed(text: bytes, kind: type[Body]) -> Body:
         return kind.model_validate_json(text)
     except ValidationError as error:
         faults = error.error_count()
-        raise StoreError(f"the server's answer is no {kind.__name__}: {faults} faults") from error
+        words = f"the server's answer is not a valid {kind.__name__}: {faults} faults"
+        raise StoreError(words) from error
 
 
 def _refusal(url: str, response: httpx.Response, text: bytes) -> Refusal:
@@ -302,7 +305,7 @@ def _refusal(url: str, response: httpx.Response, text: bytes) -> Refusal:
 
 
 def _problem(response: httpx.Response, text: bytes) -> tuple[str, str]:
-    """Return code and text of a problem document; an empty code if it is not of Podium."""
+    """Return code and text of a problem document; an empty code if it is not from Podium."""
     try:
         problem = json.loads(text)
         return str(problem["code"])[:MAX_MESSAGE_CHARS], str(problem["detail"])[:MAX_MESSAGE_CHARS]
@@ -320,7 +323,7 @@ def _reason(error: BaseException) -> str:
                 "SSL_CERT_FILE to a file with it or with its issuer's certificate"
             )
         if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
-            return "it does not speak HTTPS there; check whether its address begins with http://"
+            return "it does not use HTTPS there; check whether its address must begin with http://"
         cause = cause.__cause__ or cause.__context__
     words = str(error).strip()
     return words or type(error).__name__

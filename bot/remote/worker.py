@@ -17,7 +17,7 @@ from runners.contract.evaluation import Evaluation, EvaluationRequest, Progress
 from runners.contract.runner import Capabilities
 
 _PAUSE_S = 0.2
-"""Seconds between two requests for notices, so that a busy queue does not occupy the connection."""
+"""Seconds between two requests for notices: a busy queue must not occupy the connection."""
 _MAX_ERROR_CHARS = 16_000
 """The most characters of a failed attempt's error; the server accepts no more."""
 
@@ -58,7 +58,7 @@ class RemoteQueue:
             await asyncio.sleep(_PAUSE_S)
 
     async def _request_notices(self, gpus: list[str]) -> AsyncGenerator[Notice, None]:
-        """Yield one so that the caller polls, as earlier ones may be lost; then those received."""
+        """Yield one first, to make the caller poll: earlier ones may be lost. Then the received."""
         query: dict[str, str | float | list[str]] = {"gpu": gpus, "wait_s": api.NOTICES_S}
         text = b""
         within_s = api.NOTICES_S + http.RESPONSE_S
@@ -100,7 +100,7 @@ class RemoteQueue:
             self._connection.send(_job_path(job, "attach"), api.RunnerCall(call=call))
         )
 
-    async def tell(self, job: LeasedJob, progress: Progress) -> bool:
+    async def report_progress(self, job: LeasedJob, progress: Progress) -> bool:
         return await _still_holds(self._connection.send(_job_path(job, "progress"), progress))
 
     async def accept(
@@ -147,7 +147,7 @@ class LogUpload:
         self._lost = 0
 
     def put(self, line: str) -> None:
-        """Keep a line until it is sent; never blocks."""
+        """Store a line until it is sent; never blocks."""
         self._lines.append(line[:MAX_LINE_CHARS])
         if len(self._lines) > MAX_LINES:
             self._lines.popleft()

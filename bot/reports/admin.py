@@ -98,7 +98,7 @@ _OUTAGE_COLUMNS = (Column("worker"), Column("GPU"), Column("card"), Column("why"
 
 
 def workers_report(workers: Sequence[Worker], now: datetime) -> Report:
-    """Return one line per worker, those that miss heartbeats in a table of their own.
+    """Return one line per worker; workers that miss heartbeats have a table of their own.
 
     The name of a remote worker is the label of its token, a colon, and the id of its session.
     """
@@ -167,7 +167,7 @@ _BANS = (Column("who"), Column("account"), Column("why"))
 
 
 def submission_rules_report(rules: records.SubmissionRules) -> Report:
-    """Return tables of limits, pauses and bans, as far as there are any."""
+    """Return a table each of limits, pauses and bans, if there are any."""
     blocks: list[Block] = []
     if rules.limits:
         blocks.append(Table("limits per person", _LIMITS, tuple(map(_limit_row, rules.limits))))

@@ -1,4 +1,4 @@
-"""The neutral blocks of which reports are built; each front end draws them in its own way."""
+"""The neutral blocks from which reports are built; each front end draws them in its own way."""
 
 from dataclasses import dataclass
 from datetime import datetime

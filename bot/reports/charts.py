@@ -55,7 +55,7 @@ def _chart(scaling: GpuScaling) -> blocks.Chart:
 
 def _points(person: PersonScaling, gpus: Sequence[str], scale: float) -> tuple[blocks.Point, ...]:
     return tuple(
-        blocks.Point(gpu, value.time_ns / scale, value.half_width_ns / scale)
+        blocks.Point(gpu, value.time_ns / scale, value.uncertainty_ns / scale)
         for gpu in gpus
         if (value := person.values.get(gpu)) is not None
     )
@@ -145,7 +145,7 @@ def points(scores: Sequence[Score], scale: float) -> tuple[blocks.Point, ...]:
     """Return scores as points at their submission times, in units of `scale` nanoseconds."""
     return tuple(
         blocks.Point(
-            each.submitted_at, each.value.time_ns / scale, each.value.half_width_ns / scale
+            each.submitted_at, each.value.time_ns / scale, each.value.uncertainty_ns / scale
         )
         for each in scores
     )

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from bot.domain.records import ComparedSubmission, SubmissionComparison
-from bot.domain.scoring import indistinguishable
-from bot.domain.times import show_time
+from bot.domain.scoring import is_ahead, show_score, show_speed_up
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS
@@ -83,7 +82,7 @@ def _result(side: ComparedSubmission, gpu: str) -> str:
     """Return the ranked time, else the verdict; empty when it was not judged."""
     value = side.scores.get(gpu)
     if value is not None:
-        return show_time(value.time_ns, value.half_width_ns)
+        return show_score(value)
     verdict = side.verdicts.get(gpu)
     return "" if verdict is None else VERDICT_WORDS[verdict]
 
@@ -92,8 +91,8 @@ def _relation(first_side: ComparedSubmission, second_side: ComparedSubmission, g
     first, second = first_side.scores.get(gpu), second_side.scores.get(gpu)
     if first is None or second is None:
         return ""
-    if indistinguishable(first, second):
-        return "same speed"
-    if second.time_ns < first.time_ns:
-        return f"{first.time_ns / second.time_ns:.2f}x faster"
-    return f"{second.time_ns / first.time_ns:.2f}x slower"
+    if is_ahead(second, first):
+        return f"{show_speed_up(first, second)} faster"
+    if is_ahead(first, second):
+        return f"{show_speed_up(second, first)} slower"
+    return "cannot be told apart"

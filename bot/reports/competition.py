@@ -98,7 +98,7 @@ def points_line(points: PointsRule) -> str:
     """Return how ranks become points."""
     ranks = points.ranks
     if not ranks:
-        return "points: 100 x best / own time on each board and GPU type; 0 without a rank"
+        return "points: 100 x best / own time at the upper end of its ±; 0 without a rank"
     listed = ", ".join(f"{each:g}" for each in ranks[:20])
     more = "" if len(ranks) <= 20 else f" and {len(ranks) - 20} more"
     return f"points of the first places on each board and GPU type: {listed}{more}"

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from bot.domain.confirmation import Confirmation, ConfirmationState, PairRatio
+from bot.domain.confirmation import Confirmation, ConfirmationState
 from bot.domain.finals import Final
+from bot.domain.scoring import Outcome, PairRatio
 from bot.domain.status import SubmissionStatus
 from bot.domain.times import ordinal, show_time
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
@@ -123,7 +124,7 @@ def _against(number: int, ratio: PairRatio | None) -> str:
         return ""
     if ratio is None:
         return "not comparable"
-    return "tied" if ratio.outcome is ConfirmationState.TIED else _difference(ratio)
+    return "tied" if ratio.outcome is Outcome.TIED else _difference(ratio)
 
 
 def finals_report(board: str, finals: Sequence[Final]) -> Report:

@@ -47,7 +47,7 @@ def _csv(table: "DataTable", rows: Iterable[Row]) -> str:
 
 
 class Kind(StrEnum):
-    """The type of a column; only submission numbers are never empty."""
+    """The type of a column; any column except `submission` may be empty."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -114,6 +114,16 @@ RESULTS = DataTable(
             "half-width of the score's 95 % confidence interval, nanoseconds",
         ),
         (
+            "resolution_ns",
+            Kind.REAL,
+            "what the judge's clock cannot see, nanoseconds; empty if nothing confirms the score",
+        ),
+        (
+            "claimed_ns",
+            Kind.REAL,
+            "what the submission's own clock says, nanoseconds; it decides nothing",
+        ),
+        (
             "reference_ns",
             Kind.REAL,
             "the time of the task's reference on this GPU type, nanoseconds",
@@ -137,9 +147,9 @@ CASES = DataTable(
             Kind.TEXT,
             "the error message, including those of ranked cases, whose inputs are secret",
         ),
-        ("time_ns", Kind.REAL, "the confirmed time, nanoseconds"),
+        ("time_ns", Kind.REAL, "the time that the run reported, nanoseconds"),
         ("half_width_ns", Kind.REAL, "half-width of its 95 % confidence interval, nanoseconds"),
-        ("bound_ns", Kind.REAL, "the lower bound measured by the judge's own clock, nanoseconds"),
+        ("bound_ns", Kind.REAL, "the time by the judge's own clock, nanoseconds"),
         (
             "resolution_ns",
             Kind.REAL,
@@ -148,6 +158,7 @@ CASES = DataTable(
                 "nanoseconds"
             ),
         ),
+        ("claimed_ns", Kind.REAL, "the time by the submission's own clock, nanoseconds"),
         ("rounds", Kind.INTEGER, "number of fresh processes that timed it"),
         ("stop_reason", Kind.TEXT, "why timing stopped after these rounds"),
         ("samples_ns", Kind.TEXT, "every raw sample in nanoseconds, as a JSON list per round"),
@@ -164,7 +175,8 @@ CASES = DataTable(
     ),
 )
 _MEASURED = (
-    "time_ns", "half_width_ns", "bound_ns", "resolution_ns", "rounds", "stop_reason", "samples_ns",
+    "time_ns", "half_width_ns", "bound_ns", "resolution_ns", "claimed_ns", "rounds", "stop_reason",
+    "samples_ns",
 )  # fmt: skip
 TABLES = (SUBMISSIONS, RESULTS, CASES)
 ROWS_PER_PART = 500
@@ -203,6 +215,8 @@ def result_rows(export: BoardExport) -> Iterator[Row]:
                 "verdict": outcome.verdict.value,
                 "time_ns": None if score is None else score.time_ns,
                 "half_width_ns": None if score is None else score.half_width_ns,
+                "resolution_ns": None if score is None else score.resolution_ns,
+                "claimed_ns": None if score is None else score.claimed_ns,
                 "reference_ns": None if reference is None else reference.time_ns,
                 "ranked": outcome.gpu in each.ranked_on,
             }
@@ -241,6 +255,7 @@ def _measured(timed: Measurement | None) -> Row:
         "half_width_ns": timed.half_width_ns,
         "bound_ns": timed.bound_ns,
         "resolution_ns": timed.resolution_ns,
+        "claimed_ns": timed.claimed_ns,
         "rounds": timed.rounds,
         "stop_reason": timed.stop_reason.value,
         "samples_ns": json.dumps(timed.samples),

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
-from bot.domain.reference_times import speed_up
+from bot.domain.scoring import show_score, show_speed_up
 from bot.domain.submission import SubmissionState
-from bot.domain.times import common_unit, ordinal, show_factor, show_time
+from bot.domain.times import common_unit, ordinal
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.charts import DAY, points
 from bot.reports.submission import VERDICT_WORDS
@@ -64,14 +64,13 @@ def _outcomes(past: HistoryEntry) -> tuple[str, ...]:
 
 def _outcome(outcome: JobResult) -> str:
     if outcome.score is not None:
-        shown = show_time(outcome.score.time_ns, outcome.score.half_width_ns)
-        return f"{outcome.gpu}: {shown}"
+        return f"{outcome.gpu}: {show_score(outcome.score)}"
     return f"{outcome.gpu}: {VERDICT_WORDS[outcome.verdict]}"
 
 
 _PERSONAL_COLUMNS = (
     Column("GPU"),
-    Column("place"),
+    Column("rank"),
     Column("best", numeric=True),
     Column("vs your first", numeric=True),
 )
@@ -105,17 +104,16 @@ def _best(standings: Sequence[OwnStanding]) -> Table:
 
 def _speed_up(own: OwnStanding) -> str:
     best = own.standing.score.value
-    return "" if own.reference is None else show_factor(speed_up(own.reference, best))
+    return "" if own.reference is None else show_speed_up(own.reference, best)
 
 
 def _personal_row(own: OwnStanding) -> tuple[str, ...]:
     best = own.standing.score.value
-    speed_up_over_first = own.scores[0].value.time_ns / best.time_ns
     return (
         own.gpu,
         f"{ordinal(own.standing.rank)} of {own.entries}",
-        show_time(best.time_ns, best.half_width_ns),
-        f"{speed_up_over_first:.2f}x",
+        show_score(best),
+        show_speed_up(own.scores[0].value, best),
     )
 
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
-from bot.domain.reference_times import speed_up
-from bot.domain.scoring import ScoreValue, Standing
-from bot.domain.times import ordinal, show_deadline, show_factor, show_time
+from bot.domain.scoring import ScoreValue, Standing, show_score, show_speed_up, speed_up
+from bot.domain.times import ordinal, show_deadline, show_time
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.confirmations import final_line, pending_table
 from bot.reports.escaping import escape_formula, one_line
@@ -22,9 +21,12 @@ MOST_RANKS_SIDE_BY_SIDE = 10
 """How many ranks of each GPU type are listed when several are shown together."""
 
 _COLUMNS = (Column("rank", numeric=True), Column("who"), Column("time", numeric=True))
+_CLAIMED = Column("claimed", numeric=True)
 _VS_FIRST = Column("vs first", numeric=True)
 _VS_REFERENCE = Column("vs reference", numeric=True)
 _LIGHT = (Column("of speed of light", numeric=True),)
+_MARK = "*"
+"""Marks a time that the judge's clock does not confirm."""
 _TIMED_BY = (Column("timed by"),)
 """Shown when several pools timed the entries, because their times may not be comparable."""
 _LAST_COLUMNS = (Column("attempts", numeric=True), Column("submission", numeric=True))
@@ -53,8 +55,9 @@ def standings_report(leaderboard: BoardStandings) -> Report:
 def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
     """Return the standings in pages for short messages: ranks, then people without one."""
     ranks = standings_table(leaderboard, leaderboard.entries)
+    wider = 4 * _has_several_pools(leaderboard) + 3 * _has_claims(leaderboard.entries)
     tables = [
-        *_chunks(ranks, 12 if _has_several_pools(leaderboard) else 15, 24),
+        *_chunks(ranks, 15 - wider, 24),
         *_chunks(pending_table(leaderboard.pending), 15, 24),
         *_chunks(absent_table(leaderboard.refused), 8, 60),
     ]
@@ -123,10 +126,28 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
         )
     if leaderboard.reference is not None:
         taken = leaderboard.reference
-        yield Text(f"reference: {show_time(taken.time_ns, taken.half_width_ns)}", Tone.QUIET)
+        yield Text(f"reference: {show_score(taken)}", Tone.QUIET)
     elif leaderboard.reference_failure:
         why = _first_line(leaderboard.reference_failure)
         yield Text(f"reference: no time ({why}); only you, the creator, can see this", Tone.QUIET)
+    yield from (Text(words, Tone.QUIET) for words in _how_to_read(leaderboard.entries))
+
+
+def _how_to_read(entries: Sequence[Standing]) -> Iterator[str]:
+    """Yield what the times and ranks of these entries mean."""
+    values = [entry.score.value for entry in entries]
+    if any(value.resolution_ns for value in values):
+        yield "time: by the judge's clock; it counts at the upper end of its ±"
+    if _has_claims(entries):
+        yield "claimed: by the submission's own clock; it decides nothing"
+    if not all(value.confirmed for value in values):
+        yield f"{_MARK} not confirmed by the judge's clock; counts as it was reported"
+    if len({entry.rank for entry in entries}) < len(entries):
+        yield "= shared rank: times that the judge cannot tell apart"
+
+
+def _has_claims(entries: Sequence[Standing]) -> bool:
+    return any(entry.score.value.claimed_ns is not None for entry in entries)
 
 
 def _confirming(leaderboard: BoardStandings) -> Iterator[Text]:
@@ -143,12 +164,15 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
     shared = Counter(entry.rank for entry in leaderboard.entries)
     light_ns = leaderboard.speed_of_light_ns
     several = _has_several_pools(leaderboard)
+    claims = _has_claims(leaderboard.entries)
+    best_ns = min((entry.score.value.upper_ns for entry in leaderboard.entries), default=1.0)
     rows = tuple(
         (
             f"{entry.rank}=" if shared[entry.rank] > 1 else str(entry.rank),
             entry.score.person_name,
-            show_time(entry.score.value.time_ns, entry.score.value.half_width_ns),
-            _speed_up(leaderboard, entry.score.value),
+            show_score(entry.score.value, _MARK),
+            *((_claimed(entry.score.value),) if claims else ()),
+            _speed_up(leaderboard.reference, entry.score.value, best_ns),
             *(() if light_ns is None else (f"{light_ns / entry.score.value.time_ns:.0%}",)),
             *((entry.score.pool or "unknown",) if several else ()),
             str(entry.attempts),
@@ -159,7 +183,12 @@ def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) ->
     light = () if light_ns is None else _LIGHT
     compared = _VS_FIRST if leaderboard.reference is None else _VS_REFERENCE
     timed_by = _TIMED_BY if several else ()
-    return Table("standings", (*_COLUMNS, compared, *light, *timed_by, *_LAST_COLUMNS), rows)
+    columns = (*_COLUMNS, *((_CLAIMED,) if claims else ()), compared, *light, *timed_by)
+    return Table("standings", (*columns, *_LAST_COLUMNS), rows)
+
+
+def _claimed(value: ScoreValue) -> str:
+    return "" if value.claimed_ns is None else show_time(value.claimed_ns)
 
 
 def _has_several_pools(leaderboard: BoardStandings) -> bool:
@@ -167,11 +196,11 @@ def _has_several_pools(leaderboard: BoardStandings) -> bool:
     return len({entry.score.pool for entry in leaderboard.entries}) > 1
 
 
-def _speed_up(leaderboard: BoardStandings, value: ScoreValue) -> str:
-    """Return the speedup over the reference; if that has no time, the slowdown from the first."""
-    if leaderboard.reference is not None:
-        return show_factor(speed_up(leaderboard.reference, value))
-    return f"{value.time_ns / leaderboard.entries[0].score.value.time_ns:.2f}x"
+def _speed_up(reference: ScoreValue | None, value: ScoreValue, best_ns: float) -> str:
+    """Return the speedup over the reference; if that has no time, by how much more it counts."""
+    if reference is not None:
+        return show_speed_up(reference, value)
+    return f"{value.upper_ns / best_ns:.2f}x"
 
 
 def absent_table(refused: Sequence[FailedRun]) -> Table:
@@ -198,27 +227,31 @@ _MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
 
 def placement_line(place: Placement) -> Text:
     """Return a person's rank and time, such as `🥇 1st of 7 on H100: 29.14 us ± 0.06`."""
-    time = show_time(place.value.time_ns, place.value.half_width_ns)
+    time = show_score(place.value)
+    if place.value.claimed_ns is not None:
+        time += f", claimed {_claimed(place.value)}"
     if place.reference is not None:
-        time += f" ({show_factor(speed_up(place.reference, place.value))} vs reference)"
+        time += f", {show_speed_up(place.reference, place.value)} vs reference"
     if not place.is_best:
         return Text(f"{time} on {place.gpu}; not this person's best time", Tone.QUIET)
     rank = f"{ordinal(place.rank)}{' (shared)' if place.shared else ''} of {place.entries}"
     medal = f"{_MEDALS[place.rank]} " if place.rank in _MEDALS else ""
     best = ", a personal best" if place.improved else ""
-    return Text(f"{medal}{rank} on {place.gpu}: {time}{best}", Tone.PLAIN)
+    shared = "; shared: the judge cannot tell these times apart" if place.shared else ""
+    return Text(f"{medal}{rank} on {place.gpu}: {time}{best}{shared}", Tone.PLAIN)
 
 
 def standing_line(standing: Standing) -> str:
     """Return a standing in one line, such as `1st: Ada, 29.14 us ± 0.06 (#17)`."""
     score = standing.score
-    time = show_time(score.value.time_ns, score.value.half_width_ns)
+    time = show_score(score.value)
     return f"{ordinal(standing.rank)}: {one_line(score.person_name)}, {time} (#{score.submission})"
 
 
 COLUMNS = (
     "board", "gpu", "task_version", "rank", "person", "time_ns", "half_width_ns", "vs_reference",
-    "attempts", "submission", "submitted_at", "pool",
+    "attempts", "submission", "submitted_at", "pool", "resolution_ns", "claimed_ns",
+    "vs_reference_low", "vs_reference_high",
 )  # fmt: skip
 
 
@@ -236,6 +269,7 @@ def _rows(leaderboard: BoardStandings) -> Iterator[tuple[object, ...]]:
     reference = leaderboard.reference
     for entry in leaderboard.entries:
         score = entry.score
+        faster = None if reference is None else speed_up(reference, score.value)
         yield (
             leaderboard.board.name,
             leaderboard.gpu,
@@ -244,9 +278,13 @@ def _rows(leaderboard: BoardStandings) -> Iterator[tuple[object, ...]]:
             score.person_name,
             score.value.time_ns,
             score.value.half_width_ns,
-            None if reference is None else speed_up(reference, score.value),
+            None if faster is None else faster.factor,
             entry.attempts,
             score.submission,
             score.submitted_at.isoformat(),
             score.pool,
+            score.value.resolution_ns,
+            score.value.claimed_ns,
+            None if faster is None else faster.low,
+            None if faster is None else faster.high,
         )

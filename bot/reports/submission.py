@@ -11,7 +11,7 @@ from statistics import median
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.records import StoredFile
-from bot.domain.scoring import counted
+from bot.domain.scoring import counted, ended_early, judged, show_score
 from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
@@ -47,7 +47,7 @@ VERDICT_WORDS = {
 }
 
 IN_PROCESS = (
-    "in-process timing: times are the word of the task's own evaluation program; Podium's judge "
+    "in-process timing: the times come from the task's own evaluation program; Podium's judge "
     "verified neither times nor outputs"
 )
 
@@ -58,7 +58,7 @@ _CASE_COLUMNS = (
     Column("arguments"),
     Column("status"),
     Column("time", numeric=True),
-    Column("bound", numeric=True),
+    Column("claimed", numeric=True),
     Column("rounds", numeric=True),
 )
 
@@ -78,8 +78,7 @@ def evaluation_report(
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
-    blocks += [Text(line, Tone.QUIET) for line in _cut_short(evaluation)]
-    blocks += [Text(line, Tone.QUIET) for line in _slow(evaluation)]
+    blocks += [Text(line, Tone.QUIET) for line in _ended_early(evaluation)]
     blocks += [Text(line, Tone.QUIET) for line in _lifted(evaluation)]
     blocks += [Text(line, Tone.QUIET) for line in _runs(evaluation.cases)]
     if evaluation.mode is Mode.PROFILE:
@@ -107,38 +106,34 @@ def verdict_line(evaluation: Evaluation, cost: float | None = None) -> Text:
     )
 
 
-def _cut_short(evaluation: Evaluation) -> Iterator[str]:
-    for case in evaluation.cases if evaluation.mode is Mode.RANKED else ():
-        measured = case.measurement
-        if measured is not None and measured.cut_short:
-            which = "slowest" if measured.rounds > 1 else "upper end of its interval"
-            yield (
-                f"{case.spec}: the time limit allowed only {measured.rounds} of "
-                f"{RANKED_ROUNDS.looks[0]} rounds, so the {which} counts: "
-                f"{show_time(counted(measured))}"
-            )
-
-
-def _slow(evaluation: Evaluation) -> Iterator[str]:
+def _ended_early(evaluation: Evaluation) -> Iterator[str]:
+    ranked = evaluation.mode is Mode.RANKED
     for case in evaluation.cases:
         measured = case.measurement
-        if measured is not None and measured.stop_reason is StopReason.SLOW:
+        if measured is None or not ended_early(measured):
+            continue
+        slow = measured.stop_reason is StopReason.SLOW
+        calls = sum(map(len, measured.samples))
+        line = f"timing ended after only {measured.rounds} of {RANKED_ROUNDS.looks[0]} rounds"
+        if slow:
             line = (
-                f"{case.spec}: timed by {sum(map(len, measured.samples))} calls: more than"
-                f" {SLOWER_MOST} times slower than the reference"
+                f"timed by {calls} calls: more than {SLOWER_MOST} times slower than the reference"
             )
-            if evaluation.mode is Mode.RANKED:
-                line += f", so the upper end of its interval counts: {show_time(counted(measured))}"
-            yield line
+        if ranked:
+            value = show_time(counted(measured).time_ns)
+            line += f", so the upper end of its interval counts: {value}"
+        if ranked or slow:
+            yield f"{case.spec}: {line}"
 
 
 def _lifted(evaluation: Evaluation) -> Iterator[str]:
     for case in evaluation.cases:
         measured = case.measurement
         if measured is not None and measured.lifted:
+            counts, claimed = judged(measured).time_ns, measured.claimed_ns or 0.0
             yield (
-                f"{case.spec}: {show_time(measured.time_ns)} counts; the submission's own clock "
-                f"says {show_time(measured.claimed_ns or 0.0)}, which the judge's does not confirm"
+                f"{case.spec}: {show_time(counts)} counts; the submission's own clock says "
+                f"{show_time(claimed)}, which the judge's does not confirm"
             )
 
 
@@ -156,9 +151,11 @@ def _runs(cases: Sequence[CaseResult]) -> Iterator[str]:
         every = sorted(sample for each in rounds for sample in each)
         if every:
             medians = [show_time(max(0.0, median(each))) for each in rounds if each]
+            claimed = case.measurement is not None and case.measurement.claimed_ns is not None
+            clock = " by the submission's own clock" if claimed else ""
             more = f" and {len(medians) - SHOWN} more" if len(medians) > SHOWN else ""
             yield (
-                f"{case.spec}: {len(every)} runs, {show_time(max(0.0, every[0]))} to"
+                f"{case.spec}: {len(every)} runs{clock}, {show_time(max(0.0, every[0]))} to"
                 f" {show_time(max(0.0, every[-1]))}; median per round:"
                 f" {', '.join(medians[:SHOWN])}{more}"
             )
@@ -172,10 +169,11 @@ def _row(number: int, case: CaseResult) -> tuple[str, ...]:
     named, measured = (f"{case.kind} {number}", case.spec, case.status.value), case.measurement
     if measured is None:
         return (*named, "", "", "")
+    value = judged(measured)
     return (
         *named,
-        show_time(measured.time_ns, measured.half_width_ns),
-        show_time(measured.bound_ns) if measured.bound_ns > 0 else "none",
+        show_score(value),
+        "" if value.claimed_ns is None else show_time(value.claimed_ns),
         str(measured.rounds),
     )
 

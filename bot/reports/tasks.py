@@ -211,7 +211,7 @@ def _state(step: CheckStep) -> str:
 
 
 def grader_words(task: TaskDefinition) -> str:
-    """Return who grades a published task, and which file is not run."""
+    """Return which grader grades a published task, and which file is not run."""
     if task.grader is not Grader.NATIVE:
         return "The task's own evaluation grades"
     unused = ", ".join(sorted(not_run(task)))
@@ -219,7 +219,7 @@ def grader_words(task: TaskDefinition) -> str:
 
 
 def upload_report(bundle: TaskBundle, parsed: ParsedTask) -> Report:
-    """Return who grades, the contents of the upload in numbers, and possible improvements."""
+    """Return which grader grades, the upload's contents in numbers, and possible improvements."""
     task, shipped = parsed.task, solutions(bundle)
     right = sum(each.expect is Verdict.PASSED for each in shipped)
     counts = (

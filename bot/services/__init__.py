@@ -1,1 +1,1 @@
-"""The use cases, one per file; they import ports and the domain, but no SDK."""
+"""The use cases; they import ports and the domain, but no SDK."""

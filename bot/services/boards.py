@@ -77,7 +77,7 @@ class BoardArchive:
 
     @property
     def state(self) -> str:
-        """Return a text that is different once the board has changed."""
+        """Return a text that changes whenever the board does."""
         return f"{self.board.id}-{self.board.task_version}-{self.submissions}"
 
 
@@ -86,7 +86,7 @@ async def board_archive(
 ) -> BoardArchive:
     """Return what the person must receive before the deletion; UserError unless the name was typed.
 
-    No zip is larger than `zip_bytes`, which is more than any single file needs.
+    No zip is larger than `zip_bytes`, which must exceed the size of every single file.
     """
     board = await own_board(store, viewer, deletion.name)
     if deletion.typed != board.name:
@@ -166,7 +166,7 @@ async def invite(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
 
 
 async def uninvite(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
-    """End invitations; the board is hidden from them at once, but not their own submissions."""
+    """End invitations; these people no longer see the board, only their own submissions to it."""
     board = await _invitation_board(store, viewer, invitation)
     if invitation.guests.isdisjoint(board.access.guests):
         raise UserError("not-invited", "none of these accounts and roles was invited")
@@ -177,7 +177,7 @@ async def uninvite(store: Store, viewer: Viewer, invitation: Invitation) -> Boar
 async def _invitation_board(store: Store, viewer: Viewer, invitation: Invitation) -> Board:
     board = await own_board(store, viewer, invitation.board)
     if not invitation.guests:
-        raise UserError("nobody", "give at least one person or role")
+        raise UserError("nobody", "name at least one person or role")
     return board
 
 
@@ -189,7 +189,7 @@ def _audited(
 
 
 async def export_board(store: Store, viewer: Viewer, board_name: str) -> BoardExport:
-    """Return everything of a board; record who exported it."""
+    """Return all submissions to a board with their results; record who exported them."""
     board = await find_board(store, viewer, board_name)
     submissions = await store.submissions.to(board.id)
     versions = {each.id: each.number for each in await store.boards.versions(board.id)}
@@ -269,7 +269,7 @@ def _leaderboards(submissions: tuple[Submission, ...]) -> list[tuple[TaskVersion
 
 _OWNER = f"{DEMO}:podium"
 _ANY_AGE = timedelta(seconds=-1)
-"""An age limit, below zero so that it includes what ends at this very moment."""
+"""An age limit below zero: it includes requests that end at this very moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ class DemoRemoval:
 
 
 async def demo_owner(store: Store) -> Person:
-    """Return the owner of the demo's boards."""
+    """Return the owner of the demo's boards, created if new."""
     return await store.people.ensure(_OWNER, "podium demo")
 
 
@@ -314,7 +314,7 @@ async def _remove_demo_board(store: Store, board: Board, owner: Person) -> bool:
         if each.person in demo_people:
             await store.jobs.request_cancel(each.id)
     for person in demo_people:
-        await store.requests.forget(board.id, _ANY_AGE, person)
+        await store.requests.delete_ended(board.id, _ANY_AGE, person)
     return False
 
 

@@ -33,7 +33,7 @@ _MOST_NAMED = 200
 class _Overall:
     """An overall ranking, and the change counters of its leaderboards."""
 
-    moves: tuple[int, ...]
+    revisions: tuple[int, ...]
     entries: tuple[OverallEntry, ...]
 
 
@@ -48,9 +48,10 @@ async def visible_competitions(
     after: str | None = "",
     limit: int | None = None,
 ) -> tuple[Competition, ...]:
-    """Return at most `limit` competitions that the viewer may know, as the viewer sees them.
+    """Return at most `limit` competitions that the viewer may know of, as the viewer sees them.
 
-    They come by name, after the name `after`; with None those that open last come first.
+    They are sorted by name, after the name `after`; if it is None, by opening date, the latest
+    first.
     """
     now, found = clock.now(), await store.competitions.known_to(viewer, after=after, limit=limit)
     return tuple(_as_seen(each, viewer, now) for each in found)
@@ -59,7 +60,7 @@ async def visible_competitions(
 async def find_competition(store: Store, clock: Clock, viewer: Viewer, name: str) -> Competition:
     """Return the competition of this name; UserError `unknown-competition` with the nearest names.
 
-    Before it opens, people other than its creator and admins see its name and opening date alone.
+    Before it opens, people other than its creator and admins see only its name and opening date.
     """
     found = await store.competitions.find(name)
     if found is None or not found.announced_to(viewer):
@@ -69,7 +70,7 @@ async def find_competition(store: Store, clock: Clock, viewer: Viewer, name: str
 
 
 def _as_seen(competition: Competition, viewer: Viewer, now: datetime) -> Competition:
-    """Return what the viewer may know; of a board that has not opened, name and date alone."""
+    """Return what the viewer may know; of a board that has not opened, only name and date."""
     if not (competition.has_opened(now) or competition.belongs_to(viewer)):
         return replace(competition, creator=NOBODY, description="", points=PointsRule(), boards=())
     boards = [each for each in competition.boards if each.announced_to(viewer)]
@@ -101,18 +102,18 @@ async def competition_standings(
 async def _overall(
     store: Store, rule: PointsRule, leaderboards: tuple[tuple[Board, str], ...]
 ) -> tuple[OverallEntry, ...]:
-    """Return the overall ranking, which is computed once for all who request it."""
+    """Return the overall ranking, which is computed once for all callers."""
     found = [await leaderboard(store, board.task_version, gpu) for board, gpu in leaderboards]
-    moves = tuple(each.moves for each in found)
+    revisions = tuple(each.revision for each in found)
 
     async def make() -> _Overall:
         ranked = [each.entries for each in found]
-        return _Overall(moves, await asyncio.to_thread(rank_overall, ranked, rule))
+        return _Overall(revisions, await asyncio.to_thread(rank_overall, ranked, rule))
 
     cache = _CACHES.setdefault(store, SharedCache(_MOST_CACHED))
     key = (rule, *((board.task_version, gpu) for board, gpu in leaderboards))
     ranking = await cache.get(
-        key, make, current=lambda cached, _: cached.moves == moves, lag_s=LAG_S
+        key, make, current=lambda cached, _: cached.revisions == revisions, lag_s=LAG_S
     )
     return ranking.entries
 
@@ -128,7 +129,7 @@ async def own_competition(store: Store, clock: Clock, viewer: Viewer, name: str)
 
 @dataclass(frozen=True, slots=True)
 class BoardDates:
-    """When a board opens and closes; None: it is open, and has no deadline."""
+    """When a board opens and closes; None: it is open already, or has no deadline."""
 
     opens_at: datetime | None
     deadline: datetime | None
@@ -153,7 +154,7 @@ async def extend_competition(
 ) -> Competition:
     """Let every board that closes earlier accept submissions until this aware time.
 
-    Boards that are closed already open again. UserError when no board closes earlier.
+    Boards that have closed open again. UserError when no board closes earlier.
     """
     competition = await own_competition(store, clock, viewer, name)
     if until <= clock.now():
@@ -235,7 +236,7 @@ def _with_dates(board: Board, dates: BoardDates, now: datetime) -> Board:
 
 
 def _opening(competition: Competition, boards: Sequence[Board], now: datetime) -> datetime:
-    """Return when a competition opens: with its first board, or before that as it did."""
+    """Return when a competition opens: with its first board; if one is open, not later than now."""
     dates = [each.rules.opens_at for each in boards]
     if all(dates):
         return min(each for each in dates if each)
@@ -243,7 +244,7 @@ def _opening(competition: Competition, boards: Sequence[Board], now: datetime) -
 
 
 def require_typed(name: str, typed: str) -> None:
-    """UserError unless the person has typed the name of the competition to delete."""
+    """Raise UserError unless the person has typed the name of the competition to delete."""
     if typed != name:
         words = f"you typed {typed!r}, which is not the competition's name; nothing was deleted"
         raise UserError("name-differs", words)
@@ -260,8 +261,8 @@ async def delete_competition(
 ) -> Competition:
     """Delete a competition; its boards, with all submissions and scores, stay as boards.
 
-    With `archives` its boards are deleted too. They are the states of the board archives that the
-    person has received: UserError `stale-match` for a board without one, or that has changed since.
+    With `archives`, the states of the board archives that the person has received, its boards are
+    deleted too. UserError `stale-match` for a board that has none there or has changed since.
     """
     await find_competition(store, clock, viewer, name)
     competition = await store.competitions.find(name)
@@ -271,14 +272,14 @@ async def delete_competition(
     if not (competition.belongs_to(viewer) and owned):
         words = f"competition {name!r}, or a board of it, belongs to another person"
         raise UserError("not-yours", words)
-    doomed = () if archives is None else await _archived(store, competition, archives)
+    to_delete = () if archives is None else await _archived(store, competition, archives)
     async with audited(
         store, viewer.person, "delete-competition", f"competition {name}", reason=reason
     ) as tx:
-        for each in doomed:
+        for each in to_delete:
             await tx.boards.delete(each.board.id, each.submissions)
             await tx.audit.record(viewer.person, "delete-board", f"board {each.board.name}", reason)
-        await tx.competitions.delete(competition.id)  # gone already with its last board
+        await tx.competitions.delete(competition.id)  # already gone if its last board was deleted
     return competition
 
 

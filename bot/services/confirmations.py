@@ -29,6 +29,7 @@ from bot.domain.confirmation import (
     read,
     scaled,
     settled,
+    state_of,
 )
 from bot.domain.errors import StoreError
 from bot.domain.ids import ConfirmationId, JobId, SubmissionId, TaskVersionId
@@ -142,7 +143,10 @@ async def _contest_of(tx: Store, new: Score, own: tuple[Score, ...]) -> Contest 
     }
     if len(compared) >= MOST_PAIRS:
         return None
-    return contest(new, others, min(earlier, key=by_speed, default=None), compared)
+    met = ((each.rival, each.ratio) for each in known if each.gpu == new.gpu)
+    pairs = tuple((rival, ratio) for rival, ratio in met if rival is not None and ratio is not None)
+    best = min(earlier, key=by_speed, default=None)
+    return contest(replace(new, met=pairs), others, best, compared)
 
 
 async def _present_contest(
@@ -162,7 +166,6 @@ async def _present_contest(
         gpu=waiting.gpu,
         value=value,
         submitted_at=submission.created_at,
-        rival=waiting.rival,
     )
     return await _contest_of(tx, new, own)
 
@@ -238,32 +241,29 @@ async def _settle(
     measured = next((each.evaluation for each in stored if each.gpu == one.gpu), None)
     if holder is None or measured is None:
         return await _drop(tx, one, f"#{met.rival} is not ranked any more")
-    ratio = combined(task, holder.value, measured, ratios)
-    await tx.confirmations.settle(one.id, ratio.outcome, ratio=ratio)
+    ratio = combined(task, measured, ratios)
+    await tx.confirmations.settle(one.id, state_of(ratio), ratio=ratio)
     if one.held is not None:
         again = len(await tx.confirmations.of(one.submission)) > 1
-        found = scaled(holder.value, ratio)
-        value = settled(one.held, found, again=again)
-        await _place(tx, one, value, met.rival if value == found else None)
+        found = scaled(holder.value, ratio, one.held)
+        await _place(tx, one, settled(one.held, found, again=again))
     return False
 
 
-async def _place(
-    tx: Store, decided: Confirmation, value: ScoreValue, rival: SubmissionId | None
-) -> None:
+async def _place(tx: Store, decided: Confirmation, value: ScoreValue) -> None:
     """Rank a run with this value, unless it still has to be compared with another holder."""
-    further = await _present_contest(tx, replace(decided, rival=rival), value)
+    further = await _present_contest(tx, decided, value)
     if further is None:
-        await tx.confirmations.enter(decided, value, rival)
+        await tx.confirmations.enter(decided, value)
     else:
-        await tx.confirmations.follow(decided, value, rival, further.place)
+        await tx.confirmations.follow(decided, value, further.place)
 
 
 async def _drop(tx: Store, one: Confirmation, reason: str) -> bool:
     """End a comparison with one who is not ranked; a new run meets the next holder."""
     await tx.confirmations.settle(one.id, ConfirmationState.DROPPED, reason=reason)
     if one.held is not None:
-        await _place(tx, one, one.held, None)
+        await _place(tx, one, one.held)
     return False
 
 

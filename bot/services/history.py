@@ -25,7 +25,7 @@ async def submission_history(
 ) -> tuple[HistoryEntry, ...]:
     """Return the viewer's own submissions with ids below `before`, on one board or on all.
 
-    People keep their own submissions, even when the board has become hidden from them.
+    People always see their own submissions, even after the board was hidden from them.
     """
     board = None if board_name is None else (await find_board(store, viewer, board_name)).id
     return await history_of(store, viewer.person, board, before=before, limit=limit)
@@ -107,7 +107,7 @@ class PersonProfile:
     """
 
     person: Person
-    places: tuple[PersonStanding, ...]
+    standings: tuple[PersonStanding, ...]
     past: tuple[HistoryEntry, ...]
     own: bool
 
@@ -125,13 +125,13 @@ async def person_profile(store: Store, viewer: Viewer, person_id: PersonId) -> P
         )
     entered = [boards[each] for each in dict.fromkeys(entry.submission.board for entry in past)
               if each in boards]  # fmt: skip
-    places = [
+    standings = [
         PersonStanding(board, standing)
         for board in entered
         for gpu in board.gpus
         if (standing := await own_standing(store, person_id, board, gpu)) is not None
     ]
-    return PersonProfile(person, tuple(places), tuple(past[:_MOST_SHOWN]), own)
+    return PersonProfile(person, tuple(standings), tuple(past[:_MOST_SHOWN]), own)
 
 
 def _is_shown(entry: HistoryEntry, boards: Mapping[BoardId, Board], viewer: Viewer) -> bool:

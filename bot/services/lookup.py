@@ -29,7 +29,7 @@ async def find_board(store: Store, viewer: Viewer, name: str) -> Board:
 
 
 async def visible_board(store: Store, viewer: Viewer, board: BoardId) -> Board:
-    """Return the board that a message refers to; UserError when it is deleted or hidden by now."""
+    """Return the board that a message refers to; UserError when it was deleted or hidden since."""
     found = await store.boards.get(board)
     _require_opened(found, viewer)
     if found is None or not found.visible_to(viewer):

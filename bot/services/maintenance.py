@@ -55,37 +55,37 @@ async def _requeue_expired(store: Store) -> None:
     try:
         requeued = await store.jobs.requeue_expired()
     except StoreError as error:
-        _log.warning("reap failed", action="reap-failed", error=str(error))
+        _log.warning("expired leases were not requeued", action="reap-failed", error=str(error))
         return
     if requeued:
-        _log.info("leases ran out", action="reaped", jobs=requeued)
+        _log.info("jobs with expired leases were requeued", action="reaped", jobs=requeued)
 
 
 async def _delete_old(store: Store) -> None:
     try:
-        deleted = await store.jobs.forget_events(EVENTS_KEPT)
-        await store.outbox.forget(NOTIFICATIONS_KEPT)
-        await store.submissions.forget_keys()
+        deleted = await store.jobs.delete_events(EVENTS_KEPT)
+        await store.outbox.delete_finished(NOTIFICATIONS_KEPT)
+        await store.submissions.delete_expired_keys()
     except StoreError as error:
-        _log.warning("nothing forgotten", action="forget-failed", error=str(error))
+        _log.warning("old data was not deleted", action="forget-failed", error=str(error))
         return
     if deleted:
-        _log.info("old steps were removed", action="forgotten", events=deleted)
+        _log.info("old events were deleted", action="forgotten", events=deleted)
 
 
-AGAIN_AFTER = timedelta(days=1)
-"""How long after a job failed with an internal error a new one is queued for its reference."""
+RETRY_AFTER = timedelta(days=1)
+"""How long after a reference's job failed with an internal error a new one is queued."""
 
 
 async def time_references(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
-    """Record failures and queue what is not timed yet, every `every_s`, until `stop` is set."""
+    """Queue untimed references and record failures, every `every_s`, until `stop` is set."""
     while not stop.is_set():
         try:
             await _record_failures(store)
-            await store.references.forget_given_up(AGAIN_AFTER)
+            await store.references.delete_given_up(RETRY_AFTER)
             await queue_references(store)
         except StoreError as error:
-            _log.warning("references have to wait", action="references-wait", error=str(error))
+            _log.warning("references are not timed", action="references-wait", error=str(error))
         await _wait(stop, every_s)
 
 
@@ -137,5 +137,5 @@ async def _queue_reference(store: Store, untimed: Untimed, source: str) -> bool:
 
 
 async def _record_failures(store: Store) -> None:
-    for subject, reason in await store.references.note_failures():
-        _log.warning("no time", action="reference-failed", reference=subject, error=reason)
+    for subject, reason in await store.references.record_failures():
+        _log.warning("not timed", action="reference-failed", reference=subject, error=reason)

@@ -110,15 +110,15 @@ async def pause_gpu(store: Store, decision: Decision, gpu: str) -> str:
     if name is None:
         raise unknown_name("gpu", gpu, known)
     async with _audited(store, decision, "pause", f"gpu {name}") as tx:
-        await tx.moderation.pause_pool(name, decision.reason)
+        await tx.moderation.pause_gpu(name, decision.reason)
     return name
 
 
 async def resume_gpu(store: Store, decision: Decision, gpu: str) -> str:
     """Start jobs on this GPU type again; return its canonical name."""
-    name = find_gpu_type(gpu, await store.moderation.pool_pauses())
+    name = find_gpu_type(gpu, await store.moderation.gpu_pauses())
     async with _audited(store, decision, "resume", f"gpu {name}") as tx:
-        if name is None or not await tx.moderation.resume_pool(name):
+        if name is None or not await tx.moderation.resume_gpu(name):
             raise UserError("not-paused", f"GPU type {gpu!r} is not paused")
     return name
 
@@ -182,6 +182,6 @@ async def submission_rules(store: Store) -> SubmissionRules:
         ),
         pause=await store.moderation.pause_notice(),
         boards={names[board]: notice for board, notice in paused.items() if board in names},
-        gpus=await store.moderation.pool_pauses(),
+        gpus=await store.moderation.gpu_pauses(),
         bans=tuple((person, reason) for person, reason in people if person is not None),
     )

@@ -30,7 +30,7 @@ async def run_notifications(
             await announce_deadlines(store, clock)
             await announce_competitions(store, clock)
         except StoreError as error:
-            _log.warning("news has to wait", action="news-waits", error=str(error))
+            _log.warning("notifications have to wait", action="news-waits", error=str(error))
         with suppress(TimeoutError):
             async with asyncio.timeout(every_s):
                 await stop.wait()
@@ -41,7 +41,7 @@ async def announce_scores(store: Store) -> None:
     while scores := await store.outbox.unannounced():
         for index, score in enumerate(scores):
             to_send = await _notifications_for(store, score, later=scores[index + 1 :])
-            await store.outbox.settle(score.job, to_send)
+            await store.outbox.mark_announced(score.job, to_send)
 
 
 async def _notifications_for(
@@ -66,7 +66,7 @@ async def _change_by(
 ) -> StandingsChange | None:
     """Compute how this score changed the standings.
 
-    All scores are read only for people with this or a later score; for the others, the best one.
+    All scores are read only for people with this or a later score; for others, only the best one.
     """
     leaderboard = score.task_version, score.gpu
     later_here = [each for each in later if (each.task_version, each.gpu) == leaderboard]
@@ -78,10 +78,12 @@ async def _change_by(
         for each in people
         for own_score in await store.results.scores_of(each, *leaderboard)
     ]
+    course = await store.results.score_history(*leaderboard, 0)
     return notifications.standings_change(
         score.submission,
         [each for each in own if each.submission not in later_submissions],
         [each for each in everyone if each.best.person not in people],
+        [each for each in course.scores if each.submission not in later_submissions],
     )
 
 
@@ -122,7 +124,7 @@ async def announce_deadlines(store: Store, clock: Clock) -> None:
     for board in await store.boards.all():
         deadline = board.deadline
         if board.rules.opens_at is not None:
-            continue  # once it opens, it may still be announced
+            continue  # its deadline is announced only once it has opened
         if deadline is not None and notifications.closes_soon(board, now):
             await store.outbox.put(
                 [notifications.deadline_notification(board, deadline, each) for each in listeners]
@@ -162,20 +164,22 @@ async def _announce(tx: Store, notice: Callable[[str], Notification]) -> None:
 
 
 async def still_wanted(
-    store: Store, clock: Clock, news: Notification, credentials: frozenset[str]
+    store: Store, clock: Clock, notification: Notification, credentials: frozenset[str]
 ) -> bool:
     """Return whether the addressee still wants the notification and sees the board.
 
     `credentials` are the addressee's now; for a channel, those of everyone who reads it.
     """
-    board = await store.boards.get(news.board)
-    if board is None or news.kind not in await store.listeners.kinds(news.addressee):
+    board = await store.boards.get(notification.board)
+    if board is None or notification.kind not in await store.listeners.kinds(
+        notification.addressee
+    ):
         return False
-    if not notifications.is_current(news, board):
+    if not notifications.is_current(notification, board):
         return False
-    if news.kind is NotificationKind.DEADLINE and not board.is_open(clock.now()):
+    if notification.kind is NotificationKind.DEADLINE and not board.is_open(clock.now()):
         return False
-    person = await store.people.find(news.addressee)
+    person = await store.people.find(notification.addressee)
     return board.visible_to(Viewer(NOBODY if person is None else person.id, credentials))
 
 

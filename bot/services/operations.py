@@ -82,7 +82,7 @@ async def _judging(store: Store, *, has_runners: bool) -> ComponentHealth:
     if not workers:
         return _no_worker(has_runners=has_runners)
     gpus = {gpu for each in workers for gpu in each.gpus or ()}
-    paused = gpus & (await store.moderation.pool_pauses()).keys()
+    paused = gpus & (await store.moderation.gpu_pauses()).keys()
     if paused and paused == gpus:
         return ComponentHealth(
             "judging", State.PAUSED, f"paused by an admin: {', '.join(sorted(gpus))}"
@@ -152,7 +152,7 @@ class GpuMetrics:
 class Metrics:
     """Queues by GPU type, totals since the first evaluation, and the live workers."""
 
-    pools: tuple[GpuMetrics, ...]
+    gpus: tuple[GpuMetrics, ...]
     tallies: tuple[Tally, ...]
     lost_leases: Mapping[str, int]
     workers: int
@@ -163,7 +163,7 @@ async def read_metrics(store: Store, clock: Clock) -> Metrics:
     """Read the metrics from the store; StoreError while it is unavailable."""
     operations, workers = store.operations, await store.workers.alive()
     return Metrics(
-        pools=await _gpu_metrics(store, clock, workers),
+        gpus=await _gpu_metrics(store, clock, workers),
         tallies=await operations.tallies(),
         lost_leases=await operations.lost_leases(),
         workers=len(workers),
@@ -176,7 +176,7 @@ async def _gpu_metrics(
 ) -> tuple[GpuMetrics, ...]:
     backlog = await store.jobs.backlog()
     since = await store.operations.waiting_since()
-    pauses = await store.moderation.pool_pauses()
+    pauses = await store.moderation.gpu_pauses()
     slots, out_of_service = _cards(workers)
     now = clock.now()
     return tuple(
@@ -236,7 +236,7 @@ async def gpu_queues(store: Store) -> tuple[GpuQueue, ...]:
     """Return each GPU type that has jobs or workers, or is paused, by name."""
     backlog = await store.jobs.backlog()
     alive = await store.workers.alive()
-    pauses = await store.moderation.pool_pauses()
+    pauses = await store.moderation.gpu_pauses()
     offered = {gpu for worker in alive for gpu in worker.gpus or ()}
     return tuple(
         GpuQueue(

@@ -41,7 +41,7 @@ MAX_CACHED = 256
 LAG_S = 2.0
 """How long a changed leaderboard may still be returned while it is read again."""
 LARGE_ENTRIES = 500
-"""From this many people on, a leaderboard takes long to read."""
+"""The number of people from which a leaderboard counts as large: it takes long to read."""
 LARGE_REUSE_S = 1.0
 """How long a large one is reused even if it changes, because a burst of results would otherwise
 occupy the whole process."""
@@ -64,13 +64,15 @@ async def leaderboard(
     """Return the leaderboard as of now, or as of a moment ago unless `newest` is set."""
     cache, key = _caches(store).leaderboards, (version, gpu)
     # Read the counter first: anything that changes after it makes the next request read again.
-    moves = await store.results.moves(*key)
+    revision = await store.results.revision(*key)
 
     async def read() -> Leaderboard:
-        return await _read_leaderboard(store, *key, (moves, cache.last(key)))
+        return await _read_leaderboard(store, *key, (revision, cache.last(key)))
 
     def current(cached: Leaderboard, age_s: float) -> bool:
-        return cached.moves >= moves or (not newest and _is_large(cached) and age_s < LARGE_REUSE_S)
+        return cached.revision >= revision or (
+            not newest and _is_large(cached) and age_s < LARGE_REUSE_S
+        )
 
     return await cache.get(key, read, current=current, lag_s=0.0 if newest else LAG_S)
 
@@ -97,7 +99,7 @@ def _caches(store: Store) -> _Caches:
 async def _read_leaderboard(
     store: Store, version: TaskVersionId, gpu: str, previous: tuple[int, Leaderboard | None]
 ) -> Leaderboard:
-    moves, old = previous
+    revision, old = previous
     entrants = await store.results.entrants(version, gpu)
     await asyncio.sleep(0)  # thousands of rows were just read: let other tasks run first
     entries = rank_entrants(entrants)
@@ -106,7 +108,7 @@ async def _read_leaderboard(
     refused = await _refused(store, (version, gpu), ranked, known)
     waiting = await unexcluded(store, await store.confirmations.pending(version, gpu))
     pending = tuple(each for each in waiting if each.final is None)
-    return Leaderboard(moves, entries, refused, await store.references.of(version, gpu), pending)
+    return Leaderboard(revision, entries, refused, await store.references.of(version, gpu), pending)
 
 
 async def _refused(
@@ -210,7 +212,7 @@ async def _standings(
         in_process=task.grader is Grader.POPCORN,
         pending=current.pending,
         final=finals.get((version.id, gpu)),
-        moves=current.moves,
+        revision=current.revision,
     )
 
 
@@ -255,7 +257,9 @@ async def scaling(store: Store, viewer: Viewer, board_name: str) -> GpuScaling:
         gpu: (await leaderboard(store, board.task_version, gpu)).entries for gpu in board.gpus
     }
     best_ns = {
-        gpu: entries[0].score.value.time_ns for gpu, entries in entries_by_gpu.items() if entries
+        gpu: min(each.score.value.upper_ns for each in entries)
+        for gpu, entries in entries_by_gpu.items()
+        if entries
     }
     people = _scaling_by_person(entries_by_gpu)
     people.sort(key=lambda each: (-len(each.values), _slowness(each, best_ns)))
@@ -274,12 +278,12 @@ def _scaling_by_person(entries_by_gpu: dict[str, tuple[Standing, ...]]) -> list[
 
 def _slowness(person: PersonScaling, best_ns: dict[str, float]) -> float:
     """Return the mean logarithm of how much slower the person is than the first place."""
-    ratios = [log(value.time_ns / best_ns[gpu]) for gpu, value in person.values.items()]
+    ratios = [log(value.upper_ns / best_ns[gpu]) for gpu, value in person.values.items()]
     return fsum(ratios) / len(ratios)
 
 
-MAX_COURSE = 1_500
-"""The approximate number of scores shown besides the records; more dots would overlap."""
+MAX_HISTORY = 1_500
+"""The approximate number of scores shown in addition to the records; more dots would overlap."""
 
 
 async def season(
@@ -288,7 +292,7 @@ async def season(
     """Return the season of the current task version, by default on the board's first GPU type."""
     board = await find_board(store, viewer, board_name)
     (leaderboard,) = await board_standings(store, viewer, board_name, gpu or board.gpus[0])
-    history = await store.results.score_history(board.task_version, leaderboard.gpu, MAX_COURSE)
+    history = await store.results.score_history(board.task_version, leaderboard.gpu, MAX_HISTORY)
     now = clock.now()
     end = now if board.deadline is None else min(now, board.deadline)
     last = history.scores[-1].submitted_at if history.scores else end

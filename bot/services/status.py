@@ -89,9 +89,9 @@ async def _queue_position(store: Store, version: TaskVersionId, job: Job) -> Que
     position = 1 + await store.jobs.ahead(job.id)
     running = (await store.jobs.backlog()).get(job.gpu, {}).get(JobState.RUNNING, 0)
     own = await store.results.durations(version, job.gpu, _SAMPLE)
-    of_pool = await store.results.pool_durations(job.gpu, _POOL_SAMPLE)
+    of_pool = await store.results.gpu_durations(job.gpu, _POOL_SAMPLE)
     estimate_s = waiting_time(own, of_pool, position, running)
-    paused = (await store.moderation.pool_pauses()).get(job.gpu)
+    paused = (await store.moderation.gpu_pauses()).get(job.gpu)
     return QueuePosition(position, estimate_s, paused, running)
 
 

@@ -61,7 +61,7 @@ async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Subm
     A request repeated with its key is not stored again: it returns the first submission, even if
     the board has since closed or a limit was reached.
     """
-    person, key = request.viewer.person, request.once
+    person, key = request.viewer.person, request.idempotency_key
     if key is None:
         return await _accept(store, clock, request)
     first = await store.submissions.first(person, key)
@@ -77,7 +77,7 @@ async def submit(store: Store, clock: Clock, request: SubmissionRequest) -> Subm
 
 
 def _check_profile(task: TaskDefinition, options: ProfileOptions) -> None:
-    """UserError for a benchmark that the board's task does not have."""
+    """Raise UserError for a benchmark that the board's task does not have."""
     count = len(task.benchmarks)
     if options.benchmark is not None and options.benchmark >= count:
         words = f"benchmark_index must be from 0 to {count - 1}" if count else "the task has none"
@@ -108,13 +108,13 @@ async def _accept(store: Store, clock: Clock, request: SubmissionRequest) -> Sub
             gpus=gpus,
             priority=PRIORITIES[request.mode],
             display=request.display,
-            once=request.once,
+            idempotency_key=request.idempotency_key,
             profile=profile,
             warning=await check_syntax(store, file.source, gpus) if is_python else "",
         )
     )
     _log.info(
-        "taken in",
+        "submission accepted",
         action="submitted",
         submission=submission.id,
         person=person,
@@ -162,7 +162,7 @@ async def rerun(store: Store, clock: Clock, request: RerunRequest) -> Submission
 
 
 async def cancel(store: Store, viewer: Viewer, submission_id: SubmissionId) -> int:
-    """Request the end of every unfinished job and audit it; return how many there were.
+    """Cancel every unfinished job and record that in the audit log; return how many there were.
 
     UserError for another person's submission and for one that does not exist.
     """
@@ -175,6 +175,7 @@ async def cancel(store: Store, viewer: Viewer, submission_id: SubmissionId) -> i
 
 
 SOURCES = ParserProcess(5.0, patience_s=10.0)
+"""The process that parses submissions."""
 PARSER_VERSION = sys.version_info[:2]
 """The version of Python that parses submissions."""
 _VERSION = re.compile(r"(\d+)\.(\d+)")

@@ -104,7 +104,7 @@ async def caller_for(
 
 
 async def revoke_token(store: Store, person: PersonId, token: TokenId) -> None:
-    """End one of a person's tokens."""
+    """Revoke one of a person's tokens."""
     if not await store.tokens.revoke(person, token):
         raise UserError(
             "unknown-token", f"you have no token {token}; list your tokens with `/profile tokens`"
@@ -134,7 +134,7 @@ async def create_local_token(
     until = clock.now() + lifetime
     async with audited(store, actor, f"{scope.word}-token", f"person {person.identity}") as tx:
         if scope is TokenScope.ADMIN:
-            await tx.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
+            await tx.rights.replace(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
         return await create_token(
             tx, person.id, "made at the machine", scope=scope, expires_at=until
         )
@@ -166,7 +166,7 @@ async def _revoke_all(store: Store, person: PersonId) -> int:
     revoked = sum([await store.tokens.revoke(person, each.id) for each in tokens])
     for each in await store.tokens.sessions_of(person):
         await store.tokens.revoke(person, each.id)
-    await store.rights.forget(person, MACHINE)
+    await store.rights.remove(person, MACHINE)
     return revoked
 
 
@@ -229,7 +229,7 @@ async def sign_in_here(store: Store, clock: Clock, name: str, label: str) -> New
     """Start a session for the user of this machine, an admin like `podium token create --admin`."""
     person = await store.people.ensure(f"{LOCAL}:{name}", name)
     async with audited(store, person.id, "sign-in-link", f"person {person.identity}") as tx:
-        await tx.rights.note(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
+        await tx.rights.replace(person.id, MACHINE, Rights(is_admin=True, is_creator=True))
         return await _start_session(tx, clock, person.id, label, scope=TokenScope.ADMIN_SESSION)
 
 

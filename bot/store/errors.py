@@ -59,7 +59,7 @@ def translated() -> Iterator[None]:
     except TimeoutError as error:
         raise StoreError("the database did not answer in time") from error
     except DRIVER_FAILURES as error:
-        raise StoreError(f"the database is unavailable or refuses: {first_line(error)}") from error
+        raise StoreError(f"the database is unavailable or refused: {first_line(error)}") from error
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def reaching(dsn: str) -> Iterator[None]:
     except ValueError as error:
         # Here the driver's message may quote a part of the password.
         raise SetupError(
-            f"DATABASE_URL ({where(dsn)}) is no valid URL of a Postgres database; "
+            f"DATABASE_URL ({where(dsn)}) is not a valid URL of a Postgres database; "
             "write postgresql://user:password@host:port/database"
         ) from error
     except DRIVER_FAILURES as error:
@@ -121,5 +121,6 @@ def require_number(submissions: Iterable[SubmissionId], expected: int | None) ->
         and sum(not is_system_submission(each) for each in submissions) != expected
     ):
         raise UserError(
-            "moved", "somebody submitted meanwhile; nothing was deleted; give the command again"
+            "moved",
+            "a submission arrived in the meantime; nothing was deleted; run the command again",
         )

@@ -23,7 +23,7 @@ def read_folder(path: Path, root: Path | None = None) -> TaskBundle:
     """Return the bundle of the task in `path`, with the outside files that it names.
 
     Those must be below `root`, by default the parent of the task's folder. UserError for files
-    outside of it, and for links.
+    outside of `root`, and for links.
     """
     folder = path.resolve()
     if not folder.is_dir():
@@ -88,9 +88,9 @@ def _no_such_task(path: Path) -> UserError:
 
 
 def _tasks_below(folder: Path) -> str:
-    """Return the nearest tasks, so that the person can correct a typo."""
+    """Return the nearest tasks in words, to help with a typo."""
     found = [str(task.relative_to(folder)) for task in task_folders(folder)]
-    return f"in {folder} lie the tasks {', '.join(found[:20])}" if found else "name a task's folder"
+    return f"the tasks in {folder} are {', '.join(found[:20])}" if found else "name a task's folder"
 
 
 def task_folders(top: Path) -> tuple[Path, ...]:

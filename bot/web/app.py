@@ -108,7 +108,7 @@ MOST_AT_ONCE = 4000
 SPARE = 100
 """How many connections are kept free by closing the longest idle ones."""
 OTHER_FILES = 512
-"""How many files the rest of the process may have open."""
+"""How many files the process may have open in addition to connections."""
 _ACCEPTS_PER_TURN = 64
 """How many connections are accepted before other tasks get a turn."""
 _RETRY_S = 1.0
@@ -160,7 +160,8 @@ class _Server(uvicorn.Server):
                     accepted.close()
             except OSError as error:  # the client has disconnected, or no file is left
                 if error.errno in _EXHAUSTED:
-                    _log.warning("nobody can connect", action="no-room", error=str(error))
+                    message = "no connection can be accepted"
+                    _log.warning(message, action="no-room", error=str(error))
                     await asyncio.sleep(_RETRY_S)
             if number % _ACCEPTS_PER_TURN == 0:
                 await asyncio.sleep(0)
@@ -242,7 +243,7 @@ def _config(context: WebContext, settings: HttpSettings, most: int) -> uvicorn.C
 
 
 def is_local(context: WebContext, settings: HttpSettings) -> bool:
-    """Return whether all clients are on this machine: none come through a proxy next to it."""
+    """Return whether all clients are on this machine; a proxy may pass on requests of others."""
     public = urlsplit(context.public_url or "").hostname
     is_public = public is not None and not is_loopback(public)
     return settings.is_loopback and not settings.proxies and not is_public

@@ -1,4 +1,4 @@
-"""Who calls: the viewer of a request, and the remote worker.
+"""The caller of a request: a viewer, or a remote worker.
 
 A route declares the right that it requires: `AnyViewer`, `FromPerson`, `MaySubmit`, `MayCreate` or
 `MayAdminister`. For a token from elsewhere than `Authorization`, call `caller_with_token`, then
@@ -108,7 +108,7 @@ async def declared_viewer(_: Annotated[object, _TOKEN_SCHEME], request: Request)
 
 
 AnyViewer = Annotated[accounts.Caller, Depends(declared_viewer)]
-"""The caller."""
+"""Any caller, also without an account."""
 
 
 async def person_of(viewer: AnyViewer, _: RequiresToken = None) -> accounts.Caller:
@@ -130,16 +130,16 @@ async def creator(viewer: AnyViewer, _: RequiresToken = None) -> accounts.Caller
 
 
 async def administrator(viewer: AnyViewer, _: RequiresToken = None) -> accounts.Caller:
-    """Return an admin calling with an admin's token; UserError `not-allowed` for others."""
+    """Return an admin who calls with an admin token; UserError `not-allowed` for others."""
     accounts.require_admin(viewer)
     return viewer
 
 
 FromPerson = Annotated[accounts.Caller, Depends(person_of)]
-"""Someone with an account, who reads."""
+"""A caller with an account; the token may be read-only."""
 MaySubmit = Annotated[accounts.Caller, Depends(submitter)]
-"""Someone who may act for their person."""
+"""A caller whose token may act, not only read."""
 MayCreate = Annotated[accounts.Caller, Depends(creator)]
-"""Someone who may create boards."""
+"""A caller who may create boards."""
 MayAdminister = Annotated[accounts.Caller, Depends(administrator)]
 """An admin."""

@@ -25,7 +25,7 @@ _MOST_FILES = 16
 _MOST_FIELDS = 64
 _MULTIPART = b"multipart/form-data"
 _MOST_URLENCODED = 64 << 10
-"""The most bytes of any other form: each `%41` costs a microsecond in the event loop."""
+"""The most bytes of a form that is not multipart: each `%41` takes a microsecond of the loop."""
 _UTF8 = frozenset({b"utf-8", b"utf8", b"us-ascii"})
 """Names of the only supported encoding; ASCII is a subset."""
 _MOST_TEXTS = 500

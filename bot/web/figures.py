@@ -76,7 +76,7 @@ class _Scale:
 def spans(standings: Sequence[Standing], among: Sequence[Standing] = ()) -> Spans | None:
     """Return the intervals of these standings, in order; None when there are none.
 
-    They may be a part of `among`, all of a leaderboard: then a band also spans those not shown.
+    If they are one page of a leaderboard, `among` has all of it: bands then span other pages too.
     """
     if not standings:
         return None
@@ -124,7 +124,7 @@ def _ends(standing: Standing) -> tuple[float, float]:
     """Return the interval's ends; if wider than its time, it ends at a tenth of the time."""
     value = standing.score.value
     least = 0.1 * value.time_ns
-    return max(least, value.time_ns - value.half_width_ns), value.time_ns + value.half_width_ns
+    return max(least, value.time_ns - value.uncertainty_ns), value.upper_ns
 
 
 def _widened(low: float, high: float, *, logarithmic: bool) -> tuple[float, float]:
@@ -141,7 +141,7 @@ def histogram(
     """Return the distribution of samples with the marks on its scale; None without samples.
 
     The scale ends at the slowest hundredth, so that one slow sample does not compress all others.
-    A sample less its calibration may be negative on a busy CPU; it is drawn as 0.
+    A sample minus its calibration may be negative on a busy CPU; it is drawn as 0.
     """
     ordered = sorted(max(each, 0.0) for each in samples if math.isfinite(each))
     if not ordered:

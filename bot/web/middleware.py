@@ -50,7 +50,7 @@ class RelativeRedirects:
 
 
 def _address(scope: Scope) -> str:
-    """Return how Starlette begins a redirect's address: with the host that the client sent."""
+    """Return the beginning of Starlette's redirects: scheme, and the host that the client sent."""
     address = URL(scope={**scope, "path": "", "root_path": "", "query_string": b""})
     return quote(str(address), safe=_UNESCAPED)
 
@@ -132,7 +132,7 @@ _log = structlog.get_logger(__name__)
 
 
 class RequestIds:
-    """The outermost layer, so that the response to an unexpected error has an id as well."""
+    """Gives each request an id; the outermost layer, so that unexpected errors have one as well."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -192,7 +192,7 @@ NOSNIFF = ("X-Content-Type-Options", "nosniff")
 _HSTS = ("Strict-Transport-Security", "max-age=31536000")
 """HTTPS only, for a year; not for subdomains, which may belong to others."""
 _BUSY = PlainTextResponse(
-    "Podium answers as many requests as it can just now; try again in some seconds\n",
+    "Podium is already answering as many requests as it can; try again in a few seconds\n",
     HTTPStatus.SERVICE_UNAVAILABLE,
     {"Retry-After": "5", "Connection": "close"},
 )

@@ -41,7 +41,7 @@ class _Scrape(Collector):
         )
         yield from _connection_metrics(self._connections)
         if self._metrics is not None:
-            yield from _pool_metrics(self._metrics.pools)
+            yield from _pool_metrics(self._metrics.gpus)
             yield from _evaluation_metrics(self._metrics.tallies)
             yield _lost_leases(self._metrics)
             help_text = "Workers that send heartbeats, over all processes and machines"
@@ -146,7 +146,7 @@ def _buckets(counts: Iterable[Sequence[int]]) -> list[tuple[str, float]]:
 
 def _lost_leases(metrics: Metrics) -> core.Metric:
     """Return the counter, with 0 for pools without any: a rate misses a series that begins at 1."""
-    leases = {**dict.fromkeys((each.gpu for each in metrics.pools), 0), **metrics.lost_leases}
+    leases = {**dict.fromkeys((each.gpu for each in metrics.gpus), 0), **metrics.lost_leases}
     counts = Counter[str]()
     for index, (gpu, jobs) in enumerate(sorted(leases.items(), key=lambda each: -each[1])):
         counts[gpu if index < MOST_GPUS else OTHER] += jobs

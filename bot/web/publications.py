@@ -67,7 +67,7 @@ class Check:
 
     @property
     def can_choose(self) -> bool:
-        """Return whether it goes on with its zip once its submitter has chosen the grader."""
+        """Return whether its submitter can choose a grader, and have the zip checked again."""
         return self.has_zip and self.outcome is not None and bool(self.outcome.choose_for)
 
     @property
@@ -125,10 +125,10 @@ async def _require_room(context: WebContext, person: PersonId) -> None:
 async def choose_grader(
     context: WebContext, caller: Viewer, number: int, grader: Grader
 ) -> PublicationId:
-    """Check the zip of one's own check again, under this grader for the board that needs one."""
+    """Check the zip of the caller's own check again, under this grader for the undecided board."""
     summary = await context.store.publications.summary(FRONT_END, PublicationId(number))
     if summary is None or summary.person != caller.person:
-        raise UserError("unknown-check", f"you have no check {number}, or not any more")
+        raise UserError("unknown-check", f"you have no check {number}; checks are kept for a month")
     check, request = Check.of(summary), REQUEST.validate_json(summary.wish)
     if not check.can_choose or check.outcome is None:
         raise _zip_gone()
@@ -147,18 +147,18 @@ async def choose_grader(
 
 
 def _zip_gone() -> UserError:
-    words = "the zip of this check is not kept any more; upload it again, with the grader chosen"
+    words = "the zip of this check is no longer kept; choose the grader, and upload the zip again"
     return UserError("zip-gone", words)
 
 
 async def own_check(context: WebContext, viewer: Viewer, number: int) -> Check:
-    """Return one's own check, or any for an admin; UserError when there is none."""
+    """Return the viewer's own check, or any for an admin; UserError if there is none."""
     found = await own_publication(context.store, viewer, FRONT_END, PublicationId(number))
     return Check.of(found)
 
 
 async def cancel_check(context: WebContext, viewer: Viewer, number: int) -> Check:
-    """Cancel one's own check, or any as an admin; UserError when it is too late."""
+    """Cancel the viewer's own check, or any as an admin; UserError if it is too late."""
     await cancel_publication(context.store, viewer, FRONT_END, PublicationId(number))
     return await own_check(context, viewer, number)
 

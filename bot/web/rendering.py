@@ -22,10 +22,11 @@ from markupsafe import Markup
 from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
+from bot.domain.scoring import show_score
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
-from bot.web.marks import marked
+from bot.web.markup import marked
 
 _DAY_S = 86_400
 _HOUR_S = 3_600
@@ -56,7 +57,7 @@ def many(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
-def capitalise(text: str) -> str:
+def upper_first(text: str) -> str:
     """Return the text with a capital first letter, otherwise unchanged."""
     return text[:1].upper() + text[1:]
 
@@ -72,9 +73,10 @@ def query(values: Mapping[str, object]) -> str:
 
 
 FILTERS = {
-    "capitalise": capitalise,
+    "upper_first": upper_first,
     "kind": kind,
     "query": query,
+    "score": show_score,
     "time": show_time,
     "time_left": time_left,
     "moment": moment,

@@ -1,8 +1,8 @@
-"""Who is signed in at a browser, and the forms by which they act.
+"""Signed-in browsers, and the forms by which people act.
 
 Browsers send a cookie with requests from any site, so a cookie only permits reading. To act, a
 request must come from a page of this server (`Sec-Fetch-Site`, else `Origin`), and its form must
-contain the session's stamp, which is a CSRF token. Forms have limits on size and time.
+contain the session's CSRF token, called the stamp. Forms have limits on size and time.
 """
 
 import hashlib
@@ -131,7 +131,7 @@ def local_path(text: str | None) -> str:
 
 
 def new_state() -> str:
-    """Return the state that an external sign-in must bring back."""
+    """Return a new state, which Discord must return at the end of a sign-in."""
     return secrets.token_urlsafe(32)
 
 
@@ -236,7 +236,7 @@ SmallForm = Annotated[SubmittedForm, Depends(submitted_form())]
 
 @dataclass(frozen=True, slots=True)
 class SubmissionButtons:
-    """The buttons that the signed-in person gets for a submission (`acting/deeds.html`)."""
+    """The buttons that the signed-in person gets for a submission."""
 
     number: int
     stamp: str
@@ -250,7 +250,7 @@ class SubmissionButtons:
 def submission_buttons(
     browser: Browser | None, status: SubmissionStatus
 ) -> SubmissionButtons | None:
-    """Return the buttons for one's own submission; None for another person's."""
+    """Return the buttons for the person's own submission; None for another person's."""
     submission = status.submission
     if browser is None or submission.person != browser.session.person.id:
         return None

@@ -44,7 +44,8 @@ class RoundPolicy(Wire):
     samples: int = Field(default=30, ge=3)
     """Timed calls per round."""
     half_width: float = Field(default=0.005, gt=0)
-    """The fraction of the time at which the interval is narrow; 250 ns are for claims on a GPU."""
+    """The half-width at which the interval is narrow enough, as a fraction of the time. For a claim
+    on a GPU, 250 ns are always narrow enough."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
@@ -179,7 +180,7 @@ class StopReason(StrEnum):
 
 
 SLOWER_MOST = 100
-"""How much slower than the reference a kernel is that is timed by few calls."""
+"""A kernel that takes more than this many times as long as the reference is timed by few calls."""
 
 
 class Measurement(Wire):
@@ -198,14 +199,15 @@ class Measurement(Wire):
     samples: tuple[tuple[float, ...], ...]
     """Every raw sample, per round; empty with in-process timing, which reports only a mean."""
     discarded: int = 0
-    """Samples that were repeated because the candidate seemed to run while it was frozen."""
+    """Samples that were repeated: something ran while the candidate was frozen, calibration was
+    disturbed, the call was late, or the GPU was slowed."""
     stop_reason: StopReason
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
 
     @property
     def lifted(self) -> bool:
-        """Whether the judge's clock did not confirm the claimed time, so that more counts."""
+        """Whether the judge's clock did not confirm the claimed time, and a longer one counts."""
         return self.claimed_ns is not None and self.claimed_ns < self.time_ns
 
     @property

@@ -52,7 +52,7 @@ def header_lines(
 
 @cache
 def _header_pattern(markers: tuple[str, ...], comments: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds the header lines (`words`), and the first characters of code.
+    """Return a pattern for each header line (group `words`) and for the first character of code.
 
     It reads each run of white space once. It has no possessive group: Python up to 3.11.4 matches
     some of them wrongly.
@@ -74,7 +74,7 @@ MAX_PARAMETERS = 64
 MAX_NAME = 200
 _MOST = {"block": (1024, 1024, 64), "grid": ((1 << 31) - 1, 65535, 65535), "shared": (MAX_SHARED,)}
 _LONGEST_SIZES = 4 * MAX_LENGTH
-"""No three formulas with their separators are longer."""
+"""The most characters of three formulas with their separators."""
 _BLOCK_NAMES = ("block_x", "block_y", "block_z")
 _SEED = "seed"
 _KERNEL = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*", re.ASCII)

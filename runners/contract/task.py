@@ -59,7 +59,7 @@ REFERENCE_FUNCTION = "from reference import forward\n"
 
 
 class Grader(StrEnum):
-    """Who grades."""
+    """What grades a submission."""
 
     NATIVE = "native"
     """Podium's two-process judge."""
@@ -221,7 +221,7 @@ class TaskDefinition(Wire):
         return tests + self.timeout_s(mode) + profiler + compiler
 
     def timeout_s(self, mode: Mode) -> int:
-        """The time limit of the phase that `mode` is named for."""
+        """The time limit in seconds of a mode's own phase; a ranked run's tests are not in it."""
         match mode:
             case Mode.TEST:
                 return self.test_timeout

@@ -15,7 +15,7 @@ class Verdict(StrEnum):
     BUILD_FAILED = "build_failed"
     """The source does not parse, import or compile."""
     CRASHED = "crashed"
-    """The kernel raised an exception, or its process died."""
+    """The kernel raised an exception, or its process ended."""
     TIMED_OUT = "timed_out"
     """The task's time limit passed."""
     MEMORY_EXCEEDED = "memory_exceeded"

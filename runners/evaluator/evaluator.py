@@ -1,4 +1,4 @@
-"""The evaluator: takes jobs and returns their results, each evaluated once."""
+"""The evaluator: evaluates each job once and returns its result."""
 
 import asyncio
 import time

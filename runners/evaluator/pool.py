@@ -41,7 +41,7 @@ async def run_evaluation(
 ) -> Evaluation:
     """The runner's evaluation; InfrastructureError if every attempt failed or one timed out.
 
-    All attempts share the time limit. One that was lost with its machine does not count.
+    All attempts share the time limit, but that of an attempt lost with its machine does not count.
     """
     for attempts_left in reversed(range(attempts)):
         limit_s, attempt = request.left_s + grace_s, _Attempt()

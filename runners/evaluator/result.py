@@ -29,16 +29,16 @@ def geometric_mean(values: Iterable[float | None]) -> float | None:
     return math.exp(math.fsum(logs) / len(logs)) if logs else None
 
 
-def pass_at_k(tries: int, right: int, k: int) -> float:
-    """The unbiased estimate of pass@k: at least one of `k` tries is right (Chen et al. 2021).
+def pass_at_k(attempts: int, right: int, k: int) -> float:
+    """The unbiased estimate of pass@k: at least one of `k` attempts is right (Chen et al. 2021).
 
-    ValueError if `right` is more than `tries`, or `k` is not from 1 to `tries`.
+    ValueError if `right` is more than `attempts`, or `k` is not from 1 to `attempts`.
     """
-    if not 0 <= right <= tries or not 1 <= k <= tries:
-        raise ValueError(f"pass@{k} is not defined for {tries} tries of which {right} are right")
-    if tries - right < k:
+    if not 0 <= right <= attempts or not 1 <= k <= attempts:
+        raise ValueError(f"pass@{k} is not defined for {attempts} attempts with {right} right ones")
+    if attempts - right < k:
         return 1.0
-    return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
+    return 1.0 - math.comb(attempts - right, k) / math.comb(attempts, k)
 
 
 def _speedup_of(result: Mapping[str, Any]) -> float:

@@ -114,7 +114,7 @@ def require_toolchain(task: TaskDefinition) -> None:
 
 
 def choose_device(request: evaluation.EvaluationRequest) -> bool:
-    """Return whether inputs are on the GPU; hide the GPU from a task that is only for the CPU.
+    """Return whether inputs are on the GPU; hide the GPU from an evaluation on the CPU.
 
     VerdictError if the task needs a GPU and the runner has none.
     """
@@ -203,7 +203,7 @@ def _version_of(package: str) -> str | None:
 
 
 def importable() -> tuple[str, ...]:
-    """Return the names of importable packages, which a task's `libraries` must be among."""
+    """Return the names of importable packages; a task's `libraries` must be among them."""
     found = importlib.metadata.packages_distributions()
     return tuple(sorted(name for name in found if name.isidentifier() and name[0] != "_"))
 

@@ -36,14 +36,14 @@ from runners.plugins import load, names
 END_OF_INPUT = 64
 """The exit status of a judge that read the end of the input instead of a request."""
 UNFIT = 66
-"""The exit status of a judge that found its GPU unfit, and then of the server."""
+"""The exit status of a judge whose GPU is unfit; the server then exits with it too."""
 NO_EVALUATION = 65
 """The exit status of a judge without `--serve` if the request is invalid or the machine failed."""
 REQUEST_MAX = 64 << 20
 """The most bytes of a request."""
 GRACE_S = 8.0
-"""Seconds by which all attempts at an evaluation may exceed its limits. A candidate on a GPU exits
-slowly, and then two more seconds are enough to end it."""
+"""Seconds by which all attempts at an evaluation may exceed its limits, because a candidate on a
+GPU exits slowly. After them, two more seconds are enough to end it."""
 
 
 def capabilities(isolation: Isolation) -> Capabilities:
@@ -119,11 +119,11 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
             sys.stderr.flush()
             os._exit(status)
     _, status = os.waitpid(judge, 0)
-    _sweep(keep_alive)
+    _kill_leftovers(keep_alive)
     return os.waitstatus_to_exitcode(status)
 
 
-def _sweep(keep_alive: warm.DriverKeepAlive | None = None) -> None:
+def _kill_leftovers(keep_alive: warm.DriverKeepAlive | None = None) -> None:
     """Kill all processes that an exited judge has left, and wait for their exits.
 
     TimeoutError if one survives, because it would disturb the next timing. The server then exits,

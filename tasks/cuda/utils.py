@@ -1,15 +1,15 @@
-"""What the tasks of this set share: where tensors live, and how answers are compared."""
+"""The tasks' shared functions: the device of tensors, and the comparison of outputs."""
 
 import torch
 
 
 def device() -> torch.device:
-    """The device of the inputs: the GPU where there is one."""
+    """The device of the inputs: the GPU if there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def normal(seed: int, *shapes: tuple[int, ...], dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
-    """Tensors of normally distributed numbers, as the seed determines them."""
+    """Tensors of normally distributed numbers, determined by the seed."""
     random = torch.Generator(device=device()).manual_seed(seed)
     return tuple(
         torch.randn(shape, generator=random, device=device()).to(dtype) for shape in shapes
@@ -19,7 +19,7 @@ def normal(seed: int, *shapes: tuple[int, ...], dtype: torch.dtype) -> tuple[tor
 def compared(
     output: torch.Tensor, exact: torch.Tensor, rtol: float, atol: "float | torch.Tensor"
 ) -> tuple[bool, str]:
-    """The answer of `check_implementation`: each element may be off by `atol + rtol * abs(exact)`.
+    """The return value of `check_implementation`, which allows `atol + rtol * abs(exact)`.
 
     `exact` is in double precision; NaN is never right.
     """

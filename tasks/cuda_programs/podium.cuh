@@ -1,5 +1,5 @@
-// What the evaluation and the references share: a case, device memory, numbers drawn from a seed.
-// All of it is local to the file that includes this, so that no submission can stand in for it.
+// Shared by the evaluation and the references: a case, device memory, numbers from a seed.
+// All of it is local to the file that includes this, so no submission can replace it.
 #pragma once
 
 #include <cmath>
@@ -26,7 +26,7 @@ enum Exit { kPassed = 0, kUsage = 2, kCudaFailed = 110, kNoLine = 111, kFailed =
     if (status != cudaSuccess) leave(kCudaFailed, std::string(what) + ": " + cudaGetErrorString(status));
 }
 
-// The arguments of one case, as task.yml has them.
+// The arguments of one case in task.yml.
 class Arguments {
 public:
     explicit Arguments(std::map<std::string, long long> values) : values_(std::move(values)) {}
@@ -55,7 +55,7 @@ public:
     T* data() const { return data_; }
     std::size_t count() const { return count_; }
 
-    // Every byte 0xff: NaN in every floating-point type, so that what is left out shows.
+    // Sets every byte to 0xff, which is NaN in every floating-point type: unwritten elements are wrong.
     void poison() const { require(cudaMemset(data_, 0xff, count_ * sizeof(T)), "poison"); }
 
     T read(std::size_t at) const {
@@ -69,7 +69,7 @@ private:
     std::size_t count_;
 };
 
-// Sebastiano Vigna's splitmix64: any two seeds, or places, give numbers that tell nothing of each other.
+// Sebastiano Vigna's splitmix64: numbers of two seeds or two indices are independent.
 __host__ __device__ inline std::uint64_t mixed(std::uint64_t seed, std::uint64_t at) {
     std::uint64_t z = seed + (at + 1) * 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -83,19 +83,19 @@ __global__ void draw(float* data, std::size_t count, std::uint64_t seed) {
         data[at] = float(mixed(seed, at) >> 40) * (2.0f / (1 << 24)) - 1.0f;
 }
 
-// Numbers from [-1, 1), the same for the same seed.
+// Fills a buffer with numbers from [-1, 1), which depend only on the seed.
 [[maybe_unused]] void fill(const Buffer<float>& buffer, std::uint64_t seed) {
     draw<<<1024, 256>>>(buffer.data(), buffer.count(), mixed(seed, 0));
     require(cudaGetLastError(), "inputs");
 }
 
-// What is wrong: how many, and the first place.
+// The number of wrong elements, and the index of the first one.
 struct Mismatch {
     unsigned long long count;
     unsigned long long first;
 };
 
-// Written so that NaN, which compares with nothing, is wrong.
+// Counts the wrong elements; NaN is wrong, because every comparison with it is false.
 __global__ void compare(const float* got, const double* expected, std::size_t count, double tolerance,
                         Mismatch* found) {
     const std::size_t step = std::size_t(gridDim.x) * blockDim.x;
@@ -106,7 +106,7 @@ __global__ void compare(const float* got, const double* expected, std::size_t co
     }
 }
 
-// Why the output is wrong; empty when each element is within `tolerance` of what is expected.
+// Why the output is wrong; empty if each element is within `tolerance` of the expected one.
 [[maybe_unused]] std::string differences(const Buffer<float>& got, const Buffer<double>& expected,
                                          double tolerance) {
     const Buffer<Mismatch> found(1);

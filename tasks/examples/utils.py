@@ -1,10 +1,10 @@
-"""What the tasks of this set share: where tensors live, and how answers are compared."""
+"""The tasks' shared functions: the device of tensors, and the comparison of outputs."""
 
 import torch
 
 
 def device() -> torch.device:
-    """The device of the inputs: the GPU where there is one."""
+    """The device of the inputs: the GPU if there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -19,7 +19,7 @@ def difference(
     rtol: float = 0.0,
     atol: "float | torch.Tensor" = 0.0,
 ) -> str:
-    """In words, how `output` differs from `expected`; empty when it does not.
+    """How `output` differs from `expected`, as a text; empty if it does not.
 
     Each element may be off by `atol + rtol * abs(expected)`; NaN is never right.
     """
@@ -30,7 +30,7 @@ def difference(
         if got != want:
             return f"the output has {name} {got}, {want} is expected"
     if output.device.type != expected.device.type:
-        return f"the output lies on {output.device}, {expected.device} is expected"
+        return f"the output is on {output.device}, {expected.device} is expected"
     if torch.equal(output, expected):
         return ""
     exact = expected.to(torch.float64)
@@ -47,5 +47,5 @@ def difference(
 
 
 def ruling(text: str) -> tuple[bool, str]:
-    """The answer of `check_implementation` for a difference."""
+    """The return value of `check_implementation` for a difference."""
     return not text, text

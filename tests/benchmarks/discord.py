@@ -1,4 +1,4 @@
-"""Prints how soon the Discord door acknowledges a crowd that submits while a queue is judged.
+"""Prints how soon the Discord bot acknowledges many people who submit while a queue is judged.
 
 python -m tests.benchmarks.discord [--people 100] [--jobs 500]
 """
@@ -26,7 +26,7 @@ BUSY = "# fake: seconds=20\n"
 
 
 async def fill(dsn: str, jobs: int) -> None:
-    """Submissions that keep the fake runner's slots taken."""
+    """Store submissions that occupy the fake runner's slots."""
     async with open_store(dsn, SystemClock()) as store:
         (board,) = await store.boards.all()
         busy = await store.people.ensure("local:busy", "busy")
@@ -46,7 +46,7 @@ async def fill(dsn: str, jobs: int) -> None:
 
 
 async def acknowledged(person: Person) -> tuple[float, float]:
-    """Seconds to the first answer, and to the words that the submission is stored."""
+    """Seconds until the first answer, and until the message that the submission is stored."""
     began = time.perf_counter()
     run = await person.slash(
         "leaderboard submit test", script=kernel("time_us=5"), leaderboard_name="identity"
@@ -56,7 +56,7 @@ async def acknowledged(person: Person) -> tuple[float, float]:
 
 
 async def measure(people: int, jobs: int, folder: Path) -> None:
-    """One crowd."""
+    """Measure one crowd of submitters."""
     async with fresh_database() as dsn, LocalDiscord() as server:
         podium = Podium(folder, f"fake:CPU={jobs}", DATABASE_URL=dsn)
         published = podium("task", "publish", IDENTITY, "--unchecked")

@@ -1,9 +1,9 @@
-"""How many kernels an evaluator gets through, and by how much a slow one delays the others.
+"""Prints how many kernels an evaluator processes, and by how much a slow one delays the others.
 
 python -m tests.benchmarks.evaluator [--jobs 512] [--slots 32] [--slow 5] [--each 0.05]
 
-Over the fake runner, whose evaluations last as long as they are told to: what is measured is the
-evaluator's own work. The same batch is run without and with slow kernels in it.
+It uses the fake runner, whose evaluations take a requested time, so only the evaluator's own work
+is measured. The same batch is run without and with slow kernels.
 """
 
 import argparse
@@ -20,14 +20,14 @@ from tests.doubles.kernels import make_job, told
 
 @dataclass(frozen=True)
 class Batch:
-    """When each quick job of a batch was done, in seconds from the batch's begin."""
+    """When each quick job of a batch was done, in seconds after the batch's start."""
 
     ends: list[float]
     total: float
 
 
 async def run(args: argparse.Namespace, *, slow: bool) -> Batch:
-    """One batch on an evaluator of its own; the slow job is its first one."""
+    """Run one batch on its own evaluator; a slow job is its first one."""
     seconds = [args.each] * args.jobs
     if slow:
         seconds[0] = args.slow
@@ -48,7 +48,7 @@ async def run(args: argparse.Namespace, *, slow: bool) -> Batch:
 
 
 async def compare(args: argparse.Namespace) -> None:
-    """Print both batches beside each other."""
+    """Print both batches in one table."""
     await run(args, slow=False)  # the first one pays for imports
     batches = {"all alike": await run(args, slow=False), "one slow": await run(args, slow=True)}
     ideal = args.jobs * args.each / args.slots

@@ -1,4 +1,4 @@
-"""Prints what judging costs beyond the kernel, and how far ten ranked runs of one kernel spread.
+"""Prints how long judging takes beyond the kernel, and how much ten ranked runs of it differ.
 
 python -m tests.benchmarks.judge [--runs 10] [--skip-spread]
 """
@@ -97,7 +97,7 @@ async def warm_runner() -> AsyncIterator[Runner]:
 
 
 class TimedJobs:
-    """The queue, noting when a job was claimed and when its result was stored."""
+    """The queue; it records when a job was claimed and when its result was stored."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -163,14 +163,14 @@ async def print_overhead(scene: Scene, jobs: TimedJobs, mode: Mode, target: floa
 
 
 async def set_up(store: Store, task: TaskDefinition) -> Scene:
-    """A board of the task with someone who can submit to it."""
+    """Create a board of the task, and a person who can submit to it."""
     ada = await store.people.ensure("local:ada", "Ada")
     board = await store.boards.publish(NewBoard(task.name, (CPU,), None, ada.id), task, "digest-1")
     return Scene(store, board, ada)
 
 
 async def spread(runner: Runner, runs: int) -> None:
-    """Ranked runs of the same kernels: how far they spread, and whether intervals hold."""
+    """Rank the same kernels repeatedly: how much times differ, and whether intervals are right."""
     print(f"spread of {runs} ranked runs, load {os.getloadavg()[0]:.2f}")
     print(f"{'kernel':>18} {'time ms':>9} {'max/min-1':>10} {'half-width':>11} {'covered':>8}")
     for name, (task, source) in KERNELS.items():
@@ -182,7 +182,7 @@ async def spread(runner: Runner, runs: int) -> None:
 
 
 def print_spread(name: str, found: list[Measurement]) -> None:
-    """One row of the table, and every run beneath it."""
+    """Print one row of the table, and every run below it."""
     times = [each.time_ns for each in found]
     centre = fmean(times)
     held = sum(abs(each.time_ns - centre) <= each.half_width_ns for each in found)

@@ -1,8 +1,8 @@
-"""Prints how many small changes of the code no test notices: a sample of mutants, each tested.
+"""Prints how many small changes of the code no test notices, for a sample of mutants.
 
 python -m tests.benchmarks.mutation [--sample 200] [--seed 1] [--only PATH] [--again]
 
-The mutants are cosmic-ray's, and one of our own that drops a call whose answer nobody uses. Not
+The mutants are cosmic-ray's, and one of our own that drops a call whose result is not used. Not
 changed are annotations, arguments of `@dataclass`, `@override`, what is logged, and what only a GPU
 executes (`omit` of coverage in pyproject.toml). The sample is spread over the packages in
 proportion to their lines; in each place at most one mutant is made. Which ones are sampled depends
@@ -99,13 +99,13 @@ class Mutant:
 
     @property
     def change(self) -> tuple[str, str, str]:
-        """What stays the same when the module is moved."""
+        """The parts of its identity that stay the same when the module is moved."""
         return self.function, self.removed, self.added
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one mutant."""
+    """The result of one mutant."""
 
     key: str
     alive: bool
@@ -391,7 +391,7 @@ class Tree:
 
     @contextmanager
     def changed(self, mutant: Mutant) -> Iterator[None]:
-        """While this lasts, the module is the mutant."""
+        """Replace the module by the mutant inside the block."""
         file = self.root / mutant.path
         before = file.read_bytes()
         file.write_text(mutant.code, "utf-8")
@@ -450,7 +450,7 @@ def judge(tree: Tree, mutant: Mutant) -> Outcome:
 
 
 def judge_wider(tree: Tree, mutant: Mutant, before: Outcome) -> Outcome:
-    """Test one that is alive with many tests."""
+    """Test a mutant that is alive with many more tests."""
     begun = time.monotonic()
     tests = wider_tests_of(mutant)
     with tree.changed(mutant):
@@ -461,7 +461,7 @@ def judge_wider(tree: Tree, mutant: Mutant, before: Outcome) -> Outcome:
 
 
 class Results:
-    """What is known of mutants, one line of JSON each; the last line of a mutant counts."""
+    """The results of mutants, one line of JSON each; the last line of a mutant counts."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -550,7 +550,7 @@ def _check_killers(
 
 
 def main() -> int:
-    """Judge what is not judged yet, and print the table."""
+    """Test the mutants that have no result yet, and print the table."""
     parser = argparse.ArgumentParser(description="how many small changes no test notices")
     parser.add_argument("--sample", type=int, default=200, help="mutants, over all packages")
     parser.add_argument("--seed", type=int, default=1)

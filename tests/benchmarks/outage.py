@@ -1,11 +1,11 @@
-"""Prints what becomes of submissions while Discord fails for minutes, and how soon all are shown.
+"""Prints what happens to submissions while Discord fails for minutes, and when all are shown.
 
 python -m tests.benchmarks.outage [--minutes 10] [--kind 500 429 silence] [--people 40]
 
-Acknowledgements come through, since without them nobody could submit here; everything else that the
-bot asks of Discord fails. In the first seconds it is carried out and only its answer is lost. What
-is never answered stays so, even when Discord is back. Exit 1 when anything was lost, not shown,
-shown twice or refused.
+Acknowledgements still work, because without them no one could submit here. Every other request of
+the bot fails. In the first seconds requests are carried out and only their responses are lost. A
+request without a response never gets one, even after the outage. Exit 1 if anything was lost, not
+shown, shown twice or refused.
 """
 
 import argparse
@@ -59,7 +59,7 @@ class Outage(Fault):
 
 
 def outage(kind: str) -> Outage:
-    """The failure of this kind; Discord never carries out what it answers with 429."""
+    """The failure of this kind; Discord never carries out a request that it answers with 429."""
     if kind == "429":
         return Outage(status=429, retry_after=5.0, scope="shared")
     return Outage(status=None if kind == "silence" else int(kind), carried_out=True)
@@ -67,7 +67,7 @@ def outage(kind: str) -> Outage:
 
 @dataclass
 class Trial:
-    """One Discord that fails in one way, and the bot beside it."""
+    """One Discord that fails in one way, and its bot."""
 
     kind: str
     server: LocalDiscord
@@ -80,7 +80,7 @@ class Trial:
     rows: dict[str, str] = field(default_factory=dict)
 
     async def submit(self, number: int, runs_s: float) -> None:
-        """One person gives the command, and is told that it is stored."""
+        """Submit as one person, until the message that the submission is stored."""
         script = kernel(f"time_us={10 + number} seconds={runs_s:.1f}", f"k{number}.py")
         person = self.people[number % len(self.people)]
         run = await person.slash(
@@ -92,7 +92,7 @@ class Trial:
         self.seconds[int(said.split("#")[1].split()[0])] = runs_s
 
     async def run(self, minutes: float, count: int) -> None:
-        """Half of the kernels end during the outage, the other half are submitted during it."""
+        """End half of the kernels during the outage, and submit the other half during it."""
         before = count // 2
         for number in range(before):
             await self.submit(number, 3 + (RUNS_S - 3) * number / before)
@@ -171,7 +171,7 @@ class Trial:
 
     @property
     def failed(self) -> bool:
-        """Whether anything went wrong that must not."""
+        """Whether a requirement was broken."""
         whole = self.reports() == self.submitted
         return not whole or any(self.doubled()) or bool(self.server.refused)
 
@@ -202,7 +202,7 @@ async def trial(kind: str, minutes: float, count: int, folder: Path) -> Trial:
 
 
 async def measure(kinds: list[str], minutes: float, count: int) -> bool:
-    """Every kind beside the others; gives whether all went well."""
+    """Run all kinds at once; return whether every requirement was met."""
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as name:
         folders = {kind: Path(name) / kind for kind in kinds}
         for folder in (Path(name), *folders.values()):

@@ -1,10 +1,10 @@
-"""Draws the plots of the Discord door's README from times that are measured here and now.
+"""Draws the plots of the Discord bot's README from times that it measures.
 
 python -m tests.benchmarks.pictures [--data DIR] [--folder .github/images]
 
-Three people hand ranked matmul kernels to the local runner, one after the other, as they might in
-a first session, or a data folder has such runs already; what is drawn is what `/leaderboard show`
-and `show-personal` would show of them.
+Three people submit ranked matmul kernels to the local runner, one after the other, as in a first
+session, or a data folder already has such runs. The plots are those of `/leaderboard show` and
+`show-personal`.
 """
 
 import argparse

@@ -98,7 +98,7 @@ class Bench:
     people: tuple[PersonId, ...]
 
     async def repetition(self, depth: int, people: int) -> Rates:
-        """One measurement of a queue of that depth, filled anew as often as `CLAIMS` need it."""
+        """Measure a queue of this depth once; it is filled again whenever `CLAIMS` need it."""
         share = min(CLAIMS, depth)
         rounds = CLAIMS // share
         seconds = cpu = 0.0
@@ -111,14 +111,14 @@ class Bench:
         return await self._rates(rounds * share, seconds, cpu)
 
     async def behind_a_backlog(self) -> Rates:
-        """Claims where one person has a backlog and others come with one job each."""
+        """Measure claims if one person has a backlog and others submit one job each."""
         await clear(self.dsn)
         await fill(self.dsn, self.scene, self.people[:1], BACKLOG)
         await fill(self.dsn, self.scene, self.people[1 : NEWCOMERS + 1], NEWCOMERS)
         return await self._rates(CLAIMS, *await self._timed_claims(CLAIMS))
 
     async def place_of_the_last_newcomer(self) -> int:
-        """After how many claims everyone who came behind a backlog has been served."""
+        """After how many claims every person who came after a backlog has been served."""
         await clear(self.dsn)
         await fill(self.dsn, self.scene, self.people[:1], BACKLOG)
         await self._claims("w", 1000)
@@ -149,7 +149,7 @@ class Bench:
         return order
 
     async def _timed_adds(self, writers: int) -> float:
-        """Submissions stored a second, one transaction each."""
+        """Submissions stored per second, in one transaction each."""
         each = ADDS // writers
         return (
             writers
@@ -204,7 +204,7 @@ async def fill(dsn: str, scene: Scene, people: Sequence[PersonId], jobs: int) ->
 
 
 async def clear(dsn: str) -> None:
-    """Empty the queue, and leave the planner without any statistics of it."""
+    """Empty the queue, and remove the planner's statistics of it."""
     connection = await asyncpg.connect(dsn)
     try:
         await connection.execute(EMPTY)

@@ -3,7 +3,7 @@
 python -m tests.benchmarks.recorded_requests record FILE    before the change
 python -m tests.benchmarks.recorded_requests compare FILE   after it; exit 1 when an answer differs
 
-Times, the state of the machine and addresses are left out of what is compared. Without a command
+Times, the state of the machine and addresses are not compared. Without a command
 it prints the verdict of each request.
 """
 
@@ -53,7 +53,7 @@ _ADDRESS, _DECIMAL = re.compile(r"0x[0-9a-f]+"), re.compile(r"\d+\.\d+")
 
 
 def requests() -> Iterator[EvaluationRequest]:
-    """The requests, each with a name of its own as its id and a fixed nonce."""
+    """The requests, each with a unique name as its id and a fixed nonce."""
     for request_id, request in (
         *_examples(), *_modes(), *_problems(), *_contracts(), *_of_the_corpus()
     ):  # fmt: skip
@@ -164,7 +164,7 @@ def judged() -> dict[str, dict[str, Any]]:
 def differences(
     before: dict[str, Any], after: dict[str, Any]
 ) -> Iterator[tuple[str, str, Any, Any]]:
-    """Request, field, and the two values, for all that is not the same."""
+    """Request, field, and the two values, for every difference."""
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, {}), after.get(name, {})
         for field in sorted(old.keys() | new.keys()):

@@ -22,7 +22,7 @@ SHARES = {
 
 
 def plan(jobs: int, real: int, minutes: float, seed: int) -> Plan:
-    """As many blows a minute as the test deals, over the whole time."""
+    """Plan as many kills per minute as the test has, over the whole time."""
     span_s = 60 * minutes
     blows = {victim: max(1, round(share * span_s / 35)) for victim, share in SHARES.items()}
     return Plan(seed, jobs, real, blows, span_s, limit_s=2 * span_s + 120)

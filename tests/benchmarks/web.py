@@ -1,4 +1,4 @@
-"""Prints how fast the HTTP door answers about a big board while results come in.
+"""Prints how fast the web server answers for a large board while results arrive.
 
 python -m tests.benchmarks.web [--submissions 50000] [--people 2000] [--readers 50] [--pause 0.5]
     [--results 2] [--seconds 10] [--watchers 1000]
@@ -93,14 +93,14 @@ class Reading:
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """The value below which this part of them is."""
+    """The value below which this fraction of them is."""
     return sorted(values)[min(len(values) - 1, int(part * len(values)))]
 
 
 class Line:
-    """One kept connection, with a client that costs next to nothing beside the server.
+    """One persistent connection of a client that costs almost nothing compared with the server.
 
-    Each comes from an address of its own: of one address the server takes only so many.
+    Each has its own address, because the server limits the connections per address.
     """
 
     _numbers = itertools.count()
@@ -128,7 +128,7 @@ class Line:
         return int(head.split(b" ", 2)[1]), head, body
 
     async def stream(self, path: str) -> asyncio.StreamReader:
-        """An answer that goes on."""
+        """Read a streamed answer."""
         reader, writer = await asyncio.open_connection(*self._place, local_addr=self._here)
         self._streams = reader, writer
         writer.write(f"GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
@@ -138,7 +138,7 @@ class Line:
         return reader
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         if self._streams is not None:
             self._streams[1].close()
         self._streams = None
@@ -153,7 +153,7 @@ class Bench:
     arguments: argparse.Namespace
 
     async def read(self, name: str, path: str, headers: str = "", pause: float = 0) -> Reading:
-        """So many readers at once for a while; each pauses for `pause` seconds on average."""
+        """Run this many readers at once; each pauses for `pause` seconds on average."""
         ends = time.perf_counter() + self.arguments.seconds
         seconds: list[float] = []
         seen: list[tuple[int, int]] = []
@@ -175,7 +175,7 @@ class Bench:
         return Reading(name, seconds, sizes, statuses, self.arguments.seconds)
 
     async def first(self, path: str) -> float:
-        """Milliseconds until an answer that is not kept from an earlier reader."""
+        """Milliseconds until an answer that is not cached."""
         line = Line(self.url)
         began = time.perf_counter()
         await line.get(path)
@@ -183,14 +183,14 @@ class Bench:
         return 1e3 * (time.perf_counter() - began)
 
     async def submit(self, directive: str) -> None:
-        """One more ranked submission of somebody."""
+        """Store one more ranked submission."""
         number = random.randint(1, self.arguments.people)  # noqa: S311 - the same
         person = await self.scene.store.people.ensure(f"bench:{number}", f"Person {number}")
         await self.scene.submit(person, source=f"# fake: {directive}\n# {random.random()}")  # noqa: S311
 
     @asynccontextmanager
     async def results(self) -> AsyncIterator[None]:
-        """Submissions which are judged meanwhile, so many a second."""
+        """Submit and judge this many submissions per second in the block."""
 
         async def submitting() -> None:
             while True:
@@ -205,7 +205,7 @@ class Bench:
                 task.cancel()
 
     async def weigh(self, path: str) -> int:
-        """The bytes of a page with everything that it names, as they travel."""
+        """The bytes that are sent for a page and everything that it includes."""
         line = Line(self.url)
         headers = "Accept-Encoding: gzip\r\n"
         _, _, body = await line.get(path, headers)
@@ -214,7 +214,7 @@ class Bench:
         return len(body) + sum([len((await line.get(each, headers))[2]) for each in sorted(named)])
 
     async def watch(self) -> None:
-        """How soon everybody who watches the queue is told of a change."""
+        """How soon all watchers of the queue are notified of a change."""
         lines = [Line(self.url) for _ in range(self.arguments.watchers)]
         streams = [await line.stream("/queue/events") for line in lines]
         arrived: list[float] = []
@@ -302,7 +302,7 @@ async def measure(arguments: argparse.Namespace) -> None:
 
 
 async def others_at_work(own: set[int]) -> int:
-    """How many processes beside these use more than a tenth of a core."""
+    """How many other processes use more than a tenth of a core."""
     others = [each for each in psutil.process_iter() if each.pid not in own]
     busy = 0
     for last in (False, True):

@@ -31,7 +31,7 @@ def asked(source: str = "right", gpu: str = "CPU") -> EvaluationRequest:
 
 
 async def added(scene: Scene, release: PublicationId, key: str = "k") -> JobId:
-    await scene.store.check_runs.keep_task(release, TASK, make_task().model_dump_json())
+    await scene.store.check_runs.store_task(release, TASK, make_task().model_dump_json())
     job = await scene.store.check_runs.add(release, key, asked(key), TASK)
     assert job is not None
     return job
@@ -53,8 +53,8 @@ async def test_a_run_is_a_job_of_no_submission_until_it_has_its_evaluation(scene
     assert job.leased.check_run == job.check_run
     assert await runs.request(job.check_run) == asked("k")
     progress = Progress(stage=Stage.TEST, done=1, total=3)
-    assert await runs.tell(number, job.fence, progress)
-    assert not await runs.tell(number, job.fence + 1, progress)
+    assert await runs.save_progress(number, job.fence, progress)
+    assert not await runs.save_progress(number, job.fence + 1, progress)
     assert await runs.get(number) == QueuedRun(number, "CPU", JobState.RUNNING, progress=progress)
     evaluation = make_evaluation()
     assert not await runs.accept(number, job.fence + 1, evaluation)
@@ -122,9 +122,9 @@ async def test_what_a_killed_command_left_is_deleted_a_month_later(
     release = await scene.store.publications.add(new)
     await scene.store.publications.claim("command-line-1", "command-line-1", LEASE)
     number = await added(scene, release)
-    assert await scene.store.publications.forget(clock.now()) == 0
+    assert await scene.store.publications.delete_ended(clock.now()) == 0
     clock.advance(32)
-    assert await scene.store.publications.forget(clock.now()) == 1
+    assert await scene.store.publications.delete_ended(clock.now()) == 1
     assert await scene.store.check_runs.get(number) is None
 
 

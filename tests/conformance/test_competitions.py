@@ -184,7 +184,7 @@ async def test_a_deleted_competition_leaves_its_boards_and_no_notification(
     assert await competitions.known_to(EVERYONE) == (other,)
     assert await scene.store.boards.get(scene.board.id) == scene.board
     claimed = await scene.store.outbox.claim("discord", "me", HOUR, 10)
-    assert {each.news.key.split()[1] for each in claimed} == {str(other.id)}
+    assert {each.notification.key.split()[1] for each in claimed} == {str(other.id)}
     with pytest.raises(UserError, match="was deleted in the meantime"):
         await competitions.put(new_competition(scene, clock, scene.board.id), stored.id)
 

@@ -64,7 +64,7 @@ async def test_what_is_gone_cannot_be_excluded(scene: Scene) -> None:
 async def test_a_board_with_more_submissions_than_were_looked_at_stays(scene: Scene) -> None:
     boards = scene.store.boards
     await scene.submit()
-    with pytest.raises(UserError, match="somebody submitted meanwhile"):
+    with pytest.raises(UserError, match="a submission arrived in the meantime"):
         await boards.delete(scene.board.id, 0)
     assert await boards.get(scene.board.id) is not None
     assert await boards.delete(scene.board.id, 1)

@@ -40,7 +40,7 @@ async def test_a_display_is_stored_with_its_submission_and_held_by_one(scene: Sc
     assert {each.person for each in claimed} == {scene.ada.id}
     assert await displays.claim("discord", "two", LEASE) == ()
     assert await displays.claim("web", "two", LEASE) == ()
-    assert await displays.keep("one", LEASE) == (first.id, second.id)
+    assert await displays.renew("one", LEASE) == (first.id, second.id)
 
 
 async def test_who_lost_a_display_changes_nothing_of_it(scene: Scene, clock: ManualClock) -> None:
@@ -48,13 +48,13 @@ async def test_who_lost_a_display_changes_nothing_of_it(scene: Scene, clock: Man
     displays = scene.store.displays
     await displays.claim("discord", "one", LEASE)
     clock.advance(31)
-    assert await displays.keep("one", LEASE) == ()
-    assert await displays.note(submission.id, "one", "late, but nobody else came")
+    assert await displays.renew("one", LEASE) == ()
+    assert await displays.save_state(submission.id, "one", "late, but nobody else came")
     (taken,) = await displays.claim("discord", "two", LEASE)
     assert taken.place == "late, but nobody else came"
-    assert not await displays.note(submission.id, "one", "mine")
+    assert not await displays.save_state(submission.id, "one", "mine")
     assert not await displays.finish(submission.id, "one", "mine")
-    assert await displays.note(submission.id, "two", "theirs")
+    assert await displays.save_state(submission.id, "two", "theirs")
     found = await displays.find(submission.id)
     assert found is not None
     assert found.place == "theirs"
@@ -64,9 +64,9 @@ async def test_a_display_tells_how_often_it_was_taken_up(scene: Scene, clock: Ma
     submission = await shown(scene)
     displays = scene.store.displays
     (first,) = await displays.claim("discord", "one", LEASE)
-    await displays.let_go("one")
+    await displays.release_all("one")
     (second,) = await displays.claim("discord", "two", LEASE)
-    await displays.keep("two", LEASE)
+    await displays.renew("two", LEASE)
     clock.advance(31)
     (third,) = await displays.claim("discord", "two", LEASE)
     found = await displays.find(submission.id)
@@ -93,5 +93,5 @@ async def test_what_is_let_go_can_be_claimed_at_once(scene: Scene, limit: int) -
         await shown(scene)
     displays = scene.store.displays
     assert len(await displays.claim("discord", "one", LEASE, limit)) == min(limit, 3)
-    assert await displays.let_go("one") == min(limit, 3)
+    assert await displays.release_all("one") == min(limit, 3)
     assert len(await displays.claim("discord", "two", LEASE)) == 3

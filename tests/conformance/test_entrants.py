@@ -19,13 +19,19 @@ from tests.doubles.stored import Scene, make_evaluation, set_up
 
 
 async def judged(
-    scene: Scene, person: Person, time_ns: float | None, mode: Mode = Mode.RANKED
+    scene: Scene,
+    person: Person,
+    time_ns: float | None,
+    mode: Mode = Mode.RANKED,
+    resolution_ns: float | None = 0.0,
 ) -> SubmissionId:
     """A submission with this score, or without one when it does not pass."""
     submission = await scene.submit(person, mode=mode)
     job = await scene.claim_one()
     verdict = Verdict.CRASHED if time_ns is None else Verdict.PASSED
-    value = None if time_ns is None or mode is not Mode.RANKED else ScoreValue(time_ns, 1.0)
+    value = None
+    if time_ns is not None and mode is Mode.RANKED:
+        value = ScoreValue(time_ns, 1.0, resolution_ns, claimed_ns=300.0 - time_ns)
     assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(verdict), value)
     return submission.id
 
@@ -50,8 +56,9 @@ async def test_whatever_happens_the_entrants_are_those_of_all_the_scores(
         clock.advance(chance.choice([0, 1, 1, -1]))
         deed = chance.random()
         if deed < 0.6 or not made:
-            time_ns = chance.choice([None, 100.0, 100.0, 200.0, 300.0])
-            made.append(await judged(scene, chance.choice(people), time_ns))
+            time_ns = chance.choice([None, 90.0, 100.0, 100.0, 200.0, 300.0])
+            unseen = chance.choice([None, 0.0, 15.0, 150.0])
+            made.append(await judged(scene, chance.choice(people), time_ns, resolution_ns=unseen))
         elif deed < 0.8:
             kind = chance.choice(list(ExclusionKind))
             await store.moderation.exclude(Exclusion(chance.choice(made), kind, "x"))
@@ -60,6 +67,21 @@ async def test_whatever_happens_the_entrants_are_those_of_all_the_scores(
         if step % 6 == 0:
             await assert_kept(scene)
     await assert_kept(scene)
+
+
+async def test_a_score_comes_back_with_all_that_is_known_of_its_time(scene: Scene) -> None:
+    results, place = scene.store.results, (scene.board.task_version, "CPU")
+    for value in (ScoreValue(5_870.0, 20.0, 4_120.0, 2_800.0), ScoreValue(9_000.0, 20.0, None)):
+        submission = await scene.submit()
+        job = await scene.claim_one()
+        assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), value)
+        (outcome,) = await results.outcomes((submission.id,))
+        assert outcome.score == value
+        assert value in [each.value for each in await results.scores(*place)]
+    (best,) = await results.entrants(*place)
+    assert best.best.value == value  # the lower upper end
+    (fastest,) = await results.fastest([place])
+    assert fastest.value == value
 
 
 async def test_a_submission_excluded_before_its_score_came_counts_once_it_is_included(
@@ -80,10 +102,10 @@ async def test_a_submission_excluded_before_its_score_came_counts_once_it_is_inc
 
 async def test_whatever_changes_the_standings_is_a_move(scene: Scene) -> None:
     store, place = scene.store, (scene.board.task_version, "CPU")
-    seen = [await store.results.moves(*place)]
+    seen = [await store.results.revision(*place)]
 
     async def moved() -> bool:
-        seen.append(await store.results.moves(*place))
+        seen.append(await store.results.revision(*place))
         return seen[-1] > seen[-2]
 
     first = await judged(scene, scene.ada, 100.0)
@@ -121,7 +143,7 @@ async def test_a_submission_that_is_removed_leaves_the_others_of_its_person(
     await judged(scene, scene.ada, 200.0)
     best = await judged(scene, scene.ada, 100.0)
     refused = await judged(scene, await postgres_store.people.ensure("local:bob", "Bob"), None)
-    before = await postgres_store.results.moves(scene.board.task_version, "CPU")
+    before = await postgres_store.results.revision(scene.board.task_version, "CPU")
     connection = await asyncpg.connect(postgres_dsn)
     for name in ("untold", "scores", "evaluations"):
         await connection.execute(query(f"boards.drop_{name}"), [best, refused])
@@ -129,4 +151,4 @@ async def test_a_submission_that_is_removed_leaves_the_others_of_its_person(
     [one] = await postgres_store.results.entrants(scene.board.task_version, "CPU")
     assert (one.attempts, one.best.value.time_ns) == (1, 200.0)
     assert await postgres_store.results.refusals(scene.board.task_version, "CPU") == ()
-    assert await postgres_store.results.moves(scene.board.task_version, "CPU") > before
+    assert await postgres_store.results.revision(scene.board.task_version, "CPU") > before

@@ -119,7 +119,7 @@ async def test_the_result_is_announced_and_no_record_is(arena: Arena) -> None:
     await arena.compared(ratio=0.5)
     await announce_scores(arena.scene.store)
     (told,) = await arena.scene.store.outbox.claim("", "test", LEASE, 100)
-    assert told.news.text.startswith("Final of vectoradd (CPU): 1. bob")
+    assert told.notification.text.startswith("Final of vectoradd (CPU): 1. bob")
 
 
 async def test_an_entry_that_fails_for_good_is_not_ranked(arena: Arena) -> None:

@@ -38,10 +38,10 @@ async def test_who_looks_again_after_the_lease_takes_over(scene: Scene, clock: M
     assert not await interactions.claim(asked(clock), "two", BRIEF)
     clock.advance(1)
     assert await interactions.claim(asked(clock), "two", BRIEF)
-    assert not await interactions.keep("discord:1", "one", LEASE)
-    assert not await interactions.leave("discord:1", "one", LEASE)
+    assert not await interactions.renew("discord:1", "one", LEASE)
+    assert not await interactions.release("discord:1", "one", LEASE)
     assert not await interactions.finish("discord:1", "one")
-    assert await interactions.keep("discord:1", "two", LEASE)
+    assert await interactions.renew("discord:1", "two", LEASE)
     clock.advance(29)
     assert not await interactions.claim(asked(clock), "three", BRIEF)
 
@@ -52,7 +52,7 @@ async def test_a_lease_that_ran_out_is_kept_while_nobody_has_taken_it(
     interactions = scene.store.interactions
     assert await interactions.claim(asked(clock), "one", BRIEF)
     clock.advance(3)
-    assert await interactions.keep("discord:1", "one", LEASE)
+    assert await interactions.renew("discord:1", "one", LEASE)
     assert not await interactions.claim(asked(clock), "two", BRIEF)
 
 
@@ -63,13 +63,13 @@ async def test_what_is_done_is_never_claimed_again_and_forgotten_after_a_day(
     assert await interactions.claim(asked(clock), "one", BRIEF)
     assert await interactions.finish("discord:1", "one")
     assert not await interactions.finish("discord:1", "one")
-    assert not await interactions.keep("discord:1", "one", LEASE)
+    assert not await interactions.renew("discord:1", "one", LEASE)
     clock.advance(86_399)
     assert not await interactions.claim(asked(clock), "two", BRIEF)
-    assert await interactions.unfinished("discord", "two", LEASE, SILENT) == NONE
-    assert await interactions.forget() == 0
+    assert await interactions.claim_unfinished("discord", "two", LEASE, SILENT) == NONE
+    assert await interactions.delete_finished() == 0
     clock.advance(1)
-    assert await interactions.forget() == 1
+    assert await interactions.delete_finished() == 1
     assert await interactions.claim(asked(clock), "two", BRIEF)
 
 
@@ -83,26 +83,26 @@ async def test_what_was_begun_and_not_ended_is_taken_once_it_is_silent(
     second = asked(clock, 2)
     assert await interactions.claim(second, "one", LEASE)
     clock.advance(5)
-    assert await interactions.unfinished("discord", "two", LEASE, SILENT) == NONE
+    assert await interactions.claim_unfinished("discord", "two", LEASE, SILENT) == NONE
     clock.advance(0.5)
-    assert await interactions.unfinished("web", "two", LEASE, SILENT) == NONE
-    (found,) = await interactions.unfinished("discord", "two", LEASE, SILENT)
+    assert await interactions.claim_unfinished("web", "two", LEASE, SILENT) == NONE
+    (found,) = await interactions.claim_unfinished("discord", "two", LEASE, SILENT)
     assert found == OpenRequest("discord:1", first.request, TOKEN, first.at, tries=2)
-    assert await interactions.unfinished("discord", "three", LEASE, SILENT) == NONE
+    assert await interactions.claim_unfinished("discord", "three", LEASE, SILENT) == NONE
     clock.advance(36)
-    both = await interactions.unfinished("discord", "three", LEASE, SILENT)
+    both = await interactions.claim_unfinished("discord", "three", LEASE, SILENT)
     assert [(each.id, each.tries) for each in both] == [("discord:1", 3), ("discord:2", 2)]
 
 
 async def test_what_is_left_was_not_tried_and_waits(scene: Scene, clock: ManualClock) -> None:
     interactions = scene.store.interactions
     assert await interactions.claim(asked(clock), "one", BRIEF)
-    assert await interactions.leave("discord:1", "one", LEASE)
-    assert not await interactions.keep("discord:1", "one", LEASE)
+    assert await interactions.release("discord:1", "one", LEASE)
+    assert not await interactions.renew("discord:1", "one", LEASE)
     clock.advance(29)
-    assert await interactions.unfinished("discord", "two", LEASE, timedelta()) == NONE
+    assert await interactions.claim_unfinished("discord", "two", LEASE, timedelta()) == NONE
     clock.advance(1)
-    (found,) = await interactions.unfinished("discord", "two", LEASE, timedelta())
+    (found,) = await interactions.claim_unfinished("discord", "two", LEASE, timedelta())
     assert found.tries == 1
 
 
@@ -110,12 +110,12 @@ async def test_a_token_that_has_expired_is_deleted(scene: Scene, clock: ManualCl
     interactions = scene.store.interactions
     assert await interactions.claim(asked(clock), "one", BRIEF)
     clock.advance(899)
-    assert await interactions.forget() == 0
+    assert await interactions.delete_finished() == 0
     clock.advance(1)
-    assert await interactions.forget() == 1
-    assert await interactions.forget() == 0
+    assert await interactions.delete_finished() == 1
+    assert await interactions.delete_finished() == 0
     clock.advance(-60)
-    (found,) = await interactions.unfinished("discord", "two", LEASE, SILENT)
+    (found,) = await interactions.claim_unfinished("discord", "two", LEASE, SILENT)
     assert found.token is None
 
 
@@ -124,7 +124,7 @@ async def test_a_token_that_has_expired_is_given_to_nobody(
 ) -> None:
     assert await scene.store.interactions.claim(asked(clock), "one", BRIEF)
     clock.advance(900)
-    (found,) = await scene.store.interactions.unfinished("discord", "two", LEASE, SILENT)
+    (found,) = await scene.store.interactions.claim_unfinished("discord", "two", LEASE, SILENT)
     assert found.token is None
 
 

@@ -161,15 +161,15 @@ async def test_a_paused_pool_keeps_its_jobs_and_its_limit(scene: Scene) -> None:
     await scene.store.jobs.limit("CPU", 1)
     for _ in range(2):
         await scene.submit()
-    assert not await moderation.resume_pool("CPU")
-    await moderation.pause_pool("CPU", "a new driver")
-    assert await moderation.pool_pauses() == {"CPU": "a new driver"}
+    assert not await moderation.resume_gpu("CPU")
+    await moderation.pause_gpu("CPU", "a new driver")
+    assert await moderation.gpu_pauses() == {"CPU": "a new driver"}
     assert await scene.claim(2) == ()
-    assert await moderation.resume_pool("CPU")
-    assert await moderation.pool_pauses() == {}
+    assert await moderation.resume_gpu("CPU")
+    assert await moderation.gpu_pauses() == {}
     assert len(await scene.claim(2)) == 1
-    await moderation.pause_pool("H100", "it never had a job")
-    assert await moderation.pool_pauses() == {"H100": "it never had a job"}
+    await moderation.pause_gpu("H100", "it never had a job")
+    assert await moderation.gpu_pauses() == {"H100": "it never had a job"}
 
 
 async def test_the_unfinished_submissions_of_a_person_are_found(scene: Scene) -> None:

@@ -46,12 +46,12 @@ async def test_an_accepted_score_waits_until_it_is_settled(
     assert (first.job, first.gpu) == (jobs[1].id, "CPU")
     assert (first.board, first.task_version) == (scene.board.id, scene.board.task_version)
     assert await outbox.unannounced(1) == (first,)
-    assert await outbox.settle(first.job, [make_news(scene)])
-    assert not await outbox.settle(first.job, [make_news(scene, "k2")])
-    assert not await outbox.settle(JobId(999), [])
+    assert await outbox.mark_announced(first.job, [make_news(scene)])
+    assert not await outbox.mark_announced(first.job, [make_news(scene, "k2")])
+    assert not await outbox.mark_announced(JobId(999), [])
     assert await outbox.unannounced() == (second,)
     (letter,) = await outbox.claim("discord", "one", LEASE, 10)
-    assert letter.news.key == "k1"
+    assert letter.notification.key == "k1"
 
 
 async def test_news_of_one_key_is_kept_once(scene: Scene) -> None:
@@ -62,8 +62,8 @@ async def test_news_of_one_key_is_kept_once(scene: Scene) -> None:
     gone = Notification("k4", NotificationKind.RECORD, "discord:17", BoardId(999), "of no board")
     assert await outbox.put([gone]) == 0
     letters = await outbox.claim("discord", "one", LEASE, 10)
-    assert [each.news.key for each in letters] == ["k1", "k2", "k3"]
-    assert letters[0].news.text == "a record␀"
+    assert [each.notification.key for each in letters] == ["k1", "k2", "k3"]
+    assert letters[0].notification.text == "a record␀"
     await outbox.mark_sent(letters[0].id, "one")
     assert await outbox.put([make_news(scene)]) == 0
 
@@ -107,9 +107,9 @@ async def test_what_was_delivered_is_forgotten_in_time(scene: Scene, clock: Manu
     await outbox.put([make_news(scene), make_news(scene, "k2")])
     (letter,) = await outbox.claim("discord", "one", LEASE)
     await outbox.mark_sent(letter.id, "one")
-    assert await outbox.forget(timedelta(days=1)) == 0
+    assert await outbox.delete_finished(timedelta(days=1)) == 0
     clock.advance(2 * 24 * 3600)
-    assert await outbox.forget(timedelta(days=1)) == 1
+    assert await outbox.delete_finished(timedelta(days=1)) == 1
     assert await outbox.put([make_news(scene), make_news(scene, "k2")]) == 1
 
 

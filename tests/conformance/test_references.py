@@ -103,7 +103,7 @@ async def test_its_time_is_stored_once_with_the_machine(scene: Scene, clock: Man
         job.id, job.fence, make_evaluation(), ScoreValue(1.0, 0.0)
     )
     assert await of(scene) == Reference(job.submission, TIME, "x", clock.now())
-    assert await scene.store.references.note_failures() == ()
+    assert await scene.store.references.record_failures() == ()
 
 
 async def test_it_counts_nowhere_else(scene: Scene, clock: ManualClock) -> None:
@@ -113,7 +113,7 @@ async def test_it_counts_nowhere_else(scene: Scene, clock: ManualClock) -> None:
     assert await store.results.scores(version, "CPU") == ()
     assert await store.outbox.unannounced() == ()
     assert await store.results.durations(version, "CPU", 9) == ()
-    assert await store.results.pool_durations("CPU", 9) == ()
+    assert await store.results.gpu_durations("CPU", 9) == ()
     assert await store.submissions.to(scene.board.id) == ()
     assert await store.statistics.people() == 1
     assert await store.statistics.participants() == {}
@@ -129,15 +129,15 @@ async def test_a_failure_is_noted_once_and_is_nobody_s_refusal(
 ) -> None:
     references = scene.store.references
     job = await ordered(scene)
-    assert await references.note_failures() == ()
+    assert await references.record_failures() == ()
     crash = make_evaluation(Verdict.CRASHED, "out of\0memory")
     await scene.store.jobs.accept(job.id, job.fence, crash, None)
     assert (await of(scene)).failure == "crashed: out of␀memory"
     assert await scene.store.results.refusals(scene.board.task_version, "CPU") == ()
-    noted = await asyncio.gather(*(references.note_failures() for _ in range(3)))
+    noted = await asyncio.gather(*(references.record_failures() for _ in range(3)))
     told = ("board vectoradd version 1 on CPU", "crashed: out of␀memory")
     assert [each for each in noted if each] == [(told,)]
-    assert await references.note_failures() == ()
+    assert await references.record_failures() == ()
     rows = [each for each in await scene.store.audit.rows() if each.action == FAILED]
     assert [(row.actor, row.subject, row.reason, row.at) for row in rows] == [
         (None, *told, clock.now())
@@ -148,7 +148,7 @@ async def test_a_job_that_was_given_up_is_a_failure_too(scene: Scene) -> None:
     job = await ordered(scene)
     await scene.store.jobs.release(job.id, job.fence, "no runner", final=True)
     assert (await of(scene)).failure == "no runner"
-    assert len(await scene.store.references.note_failures()) == 1
+    assert len(await scene.store.references.record_failures()) == 1
 
 
 async def test_what_was_given_up_is_tried_again_later_and_a_verdict_is_final(
@@ -157,15 +157,15 @@ async def test_what_was_given_up_is_tried_again_later_and_a_verdict_is_final(
     references, day = scene.store.references, timedelta(days=1)
     job = await ordered(scene)
     await scene.store.jobs.release(job.id, job.fence, "no runner", final=True)
-    assert await references.note_failures()
-    assert await references.forget_given_up(day) == 0
+    assert await references.record_failures()
+    assert await references.delete_given_up(day) == 0
     clock.advance(day.total_seconds() + 1)
-    assert await references.forget_given_up(day) == 1
+    assert await references.delete_given_up(day) == 1
     again = await ordered(scene)
     assert again.submission != job.submission
     await scene.store.jobs.accept(again.id, again.fence, make_evaluation(Verdict.CRASHED), None)
     clock.advance(day.total_seconds() + 1)
-    assert await references.forget_given_up(day) == 0
+    assert await references.delete_given_up(day) == 0
     assert await references.untimed() == ()
     assert await scene.store.boards.delete(scene.board.id)
 

@@ -26,20 +26,20 @@ async def test_a_release_is_held_by_one(scene: Scene) -> None:
     assert await publications.claim("web", "two", LEASE) == ()
     assert [each.id for each in await publications.claim("discord", "two", LEASE, 5)] == [second]
     assert await publications.claim("discord", "three", LEASE) == ()
-    assert await publications.keep("one", LEASE) == (first,)
+    assert await publications.renew("one", LEASE) == (first,)
 
 
 async def test_who_lost_a_release_changes_nothing_of_it(scene: Scene, clock: ManualClock) -> None:
     number = await waiting(scene)
     publications = scene.store.publications
     await publications.claim("discord", "one", LEASE)
-    assert await publications.note(number, "one", place="told")
-    assert await publications.note(number, "one", state="half")
+    assert await publications.save_state(number, "one", place="told")
+    assert await publications.save_state(number, "one", state="half")
     clock.advance(31)
-    assert await publications.keep("one", LEASE) == ()
+    assert await publications.renew("one", LEASE) == ()
     (taken,) = await publications.claim("discord", "two", LEASE)
     assert (taken.place, taken.state, taken.tries) == ("told", "half", 2)
-    assert not await publications.note(number, "one", state="mine", place="mine")
+    assert not await publications.save_state(number, "one", state="mine", place="mine")
     assert not await publications.finish(number, "one")
     assert await publications.finish(number, "two")
     assert not await publications.finish(number, "two")
@@ -51,8 +51,8 @@ async def test_what_is_let_go_was_not_tried(scene: Scene) -> None:
     number = await waiting(scene)
     publications = scene.store.publications
     await publications.claim("discord", "one", LEASE)
-    assert await publications.let_go("two") == 0
-    assert await publications.let_go("one") == 1
+    assert await publications.release_all("two") == 0
+    assert await publications.release_all("one") == 1
     (taken,) = await publications.claim("discord", "two", LEASE)
     assert (taken.id, taken.tries) == (number, 1)
 
@@ -64,7 +64,7 @@ async def test_of_what_has_ended_only_the_words_are_kept(scene: Scene, clock: Ma
         number, ada, "a board", "{}", tries=0, ended_at=None, has_zip=True
     )
     await publications.claim("discord", "one", LEASE)
-    assert await publications.note(number, "one", state="published")
+    assert await publications.save_state(number, "one", state="published")
     assert not await publications.end(number, "two")
     assert await publications.end(number, "one")
     assert not await publications.end(number, "one")
@@ -73,8 +73,8 @@ async def test_of_what_has_ended_only_the_words_are_kept(scene: Scene, clock: Ma
     assert await publications.summary("web", number) is None
     clock.advance(31)
     assert await publications.claim("discord", "two", LEASE) == ()
-    assert await publications.forget(ended.ended_at or clock.now()) == 0
-    assert await publications.forget(clock.now()) == 1
+    assert await publications.delete_ended(ended.ended_at or clock.now()) == 0
+    assert await publications.delete_ended(clock.now()) == 1
     assert await publications.summary("discord", number) is None
 
 
@@ -117,8 +117,12 @@ async def test_a_release_is_cancelled_by_its_person_before_its_check_has_passed(
     first, passed = await waiting(scene), await waiting(scene)
     taken = await publications.claim("discord", "one", LEASE, 2)
     assert [each.id for each in taken] == [first, passed]
-    assert await publications.note(passed, "one", state='{"publishing": true, "outcome": null}')
-    assert await publications.note(first, "one", state='{"publishing": false, "outcome": null}')
+    assert await publications.save_state(
+        passed, "one", state='{"publishing": true, "outcome": null}'
+    )
+    assert await publications.save_state(
+        first, "one", state='{"publishing": false, "outcome": null}'
+    )
     assert await publications.cancel(bob, "by Bob", first) == ()
     assert await publications.cancellation(first) is None
     assert await publications.cancel(ada, "by Ada", first) == (first,)
@@ -129,7 +133,7 @@ async def test_a_release_is_cancelled_by_its_person_before_its_check_has_passed(
     assert await publications.finish(passed, "one")
     (last,) = await publications.claim("discord", "one", LEASE)
     assert last.id == second
-    assert await publications.note(second, "one", state='{"outcome": {"title": "refused"}}')
+    assert await publications.save_state(second, "one", state='{"outcome": {"title": "refused"}}')
     assert await publications.cancel(ada, "all", None) == (third, fourth)
     assert await publications.cancellation(second) is None
 

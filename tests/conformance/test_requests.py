@@ -134,7 +134,7 @@ async def test_what_ended_long_ago_is_forgotten_with_its_version_and_source(
     await scene.claim_one()
     job = await scene.job(kept.id)
     await scene.store.jobs.release(job.id, job.fence, "", final=True)
-    assert await scene.store.requests.forget(board.id, HOUR) == 2
+    assert await scene.store.requests.delete_ended(board.id, HOUR) == 2
     for gone in (old, shared):
         assert await scene.store.submissions.get(gone.id) is None
         with pytest.raises(StoreError):
@@ -144,7 +144,7 @@ async def test_what_ended_long_ago_is_forgotten_with_its_version_and_source(
     assert await scene.store.boards.version(board.task_version) is not None
     assert await scene.store.submissions.source(kept.id) == "shared"
     assert await scene.store.submissions.get(waits.id) is not None
-    assert await scene.store.requests.forget(board.id, HOUR) == 0
+    assert await scene.store.requests.delete_ended(board.id, HOUR) == 0
 
 
 async def test_one_person_forgets_only_their_own(
@@ -155,7 +155,7 @@ async def test_one_person_forgets_only_their_own(
     await judged(scene, mine)
     await judged(scene, theirs)
     clock.advance(3601)
-    assert await scene.store.requests.forget(board.id, HOUR, bob.id) == 1
+    assert await scene.store.requests.delete_ended(board.id, HOUR, bob.id) == 1
     assert await scene.store.submissions.get(mine.id) is not None
     assert await scene.store.submissions.get(theirs.id) is None
 
@@ -168,7 +168,7 @@ async def test_an_equal_request_while_old_ones_are_forgotten_keeps_its_version(
         await judged(scene, old)
         clock.advance(3601)
         forgotten, made = await asyncio.gather(
-            scene.store.requests.forget(board.id, HOUR), add(scene, board, f"new {number}")
+            scene.store.requests.delete_ended(board.id, HOUR), add(scene, board, f"new {number}")
         )
         assert forgotten == min(2, 1 + number)
         assert await scene.store.boards.version(made.task_version) is not None

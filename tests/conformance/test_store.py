@@ -271,7 +271,7 @@ async def test_a_stale_fence_is_refused_by_every_write(scene: Scene, clock: Manu
     assert not await jobs.release(*old, "late", final=True)
     assert not await jobs.return_to_queue(*old)
     assert not await jobs.end_cancelled(*old)
-    assert not await jobs.tell(*old, "test", {})
+    assert not await jobs.add_progress(*old, "test", {})
     assert await jobs.heartbeat("w1", [old], LEASE) == ()
     assert await scene.job(submission.id) == job
     assert await scene.store.results.evaluations(submission.id) == ()
@@ -512,8 +512,8 @@ async def test_durations_are_of_the_newest_evaluations_of_one_version_and_gpu_ty
     assert await durations(version, "T4", 2) == ()
     newer = await scene.store.boards.add_version(scene.board.id, make_task(description="x"), "d2")
     assert await durations(newer.id, "CPU", 2) == ()
-    assert await scene.store.results.pool_durations("CPU", 2) == (3.0, 2.0)
-    assert await scene.store.results.pool_durations("T4", 2) == ()
+    assert await scene.store.results.gpu_durations("CPU", 2) == (3.0, 2.0)
+    assert await scene.store.results.gpu_durations("T4", 2) == ()
 
 
 async def test_a_cancel_ends_queued_jobs_and_asks_for_running_ones(scene: Scene) -> None:
@@ -554,7 +554,9 @@ async def test_events_tell_every_step_in_order(scene: Scene, clock: ManualClock)
     submission = await scene.submit()
     job = await scene.claim_one()
     clock.advance(1)
-    assert await scene.store.jobs.tell(job.id, job.fence, "test", {"done": 1, "note": "a\x00"})
+    assert await scene.store.jobs.add_progress(
+        job.id, job.fence, "test", {"done": 1, "note": "a\x00"}
+    )
     await scene.store.jobs.release(job.id, job.fence, "lost", final=True)
     events = await scene.store.jobs.events(submission.id, EventId(0))
     assert [(event.kind, event.body) for event in events] == [
@@ -572,7 +574,7 @@ async def test_the_latest_event_of_each_running_job_is_given(scene: Scene) -> No
     submission = await scene.submit(gpus=("CPU", "L4", "T4"))
     cpu, l4 = [await scene.claim_one(gpu) for gpu in ("CPU", "L4")]
     for done in range(3):
-        assert await scene.store.jobs.tell(cpu.id, cpu.fence, "test", {"done": done})
+        assert await scene.store.jobs.add_progress(cpu.id, cpu.fence, "test", {"done": done})
     latest = {event.job: event for event in await scene.store.jobs.latest(submission.id)}
     assert set(latest) == {cpu.id, l4.id}
     assert (latest[cpu.id].kind, latest[cpu.id].body) == ("test", {"done": 2})
@@ -585,9 +587,9 @@ async def test_events_are_forgotten_once_their_job_has_ended_long_ago(
     ended, unfinished = [await scene.submit() for _ in range(2)]
     job = await scene.claim_one()
     assert await scene.store.jobs.accept(job.id, job.fence, make_evaluation(), None)
-    assert await scene.store.jobs.forget_events(timedelta(days=7)) == 0
+    assert await scene.store.jobs.delete_events(timedelta(days=7)) == 0
     clock.advance(8 * 24 * 3600)
-    assert await scene.store.jobs.forget_events(timedelta(days=7)) == 3
+    assert await scene.store.jobs.delete_events(timedelta(days=7)) == 3
     assert await scene.store.jobs.events(ended.id, EventId(0)) == ()
     assert len(await scene.store.jobs.events(unfinished.id, EventId(0))) == 1
     assert len(await scene.store.results.evaluations(ended.id)) == 1

@@ -319,7 +319,7 @@ async def _something_to_change(scene: Scene, clock: Clock) -> Recorded:
     await store.moderation.exclude(Exclusion(excluded.id, ExclusionKind.DISQUALIFIED, ""))
     await store.moderation.pause("")
     await store.moderation.pause_board(scene.board.id, "")
-    await store.moderation.pause_pool("CPU", "")
+    await store.moderation.pause_gpu("CPU", "")
     await store.moderation.set_limit(RateLimit(5, DAY))
     await store.boards.invite(scene.board.id, frozenset({"discord:1"}))
     demo = await demo_owner(store)

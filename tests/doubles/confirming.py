@@ -124,6 +124,7 @@ def _of_time(evaluation: Evaluation, time_ns: float, half_width_ns: float) -> Ev
     case = make_benchmark()
     assert case.measurement is not None
     times = {"time_ns": time_ns, "half_width_ns": half_width_ns, "bound_ns": time_ns}
+    times["resolution_ns"] = 0.0
     measurement = case.measurement.model_copy(update=times)
     return evaluation.model_copy(
         update={"cases": (case.model_copy(update={"measurement": measurement}),)}

@@ -38,13 +38,13 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 
 
 def copy_migrated(data_dir: Path) -> None:
-    """Make a data folder with an empty database: how one begins is tested by itself."""
+    """Create a data folder with an empty migrated database; the real start has its own tests."""
     subprocess.run(["cp", "-a", str(_migrated()), str(data_dir)], check=True, timeout=COPY_LIMIT_S)
 
 
 @cache
 def _migrated() -> Path:
-    """The data folder that is copied; it is made once in each process of tests."""
+    """The data folder that is copied; each test process creates it once."""
     folder = Path(tempfile.mkdtemp(prefix="podium-migrated-", dir=folders.of_databases()))
     atexit.register(shutil.rmtree, folder)
     folder.chmod(0o755)

@@ -13,7 +13,7 @@ from yarl import URL
 
 from bot.discord.channels import SubmissionDisplay as Shown
 from bot.discord.client import PodiumClient, limit_requests
-from bot.discord.context import DOOR, DiscordContext
+from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.submission_steps import DisplayedSubmission, ThreadUpdater
 from bot.domain.publication import PublishRequest
 from bot.domain.submission import NewDisplay, Submission
@@ -58,12 +58,12 @@ class Room:
         """Submit as alice, to be shown in the channel or in her direct messages."""
         channel = self.channel if in_guild else self.alice.dm
         shown = Shown(channel=channel.id, user=self.alice.id, in_guild=in_guild)
-        display = NewDisplay(DOOR, shown.model_dump_json())
+        display = NewDisplay(FRONT_END, shown.model_dump_json())
         return await self.place.submit(display=display, mode=mode)
 
     async def claim(self, submission: Submission, owner: str = OWNER) -> DisplayedSubmission:
         """Claim the submission's display for an owner."""
-        for display in await self.place.store.displays.claim(DOOR, owner, LEASE):
+        for display in await self.place.store.displays.claim(FRONT_END, owner, LEASE):
             if display.submission == submission.id:
                 return DisplayedSubmission.of(display)
         raise LookupError(f"submission {submission.id} has no display that is free")

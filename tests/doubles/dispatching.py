@@ -25,7 +25,7 @@ class Running:
     task: asyncio.Task[None]
 
     async def end(self) -> None:
-        """Ask it to stop, and wait until it has drained."""
+        """Stop it, and wait until it has drained."""
         self.stop.set()
         await asyncio.wait_for(self.task, 10)
 

@@ -229,7 +229,7 @@ def make_timing(chance: random.Random, time_ns: float, half_width_ns: float) -> 
         for _ in range(8)
     )
     return Measurement(
-        time_ns=time_ns, half_width_ns=half_width_ns, bound_ns=0.96 * time_ns,
+        time_ns=time_ns, half_width_ns=half_width_ns, bound_ns=time_ns,
         resolution_ns=400.0, rounds=8, samples=samples, discarded=3,
         stop_reason=StopReason.PRECISE, claimed_ns=time_ns * 0.999,
     )  # fmt: skip

@@ -10,10 +10,10 @@ _ROOM = 4 << 30
 
 @cache
 def of_databases() -> Path | None:
-    """A file system in memory if it has enough room; None for the default folder.
+    """A folder in memory if it has enough space; None for the default folder.
 
-    Each database is hundreds of files, made and deleted within seconds, and ext4 passes over every
-    inode that was deleted just now when it makes another: that took half of all processor time.
+    A database has hundreds of files, which are created and deleted within seconds. To create a
+    file, ext4 skips every inode that was deleted just before, which took half of all CPU time.
     """
     if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM:
         return _MEMORY

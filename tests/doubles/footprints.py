@@ -1,11 +1,11 @@
 """Measures the coverage of processes that cannot save their own coverage data.
 
-The sandbox and the candidate run in forked processes which lose their files, their user and their
-descriptors, and which end by `os._exit` or are killed: coverage.py can save nothing there. So each
-of them traces itself into a file of the test run, mapped before any of that happens; a shared
-mapping outlives all of it. Every pair of lines of a file has one byte, which is only ever set, so
-that no lock is needed. In the end the test run adds the pairs to its own coverage data, for the
-files that it measures. Without coverage none of this is active.
+The sandbox and the candidate run in forked processes that lose their files, user and descriptors
+and end by `os._exit` or a kill, so coverage.py can save nothing there. Each of them therefore
+traces itself into a file of the test run that is mapped before, and the shared mapping stays. Each
+pair of lines of a file has one byte, which is only ever set, so no lock is needed. At the end the
+test run adds the pairs to its own coverage data, for the files that it measures. Without coverage
+nothing of this is active.
 """
 
 import mmap
@@ -113,7 +113,7 @@ def harness(*arguments: str) -> list[str]:
 
 @contextmanager
 def gathered(run: "Coverage | None") -> Iterator[None]:
-    """Add what other processes do meanwhile to this run's coverage data; without a run nothing."""
+    """Add what other processes execute in the block to this run's coverage data, if any."""
     if run is None:
         yield
         return

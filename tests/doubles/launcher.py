@@ -1,15 +1,15 @@
 """Starts our programs from processes that have imported everything already.
 
-Most of a short program is imports, and those of the harness are two seconds of torch. While `warm`
-is entered, `python -m` of one of them, or the process that parses untrusted text, is not begun by
-the interpreter: a template, which imported what the program needs, forks it. It is a child of
-whoever asked, as any other is, with its own arguments, environment, folder and streams, and has
-nothing of who asked or of another. It runs what `python -m` runs, and may be killed, stopped and
-asked to end like any other. A program that starts others gets a template of its own, made before it
-begins. Ranked runs have few rounds.
+A short program spends most of its time on imports; the harness needs two seconds for torch. Inside
+`warm`, `python -m` of one of our programs, or the process that parses untrusted text, is not
+started by the interpreter, but forked by a template that has imported what the program needs. The
+program is a child of the process that started it, with its own arguments, environment, folder and
+streams. It inherits nothing else. It runs the same code as `python -m`, and can be killed and
+stopped. A program that starts others gets its own template, created before it begins. Ranked runs
+have few rounds.
 
-What names another module, an option of the interpreter or, for a harness, a `PYTHONPATH`, is begun
-by the interpreter.
+The interpreter starts every other module, and a command with an option of the interpreter or, for
+a harness, with `PYTHONPATH`.
 """
 
 import atexit
@@ -36,15 +36,16 @@ from unittest.mock import patch
 from pydantic import BaseModel
 
 from runners.contract import evaluation
+from tests.doubles.huge_pages import use_huge_pages
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTS_S = 60
 _FRAME_MAX = 1 << 20
 _ROOM = "/" * (1 << 11)
-"""An argument of a template, in whose place the arguments of a program are shown."""
+"""An argument of a template; the arguments of a program are shown in its place."""
 _PYTHON = sys.executable
 _DESCRIPTOR_BYTES = 2048
-"""What of a thread's descriptor is searched for its number."""
+"""How many bytes of a thread's descriptor are searched for its id."""
 _PARENT, _CHILD_SETTID = 0x8000, 0x01000000
 _CLONE = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
 _HELD = ctypes.PyDLL(None)
@@ -54,7 +55,9 @@ _fork_exec = subprocess._fork_exec  # type: ignore[attr-defined]
 HARNESS = "runners.harness"
 CONTAINER = "modal._container_entrypoint"
 PARSER = "bot.services.parser_process"
-"""Begun by `-c` with a text that imports its `main`, and with the folder of our modules."""
+"""Started by `-c` with a text that imports its `main`, and with the folder of our modules."""
+CANDIDATES = "tests.doubles.candidates"
+"""Started only by that module."""
 _JUDGE = ("runners.harness.__main__", "runners.harness.server")
 _DOORS = (
     "bot.__main__", "bot.app.installation", "bot.cli.client", "bot.cli.errors", "bot.cli.follow",
@@ -62,7 +65,7 @@ _DOORS = (
     "matplotlib.backends.backend_agg", "matplotlib.figure",
 )  # fmt: skip
 IMPORTED = {
-    "judge": _JUDGE,
+    "judge": (*_JUDGE, CANDIDATES),
     "doors": _DOORS,
     "doors and judge": _JUDGE + _DOORS,
     "container": (*_JUDGE, CONTAINER),
@@ -75,7 +78,7 @@ JUDGING = {"demo", "judge", "submit", "task", "up", "worker"}
 
 
 class Start(BaseModel):
-    """A program as it was to be started."""
+    """A program to start."""
 
     module: str
     """What follows `-m`; for the parser what its text imports."""
@@ -86,8 +89,9 @@ class Start(BaseModel):
 
     @property
     def template(self) -> str | None:
-        """The kind of template that it needs; None where the interpreter begins it."""
-        if self.module == HARNESS and "PYTHONPATH" not in self.environment:
+        """The kind of template that it needs; None if the interpreter starts it."""
+        harness = self.module == HARNESS and "PYTHONPATH" not in self.environment
+        if harness or self.module == CANDIDATES:
             return "judge"
         if self.module == CONTAINER:
             return "container"
@@ -100,26 +104,27 @@ class Start(BaseModel):
 
     @property
     def searched(self) -> list[str]:
-        """The folders in which it looks for modules before all others."""
+        """The first folders of its search path for modules."""
         if self.module == PARSER:
             return self.arguments
         paths = self.environment.get("PYTHONPATH", "").split(os.pathsep)
         return [self.folder, *filter(None, paths)]
 
     def run(self) -> int | None:
-        """Be the program; gives its status."""
+        """Run the program in this process; return its exit status."""
         if self.module == CONTAINER:
             del sys.modules[self.module]
             runpy.run_module(self.module, run_name="__main__", alter_sys=True)
             return None
-        main = self.module if self.module == PARSER else f"{self.module}.__main__"
+        alone = self.module in {PARSER, CANDIDATES}
+        main = self.module if alone else f"{self.module}.__main__"
         status: int | None = importlib.import_module(main).main()
         return status
 
 
 @dataclass
 class Template:
-    """The line to a process that forks programs."""
+    """The socket to a process that forks programs."""
 
     line: socket.socket
     modules: frozenset[str] = frozenset()
@@ -127,7 +132,7 @@ class Template:
     one: threading.Lock = field(default_factory=threading.Lock)
 
     def fork(self, start: Start, streams: Sequence[int]) -> int:
-        """Have it fork a program for this process, whose child it is; gives its number."""
+        """Have it fork a program, which becomes this process's child; return its process id."""
         with self.one:
             socket.send_fds(self.line, [start.model_dump_json().encode()], streams)
             answer = self.line.recv(32)
@@ -138,7 +143,7 @@ class Template:
 
 @contextmanager
 def warm(only: Template | None = None) -> Iterator[None]:
-    """Start programs from templates: this process's own, or what a program starts from this one."""
+    """Start programs from templates in the block, by default from this process's own."""
 
     def fork_exec(*given: Any) -> int:  # noqa: ANN401 - what `Popen` tells it, which is much
         start = _start_of(given)
@@ -155,7 +160,7 @@ def warm(only: Template | None = None) -> Iterator[None]:
 
 
 def _start_of(given: Sequence[Any]) -> Start | None:
-    """What the arguments of `fork_exec` ask for, if it is a module for this interpreter."""
+    """The program in the arguments of `fork_exec`, if it is a module for this interpreter."""
     words = [os.fsdecode(word) for word in given[0]]
     kept, folder, environment = given[3:6]
     if words[:3] == [_PYTHON, "-I", "-c"] and f"from {PARSER} import main" in words[3]:
@@ -172,6 +177,11 @@ def _start_of(given: Sequence[Any]) -> Start | None:
         folder=os.fsdecode(folder) if folder else str(Path.cwd()),
         own_session=bool(given[15]),
     )
+
+
+def fork(start: Start, streams: Sequence[int]) -> int:
+    """Have a template of this process fork a program; gives its number."""
+    return _template(start.template or "").fork(start, streams)
 
 
 @cache
@@ -196,7 +206,7 @@ def _template(kind: str) -> Template:
 
 
 def main() -> None:
-    """Be a template whose line is standard input."""
+    """Run as a template whose socket is standard input."""
     evaluation.RANKED_ROUNDS = BRIEF_ROUNDS  # before anything else imports it
     for name in IMPORTED[sys.argv[1]]:
         importlib.import_module(name)
@@ -205,18 +215,19 @@ def main() -> None:
     if _DOORS[0] in sys.modules:
         importlib.import_module("bot.cli.app").build()
     gc.freeze()
+    _end_threads()
+    use_huge_pages()
     serve(socket.socket(fileno=os.dup(0)))
 
 
 _SEARCHED = sys.path[1:]
-"""Where the interpreter looks after the program's own folder and `PYTHONPATH`."""
+"""The search path after the program's own folder and `PYTHONPATH`."""
 _OF_HARNESS: dict[str, Any] = {}
-"""The modules which a harness has when it is ready."""
+"""The modules that a ready harness has loaded."""
 
 
 def serve(line: socket.socket) -> None:
-    """Fork a program for every start, until the line ends."""
-    _end_threads()
+    """Fork a program for every request, until the socket is closed."""
     while True:
         frame, files, _, _ = socket.recv_fds(line, _FRAME_MAX, 3)
         if not frame:
@@ -230,7 +241,7 @@ def serve(line: socket.socket) -> None:
 
 
 def _end_threads() -> None:
-    """Libraries of numbers end their idle threads at a `fork`, and begin others when they want."""
+    """Fork once, because numeric libraries then end their idle threads."""
     child = os.fork()
     if child == 0:
         os._exit(0)
@@ -238,9 +249,9 @@ def _end_threads() -> None:
 
 
 def _fork_for_parent() -> int:
-    """As `os.fork`, but the new process is a child of this one's parent.
+    """Fork like `os.fork`, but make the new process a child of this one's parent.
 
-    The C library keeps the number of the thread, which `fork` would have corrected.
+    The C library caches the thread's id, which `fork` would have corrected.
     """
     python, clone = ctypes.pythonapi, _HELD.syscall
     clone.restype = ctypes.c_long
@@ -259,7 +270,7 @@ def _fork_for_parent() -> int:
 
 @cache
 def _kept_number() -> int:
-    """Where the C library keeps the number of this thread, the only one."""
+    """The address at which the C library caches the id of this thread, the only one."""
     _HELD.pthread_self.restype = ctypes.c_void_p
     begin: int = _HELD.pthread_self()
     size = ctypes.sizeof(ctypes.c_int)
@@ -269,7 +280,7 @@ def _kept_number() -> int:
 
 
 def _become(start: Start, streams: list[int]) -> NoReturn:
-    """Be this program, and end as it ends."""
+    """Run this program in this process, and exit with its status."""
     status = 1
     try:
         with _dressed_as(start, streams):
@@ -288,7 +299,7 @@ def _become(start: Start, streams: list[int]) -> NoReturn:
 
 @contextmanager
 def _dressed_as(start: Start, streams: list[int]) -> Iterator[None]:
-    """Give this process what the program has from its start."""
+    """Set up this process like a new process of the program."""
     if start.own_session:
         os.setsid()
     if start.module == HARNESS:
@@ -310,7 +321,7 @@ def _dressed_as(start: Start, streams: list[int]) -> Iterator[None]:
 
 
 def _fork_template() -> Template:
-    """A template that has nothing of the program which this process becomes."""
+    """A template that is forked before this process becomes a program."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork():
         theirs.close()
@@ -326,7 +337,7 @@ def _fork_template() -> Template:
 
 
 def _show(line: list[str]) -> None:
-    """Have the system name these as the arguments of this process."""
+    """Show these as the arguments of this process, as in `ps`."""
     fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     begin, end = int(fields[45]), int(fields[46])
     room = end - begin
@@ -355,7 +366,7 @@ class Command(subprocess.Popen[str]):
 def run(
     arguments: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float
 ) -> "subprocess.CompletedProcess[str]":
-    """Like `subprocess.run` with captured text; what takes too long is killed."""
+    """Run a command like `subprocess.run` with captured text; kill it if it takes too long."""
     with Command(arguments, environment, folder, stderr=subprocess.PIPE) as process:
         try:
             out, err = process.communicate(timeout=timeout_s)

@@ -39,7 +39,7 @@ HOST_KINDS = tuple(kind for kind in RIGHT if kind != "device")
 
 
 class Way(StrEnum):
-    """How a leaf is late."""
+    """The way in which a leaf comes late."""
 
     DESCRIBED = "described"
     """The kernel returns an empty object; the output is made when it is described."""

@@ -1,8 +1,8 @@
 """A fake of NVIDIA's `ncu`: it runs the command and writes a report, but profiles nothing.
 
-It takes the options that the judge gives to the real one and prints tables that say what they are.
-Its report holds the words that the command left in `launched` in the work folder, a line for each
-kernel that the real one would have seen; without any it makes none, as the real one.
+It accepts the options that the judge passes to the real one, and prints tables that name them. Its
+report has the text that the command wrote to `launched` in the work folder: a line for each kernel
+that the real one would have profiled. Like the real one, it creates no report without kernels.
 """
 
 import sys
@@ -46,7 +46,7 @@ else:
 
 
 def installed(folder: Path) -> Ncu:
-    """Install the fake in a folder of its own."""
+    """Install the fake in its own folder."""
     folder.mkdir(parents=True)
     program = folder / "ncu"
     program.write_text(_SCRIPT.format(python=sys.executable, version=VERSION))

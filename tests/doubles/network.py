@@ -20,7 +20,7 @@ class Network:
         self._whole.clear()
 
     def mend(self) -> None:
-        """Forward again, first what has waited."""
+        """Forward again, beginning with what was held back."""
         self._whole.set()
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,7 +1,7 @@
 """popcorn-cli as a server sees it: the bytes that it sends, and how it reads the answers.
 
-It is written in Rust over reqwest: names of headers in small letters, in the order in which reqwest
-puts them; a form whose one part has a file name and no content type.
+The client is written in Rust with reqwest: it sends header names in lower case, in reqwest's order,
+and a form with one part that has a file name and no content type.
 """
 
 import asyncio
@@ -169,7 +169,7 @@ def events(stream: str) -> list[tuple[str, Json]]:
 def completion_error(details: Json, gpu: str) -> str | None:
     """Why the command line says that a ranked submission will not appear on its board.
 
-    It wants a public score, a secret run that passed, and none that did not.
+    It requires a public score, a secret run that passed, and no run that failed.
     """
     ranked = [run for run in details["runs"] if run["mode"] == "leaderboard"]
     of_gpu = [run for run in ranked if run["runner"].lower() == gpu.lower()]

@@ -1,4 +1,4 @@
-"""A small task of sources in CUDA C++ whose whole work is done by the host: it needs no GPU."""
+"""A small task of CUDA C++ sources that does all its work on the host, so it needs no GPU."""
 
 from typing import Any
 

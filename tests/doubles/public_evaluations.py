@@ -1,4 +1,4 @@
-"""The evaluation scripts of the stand-ins for KernelBot's public tasks, written for this suite.
+"""The evaluation scripts of the replacements for KernelBot's public tasks, written for this suite.
 
 Each is one of the texts in `public_scripts` below constants, which say what the scripts of that
 kind differ in: the clock, the cleared cache, what a case's line may contain, where it runs.

@@ -1,4 +1,4 @@
-"""More problems of the public stand-ins: low precision, linear algebra, and sequences."""
+"""More problems of the public tasks' replacements: low precision, linear algebra, sequences."""
 
 from tests.doubles.public_problems import Problem, cases
 

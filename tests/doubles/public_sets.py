@@ -1,6 +1,6 @@
 """The ten sets of KernelBot's public tasks: folders, boards, GPU types, limits, templates.
 
-Only these facts are as in the public set; the stand-ins' formulas and scripts are our own.
+Only these facts are as in the public set; the replacements' formulas and scripts are our own.
 """
 
 from collections.abc import Iterator, Mapping

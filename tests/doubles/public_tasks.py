@@ -1,8 +1,8 @@
-"""Stand-ins for KernelBot's public tasks: ten competitions with 42 tasks in the same layouts.
+"""Replacements for KernelBot's public tasks: ten competitions with 42 tasks in the same layouts.
 
-All of it was written for this suite. As in the public set are only the facts that a reader of task
-folders copes with: where the files are, the keys of the YAML files, what an evaluation does with a
-submission and what it reports, and the kinds of the values.
+All of it was written for this suite. Only the facts that a reader of task folders has to handle are
+as in the public set: where the files are, the keys of the YAML files, what an evaluation does with
+a submission and reports about it, and the kinds of the values.
 """
 
 import json
@@ -93,7 +93,7 @@ def _reference(task: PublicTask) -> str:
 
 
 def right(task: PublicTask) -> str:
-    """A right submission, which is also the template where the task's folder has one."""
+    """A right submission; it is also the template if the task's folder has one."""
     head = f"#!POPCORN leaderboard {task.board}\n"
     if task.evaluation == "princeton":
         return f"{head}import torch\n\n{task.problem.answer}\n"
@@ -120,7 +120,7 @@ def {name}(*data):
 
 
 def late(task: PublicTask) -> str:
-    """The same after two right calls, which are all that the tests make."""
+    """The same, but only after two right calls; the tests make no more."""
     return (
         wrong(task)
         .replace(

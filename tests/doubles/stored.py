@@ -107,7 +107,7 @@ class Scene:
         *,
         source: str = "def custom_kernel(data): ...",
         judged_again: bool = False,
-        once: IdempotencyKey | None = None,
+        key: IdempotencyKey | None = None,
         profile: ProfileOptions | None = None,
     ) -> Submission:
         """Store a submission with one job per GPU."""
@@ -121,7 +121,7 @@ class Scene:
             gpus=gpus,
             priority=PRIORITIES[mode],
             judged_again=judged_again,
-            once=once,
+            idempotency_key=key,
             profile=profile,
         )
         return await self.store.submissions.add(new)

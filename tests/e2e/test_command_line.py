@@ -21,8 +21,8 @@ JUDGE_KEYS = [
     "wall_s",
 ]  # fmt: skip
 CASE_KEYS = [
-    "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns", "rounds",
-    "samples",
+    "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns",
+    "resolution_ns", "claimed_ns", "rounds", "samples",
 ]  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_a_gpu_type_that_nobody_offers_is_said_and_the_submission_stays(podium: 
     assert waiting.returncode == 3
     assert "no connected worker offers H100; run `podium up` on a machine that" in waiting.stderr
     assert "submission #1 is stored and waits for `podium up`" in waiting.stderr
-    assert "CPU: 30.00 us ± 0.03, running" in podium("history").stdout
+    assert "CPU: 30.00 us ± 0.33, running" in podium("history").stdout
     assert podium("show", "identity", "--gpu", "cpu").returncode == 0
     both = podium("show", "identity", "--gpu", "cpu", "--gpu", "H100", "--json")
     assert [each["gpu"] for each in json.loads(both.stdout)] == ["CPU", "H100"]
@@ -168,7 +168,7 @@ def test_a_demo_that_went_wrong_keeps_its_data_and_log(podium: Podium) -> None:
     answer = podium("demo", "--tasks", IDENTITY)
     assert answer.returncode == 1, answer.stderr
     log = podium.folder / "data" / "podium.log"
-    assert f"its log is {log}" in answer.stderr
+    assert f"the log is {log}" in answer.stderr
     assert log.is_file()
 
 
@@ -263,7 +263,9 @@ def test_a_person_gets_tokens_that_are_listed_and_ended_with_their_rights(podium
     listed = podium("token", "list", "--person", "ada").stdout
     assert "made at the machine" in listed
     assert shape["token"] not in listed
-    assert podium("token", "revoke", "--person", "ada").stdout == "1 token of ada revoked\n"
+    revoked = podium("token", "revoke", "--person", "ada", "--json")
+    assert json.loads(revoked.stdout) == {"person": "ada", "tokens": 1}
+    assert podium("token", "revoke", "--person", "ada").stdout == "0 tokens of ada revoked\n"
 
 
 def test_an_unreachable_database_is_our_fault_and_shows_no_password(podium: Podium) -> None:

@@ -96,7 +96,7 @@ def test_ctrl_c_beside_a_server_leaves_the_submission_to_it(podium: Podium) -> N
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=20)
         assert process.returncode == 130
-        assert "stays with `podium up`" in said
+        assert "continues in `podium up`" in said
         assert podium("submit", "quick.py", "--as", "ken").returncode == 0
         assert _ranked(podium) == ["ada", "ken"]
 
@@ -110,7 +110,7 @@ def test_a_submission_does_not_wait_for_a_server_that_was_stopped(podium: Podium
         _until(second, "queued")
     [(judged, _), (left, said)] = _ended([first, second])
     assert (judged, left) == (0, 3), said
-    assert "submission #2 is stored and stays with `podium up`" in said
+    assert "submission #2 is stored and continues in `podium up`" in said
     assert said.endswith("`podium up` stopped before it judged the submission; start it again\n")
     assert "Traceback" not in said
 

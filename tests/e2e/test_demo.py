@@ -71,7 +71,7 @@ def test_a_board_of_somebody_else_s_is_left_alone(folder: Path) -> None:
     assert first.returncode == 0, first.stderr
     demo = _demo(folder, "fake", "--tasks", MATMUL)
     assert demo.returncode == 2
-    assert "'demo-matmul' already exists and is not the demo's" in demo.stderr
+    assert "'demo-matmul' already exists and was not made by the demo" in demo.stderr
     assert _podium(folder, "demo", "--remove").stdout.startswith("no demo found")
     assert "no ranked submissions yet" in _podium(folder, "show", "demo-matmul").stdout
 

@@ -196,4 +196,4 @@ def test_an_eval_py_is_never_ignored_in_silence(podium: Podium) -> None:
     own = real("task", "publish", folder).stdout.splitlines()
     assert own[0].startswith("own: The task's own eval.py grades: Podium does not know")
     assert "Both agree on all solutions (1 correct, 1 wrong)." in own[0]
-    assert "times are the word of the task's own evaluation" in podium("show", "own").stdout
+    assert "the times come from the task's own evaluation" in podium("show", "own").stdout

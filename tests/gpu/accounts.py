@@ -1,4 +1,4 @@
-"""Accounts of the seconds that evaluations take, and tables of them."""
+"""Records the seconds that evaluations take, and prints tables of them."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ COLUMNS = "{:3s} {:34s} {:>5s} {:>9s} {:>9s} {:>7s}  {}"
 
 
 class Asked(Protocol):
-    """Who gives an evaluation and its seconds, or HarnessError."""
+    """Returns an evaluation and its seconds, or raises HarnessError."""
 
     def ask(self, request: EvaluationRequest) -> tuple[Evaluation, float]: ...
 
 
 @dataclass
 class Account:
-    """What evaluations of one kind took, in seconds."""
+    """The seconds that evaluations of one kind took."""
 
     name: str
     target_s: float | None = None
@@ -45,7 +45,7 @@ class Account:
 
     @property
     def good(self) -> bool:
-        """Whether all passed, half of them at least within the target."""
+        """Whether all passed, and at least half of them within the target."""
         within = self.target_s is None or (bool(self.seconds) and self.middle <= self.target_s)
         return within and self.verdicts.keys() == {Verdict.PASSED}
 
@@ -70,7 +70,7 @@ class Account:
 
 
 def judge(asked: Asked, order: EvaluationRequest, *accounts: Account) -> bool:
-    """Have one order judged and counted; says why where it does not pass. False: no evaluation."""
+    """Judge and count one request, and print why it did not pass; False without an evaluation."""
     try:
         found, seconds = asked.ask(order)
     except (HarnessError, OSError, ValueError) as error:
@@ -87,7 +87,7 @@ def judge(asked: Asked, order: EvaluationRequest, *accounts: Account) -> bool:
 
 
 def table(accounts: list[Account], first: str) -> list[str]:
-    """ProgramPipes of seconds, then lines of the mean seconds by step."""
+    """Rows of seconds, then lines of the mean seconds by step."""
     known = {step for account in accounts for step in account.steps}
     steps = sorted(known, key=lambda step: -sum(each.steps.get(step, 0.0) for each in accounts))
     width = max((len(step) for step in steps), default=0) + 1

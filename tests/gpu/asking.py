@@ -1,4 +1,4 @@
-"""A warm harness on this machine's first GPU, asked through its pipes as a runner asks it."""
+"""A warm harness on this machine's first GPU, called through its pipes as by a runner."""
 
 import json
 import subprocess
@@ -16,12 +16,12 @@ COMMAND = (sys.executable, "-m", "runners.harness", "--serve", "--gpu-index", "0
 
 
 class HarnessError(Exception):
-    """The harness failed, not what it was asked to judge."""
+    """The harness failed, not the submission."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A serving harness and the line with which it said that it is ready."""
+    """A serving harness and its ready line."""
 
     process: subprocess.Popen[bytes]
     ready: str
@@ -45,7 +45,7 @@ class Server:
 
 @contextmanager
 def serving(environment: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """A harness that is ready, ended at the end; in this process's environment unless told."""
+    """A ready harness, stopped after the block; by default with this process's environment."""
     pipe = subprocess.PIPE
     with subprocess.Popen(COMMAND, cwd=ROOT, stdin=pipe, stdout=pipe, env=environment) as process:
         assert process.stdout is not None
@@ -61,7 +61,7 @@ def serving(environment: Mapping[str, str] | None = None) -> Iterator[Server]:
 
 
 def gpus_here() -> int:
-    """How many GPUs there are, asked in another process: this one must make no context."""
+    """The number of GPUs, found in another process, because this one must create no context."""
     code = "import torch; print(torch.cuda.device_count())"
     asked = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     return int(asked.stdout)

@@ -1,4 +1,4 @@
-"""What does a context on this GPU cost, and do streams still run beside each other in ours?
+"""How long does a context on this GPU take, and do streams still run concurrently in ours?
 
 Run from the repository root on a machine with a GPU:
     python tests/gpu/contexts.py [--repeat N]
@@ -39,7 +39,7 @@ WORSE_MOST = 1.15
 
 
 def nothing() -> None:
-    """The driver's own settings."""
+    """Keep the driver's own settings."""
 
 
 SETTINGS: dict[str, Callable[[], None]] = {
@@ -49,7 +49,7 @@ SETTINGS: dict[str, Callable[[], None]] = {
 
 
 def forked(body: Callable[[], object]) -> tuple[int, int]:
-    """A child that tells what the body gives and then waits for its end: its id and its answer."""
+    """Fork a child that reports what the body returns and then waits; return its id and a pipe."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -63,13 +63,13 @@ def forked(body: Callable[[], object]) -> tuple[int, int]:
 
 
 def answered(reader: int) -> float:
-    """What one child told."""
+    """What one child reported."""
     with os.fdopen(reader, "rb", buffering=0) as answer:
         return float(json.loads(answer.read(1 << 16) or b"NaN"))
 
 
 def ended(pids: list[int]) -> None:
-    """Kill the children and wait until nothing is left of them."""
+    """Kill the children and wait until they have exited."""
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     for pid in pids:
@@ -78,7 +78,7 @@ def ended(pids: list[int]) -> None:
 
 @contextmanager
 def somebody() -> Iterator[None]:
-    """Somebody else has a context, as the judge does."""
+    """Have another process with a context in the block, like the judge."""
     pid, reader = forked(begun)
     answered(reader)
     try:
@@ -88,7 +88,7 @@ def somebody() -> Iterator[None]:
 
 
 def begun() -> float:
-    """Make a context and use it; gives the seconds."""
+    """Create a context and use it; return the seconds."""
     begin = time.perf_counter()
     torch.zeros(1, device="cuda").add_(1)
     torch.cuda.synchronize()
@@ -117,7 +117,7 @@ def sleep(cycles: int) -> None:
 
 
 def beside(streams: int, *, copying: bool) -> float:
-    """Microseconds of that many streams of kernels which could all run at once; the best of ten."""
+    """Microseconds of this many streams of kernels that could all run at once; the best of ten."""
     data = torch.zeros(2 * streams, COPIED, dtype=torch.uint8, device="cuda")
     main = torch.cuda.current_stream()
     others = [torch.cuda.Stream() for _ in range(streams)]  # type: ignore[no-untyped-call]
@@ -143,7 +143,7 @@ def beside(streams: int, *, copying: bool) -> float:
 
 
 def streams(count: int, settings: Callable[[], None], *, copying: bool) -> float:
-    """The same, in a process of its own with these settings."""
+    """The same, in its own process with these settings."""
 
     def body() -> float:
         settings()
@@ -156,12 +156,12 @@ def streams(count: int, settings: Callable[[], None], *, copying: bool) -> float
 
 
 def first_use(repeat: int) -> float:
-    """Seconds for a context where nobody else has one."""
+    """Seconds for a context if no other process has one."""
     return median(contexts(1, nothing)[0] for _ in range(repeat))
 
 
 def main() -> int:
-    """Measure, and give the number of rows that are not as wanted."""
+    """Measure, and return the number of unexpected rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=5)
     repeat = parser.parse_args().repeat

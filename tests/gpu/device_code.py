@@ -45,7 +45,7 @@ class Trial:
 
 
 def trials(rounds: int) -> Iterator[Trial]:
-    """Right solutions ranked with so many rounds and once profiled, wrong ones ranked and short."""
+    """Right solutions ranked with this many rounds and profiled once, wrong ones ranked briefly."""
     for folder in task_folders(ROOT / "tasks" / "cuda"):
         bundle = read_folder(folder)
         task = parse_task(bundle)
@@ -81,7 +81,7 @@ def told(found: Evaluation) -> str:
 
 
 def judge(warm: Warm, trial: Trial) -> tuple[bool, str]:
-    """Whether the verdict is the wanted one, and the line that tells it."""
+    """Whether the verdict is the expected one, and its line of the table."""
     try:
         found, seconds = warm.ask(trial.request)
     except HarnessError as error:
@@ -94,7 +94,7 @@ def judge(warm: Warm, trial: Trial) -> tuple[bool, str]:
 
 
 def main() -> int:
-    """Judge everything; gives the number of what is not as wanted, at most 100."""
+    """Judge everything; return the number of unexpected results, at most 100."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="rounds of a ranked run")
     parser.add_argument("--part", choices=("solutions", "exploits"), help="one of the two alone")

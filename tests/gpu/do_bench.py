@@ -1,11 +1,11 @@
-"""What does `triton.testing.do_bench` say by how long it measures, and what holds the card back?
+"""How does `triton.testing.do_bench` depend on its measuring time, and what slows the card?
 
 Run from the repository root on a machine with a GPU:
     python tests/gpu/do_bench.py [--times N] [KERNEL ...]
 
-For each kernel of `spread.py` and each `rep` (milliseconds; 100 where nobody says otherwise) the
-median of its medians, how far apart they are, the clock of the processors, and in how many of the
-looks meanwhile the card said that it had reached its power cap.
+For each kernel of `spread.py` and each `rep` (milliseconds; 100 by default) it prints the
+median of its medians, how far apart they are, the clock of the processors, and in how many
+readings the card reported that it had reached its power cap.
 """
 
 import argparse
@@ -39,7 +39,7 @@ POWER_CAP = 0x04
 
 @dataclass
 class Looks:
-    """What NVML said every few milliseconds."""
+    """NVML's readings, taken every few milliseconds."""
 
     mhz: list[float] = field(default_factory=list)
     capped: list[bool] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Looks:
 
 @contextmanager
 def looking(looks: Looks) -> Iterator[None]:
-    """Look at the card until this ends."""
+    """Read the card's state during the block."""
     over = threading.Event()
 
     def look() -> None:

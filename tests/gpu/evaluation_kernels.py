@@ -161,7 +161,7 @@ LITERALS = struct.pack("<4f", 1.5, -2, 1e30, 0)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request, and what its answer must say: the category of its failure, or none."""
+    """One request, and the category of failure that its answer must have, or none."""
 
     name: str
     request: Request

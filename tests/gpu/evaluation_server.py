@@ -25,7 +25,7 @@ MESSAGE_MOST = 300
 
 
 def faults(row: Row, result: KernelResultBody) -> list[str]:
-    """What of an answer is not as wanted."""
+    """The parts of an answer that are not as expected."""
     found = result["kernel_exec_result"]
     text = found.get("compilation_error") or found.get("validation_error") or ""
     if row.category is not None:
@@ -40,7 +40,7 @@ def faults(row: Row, result: KernelResultBody) -> list[str]:
 
 
 def told(row: Row, result: KernelResultBody, seconds: float) -> tuple[bool, str]:
-    """Whether all is as wanted, and the row that tells it."""
+    """Whether all is as expected, and its row of the table."""
     found: dict[str, Any] = result["kernel_exec_result"]
     wrongs = faults(row, result)
     stats, ref = found.get("runtime_stats"), result.get("ref_runtime")
@@ -58,7 +58,7 @@ def told(row: Row, result: KernelResultBody, seconds: float) -> tuple[bool, str]
 
 
 def counters(found: dict[str, Any]) -> str:
-    """What the profiler counted, if it was asked: its groups, or why there are none."""
+    """The groups of counters, if requested, or why there are none."""
     metadata = found["metadata"]
     groups = metadata.get("device_metrics", {}).get("custom_device_metrics", {})
     fields = {name: len(group) for name, group in groups.items()}
@@ -66,13 +66,13 @@ def counters(found: dict[str, Any]) -> str:
 
 
 def judge(server: Server, row: Row) -> tuple[bool, str]:
-    """One row; a harness that failed is not asked again."""
+    """Judge one row; a harness that failed is not used again."""
     evaluation, seconds = server.ask(order_of(row.request).request(row.name, "GPU"))
     return told(row, result_of(row.request, evaluation), seconds)
 
 
 def main() -> int:
-    """Ask for everything; gives the number of rows that are not as wanted."""
+    """Judge everything; return the number of unexpected rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="*", help="rows by a pattern of their names")
     only = parser.parse_args().only

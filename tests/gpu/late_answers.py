@@ -1,9 +1,9 @@
-"""Is any leaf of an answer believed that came when the judge's clock had stopped? Prints a table.
+"""Is any leaf accepted that arrived after the judge's clock had stopped? Prints a table.
 
 Run from the repository root on a machine with a GPU:
     python tests/gpu/late_answers.py [--examples N] [--seed S]
 
-The answers are drawn at random, nested out of every kind of leaf, and one leaf of each comes late.
+The answers are random structures of every kind of leaf. One leaf of each comes late.
 """
 
 import argparse
@@ -52,7 +52,7 @@ class Run:
         self.count = self.bad = 0
 
     def judge(self, shape: Shape, source: str, what: str) -> None:
-        """What is late may be refused, or be told all of its time; the honest ones pass."""
+        """Judge: a late kernel must be refused or get its whole time, an honest one must pass."""
         request = make_judging(
             source, Mode.BENCHMARK, task=task_of(shape, Device.CUDA), rounds=ROUNDS, gpu="GPU"
         )
@@ -79,7 +79,7 @@ class Run:
 
 
 def main() -> int:
-    """Judge all; gives how many were not as wanted."""
+    """Judge all; return the number of unexpected results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)

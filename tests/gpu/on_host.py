@@ -1,12 +1,12 @@
-"""Do kernels with inputs or answers on the host get the time that a plain program sees? A table.
+"""Do kernels with inputs or answers on the host get a plain program's time? Prints a table.
 
 Run from the repository root on a machine with a GPU:
     python tests/gpu/on_host.py [--runs N]
 
-Next to each ranked time stands the median of the same kernel in a plain program: new inputs, none
-of them in a cache of the GPU or the host, and the wall clock from there to a synchronised answer.
-It runs before and after the judge, since the pace of a shared host changes from process to process:
-"off" is the distance to the range of those readings.
+Next to each ranked time is the median of the same kernel in a plain program: new inputs, none
+of them in a cache of the GPU or the host, and the wall time until the answer is synchronized.
+The program runs before and after the judge, because the speed of a shared host changes between
+processes. "off" is the distance to the range of those readings.
 """
 
 import argparse
@@ -67,14 +67,14 @@ def plain_us(kernel: Kernel) -> float:
 
 
 def plain_elsewhere(name: str) -> float:
-    """The same in a process of its own, which has left the GPU when this returns."""
+    """The same in another process, which has exited when this returns."""
     command = (sys.executable, __file__, "--plain", name)
     said = subprocess.run(command, capture_output=True, check=True).stdout
     return float(json.loads(said.splitlines()[-1]))
 
 
 def row(server: Server, kernel: Kernel) -> tuple[bool, str]:
-    """Judge a kernel: whether that is as wanted, and its line of the table."""
+    """Judge a kernel; return whether the result is as expected, and its line of the table."""
     readings = [plain_elsewhere(kernel.name) for _ in range(READINGS)]
     evaluation, _ = server.ask(order_of(kernel, RoundPolicy()))
     readings += [plain_elsewhere(kernel.name) for _ in range(READINGS)]
@@ -100,7 +100,7 @@ def row(server: Server, kernel: Kernel) -> tuple[bool, str]:
 
 
 def main() -> int:
-    """Judge each kernel; gives how many were refused or are too far off."""
+    """Judge each kernel; return how many were refused or are too far off."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--only", nargs="+", default=NAMES, help="these kernels")

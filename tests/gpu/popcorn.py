@@ -1,4 +1,4 @@
-"""Do tasks in KernelBot's form run here by both graders, and over two GPUs? Prints a table.
+"""Do tasks in KernelBot's format run here with both graders, and on two GPUs? Prints a table.
 
 Run from the repository root on a machine with a GPU:  python tests/gpu/popcorn.py
 It needs PyTorch and Triton; with two GPUs or more, NCCL too. Nothing is fetched.
@@ -109,7 +109,7 @@ class Trial:
 
     @property
     def request(self) -> EvaluationRequest:
-        """The order to the harness."""
+        """The request to the harness."""
         return EvaluationRequest(
             request_id=self.name, task=self.task, source=self.source, mode=self.mode, gpu="GPU"
         )
@@ -128,7 +128,7 @@ def affine(grader: Grader, check: str = "pair") -> TaskDefinition:
 
 
 def single() -> Iterator[Trial]:
-    """The task whose inputs are made on "cuda", by both graders; then by its own, attacked."""
+    """The task whose inputs are created on "cuda", by both graders; then attacks on its own."""
     for grader in Grader:
         for check in ("pair", "text"):
             task = affine(grader, check)
@@ -159,7 +159,7 @@ def single() -> Iterator[Trial]:
 
 
 def several(count: int) -> Iterator[Trial]:
-    """The sum over so many GPUs by NCCL."""
+    """The sum over this many GPUs with NCCL."""
     task = make_ranks_task("cuda", count)
     name = f"all-reduce over {count} GPUs"
     wrong = RANKS_KERNEL.replace("    dist.all_reduce(data)\n", "")
@@ -168,13 +168,13 @@ def several(count: int) -> Iterator[Trial]:
 
 
 def seeing(gpus: int) -> dict[str, str]:
-    """The environment of a harness that sees so many GPUs, as the local runner makes it."""
+    """The environment of a harness that sees this many GPUs, as from the local runner."""
     visible = ",".join(map(str, range(gpus)))
     return {**os.environ, **MULTICAST_OFF, "CUDA_VISIBLE_DEVICES": visible}
 
 
 def judge(server: Server, trial: Trial) -> tuple[bool, str]:
-    """Whether the verdict is a wanted one, and the row that tells it."""
+    """Whether the verdict is an expected one, and its row of the table."""
     begin = time.monotonic()
     try:
         found, seconds = server.ask(trial.request)
@@ -205,7 +205,7 @@ def times(found: Evaluation) -> str:
 
 
 def main() -> int:
-    """Judge everything; gives the number of wrong verdicts, at most 100."""
+    """Judge everything; return the number of wrong verdicts, at most 100."""
     there = gpus_here()
     batches = ([(2, tuple(several(2)))] if there > 1 else []) + [(1, tuple(single()))]
     rows = []

@@ -1,4 +1,4 @@
-"""What does profile mode tell of kernels on this GPU, and what does it take? Prints a table.
+"""What does profile mode show of kernels on this GPU, and how long does it take? Prints a table.
 
 Run from the repository root on a machine with a GPU:  python tests/gpu/profiles.py [--save DIR]
 It needs PyTorch, Triton, pydantic, PyYAML, nvcc, ninja, a C++ compiler and Nsight Compute.
@@ -66,7 +66,7 @@ class Trial:
 
 
 def trials() -> Iterator[Trial]:
-    """Kernels of every way to write one, and a model."""
+    """Kernels written in every way, and a model."""
     found = {kernel.name: kernel for kernel in kernels("honest_cuda")}
     for name in KERNELS:
         order = order_of(found[name])
@@ -98,7 +98,7 @@ def trials() -> Iterator[Trial]:
 
 
 def _filtered(order: EvaluationRequest) -> Iterator[Trial]:
-    """The options that popcorn's clients send, on sixteen launches of one kernel."""
+    """The options that popcorn's clients send, for sixteen launches of one kernel."""
     options = {
         "three of many launches": (ProfileOptions(launch_count=3), 3),
         "found by an expression": (
@@ -117,7 +117,7 @@ def _filtered(order: EvaluationRequest) -> Iterator[Trial]:
 
 
 def faults(trial: Trial, found: Evaluation) -> list[str]:
-    """What of a profile is not as wanted."""
+    """The parts of a profile that are not as expected."""
     if trial.kernels == 0:
         return ["it has a report"] if found.files else []
     told = found.log.count(SECTION)
@@ -131,7 +131,7 @@ def faults(trial: Trial, found: Evaluation) -> list[str]:
 
 
 def judge(server: Server, trial: Trial, folder: Path | None) -> tuple[bool, str]:
-    """Whether all is as wanted, and the row that tells it."""
+    """Whether all is as expected, and its row of the table."""
     try:
         found, seconds = server.ask(trial.request)
     except HarnessError as error:
@@ -158,7 +158,7 @@ def judge(server: Server, trial: Trial, folder: Path | None) -> tuple[bool, str]
 
 
 def keep(folder: Path, found: Evaluation) -> None:
-    """Write the log and the reports where they can be looked at."""
+    """Write the log and the reports to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "log.txt").write_text(found.log)
     (folder / "durations.txt").write_text("\n".join(map(str, found.durations_s.items())))
@@ -167,7 +167,7 @@ def keep(folder: Path, found: Evaluation) -> None:
 
 
 def main() -> int:
-    """Profile everything; gives the number of rows that are not as wanted."""
+    """Profile everything; return the number of unexpected rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--save", type=Path, help="a folder for logs and reports")
     parser.add_argument("--only", nargs="+", help="the names of some of the kernels")

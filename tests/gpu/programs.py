@@ -1,4 +1,4 @@
-"""Do tasks of CUDA C++ sources get their verdicts on this GPU, and what time? Prints a table.
+"""Do tasks of CUDA C++ sources get their verdicts on this GPU, and which times? Prints a table.
 
 Run from the repository root on a machine with a GPU:  python tests/gpu/programs.py [TASK ...]
 It needs PyTorch, pydantic, PyYAML, nvcc and a C++ compiler. Nothing is fetched.
@@ -114,7 +114,7 @@ class Trial:
 
     @property
     def request(self) -> EvaluationRequest:
-        """The order to the harness."""
+        """The request to the harness."""
         name = f"{self.task.name}/{self.name}"
         return EvaluationRequest(
             request_id=name, task=self.task, source=self.source, mode=self.mode, gpu="GPU"
@@ -142,7 +142,7 @@ def trials(names: list[str]) -> Iterator[Trial]:
 
 
 def attacks(task: TaskDefinition) -> Iterator[Trial]:
-    """What is stopped, and what cannot be where the evaluation is in the submission's process."""
+    """Attacks that are stopped, and attacks that in-process evaluation cannot stop."""
     short = task.model_copy(update={"test_timeout": 20})
     name, beside = "another stream (timed in full)", "one_thread_each"
     yield Trial(task, name, OTHER_STREAM, Mode.RANKED, ("passed",), beside)
@@ -154,7 +154,7 @@ def attacks(task: TaskDefinition) -> Iterator[Trial]:
 
 
 def judge(server: Server, trial: Trial) -> tuple[bool, str]:
-    """Whether the verdict is a wanted one, and the row that tells it."""
+    """Whether the verdict is an expected one, and its row of the table."""
     try:
         found, seconds = server.ask(trial.request)
     except HarnessError as error:
@@ -178,7 +178,7 @@ def judge(server: Server, trial: Trial) -> tuple[bool, str]:
 
 
 def gained(trial: Trial, found: Evaluation) -> bool:
-    """Whether a time is shorter than an honest one's by more than noise; notes ranked times."""
+    """Whether a time is shorter than an honest one by more than noise; records ranked times."""
     timed = [case.measurement.time_ns for case in found.cases if case.measurement is not None]
     if not timed or trial.mode is not Mode.RANKED:
         return False
@@ -213,7 +213,7 @@ def times(found: Evaluation) -> str:
 
 
 def main() -> int:
-    """Judge everything; gives the number of wrong verdicts, at most 100."""
+    """Judge everything; return the number of wrong verdicts, at most 100."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tasks", nargs="*", help="names of tasks; all when none is given")
     chosen = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Measures what a GPU achieves at best, beside the nominal rates of `runners.contract.gpus`."""
+"""Measures a GPU's best rates, to compare with the nominal ones of `runners.contract.gpus`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ _FP8_SINCE = (8, 9)
 class Rates:
     """What one GPU achieved, a second: in dense products of random square matrices, and in a copy.
 
-    An addition and a multiplication are two operations. None where its tensor cores do not know
+    An addition and a multiplication are two operations. None if its tensor cores do not support
     the type.
     """
 
@@ -39,8 +39,8 @@ class Rates:
 def measured_rates(size: int = SIZE, copied: int = COPIED, device: str = "cuda") -> Rates:
     """Measure this process's first GPU, in about two seconds and 2 GiB of its memory.
 
-    It makes a CUDA context and heats the GPU, so nothing is to be timed beside it. Raises
-    torch.OutOfMemoryError where the memory is not free.
+    It creates a CUDA context and heats the GPU, so nothing can be timed at the same time. Raises
+    torch.OutOfMemoryError if the memory is not free.
     """
     capability = torch.cuda.get_device_capability()
     operations = 2.0 * size**3
@@ -80,7 +80,7 @@ def _span(work: Callable[[], object]) -> tuple[torch.cuda.Event, torch.cuda.Even
 
 @contextmanager
 def _full_precision() -> Iterator[None]:
-    """No TF32 in products of single precision."""
+    """Disable TF32 in products of single precision."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
@@ -96,7 +96,7 @@ def _copy(size: int, device: str) -> Callable[[], object]:
 
 
 def _product(size: int, dtype: torch.dtype, device: str) -> Callable[[], object]:
-    """Random numbers, for a product of zeros draws less power and is faster than any other."""
+    """Multiply random numbers, because a product of zeros draws less power and is faster."""
     a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     product = torch.empty_like(a)
     return lambda: torch.mm(a, b, out=product)

@@ -1,4 +1,4 @@
-"""Do all shipped solutions get their verdict on this GPU, and what time? Prints a table.
+"""Do all shipped solutions get their verdicts on this GPU, and which times? Prints a table.
 
 Run from the repository root on a machine with a GPU:  python tests/gpu/solutions.py [TASK ...]
 It needs PyTorch, Triton, pydantic, PyYAML, nvcc, ninja and a C++ compiler.
@@ -37,7 +37,7 @@ class Trial:
 
     @property
     def request(self) -> EvaluationRequest:
-        """The order to the harness."""
+        """The request to the harness."""
         return EvaluationRequest(
             request_id=f"{self.task.name}/{self.solution.name}",
             task=self.task,
@@ -49,7 +49,7 @@ class Trial:
 
 
 def trials(names: list[str], rounds: int, *, everywhere: bool) -> Iterator[Trial]:
-    """Right solutions as tests and the first of each kind ranked; wrong ones ranked and short.
+    """Right solutions in mode test, the first of each kind also ranked; wrong ones ranked briefly.
 
     A wrong solution that passes every test is caught by the benchmarks only. With `everywhere`
     each task has the first of each kind ranked.
@@ -74,7 +74,7 @@ def trials(names: list[str], rounds: int, *, everywhere: bool) -> Iterator[Trial
 
 
 def judge(server: Server, trial: Trial) -> tuple[bool, str]:
-    """Whether the verdict is the expected one, and the row that tells it."""
+    """Whether the verdict is the expected one, and its row of the table."""
     wanted = trial.solution.expect
     try:
         found, seconds = server.ask(trial.request)
@@ -106,7 +106,7 @@ def times(found: Evaluation) -> str:
 
 
 def explain(trial: Trial, found: Evaluation) -> None:
-    """Print why an unexpected verdict fell."""
+    """Print the reason of an unexpected verdict."""
     cases = [f"{case.spec}: {case.message}" for case in found.cases if case.message]
     steps = {step: round(spent, 2) for step, spent in found.durations_s.items()}
     print(f"--- {trial.task.name} {trial.solution.name} {trial.mode.value}: {found.verdict.value}")
@@ -114,7 +114,7 @@ def explain(trial: Trial, found: Evaluation) -> None:
 
 
 def main() -> int:
-    """Judge everything; gives the number of wrong verdicts, at most 100."""
+    """Judge everything; return the number of wrong verdicts, at most 100."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tasks", nargs="*", help="names of example tasks; all when none is given")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of a ranked run")

@@ -1,4 +1,4 @@
-"""How fast does the judge answer on this GPU, where do the seconds go, and what can the GPU do?
+"""How fast does the judge answer on this GPU, which steps take the time, and how fast is the GPU?
 
 Run from the repository root on a machine with a GPU:
     python tests/gpu/speed.py [--part modes] [--part load] [--part rates] [--runs N] [--minutes M]
@@ -59,7 +59,7 @@ Trial = tuple[TaskDefinition, Solution]
 
 
 class Worker:
-    """The local runner, asked for one evaluation after the other."""
+    """The local runner, called for one evaluation after the other."""
 
     def __init__(self, loop: asyncio.Runner, runner: Runner) -> None:
         self.loop = loop
@@ -90,7 +90,7 @@ def working(gpu: str) -> Iterator[Worker]:
 
 
 def modes(runs: int, *, on_gpu: bool) -> tuple[int, list[str]]:
-    """One kernel in each mode on one warm harness; gives the rows not as wanted, and the table."""
+    """Judge one kernel in each mode on one warm harness; return the unexpected rows, and print."""
     there = {each.name: each for each in kernels("honest_cuda" if on_gpu else "honest")}
     accounts: list[Account] = []
     with serving() as server:
@@ -111,7 +111,7 @@ def order_in(kernel: Kernel, mode: Mode) -> EvaluationRequest:
 
 
 def repeat(asked: Asked, order: EvaluationRequest, account: Account, runs: int) -> None:
-    """Evaluations after one that does not count; fewer and without it where each has to build."""
+    """Repeat evaluations after one that does not count; fewer, and no such one, if each builds."""
     if account.built:
         runs = min(runs, BUILT_RUNS)
     else:
@@ -122,7 +122,7 @@ def repeat(asked: Asked, order: EvaluationRequest, account: Account, runs: int) 
 
 
 def mixed(needs: set[str]) -> list[Trial]:
-    """The right solutions that need no more than that: tasks by turns, and kinds of each."""
+    """The right solutions that can run here, alternating between tasks and their kinds."""
     tasks = []
     for folder in task_folders(ROOT / "tasks" / "examples"):
         bundle = read_folder(folder)
@@ -141,7 +141,7 @@ def by_turns(rows: Iterable[list[Trial]]) -> list[Trial]:
 
 
 def load(minutes: float, orders: list[EvaluationRequest]) -> tuple[int, list[str]]:
-    """The load through the local runner; through a harness's pipes where that cannot judge here."""
+    """Run the load through the local runner, or a harness if the runner cannot judge here."""
     if orders[0].gpu == CPU:
         with working(CPU) as worker:
             return sustained(worker, minutes, orders)
@@ -158,13 +158,13 @@ def load(minutes: float, orders: list[EvaluationRequest]) -> tuple[int, list[str
 
 
 def first(asked: Asked, order: EvaluationRequest) -> bool:
-    """Whether the tests of one solution pass there."""
+    """Whether the tests of one solution pass on this worker."""
     account = Account("first")
     return judge(asked, order.model_copy(update={"mode": Mode.TEST}), account) and account.good
 
 
 def examples(needs: set[str], gpu: str) -> list[EvaluationRequest]:
-    """Ranked runs of the example tasks' own solutions, as a worker orders them."""
+    """Ranked runs of the example tasks' own solutions, as a worker requests them."""
     return [
         EvaluationRequest(
             request_id=f"{task.name}/{Path(solution.name).stem}",
@@ -178,7 +178,7 @@ def examples(needs: set[str], gpu: str) -> list[EvaluationRequest]:
 
 
 def corpus() -> list[EvaluationRequest]:
-    """Ranked runs of the corpus's honest kernels on a GPU, of 6 to 350 us, save what compiles."""
+    """Ranked runs of the corpus's honest GPU kernels of 6 to 350 us, except those that compile."""
     return [
         order_in(each, Mode.RANKED)
         for each in kernels("honest_cuda")
@@ -189,7 +189,7 @@ def corpus() -> list[EvaluationRequest]:
 def sustained(
     asked: Asked, minutes: float, orders: list[EvaluationRequest]
 ) -> tuple[int, list[str]]:
-    """Ranked runs until the time is over, none begun after it."""
+    """Ranked runs until the time is over; none starts after it."""
     gpu = orders[0].gpu
     judge(asked, orders[0])
     whole, single = Account("all"), {each.request_id: Account(each.request_id) for each in orders}
@@ -237,7 +237,7 @@ def rates() -> list[str]:
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line asks for."""
+    """The command line's arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", action="append", choices=PARTS, default=[], help="default: all")
     parser.add_argument(
@@ -253,7 +253,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure what was asked for; gives the number of rows that are not as wanted, at most 100."""
+    """Measure the requested parts; return the number of unexpected rows, at most 100."""
     asked = arguments()
     on_gpu = gpus_here() > 0 if asked.device is None else asked.device == "cuda"
     parts = [part for part in PARTS if part in (asked.part or PARTS)]

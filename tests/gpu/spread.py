@@ -1,12 +1,12 @@
-"""Does the same kernel get the same score on this GPU, and the one that others measure?
+"""Does a kernel get the same score each time on this GPU, and the one that others measure?
 
 Run from the repository root on a machine with a GPU:
     python tests/gpu/spread.py [--runs N] [--minutes M]
 
-Ten ranked runs of each kernel, in turns; then the median of `triton.testing.do_bench` on the same
-inputs: as it is, with pauses, and with the judge's own work between its calls. The last columns
-tell how far the scores lie apart, how far their mean is from those medians, how many of the
-intervals hold the mean of all runs, and how many rounds were confirmed and refused.
+Ten ranked runs of each kernel, alternating; then the median of `triton.testing.do_bench` on the
+same inputs: unchanged, with pauses, and with the judge's work between its calls. The last columns
+show how far the scores are apart, how far their mean is from those medians, how many of the
+intervals contain the mean of all runs, and how many rounds were confirmed and refused.
 """
 
 import argparse
@@ -49,7 +49,7 @@ SOURCE = "import torch\ndef custom_kernel(data):\n    return {formula}\n"
 
 @dataclass
 class Kernel:
-    """One honest kernel and what was measured of it."""
+    """One honest kernel and its measurements."""
 
     name: str
     formula: str
@@ -95,7 +95,7 @@ def request(kernel: Kernel, policy: RoundPolicy | None) -> EvaluationRequest:
 
 @dataclass(frozen=True)
 class Bench:
-    """What `do_bench` says: a median in nanoseconds, and at what clock of the processors."""
+    """A result of `do_bench`: a median in nanoseconds, and the clock of the processors."""
 
     ns: float
     mhz: float
@@ -105,7 +105,7 @@ class Bench:
 
 
 class JudgesWork:
-    """Between two calls of `do_bench` does what the judge does between two of its own.
+    """Does between two calls of `do_bench` what the judge does between two timed calls.
 
     It makes a fresh input and checks an answer to it, and takes as long. `do_bench` calls it by
     taking away its gradient, which it does outside of what it times.
@@ -201,7 +201,7 @@ def row(kernel: Kernel) -> str:
 
 
 def turn(server: Server, number: int, policy: RoundPolicy | None) -> None:
-    """One ranked run of each kernel, told as soon as it has ended."""
+    """Judge each kernel once in mode ranked, and print each result at once."""
     for kernel in KERNELS:
         found, seconds = server.ask(request(kernel, policy))
         kernel.seconds.append(seconds)

@@ -1,4 +1,4 @@
-"""What of the rates needs no GPU: what is counted, which try counts, and what is left as it was."""
+"""Tests of the rates that need no GPU: what is counted, which try counts, what is restored."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ MILLISECONDS = (2.0, 4.0, 5.0, 8.0, 10.0)
 
 
 class Event:
-    """Stands in for an event of CUDA; the fourth of several tries is the best."""
+    """Replaces a CUDA event; the fourth of several tries is the best."""
 
     elapsed: Iterator[float]
     recorded = 0

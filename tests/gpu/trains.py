@@ -1,9 +1,9 @@
-"""Do short kernels get the same value in every run, and what do lies about them gain?
+"""Do short kernels get the same time in every run, and what do false claims gain?
 
 Run from the repository root on a machine with a GPU:
     python tests/gpu/trains.py [--runs N] [--kernel NAME ...]
 
-Ranked runs of each kernel, in turns: the mean of the ranked values and their standard deviation,
+Ranked runs of each kernel, alternating: the mean of the ranked values and their standard deviation,
 the judge's own values, what candidates claimed, the published resolution, rounds and seconds.
 """
 
@@ -34,7 +34,7 @@ KERNELS = (
 
 @dataclass
 class Found:
-    """What the runs of one kernel gave."""
+    """The results of one kernel's runs."""
 
     measured: list[Measurement] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)

@@ -15,12 +15,13 @@ from bot.domain.tasks.task_file import parse_task
 from bot.domain.tasks.template import template_of
 from bot.services.publishing.publish import publish
 from bot.services.submissions import submit
-from bot.web.marks import highlighted
+from bot.web.markup import highlighted
 from runners import languages
 from runners.contract.evaluation import CPU, EvaluationRequest, Isolation
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness import server
+from tests.doubles import candidates
 from tests.doubles.clock import ManualClock
 from tests.doubles.judging import FEW_ROUNDS
 from tests.doubles.memory_store.store import MemoryStore
@@ -74,6 +75,12 @@ def _shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     sys.modules.pop("runners.languages.shell")
     languages.languages.cache_clear()
+
+
+@pytest.fixture
+def fork_template(_shell: None) -> candidates.Fork:
+    """Candidates know the language too."""
+    return candidates.fork_own_template
 
 
 def bundle() -> TaskBundle:

@@ -49,10 +49,10 @@ async def _what_goes_on(scene: Scene) -> AsyncIterator[Awaitable[object]]:
         submission = (await store.submissions.add(_shown(scene, number))).id
         job = await scene.claim_one()
         yield store.jobs.accept(job.id, job.fence, make_evaluation(), ScoreValue(1 + number, 0.1))
-        yield store.jobs.tell(job.id, job.fence, "test", {"done": 1})
+        yield store.jobs.add_progress(job.id, job.fence, "test", {"done": 1})
         yield store.jobs.request_cancel(submission)
         yield store.displays.claim("discord", "me", lease)
-        yield store.displays.keep("me", lease)
+        yield store.displays.renew("me", lease)
         yield store.moderation.exclude(Exclusion(submission, ExclusionKind.WITHDRAWN, ""))
 
 

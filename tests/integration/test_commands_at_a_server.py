@@ -170,7 +170,7 @@ def test_a_template_is_the_same_here_and_there_and_writes_over_nothing(
     assert podium.here("template", "another", str(made), "--json") == 0
     assert json.loads(_last(capsys)) == {"board": "another", "file": str(made)}
     assert podium.there("template", "another", str(there), "--lang", "Python") == 0
-    assert _last(capsys) == f"{there}: next: {program()} submit {there} --server {SERVER}"
+    assert _last(capsys) == f"wrote {there}; next: {program()} submit {there} --server {SERVER}"
     assert made.read_text() == there.read_text() == "#!PODIUM leaderboard another\nx = 1\n"
     refused = {
         ("another", str(made)): f"{made} already exists; choose another name",
@@ -218,7 +218,7 @@ def _creating(podium: Visiting, name: str) -> str:
 
     async def made() -> str:
         person = await _person(podium, name)
-        await podium.store.rights.note(person.id, MACHINE, Rights(is_creator=True))
+        await podium.store.rights.replace(person.id, MACHINE, Rights(is_creator=True))
         return (await create_token(podium.store, person.id, "laptop")).secret
 
     return asyncio.run(made())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.app.context import SystemClock
-from bot.discord.context import DOOR as DISCORD
+from bot.discord.context import FRONT_END as DISCORD
 from bot.domain.ids import PublicationId
 from bot.domain.publication import PublishChange
 from bot.ports import Store

@@ -69,8 +69,8 @@ async def test_what_is_asked_every_few_seconds_and_at_a_ban_reads_no_ended_job(
     server: "asyncpg.Connection[asyncpg.Record]", scene: Scene
 ) -> None:
     before = await rows_read(server, scene, "jobs")
-    assert await scene.store.references.forget_given_up(timedelta(days=1)) == 0
-    assert await scene.store.references.note_failures() == ()
+    assert await scene.store.references.delete_given_up(timedelta(days=1)) == 0
+    assert await scene.store.references.record_failures() == ()
     assert await scene.store.jobs.unfinished_of(scene.ada.id) == ()
     assert await rows_read(server, scene, "jobs") - before < PAST
 

@@ -130,7 +130,9 @@ async def test_events_of_one_submission_appear_in_the_order_of_their_ids(
         "update jobs set state = 'failed', lease_until = null, finished_at = now() where id = $1",
         first.id,
     )
-    told = asyncio.create_task(postgres_store.jobs.tell(second.id, second.fence, "test", {}))
+    told = asyncio.create_task(
+        postgres_store.jobs.add_progress(second.id, second.fence, "test", {})
+    )
     await asyncio.sleep(0.2)
     assert not told.done()
     await transaction.commit()
@@ -186,7 +188,7 @@ async def test_a_step_is_told_while_the_worker_ends_the_same_job(
         # The event refers to the job, whose key must not be locked: whoever ends the job waits for
         # the submission, which the telling of the step has.
         async with asyncio.timeout(5):
-            assert await postgres_store.jobs.tell(job.id, job.fence, "test", {})
+            assert await postgres_store.jobs.add_progress(job.id, job.fence, "test", {})
         await transaction.rollback()
     await other.close()
 

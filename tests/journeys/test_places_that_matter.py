@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(400)]
 
 WITHIN_S = 150
 FAST = (IDENTITY / "solutions" / "correct" / "torch_copy.py").read_text()
-SLOW = FAST.replace("    return", "    for _ in range(30):\n        output.copy_(source)\n    return")
+REPEATED = "    for _ in range(30):\n        output.copy_(source)\n    return"
+SLOW = FAST.replace("    return", REPEATED)
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ class ByCommand:
     async def take(self, board: str) -> tuple[str, bytes]:
         name = f"my_{board}.{'py' if board in self.python else 'cu'}"
         said = await self._said("template", board, name)
-        assert said.startswith(f"{name}: next: ")
+        assert said.startswith(f"wrote {name}; next: ")
         assert said.endswith(f" submit {name}\n")
         return name, (self.laptop.folder / name).read_bytes()
 
@@ -162,7 +162,7 @@ class ByBrowser:
         await self.page.get_by_text("From the file's header").wait_for()
         if gpu is not None:
             await self.page.get_by_label(gpu).check()
-        await self.page.get_by_role("radio", name="Test is the answer right?").check()
+        await self.page.get_by_role("radio", name="Test only the tests, without timing").check()
         await self.page.get_by_role("button", name="Submit").click()
         await self.page.wait_for_url(_SUBMISSION)
         (number,) = _SUBMISSION.findall(self.page.url)

@@ -138,7 +138,9 @@ def template(
     board: Annotated[str, typer.Argument(help="Board name")],
     file: Annotated[Path, typer.Argument(help="Output file; must not exist")],
     *,
-    lang: Annotated[str | None, typer.Option(help="Language of the template")] = None,
+    lang: Annotated[
+        str | None, typer.Option(help="Language of the template (default: the first one)")
+    ] = None,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
@@ -146,12 +148,12 @@ def template(
     """Write a board's starter file, including the header that names the board."""
     line = command_line(ctx)
     suffix = asyncio.run(_template(line, Where(data, server), _TemplateOptions(board, lang, file)))
-    words = f"{file}: next: {context.program()} submit {file}{suffix}"
+    words = f"wrote {file}; next: {context.program()} submit {file}{suffix}"
     line.answer(words, {"board": board, "file": str(file)}, as_json=as_json)
 
 
 async def _template(line: CommandLine, where: Where, options: _TemplateOptions) -> str:
-    """Write the file; return the options that a further command needs for the same server."""
+    """Write the file; return the option with which the next command uses the same server."""
     async with line.client_for_viewer(where) as client:
         _create(options.file, await client.template(options.board, options.lang))
         return client.suffix
@@ -177,7 +179,7 @@ def export(
         Path, typer.Option("--out", help="Output folder; must not exist", metavar="DIR")
     ],
     *,
-    form: Annotated[datasets.DataFormat, typer.Option("--format")] = datasets.DataFormat.PARQUET,
+    form: datasets.FormatOption = datasets.DataFormat.PARQUET,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
@@ -195,7 +197,7 @@ async def _export(
 ) -> int:
     out, form = options
     async with line.client_for_person(where) as client, aclosing(client.export(board)) as pieces:
-        head = await anext(pieces)  # a wrong name leaves no folder behind
+        head = await anext(pieces)  # fails for a wrong name, before the folder is created
         if not isinstance(head, ExportHead):
             raise TypeError(f"an export began with {head.kind}")
         with datasets.complete_folder(out) as folder:

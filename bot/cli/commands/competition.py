@@ -81,7 +81,7 @@ def extend(
     server: ServerUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let the boards of your competition that close earlier accept submissions until a date."""
+    """Extend your competition: boards that close before this date close then instead."""
     line, where = command_line(ctx), Where(data, server, actor)
     asyncio.run(_extend(line, where, (name, parse_deadline(deadline)), as_json=as_json))
 
@@ -128,7 +128,7 @@ def export(
         Path, typer.Option("--out", help="Output folder; must not exist", metavar="DIR")
     ],
     *,
-    form: Annotated[datasets.DataFormat, typer.Option("--format")] = datasets.DataFormat.PARQUET,
+    form: datasets.FormatOption = datasets.DataFormat.PARQUET,
     data: DataFolder = None,
     server: ServerUrl = None,
     as_json: AsJson = False,
@@ -150,7 +150,7 @@ async def _export(
         line.client_for_person(where) as client,
         aclosing(client.export_competition(name)) as pieces,
     ):
-        head = await anext(pieces)  # a wrong name leaves no folder behind
+        head = await anext(pieces)  # fails for a wrong name, before the folder is created
         if not isinstance(head, ExportCompetition):
             raise TypeError(f"an export began with {head.kind}")
         with datasets.complete_folder(out) as folder, ExitStack() as stack:
@@ -160,9 +160,9 @@ async def _export(
                     case ExportRows():
                         put(piece)
                     case ExportHead():
-                        own = folder / _folder_name(piece.board)
-                        own.mkdir()
-                        await datasets.write_board(piece, pieces, own, form)
+                        board_folder = folder / _folder_name(piece.board)
+                        board_folder.mkdir()
+                        await datasets.write_board(piece, pieces, board_folder, form)
                         boards.append(piece.board)
                     case ExportEnd():
                         break
@@ -172,7 +172,7 @@ async def _export(
 
 
 def _folder_name(board: str) -> str:
-    """Return a board's name; SetupError if a server sends one that would leave the folder."""
+    """Return a board's name; SetupError if it is no plain name, because a server may send `..`."""
     if not _FOLDER.fullmatch(board):
-        raise SetupError(f"the server sent {board[:80]!r} as the name of a board")
+        raise SetupError(f"the server sent a board name that cannot name a folder: {board[:80]!r}")
     return board

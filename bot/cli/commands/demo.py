@@ -87,7 +87,7 @@ def demo(
     demo_run = _DemoRun(line, installation, tasks, rounds, whole)
     result = asyncio.run(demo_run.run())
     if result.faults:
-        line.say(f"its log is {installation.data_dir / 'podium.log'}")
+        line.say(f"the log is {installation.data_dir / 'podium.log'}")
     if as_json:
         bodies = [standings_json(each) for each in result.leaderboards]
         body = {"standings": bodies, "judged": result.judged, "faults": result.faults}
@@ -149,7 +149,7 @@ class _DemoRun:
                 each
                 for each in solutions(bundle)
                 if not any(missing_for(offer, each, gpu) for offer in offers for gpu in offer.gpus)
-                and await fault_of(each.source) is None  # refused when submitted, and never judged
+                and await fault_of(each.source) is None  # else refused when submitted, not judged
             ]
             found.append(_Task(folder, parse_task(bundle), tuple(usable)))
         return found
@@ -161,7 +161,7 @@ class _DemoRun:
         tasks: Sequence[_Task],
         boards: set[str],
     ) -> None:
-        """Publish these tasks on boards with all GPU types here, replacing an earlier demo's."""
+        """Publish these tasks for all GPU types of this machine; remove an earlier demo first."""
         gpus = tuple(sorted({gpu for offer in offers for gpu in offer.gpus}))
         owner = await demo_owner(podium.store)
         requests = [
@@ -235,8 +235,8 @@ async def _require_free(podium: OpenPodium, request: PublishRequest, task: TaskD
         if error.code != "not-yours":
             raise
         words = (
-            f"leaderboard {request.board_name(task)!r} already exists and is not the "
-            "demo's; use another folder, as with --data demo-data"
+            f"board {request.board_name(task)!r} already exists and was not made by the demo; "
+            "use another data folder, such as --data demo-data"
         )
         raise UserError(error.code, words) from error
 

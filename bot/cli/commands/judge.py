@@ -62,7 +62,7 @@ def judge(
     if grader is not None:
         definition = definition.model_copy(update={"grader": grader})
     source = acceptance.source_text(files.read_submission(submission))
-    parse_header(source)  # refused here like on a leaderboard
+    parse_header(source)  # raises for every header that a board refuses
     acceptance.check_language(submission.name, definition.name, definition)
     options = _JudgeOptions(definition, source, mode, gpu, rounds)
     evaluation = asyncio.run(_judge(line, options))

@@ -90,7 +90,7 @@ def rerun(
 async def _rerun(
     line: CommandLine, where: Where, earlier: SubmissionId, mode: Mode | None, *, wait: bool
 ) -> SubmissionStatus:
-    async with line.client_for_person(where, enters=False) as client:
+    async with line.client_for_person(where, may_be_new=False) as client:
         return await wait_for_result(line, client, await client.rerun(earlier, mode), wait=wait)
 
 
@@ -114,7 +114,7 @@ def history(
 async def _history(
     line: CommandLine, where: Where, board: str | None, limit: int
 ) -> tuple[str, Sequence[HistoryEntry]]:
-    async with line.client_for_person(where, enters=False) as client:
+    async with line.client_for_person(where, may_be_new=False) as client:
         return await client.whoami(), await client.history(board, limit)
 
 
@@ -140,7 +140,7 @@ def cancel(
 
 async def _cancel(line: CommandLine, where: Where, submission: SubmissionId) -> tuple[int, bool]:
     """Return how many jobs are stopped, and whether the submission has ended."""
-    async with line.client_for_person(where, enters=False) as client:
+    async with line.client_for_person(where, may_be_new=False) as client:
         jobs = await client.cancel(submission)
         return jobs, (await client.status(submission)).is_final
 
@@ -149,7 +149,7 @@ def withdraw(
     ctx: typer.Context,
     submission: Annotated[int, typer.Argument(min=1, help="Submission number")],
     *,
-    reason: Annotated[str, typer.Option(help="Reason, shown next to the result")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, shown with the result")] = "",
     actor: Actor = None,
     data: DataFolder = None,
     server: ServerUrl = None,
@@ -163,5 +163,5 @@ def withdraw(
 
 
 async def _withdraw(line: CommandLine, where: Where, submission: SubmissionId, reason: str) -> None:
-    async with line.client_for_person(where, enters=False) as client:
+    async with line.client_for_person(where, may_be_new=False) as client:
         await client.withdraw(submission, reason)

@@ -1,4 +1,4 @@
-"""`podium task`: check, publish, pack, scaffold and import tasks."""
+"""`podium task`: check, publish, pack, create and import tasks."""
 
 import asyncio
 import shlex
@@ -40,7 +40,7 @@ from runners.contract.task import Grader
 
 GROUP = "Check, publish, pack, create and import tasks."
 
-Places = Annotated[
+TaskPaths = Annotated[
     list[Path],
     typer.Argument(help="Task folders, task zips, folders of tasks, or a competition YAML"),
 ]
@@ -49,13 +49,15 @@ Pools = Annotated[
     list[str] | None,
     typer.Option(
         "--pool",
-        help="Pool for ranked runs, such as modal or A100=local; `any` removes it; can be repeated",
+        help="Pool for ranked runs, such as modal or A100=local; `any` allows every pool; "
+        "can be repeated",
     ),
 ]
 GraderOption = Annotated[
     Grader | None,
     typer.Option(
-        help="Who grades a task with an eval.py of its own: Podium's judge (native) or it (popcorn)"
+        help="Grader of a task that ships an eval.py: native (Podium's judge) or popcorn (its "
+        "eval.py)"
     ),
 ]
 _DEFAULT_FOLDER = Path("tasks")
@@ -64,7 +66,7 @@ _KERNELBENCH = "kernelbench"
 
 def check(
     ctx: typer.Context,
-    places: Places,
+    paths: TaskPaths,
     *,
     gpu: Annotated[
         str | None, typer.Option(help="GPU type (default: the first one available)")
@@ -75,14 +77,14 @@ def check(
 ) -> int:
     """Lint tasks and run their solutions; exit code 1 if a task has errors."""
     line = command_line(ctx)
-    reports = asyncio.run(_check(line, load_tasks(line, places, root, grader), gpu))
+    reports = asyncio.run(_check(line, load_tasks(line, paths, root, grader), gpu))
     if as_json:
         line.write_json([task_report_json(each) for each in reports])
     else:
         for report in reports:
             line.draw(task_check_report(report))
         if any(report.undecided for report in reports):
-            line.say(f"before you publish it, {HOW_TO_CHOOSE}")
+            line.say(f"before you publish the task, {HOW_TO_CHOOSE}")
     return ExitCode.PASSED if all(report.ok for report in reports) else ExitCode.VERDICT
 
 
@@ -115,7 +117,7 @@ class _PublishOptions:
     grader: Grader | None
 
     def draft(self, loaded: LoadedTask) -> Draft:
-        """Return the draft of one task. A competition sets the deadline of each board, or none."""
+        """Return the draft of one task. What no option sets, its competition sets."""
         request = PublishRequest(
             NOBODY,
             self.name,
@@ -134,7 +136,7 @@ class _PublishOptions:
 
 def publish(
     ctx: typer.Context,
-    places: Places,
+    paths: TaskPaths,
     *,
     gpu: Gpus = None,
     deadline: Annotated[
@@ -158,7 +160,7 @@ def publish(
     """Check tasks by running their solutions, then open or update their boards."""
     line = command_line(ctx)
     until = None if deadline is None else parse_deadline(deadline)
-    loaded = load_tasks(line, places, root, grader)
+    loaded = load_tasks(line, paths, root, grader)
     if name is not None and len(loaded) > 1:
         raise UserError("usage", "--name works only with a single task")
     options = _PublishOptions(
@@ -204,8 +206,8 @@ def _print_published(line: CommandLine, draft: PublishedDraft) -> None:
 
 def pack(
     ctx: typer.Context,
-    place: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Task folder, or a competition YAML")
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="Task folder, or a competition YAML")
     ],
     *,
     out: Annotated[
@@ -217,31 +219,31 @@ def pack(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pack a task, or a competition, into one zip, including shared files outside its folder."""
+    """Pack a task or a competition into one zip, including shared files outside its folder."""
     line = command_line(ctx)
-    file, packed = _packed(line, place, root, out)
+    file, packed = _packed(line, path, root, out)
     try:
         file.write_bytes(packed)
     except OSError as error:
         raise UserError("cannot-write", f"{file}: cannot be written ({error.strerror})") from error
     files = sorted(read_files(packed))
-    sent_by = f"podium task publish {place if place.is_file() else file}"
-    kind = "competition" if place.is_file() else "task"
+    publish_command = f"podium task publish {path if path.is_file() else file}"
+    kind = "competition" if path.is_file() else "task"
     words = (
-        f"{file}: {len(files)} files, {len(packed):,} bytes; next: {sent_by}, or any form that "
-        f"takes a {kind} zip"
+        f"{file}: {len(files)} files, {len(packed):,} bytes; next: {publish_command}, or upload "
+        f"the zip in any form for a {kind}"
     )
     line.answer(words, {"zip": str(file), "files": files}, as_json=as_json)
 
 
 def _packed(
-    line: CommandLine, place: Path, root: Path | None, out: Path | None
+    line: CommandLine, path: Path, root: Path | None, out: Path | None
 ) -> tuple[Path, bytes]:
-    """Return the name and the content of a zip, which is read as its recipient will read it."""
-    if place.is_file() and place.name != TASK_FILE:
-        packed = pack_competition(line, place, root)
-        return Path(f"{place.stem}.zip") if out is None else out, packed
-    bundle = line.installation.read_task(place, root)
+    """Return the path and the content of a zip; UserError if its recipient would refuse it."""
+    if path.is_file() and path.name != TASK_FILE:
+        packed = pack_competition(line, path, root)
+        return Path(f"{path.stem}.zip") if out is None else out, packed
+    bundle = line.installation.read_task(path, root)
     file = Path(f"{bundle.name}.zip") if out is None else out
     packed = write_zip(bundle)
     parse_task(read_zip(packed, name=file.stem))
@@ -282,7 +284,9 @@ def import_(
     level: Annotated[
         list[int] | None, typer.Option(help="Import only this level; can be repeated")
     ] = None,
-    precision: Annotated[str, typer.Option(help=", ".join(PRECISIONS))] = PRECISIONS[0],
+    precision: Annotated[
+        str, typer.Option(help=f"Precision of inputs and weights: {', '.join(PRECISIONS)}")
+    ] = PRECISIONS[0],
     as_json: AsJson = False,
 ) -> None:
     """Convert a problem set, such as KernelBench, into tasks."""

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.context import Actor, AsJson, CommandLine, DataFolder, command_line
+from bot.cli.json_output import Json
 from bot.domain.accounts import Token, TokenScope
 from bot.domain.errors import UserError
 from bot.domain.ids import TokenId
@@ -28,7 +29,7 @@ PersonName = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class _TokenOptions:
-    """Whose token to create, and its scope; a worker's when `scope` is WORKER."""
+    """The owner's name, and the scope and lifetime of a new token; a worker's has scope WORKER."""
 
     name: str
     scope: TokenScope
@@ -94,6 +95,7 @@ def revoke_(
     ] = None,
     data: DataFolder = None,
     actor: Actor = None,
+    as_json: AsJson = False,
 ) -> None:
     """Revoke a worker's token, or with --person a person's tokens and admin rights."""
     if (worker is None) == (person is None) or (token is not None and person is None):
@@ -103,9 +105,10 @@ def revoke_(
     number = None if token is None else TokenId(token)
     line = command_line(ctx)
     if person is not None:
-        asyncio.run(_revoke_access(line, data, actor, person, token=number))
-    elif worker is not None:
-        asyncio.run(_revoke(line, data, actor, worker))
+        words, body = asyncio.run(_revoke_access(line, data, actor, person, token=number))
+    else:
+        words, body = asyncio.run(_revoke(line, data, actor, worker or ""))
+    line.answer(words, body, as_json=as_json)
 
 
 async def _create(
@@ -132,7 +135,7 @@ async def _create(
     if as_json:
         return
     use = (
-        "on the machine: PODIUM_WORKER_TOKEN=... podium worker --server URL"
+        "on the worker's machine, run PODIUM_WORKER_TOKEN=... podium worker --server URL"
         if made.token.is_worker_token
         else "sign in with it in the browser, or send it as Authorization: Bearer TOKEN"
     )
@@ -151,21 +154,24 @@ async def _list(line: CommandLine, data: Path | None, person: str | None, *, as_
     line.answer(report, [_token_json(each) for each in found], as_json=as_json)
 
 
-async def _revoke(line: CommandLine, data: Path | None, actor: str | None, worker: str) -> None:
+async def _revoke(
+    line: CommandLine, data: Path | None, actor: str | None, worker: str
+) -> tuple[str, Json]:
     async with line.open_as_person(data, actor) as (podium, person):
         await worker_queue.revoke_worker_token(podium.store, person.id, worker)
-    line.write(f"the token of worker {worker} is revoked")
+    return f"the token of worker {worker} is revoked", {"worker": worker, "tokens": 1}
 
 
 async def _revoke_access(
     line: CommandLine, data: Path | None, actor: str | None, name: str, *, token: TokenId | None
-) -> None:
+) -> tuple[str, Json]:
     async with line.open_as_person(data, actor) as (podium, acting):
         revoked = await revoke_access(podium.store, acting.id, name, token)
-    line.write(f"{revoked} {'token' if revoked == 1 else 'tokens'} of {name} revoked")
+    words = f"{revoked} {'token' if revoked == 1 else 'tokens'} of {name} revoked"
+    return words, {"person": name, "tokens": revoked}
 
 
-def _token_json(token: Token) -> dict[str, object]:
+def _token_json(token: Token) -> Json:
     whose = (
         {"worker": token.label}
         if token.is_worker_token

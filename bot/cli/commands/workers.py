@@ -78,13 +78,14 @@ async def _serve(
 
 
 def _sign_in_hint(line: context.CommandLine, doors: Sequence["OpenDoor"]) -> list[str]:
-    """Return how the user of this machine signs in; a link is only printed on a terminal."""
+    """Return how the user of this machine signs in; the link is printed only on a terminal."""
     pages = next((door for door in doors if door.name.startswith("web ")), None)
     if pages is None:
         return []
     with suppress(UserError):  # raised when this machine's user has no name
         if pages.link_for is not None and line.out.file.isatty():
-            return [pages.link_for(context.actor_name(None)), "as admin, once, within ten minutes"]
+            link = pages.link_for(context.actor_name(None))
+            return [link, "signs you in as admin; works once, within ten minutes"]
     return [f"with a token: {context.program()} token create --person NAME --admin"]
 
 
@@ -109,7 +110,7 @@ class _RunningPodium:
     doors: Sequence["OpenDoor"]
 
     def start_message(self, sign_in_hint: Sequence[str]) -> list[str]:
-        """Return what people are shown at the start, as lines."""
+        """Return the lines that people see at the start."""
         podium = context.program()
         boards = ", ".join(self.boards) or f"none yet: {podium} task publish {self.examples}"
         marks = ["sign in", *[""] * len(sign_in_hint)]
@@ -126,7 +127,7 @@ class _RunningPodium:
         ]
 
     def to_json(self) -> dict[str, object]:
-        """Return the same as JSON for programs."""
+        """Return what programs get at the start, as JSON."""
         slots: Counter[str] = Counter()
         for _, offer in self.offers:
             slots.update(offer.gpus)
@@ -139,7 +140,7 @@ class _RunningPodium:
 
 
 def _door_line(door: "OpenDoor") -> str:
-    connected = door.line is None or door.line.is_connected
+    connected = door.connection is None or door.connection.is_connected
     return door.name if connected else f"{door.name}, not connected yet; see the log for the reason"
 
 

@@ -4,7 +4,7 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, roles
-from bot.discord.context import DOOR, Interaction, Tree, add_commands, context_of
+from bot.discord.context import FRONT_END, Interaction, Tree, add_commands, context_of
 from bot.discord.escaping import line
 from bot.discord.responses import replying
 from bot.domain.errors import UserError
@@ -40,7 +40,7 @@ async def pause(
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         store = context_of(interaction).store
-        _require_one(leaderboard_name, gpu)
+        _require_not_both(leaderboard_name, gpu)
         if leaderboard_name is not None:
             board = await lookup.find_board(
                 store, await roles.viewer_of(interaction), leaderboard_name
@@ -75,7 +75,7 @@ async def resume(
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         store = context_of(interaction).store
-        _require_one(leaderboard_name, gpu)
+        _require_not_both(leaderboard_name, gpu)
         if leaderboard_name is not None:
             board = await lookup.find_board(
                 store, await roles.viewer_of(interaction), leaderboard_name
@@ -90,17 +90,17 @@ async def resume(
             await answer.say("Submissions are accepted again.")
 
 
-def _require_one(board: str | None, gpu: str | None) -> None:
+def _require_not_both(board: str | None, gpu: str | None) -> None:
     if board is not None and gpu is not None:
         raise UserError("two-things", "name a board or a GPU type, not both")
 
 
 @app_commands.command(description="Remove a submission from its board; its result is kept")
-@app_commands.describe(number="Submission number", reason="Shown to its owner")
+@app_commands.describe(number="Submission number", reason="Reason, shown with the result")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.any_submissions)
 async def disqualify(interaction: Interaction, number: options.Number, reason: _Reason) -> None:
-    """The owner's next best submission takes its place."""
+    """Rank the owner's next best submission instead."""
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
@@ -144,7 +144,7 @@ async def ban(interaction: Interaction, who: discord.User, reason: _Reason) -> N
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
         await context.person(who)  # a person who never submitted can be banned too
-        stopped = await moderation.ban(context.store, decision, f"{DOOR}:{who.id}")
+        stopped = await moderation.ban(context.store, decision, f"{FRONT_END}:{who.id}")
         words = f"{line(who.name)} may no longer submit."
         if stopped:
             noun = "submission was" if stopped == 1 else "submissions were"
@@ -159,7 +159,7 @@ async def unban(interaction: Interaction, who: discord.User, reason: _Reason) ->
     async with replying(interaction) as answer:
         decision = await roles.admin_decision(interaction, reason)
         context = context_of(interaction)
-        await moderation.unban(context.store, decision, f"{DOOR}:{who.id}")
+        await moderation.unban(context.store, decision, f"{FRONT_END}:{who.id}")
         await answer.say(f"{line(who.name)} may submit again.")
 
 

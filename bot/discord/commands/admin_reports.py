@@ -74,12 +74,12 @@ _Name = app_commands.Range[str, 1, 100]
 
 
 @app_commands.command(
-    name="show", description="A competition's boards and overall ranking, or the list of all"
+    name="show", description="A competition's boards and overall ranking, or all competitions"
 )
 @app_commands.describe(name="The competition's name; leave empty for the list")
 @app_commands.autocomplete(name=options.competitions)
 async def competition_show(interaction: Interaction, name: _Name | None = None) -> None:
-    """Show what the viewer may see."""
+    """Show the named competition, or the list of competitions."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
         context, viewer = context_of(interaction), await roles.viewer_of(interaction)
@@ -96,7 +96,7 @@ async def competition_show(interaction: Interaction, name: _Name | None = None) 
 @app_commands.describe(name="The competition's name")
 @app_commands.autocomplete(name=options.competitions)
 async def competition_close(interaction: Interaction, name: _Name) -> None:
-    """Close it early."""
+    """Close its open boards, before their deadlines."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
         context, viewer = context_of(interaction), await roles.viewer_of(interaction)
@@ -105,7 +105,7 @@ async def competition_close(interaction: Interaction, name: _Name) -> None:
 
 
 @app_commands.command(
-    name="extend", description="Let the boards of a competition that close earlier stay open"
+    name="extend", description="Extend a competition: boards that close before this date close then"
 )
 @app_commands.describe(
     name="The competition's name", deadline="YYYY-MM-DD[ HH:MM][ zone], default zone UTC"

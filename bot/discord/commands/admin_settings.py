@@ -151,7 +151,7 @@ async def notices(
     deadline: bool | None = None,
     record: bool | None = None,
 ) -> None:
-    """Boards that not every member may see are never announced in the channel."""
+    """Set what the channel is notified of; never of boards that some members may not see."""
     async with replying(interaction) as answer:
         roles.require(interaction, roles.ADMIN)
         if not channel.permissions_for(channel.guild.me).send_messages:

@@ -66,7 +66,7 @@ async def uninvite(  # noqa: PLR0913  an argument for each option
     who4: Guest | None = None,
     who5: Guest | None = None,
 ) -> None:
-    """Their submissions remain theirs."""
+    """Remove them from the people who are invited; their submissions stay."""
     await _change(interaction, boards.uninvite, leaderboard_name, (who, who2, who3, who4, who5))
 
 
@@ -189,7 +189,7 @@ def _archive_drafts(name: str, archive: boards.BoardArchive) -> list[MessageDraf
 
 
 async def _send_archives(answer: InteractionReply, drafts: Sequence[MessageDraft]) -> str:
-    """Send the zips by direct message, or as a reply; return where they are, in words."""
+    """Send the zips by direct message or, if that is impossible, as a reply; return where."""
     try:
         conversation = await answer.interaction.user.create_dm()
         for draft in drafts:
@@ -214,10 +214,11 @@ async def competition_delete(
         roles.require(interaction, roles.ADMIN)
         context, viewer = context_of(interaction), await roles.viewer_of(interaction)
         found = await competitions.find_competition(context.store, context.clock, viewer, name)
-        await interaction.response.send_modal(_End(found.name, with_boards=with_boards))
+        form = _CompetitionConfirmation(found.name, with_boards=with_boards)
+        await interaction.response.send_modal(form)
 
 
-class _End(discord.ui.Modal, title="Delete a competition"):
+class _CompetitionConfirmation(discord.ui.Modal, title="Delete a competition"):
     """A form that asks for the competition's exact name again."""
 
     typed: discord.ui.TextInput[Any] = discord.ui.TextInput(label="The competition's exact name")

@@ -9,7 +9,14 @@ import discord
 from discord import app_commands
 
 from bot.discord import options, roles
-from bot.discord.context import DOOR, DiscordContext, Interaction, Tree, add_commands, context_of
+from bot.discord.context import (
+    FRONT_END,
+    DiscordContext,
+    Interaction,
+    Tree,
+    add_commands,
+    context_of,
+)
 from bot.discord.escaping import line
 from bot.discord.notifications import closing_line
 from bot.discord.publication_thread import PublicationThread
@@ -42,8 +49,8 @@ class _Change:
     sources: SourceVisibility | None = None
 
 
-_POOL = "Pool for ranked runs, such as modal or A100=local; any removes it"
-_GRADER = "Who grades a task with an eval.py of its own: Podium's judge (native) or it (popcorn)"
+_POOL = "Pool for ranked runs, such as modal or A100=local; any allows every pool"
+_GRADER = "Grader of a task that ships an eval.py: native (Podium's judge) or popcorn (its eval.py)"
 _ACCESS_OPTIONS = {
     "visibility": "Private: only people invited by /leaderboard invite can see it",
     "members_only": "Only for members of this server",
@@ -182,7 +189,7 @@ async def upload_of(
     answer: InteractionReply,
     board: Board | None = None,
 ) -> publish.TaskUpload:
-    """Return the task of a zip for a board after showing it; UserError with file and line."""
+    """Show what a zip has, and return its task; UserError with file and line if it is invalid."""
     data = await _read(attachment)
     request = replace(request, zip_name=PurePath(attachment.filename).stem)
     bundle, parsed = await publish.read_upload(data, request)
@@ -259,13 +266,13 @@ async def _current_task(context: DiscordContext, board: Board) -> TaskDefinition
 
 
 async def submit_publication(upload: publish.TaskUpload, answer: InteractionReply) -> None:
-    """Store the task to be checked; from then on a restart does not lose it."""
+    """Store the task to be checked; after that, a restart does not lose it."""
     context, request = context_of(answer.interaction), upload.request
     await publish.validate_publish(context.store, context.clock, request, upload.task)
-    place = PublicationThread.of_interaction(answer.interaction).model_dump_json()
+    thread = PublicationThread.of_interaction(answer.interaction).model_dump_json()
     stored = publish.REQUEST.dump_json(request).decode()
     await context.store.publications.add(
-        NewPublication(DOOR, request.person, upload.zip, stored, place)
+        NewPublication(FRONT_END, request.person, upload.zip, stored, thread)
     )
     await answer.say(
         "Checking your task: I'm running its solutions now. The board is published only if "
@@ -306,9 +313,10 @@ async def publish_competition(
             data,
             is_admin=True,
         )
-        place = PublicationThread.of_interaction(interaction).model_dump_json()
+        thread = PublicationThread.of_interaction(interaction).model_dump_json()
         stored = publish.REQUEST.dump_json(request).decode()
-        await context.store.publications.add(NewPublication(DOOR, person.id, data, stored, place))
+        new = NewPublication(FRONT_END, person.id, data, stored, thread)
+        await context.store.publications.add(new)
         await answer.say(
             f"Checking the tasks of {line(request.name or '')}. Its boards are published only if "
             "every solution gets its expected verdict. Follow the progress in your private "

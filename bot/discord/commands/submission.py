@@ -69,7 +69,7 @@ async def show_source(interaction: Interaction, number: options.Number) -> None:
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def cancel(interaction: Interaction, number: options.Number) -> None:
-    """Queued jobs end at once, running ones within seconds."""
+    """End queued jobs at once, running ones within seconds."""
     async with replying(interaction) as answer:
         await buttons.cancel(answer, SubmissionId(number))
 
@@ -85,13 +85,13 @@ async def rerun(interaction: Interaction, number: options.Number, mode: Mode | N
 
 
 @app_commands.command(description="Permanently remove one of your submissions from its board")
-@app_commands.describe(number="Submission number", reason="Reason, kept in the audit log")
+@app_commands.describe(number="Submission number", reason="Reason, shown with the result")
 @app_commands.rename(number="id")
 @app_commands.autocomplete(number=options.own_submissions)
 async def withdraw(
     interaction: Interaction, number: options.Number, reason: app_commands.Range[str, 0, 300] = ""
 ) -> None:
-    """The result stays; your next best submission is ranked instead."""
+    """Rank the person's next best submission instead; the result stays."""
     async with replying(interaction) as answer:
         viewer = await roles.viewer_of(interaction)
         await moderation.withdraw(
@@ -104,7 +104,7 @@ async def withdraw(
 @app_commands.describe(first="First submission", second="Second submission, to the same board")
 @app_commands.autocomplete(first=options.own_submissions, second=options.own_submissions)
 async def compare(interaction: Interaction, first: options.Number, second: options.Number) -> None:
-    """You must be allowed to read both sources."""
+    """Show both, if the person may read both sources."""
     async with replying(interaction) as answer:
         context = context_of(interaction)
         compared = await comparison.compare(

@@ -26,7 +26,7 @@ class Me(ResponseBody):
 
 
 class TokenOrder(RequestBody):
-    """A token to create, with no more scope and no longer lifetime than the caller's own."""
+    """A token to create; its scope and lifetime may not exceed those of the caller's token."""
 
     label: Annotated[str, StringConstraints(min_length=1, max_length=60)]
     scope: Scope = "submit"

@@ -49,7 +49,17 @@ class ProblemDetails(ResponseBody):
 
 
 class Time(ResponseBody):
-    """A time in nanoseconds and half of its 95 % interval; lower is better."""
+    """The time that counts, in nanoseconds; lower is better.
+
+    It is the judge's own value. It counts at the upper end of its interval, which is `time_ns` plus
+    `half_width_ns` plus `resolution_ns`.
+    """
 
     time_ns: float
     half_width_ns: float
+    """Half of the 95 % interval, which describes the noise."""
+    resolution_ns: float | None = None
+    """What the judge's clock cannot see; null if it does not confirm the time, which then counts as
+    it was reported."""
+    claimed_ns: float | None = None
+    """What the submission's own clock says, if it was asked; it decides nothing."""

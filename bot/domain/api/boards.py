@@ -40,7 +40,7 @@ class BoardLine(ResponseBody):
     pools: dict[str, str] = Field(default_factory=dict)
     """By GPU type, the only pool that times its ranked runs; any pool times the other types."""
     opens_at: datetime | None = None
-    """When it opens to people other than its creator; None: it is open, or was."""
+    """When it opens to people other than its creator; None: it has already opened."""
     late_runs: bool = False
     """Whether it accepts submissions in unranked modes after its deadline."""
 
@@ -108,13 +108,20 @@ class TaskAnswer(ResponseBody):
 
 
 class StandingBody(Time):
-    """A person's best score, its rank, which ties share, and the number of their attempts."""
+    """A person's best score, its rank, and the number of their attempts.
+
+    A rank is one more than the number of people who are ahead, so several may share one.
+    """
 
     rank: int
     person: str
     person_id: int
     vs_reference: float | None
     """How many times faster than the task's own reference; None while its time is unknown."""
+    vs_reference_low: float | None = None
+    """The lower end of its interval; null unless the judge's clock confirms both times."""
+    vs_reference_high: float | None = None
+    """The upper end; also null if there is none, because the time may be next to nothing."""
     attempts: int
     submission: int
     submitted_at: datetime
@@ -192,7 +199,7 @@ class PendingBody(ResponseBody):
 
 
 class StandingsAnswer(ResponseBody):
-    """One leaderboard: one task version on one GPU type, the fastest first."""
+    """One leaderboard: one task version on one GPU type, the best rank first."""
 
     board: str
     gpu: str
@@ -205,7 +212,7 @@ class StandingsAnswer(ResponseBody):
     reference: Time | None
     """The time of the task's own reference, if known."""
     reference_failure: str
-    """Why it has no time; only for the board's creator."""
+    """Why the reference has no time; only for the board's creator."""
     entries: tuple[StandingBody, ...]
     absent: tuple[Absent, ...]
     pending: tuple[PendingBody, ...] = ()
@@ -235,7 +242,8 @@ class ExportHead(ResponseBody):
 class ExportCompetition(ResponseBody):
     """The first line of a competition's export.
 
-    Rows of its ranking follow, then the whole export of each board up to its `end`, then `end`.
+    After it come the rows of its ranking, the whole export of each board including its `end`, and
+    one more `end`.
     """
 
     kind: Literal["competition"] = "competition"
@@ -244,7 +252,7 @@ class ExportCompetition(ResponseBody):
 
 
 class ExportRows(ResponseBody):
-    """Rows of one table, as lists by column."""
+    """Rows of one table, each with its values by column."""
 
     kind: Literal["rows"] = "rows"
     table: str
@@ -252,7 +260,7 @@ class ExportRows(ResponseBody):
 
 
 class ExportSource(ResponseBody):
-    """A submitted file with the SHA-256 of its bytes; each appears once."""
+    """A submitted file with the SHA-256 of its bytes; equal files appear once."""
 
     kind: Literal["source"] = "source"
     sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]

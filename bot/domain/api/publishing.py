@@ -1,4 +1,4 @@
-"""Requests to publish boards and competitions, their checks, and the competitions."""
+"""The bodies for publishing boards and competitions, for checks, and for competitions."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -123,7 +123,7 @@ class PublishedAnswer(ResponseBody):
     """What publishing did."""
 
     board: BoardLine | None
-    """The current board; None: it was deleted since."""
+    """The current board; None: it has been deleted since."""
     task_version: int
     version_note: str
     change: str
@@ -170,7 +170,7 @@ class CompetitionOptions(RequestBody):
 
 
 class ExtendOrder(RequestBody):
-    """When the boards of a competition close that would close earlier."""
+    """The new deadline of those boards of a competition that would close earlier."""
 
     deadline: Deadline
 
@@ -191,7 +191,7 @@ class CompetitionBoardBody(ResponseBody):
 
     name: str
     opens_at: datetime | None
-    """When it opens; None: it is open, or was."""
+    """When it opens; None: it has already opened."""
     board: BoardLine | None
     """None until it opens to the caller."""
 
@@ -212,7 +212,7 @@ class CompetitionAnswer(ResponseBody):
 
 
 class CompetitionsAnswer(ResponseBody):
-    """The competitions that the caller may know, by name; `next` is the next page's cursor."""
+    """The competitions that the caller may know of, by name; `next` is the next page's cursor."""
 
     competitions: tuple[CompetitionAnswer, ...]
     next: str | None = None

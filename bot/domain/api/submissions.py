@@ -30,7 +30,7 @@ class SubmissionOrder(OrderFields):
     source: Annotated[str, StringConstraints(max_length=MAX_SOURCE_BYTES)]
 
 
-class Again(RequestBody):
+class RerunOrder(RequestBody):
     """The mode in which to run an earlier submission again; None means its own."""
 
     mode: Mode | None = None
@@ -42,7 +42,7 @@ class Withdrawal(RequestBody):
     reason: Reason = ""
 
 
-class Numbered(ResponseBody):
+class SubmissionNumber(ResponseBody):
     """A submission's number."""
 
     id: int
@@ -109,7 +109,7 @@ class ProfileFile(ResponseBody):
 
 
 class ProfileFiles(ResponseBody):
-    """Every file of a profile; none in other modes."""
+    """Every file of a profile; empty in other modes."""
 
     files: tuple[ProfileFile, ...]
 
@@ -181,7 +181,7 @@ class SourceAnswer(ResponseBody):
 
 
 class Event(ResponseBody):
-    """One step of a job; `kind` is a state or a stage, a watcher resumes from `id`."""
+    """One step of a job; `kind` is a state or a stage; a watcher resumes after `id`."""
 
     id: int
     job: int

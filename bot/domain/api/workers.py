@@ -13,7 +13,7 @@ from runners.contract.task import GPU_NAME, Mode
 from runners.contract.wire import Wire
 
 PATH = "/api/v1/agents"
-"""The prefix of every route for workers; the session follows it, one per run of a worker."""
+"""The prefix of every route for workers; the session comes next, new for each run of a worker."""
 HARNESS_HEADER = "Podium-Harness"
 """The version of the worker's harness, in every request; another version may time differently."""
 SESSION = re.compile(r"^[0-9a-f]{8,32}$")
@@ -173,7 +173,7 @@ class GivenUp(Wire):
     why: GiveUpReason
     error: Line = ""
     used_s: Annotated[float, Field(ge=0)] = 0.0
-    """Seconds that the attempt evaluated."""
+    """Seconds that the attempt spent evaluating."""
 
 
 class LogLines(Wire):
@@ -181,4 +181,4 @@ class LogLines(Wire):
 
     lines: Annotated[tuple[Line, ...], Field(max_length=200)]
     lost: Annotated[int, Field(ge=0)] = 0
-    """How many were dropped since the last time, because there were too many."""
+    """How many were dropped since the last request, because there were too many."""

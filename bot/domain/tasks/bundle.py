@@ -140,7 +140,7 @@ def _refusal(name: str, message: str) -> UserError:
 def read_zip(data: bytes, *, name: str = "") -> TaskBundle:
     """Return the bundle in a zip; UserError `bad-zip` names the entry and the correct form.
 
-    `name` is the zip's own, without its suffix; it names a task at the top level of the zip.
+    `name` is the zip's file name without its suffix; a task at the top level of the zip gets it.
     """
     files = read_files(data)
     root = _root(files)

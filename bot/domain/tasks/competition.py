@@ -1,4 +1,4 @@
-"""Competitions as YAML, in KernelBot's format with more keys, and as one zip with its tasks."""
+"""Reads and writes competitions: YAML in KernelBot's format with more keys, in a zip with tasks."""
 
 import json
 import posixpath
@@ -33,7 +33,7 @@ _LONGEST_DESCRIPTION = 10_000
 MOST_BOARDS = 100
 MOST_GPUS = 64
 MOST_LEADERBOARDS = 500
-"""The most boards of a competition."""
+"""The most pairs of a board and a GPU type of a competition."""
 MOST_RANKS = 1000
 """The most places for which a competition lists points."""
 
@@ -51,7 +51,7 @@ class CompetitionEntry:
 
 @dataclass(frozen=True, slots=True)
 class CompetitionDefinition:
-    """A set of boards; `deadline` is that of each board which names no other, None: none."""
+    """A competition as its YAML describes it; `deadline` is that of boards that name no other."""
 
     name: str
     deadline: datetime | None
@@ -112,7 +112,7 @@ def parse_competition(data: bytes, file: str) -> CompetitionDefinition:
     )
     _require_distinct(document, problems)
     if sum(len(each.gpus) for each in problems) > MOST_LEADERBOARDS:
-        words = f"at most {MOST_LEADERBOARDS} boards and GPU types in total are allowed"
+        words = f"at most {MOST_LEADERBOARDS} pairs of a board and a GPU type are allowed"
         raise document.refusal(("problems",), words)
     name = _name(document, competition.name)
     warnings = list(_warnings(document))
@@ -170,7 +170,7 @@ def _problem(
     opens = _date(document, (*path, "opens"), entry.opens, parse_opening)
     opens = opens or default.rules.opens_at
     late_runs = default.rules.late_runs if entry.late_runs is None else entry.late_runs
-    own_deadline = "deadline" in entry.model_fields_set  # which may be empty: none
+    own_deadline = "deadline" in entry.model_fields_set  # an empty one means no deadline
     deadline = default.deadline
     if own_deadline:
         deadline = _date(document, (*path, "deadline"), entry.deadline, parse_deadline)
@@ -235,7 +235,7 @@ class ParsedCompetition:
 def read_competition(data: bytes) -> ParsedCompetition:
     """Return the competition in a zip; UserError with file and line when anything is invalid.
 
-    All tasks together have at most the size of one zip, although they may share files.
+    All tasks together may be as large as one unpacked zip; a shared file counts for each of them.
     """
     files = read_files(data)
     file = _competition_file(files)
@@ -284,7 +284,7 @@ def _competition_file(files: Mapping[str, bytes]) -> str:
 
 
 def write_competition(definition: CompetitionDefinition, bundles: Sequence[TaskBundle]) -> bytes:
-    """Return a zip of a competition and the tasks of its entries, as `read_competition` reads it.
+    """Return a zip of a competition and its tasks that `read_competition` can read.
 
     Each task has a folder of its own, with the files that it takes from outside.
     """
@@ -315,5 +315,5 @@ def _written_entry(entry: CompetitionEntry, directory: str) -> dict[str, object]
 
 
 def _text(moment: datetime | None) -> str | None:
-    """Return a date as a competition YAML has it."""
+    """Return a date in the format of a competition's YAML."""
     return None if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

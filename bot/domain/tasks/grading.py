@@ -153,8 +153,9 @@ def settle(
 ) -> tuple[TaskDefinition, Grading]:
     """Return the task under the grader that its check allows, and why.
 
-    Only a known program may turn out to grade instead of Podium's judge. If the graders disagree
-    and the creator has not chosen, the reports have errors, and nothing may be published.
+    If a known program was not compared with Podium's judge, the program grades instead. If the
+    graders disagree and the creator has not chosen, the reports have errors, and nothing may be
+    published.
     """
     other = grading.other_task(task)
     if other is None:
@@ -162,17 +163,17 @@ def settle(
     compared = [each for report in reports for each in report.comparisons]
     if not all(each.agrees for each in compared):
         return task, _disagreeing(grading)
-    lacking = next(_why_not_compared(compared, reports), "")
-    if not lacking:
+    reason = next(_why_not_compared(compared, reports), "")
+    if not reason:
         words = f"Both agree on {_count(compared)}."
         if grading.basis is Basis.UNKNOWN:
             words += f" {_TO_REPLACE}"
         return task, replace(grading, why=f"{grading.why} {words}")
     if grading.basis is Basis.KNOWN and (not reports or any(each.was_run for each in reports)):
-        why = f"{_own(grading.program)}, because Podium's judge was not compared with it: {lacking}"
+        why = f"{_own(grading.program)}, because Podium's judge was not compared with it: {reason}"
         own = Grading(other.grader, f"{why}. {_TO_REPLACE}", program=grading.program)
         return other, own
-    words = f"The graders were not compared: {lacking}."
+    words = f"The graders were not compared: {reason}."
     return task, replace(grading, why=f"{grading.why} {words}")
 
 

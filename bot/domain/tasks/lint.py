@@ -1,4 +1,4 @@
-"""Findings on a task, the report of its check, and the findings that need no run."""
+"""Findings on a task: the report of its check, and the findings that need no run."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ class Finding:
     file: str
     message: str
     comparison: GraderComparison | None = None
-    """What both graders say of it, if both have run it."""
+    """What both graders say of the solution, if both have run it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class TaskReport:
 class CheckStep:
     """One run of a check: waiting, at a stage, or ended with its finding.
 
-    `name` is the solution's path, or says what else is tried. `done` of `total` counts cases.
+    `name` is the solution's path, or a description of another run. `done` of `total` counts cases.
     """
 
     gpu: str

@@ -1,4 +1,4 @@
-"""The files of new tasks: one to start from, which runs unchanged, or KernelBench problems."""
+"""The files of new tasks: a working example to start from, or tasks from KernelBench problems."""
 
 import ast
 import re
@@ -48,7 +48,7 @@ output_t = torch.Tensor
 '''
 
 _REFERENCE = '''\
-"""Inputs, a right answer and the check; the judge alone sees this file."""
+"""Inputs, a correct answer and the check; only the judge sees this file."""
 
 import torch
 from task import input_t, output_t
@@ -130,8 +130,8 @@ description: |
   # {title}
 
   Level {level}, problem {number} of KernelBench, in {precision}. Define `ModelNew` with the same
-  constructor and the same `forward` as the template's, and make it faster. It is made before
-  anything is timed, under the reference's seed, and gets the reference's weights.
+  constructor and the same `forward` as the template's, and make it faster. It is created
+  before timing starts, with the reference's seed, and gets the reference's weights.
 templates:
   Python: template.py
 tests:
@@ -238,7 +238,7 @@ def _problem_files(source: str, path: str, name: str, precision: str) -> dict[st
 
 
 def _renamed(source: str, name: str) -> str:
-    """Return the problem with its model renamed, as the model may need the rest of the file."""
+    """Return the whole problem with its model renamed; the model may need the other code."""
     return re.sub(r"\bModel\b", name, source)
 
 

@@ -17,7 +17,7 @@ from runners.contract.parameters import BufferArgument
 from runners.contract.wire import Wire
 from runners.languages import names_of, spec_of, specs
 
-SLOT = "@SUBMISSION@"
+SUBMISSION_SOURCE = "@SUBMISSION@"
 """The `source` of the file that is the submission."""
 MAX_CASES = 200
 
@@ -131,7 +131,7 @@ def _is_file_name(path: Path) -> bool:
 
 def _check(written: TaskYaml, document: Document, *, strict: bool) -> tuple[str, ...]:
     _check_names(written, document)
-    _check_slot(written, document)
+    _check_submission_file(written, document)
     _check_language(written, document)
     _check_sources(written, document)
     _check_cases(written, document)
@@ -158,13 +158,14 @@ def _check_names(written: TaskYaml, document: Document) -> None:
             raise document.refusal(("files", i), f"the file name {name!r} appears twice")
 
 
-def _check_slot(written: TaskYaml, document: Document) -> None:
-    slots = sum(entry.source == SLOT for entry in written.files)
-    if slots != 1:
+def _check_submission_file(written: TaskYaml, document: Document) -> None:
+    count = sum(entry.source == SUBMISSION_SOURCE for entry in written.files)
+    if count != 1:
         example = '{"name": "submission.py", "source": "@SUBMISSION@"}'
         raise document.refusal(
             ("files",),
-            f"{slots} files have the source {SLOT}; exactly one file must have it, as in {example}",
+            f"{count} files have the source {SUBMISSION_SOURCE}; exactly one file must have it, "
+            f"as in {example}",
         )
 
 

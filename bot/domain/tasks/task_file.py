@@ -1,4 +1,4 @@
-"""task.yml: its single parser, from a bundle to a `TaskDefinition`."""
+"""The only parser of task.yml: turns a bundle into a `TaskDefinition`."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from bot.domain.errors import UserError
 from bot.domain.tasks.bundle import TASK_FILE, TaskBundle
 from bot.domain.tasks.grading import NO_PROGRAM, Basis, Grading, choose_grader
 from bot.domain.tasks.lint import defined_names, parse_python, wants_cuda
-from bot.domain.tasks.schema import SLOT, TaskYaml, read_schema
+from bot.domain.tasks.schema import SUBMISSION_SOURCE, TaskYaml, read_schema
 from bot.domain.tasks.yaml_document import Document, Path, read_document, validation_refusal
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import BuildConfig, Device, Grader, TaskDefinition, TaskFormat
@@ -52,7 +52,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class ParsedTask:
-    """A task, the warnings about ignored keys of a KernelBot set, and which grader grades it."""
+    """A task, the warnings about its ignored keys, and which grader grades it."""
 
     task: TaskDefinition
     warnings: tuple[str, ...] = ()
@@ -103,9 +103,9 @@ def digest(task: TaskDefinition) -> str:
 
 
 def own_rounds(task: TaskDefinition) -> RoundPolicy | None:
-    """Return the rounds that the request behind a task sets; None for a published task.
+    """Return the rounds of the request from which a task was made; None for a published task.
 
-    No task.yml can have this format together with the judge's own grader.
+    No task.yml can combine this format with the native grader.
     """
     judged = task.format is TaskFormat.IO_CONTRACT and task.grader is Grader.NATIVE
     if not judged or ROUNDS not in task.files:
@@ -141,7 +141,7 @@ def _define(source: _Source, name: str) -> tuple[TaskDefinition, Grading]:
         )
     except ValidationError as error:
         raise _definition_refusal(source.document, name, error) from error
-    _require_portable(task, source.document)
+    _check_size(task, source.document)
     return task, grading
 
 
@@ -149,7 +149,7 @@ def _is_program(written: TaskYaml) -> bool:
     return bool(written.config.sources) and written.launch is None
 
 
-def _require_portable(task: TaskDefinition, document: Document) -> None:
+def _check_size(task: TaskDefinition, document: Document) -> None:
     length = len(task.model_dump_json().encode())
     if length > MAX_TASK:
         raise UserError(
@@ -170,14 +170,14 @@ def _definition_refusal(document: Document, name: str, error: ValidationError) -
 
 
 def _submission_file(written: TaskYaml) -> str:
-    return next(entry.name for entry in written.files if entry.source == SLOT)
+    return next(entry.name for entry in written.files if entry.source == SUBMISSION_SOURCE)
 
 
 def _read_files(source: _Source) -> dict[str, str]:
     return {
         entry.name: source.read(("files", i), entry.source)
         for i, entry in enumerate(source.written.files)
-        if entry.source != SLOT
+        if entry.source != SUBMISSION_SOURCE
     }
 
 
@@ -232,7 +232,7 @@ def _other_device(source: _Source, files: dict[str, str], grader: Grader) -> Dev
     written = source.written
     try:
         return written.device or _device(files, written, other)
-    except UserError:  # a program that Python cannot parse: the run of it will show that
+    except UserError:  # Python cannot parse the program; running it will show that
         return _device(files, written, grader)
 
 
@@ -274,7 +274,7 @@ def _required_by_launch(written: TaskYaml) -> frozenset[str]:
 
 def _reference_names(source: _Source, files: dict[str, str]) -> frozenset[str]:
     entry = next((entry for entry in source.written.files if entry.name == REFERENCE), None)
-    if entry is None or entry.source == SLOT:
+    if entry is None or entry.source == SUBMISSION_SOURCE:
         return frozenset()
     return defined_names(parse_python(files[REFERENCE], source.bundle.locate(entry.source)))
 
@@ -323,7 +323,7 @@ def _headers(
             for name in bundle.under(folder):
                 text = bundle.text(posixpath.join(folder, name))
                 if {**other_files, **headers}.get(name, text) != text:
-                    fault = f"{written!r} has a {name!r}, and another file has that name already"
+                    fault = f"{written!r} has a {name!r}, but another file already has that name"
                 headers[name] = text
         if fault:
             raise document.refusal(("config", "include_dirs", i), fault)

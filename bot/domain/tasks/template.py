@@ -1,4 +1,4 @@
-"""A task's templates as people get them, and the expected verdicts of unchanged ones."""
+"""A task's templates as boards offer them, and the verdicts that unchanged ones must get."""
 
 import ast
 from collections.abc import Iterator, Mapping

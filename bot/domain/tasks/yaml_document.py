@@ -1,4 +1,4 @@
-"""Untrusted YAML as plain values, each with its line."""
+"""Reads untrusted YAML as plain values, and records the line of each."""
 
 import difflib
 import math
@@ -70,10 +70,10 @@ class _Reader:
     def value(self, node: yaml.Node, path: Path) -> Value:
         self.nodes += 1
         if self.nodes > MAX_NODES or len(path) > MAX_DEPTH:
-            raise self.refuse(node, "too many values, or nested too deeply; simplify the file")
+            raise self.refusal(node, "too many values, or nested too deeply; simplify the file")
         self.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.CollectionNode) and node.tag not in _PLAIN:
-            raise self.refuse(node, "this value is not plain YAML; remove the tag")
+            raise self.refusal(node, "this value is not plain YAML; remove the tag")
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
@@ -86,7 +86,7 @@ class _Reader:
             key = self.key(key_node)
             if key in values:
                 first = self.lines[(*path, key)]
-                raise self.refuse(
+                raise self.refusal(
                     key_node, f"the key {key!r} appears twice (first in line {first})"
                 )
             self.lines[(*path, key)] = key_node.start_mark.line + 1
@@ -96,26 +96,26 @@ class _Reader:
     def key(self, node: yaml.Node) -> str:
         plain = isinstance(node, yaml.ScalarNode) and node.tag == _TEXT
         if not plain:
-            raise self.refuse(node, "a key must be a plain word, as in 'lang: py'")
+            raise self.refusal(node, "a key must be a plain word, as in 'lang: py'")
         return str(node.value)
 
     def scalar(self, node: yaml.Node) -> Value:
         if node.tag != _TEXT and len(node.value) > MAX_SCALAR:
             words = f"a value of {len(node.value)} characters that is not text; put it in quotes"
-            raise self.refuse(node, words)
+            raise self.refusal(node, words)
         try:
             value = self.loader.construct_object(node)
         except (yaml.YAMLError, ValueError, OverflowError) as error:
-            raise self.refuse(node, "this value is not plain YAML; put it in quotes") from error
+            raise self.refusal(node, "this value is not plain YAML; put it in quotes") from error
         if isinstance(value, float) and not math.isfinite(value):
-            raise self.refuse(node, f"{node.value} is not a finite number; put it in quotes")
+            raise self.refusal(node, f"{node.value} is not a finite number; put it in quotes")
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        raise self.refuse(
+        raise self.refusal(
             node, "only text, numbers, true and false, lists and mappings are allowed"
         )
 
-    def refuse(self, node: yaml.Node, message: str) -> UserError:
+    def refusal(self, node: yaml.Node, message: str) -> UserError:
         return refusal(self.file, node.start_mark.line + 1, message)
 
 

@@ -40,7 +40,7 @@ CHUNK_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RemoteClient:
-    """A person's client of one server; without a token, it sees what is public.
+    """A person's client of one server; without a token, it sees only what is public.
 
     `suffix` is what a further command needs to use the same server.
     """
@@ -48,7 +48,7 @@ class RemoteClient:
     client: requests.ApiClient
     say: requests.Say
     suffix: str = ""
-    look_s: float = WORKER_POLL_S
+    poll_s: float = WORKER_POLL_S
 
     async def whoami(self) -> str:
         return (await self.client.get("me", accounts.Me)).name
@@ -226,7 +226,7 @@ class RemoteClient:
         try:
             found = await self._submission(number)
         except StoreError:
-            return None  # the command that follows it retries, with a limit
+            return None  # the command that watches it retries, with a limit
         gpus = [
             show_target(each.gpu, each.pool) for each in found.jobs if each.gpu in found.unserved
         ]
@@ -237,7 +237,7 @@ class RemoteClient:
         return None if workers else f"{self.client.url} has no connected worker"
 
     def after_exit(self) -> str:
-        return f"stays at {self.client.url}"
+        return f"continues at {self.client.url}"
 
 
 @asynccontextmanager
@@ -255,7 +255,7 @@ async def open_remote(
 async def export_pieces(
     client: requests.ApiClient, kind: str, name: str
 ) -> AsyncGenerator[api.ExportPiece, None]:
-    """Yield the pieces of an export up to its end; SetupError when it is incomplete.
+    """Yield the pieces of an export, its end included; SetupError when it is incomplete.
 
     `kind` is `leaderboards`, or `competitions`, whose export contains those of its boards.
     """

@@ -10,7 +10,7 @@ from bot.domain.api.admin import FinalBody, FinalRowBody, FinalsAnswer, RatioBod
 from bot.domain.api.base import Time
 from bot.domain.board import NOBODY, Access, Board, SeasonRules
 from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
-from bot.domain.confirmation import Confirmation, ConfirmationState, PairRatio
+from bot.domain.confirmation import Confirmation, ConfirmationState
 from bot.domain.finals import Final, FinalRow
 from bot.domain.ids import (
     BoardId,
@@ -25,7 +25,7 @@ from bot.domain.ids import (
 from bot.domain.job import PRIORITIES, Job, Worker
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun, HistoryEntry, JobResult, StoredFile
-from bot.domain.scoring import Score, ScoreValue, Standing
+from bot.domain.scoring import PairRatio, Score, ScoreValue, Standing
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.domain.submission import Exclusion, Submission
 from runners.contract.evaluation import Timing
@@ -51,7 +51,7 @@ def board_of(answer: boards.BoardLine) -> Board:
 
 
 def competition_of(answer: publishing.CompetitionAnswer) -> Competition:
-    """Return a competition; of a board that has not opened, its name and date alone."""
+    """Return a competition; a board that has not opened has only its name and date."""
     return Competition(
         id=CompetitionId(0),
         name=answer.name,
@@ -199,7 +199,7 @@ def _refusal(gpu: str, answer: boards.Absent) -> FailedRun:
 
 
 def _value(answer: Time) -> ScoreValue:
-    return ScoreValue(answer.time_ns, answer.half_width_ns)
+    return ScoreValue(answer.time_ns, answer.half_width_ns, answer.resolution_ns, answer.claimed_ns)
 
 
 def status_of(answer: submissions.SubmissionAnswer) -> SubmissionStatus:
@@ -325,5 +325,5 @@ def worker_of(answer: RunnerAnswer) -> Worker:
 def file_of(answer: submissions.ProfileFile, content: bytes) -> StoredFile:
     """Return a file with its bytes, under names without path separators."""
     if not GPU_NAME.fullmatch(answer.gpu):
-        raise ValueError(f"{answer.gpu!r} is no GPU type")
+        raise ValueError(f"{answer.gpu!r} is not a GPU type")
     return StoredFile(answer.gpu, EvaluationFile.of(answer.name, content))

@@ -29,7 +29,7 @@ async def publish(
     *,
     say: requests.Say,
 ) -> list[PublishedDraft]:
-    """Return the boards published after their checks there: a competition's together.
+    """Publish at the server, after its checks; return the boards. A competition's are one check.
 
     UserError when one must not be published, with the same message as on this machine; RunnerError
     when a runner failed, not the task.

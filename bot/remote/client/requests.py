@@ -38,7 +38,7 @@ class ApiClient:
     """A person's requests to one server.
 
     StoreError while it is unavailable; UserError with the server's message for the person's errors,
-    and for a server that is too old or no Podium.
+    and for a server that is too old or is not a Podium.
     """
 
     connection: http.ServerConnection
@@ -140,8 +140,8 @@ class ApiClient:
         except ValueError as error:  # includes pydantic's own error
             raise UserError(
                 "other-version",
-                f"{self.url} answers in another way than this podium understands; install the "
-                "version of kernel-podium that the server has",
+                f"{self.url} sent a response that this version of podium does not understand; "
+                "install the server's version of kernel-podium",
             ) from error
 
 
@@ -165,7 +165,7 @@ async def open_client(
 
 
 def person_error(refusal: http.Refusal, *, has_token: bool) -> Exception:
-    """Return the error of a refusal for somebody with or without a token."""
+    """Return the error of a refusal for a person with or without a token."""
     if refusal.status == 503 and refusal.code:
         return OutcomeUnknownError(f"{refusal.url}: {refusal.message}")
     if refusal.status >= 500 and refusal.code:
@@ -201,7 +201,7 @@ _FIRST_WAIT_S = 0.25
 _MAX_WAIT_S = 5.0
 
 Say = Callable[[str], None]
-"""Prints a line for the person, apart from the results."""
+"""Prints a line to the person, separate from the results."""
 
 
 class Outage:
@@ -229,7 +229,7 @@ class Outage:
             self.end()
 
     def end(self) -> None:
-        """Note that the server answers."""
+        """Record that the server answers."""
         if self._since is not None:
             self._say(f"{self._url} answers again")
         self._since, self._wait_s = None, _FIRST_WAIT_S

@@ -82,7 +82,7 @@ SILENCE_LIMIT_S = 60.0
 POLL_S = 10.0
 """Seconds between two polls without an event: a proxy may hold events back."""
 MIN_POLL_S = 0.5
-"""The least seconds between two polls: a burst of events causes one, as servers limit requests."""
+"""The least seconds between two polls: a burst of events causes one poll, not many requests."""
 _END = "end"
 """The kind of the last event."""
 
@@ -127,7 +127,7 @@ async def _statuses(stream: "_EventStream", read: Read) -> AsyncGenerator[Submis
 
 
 class _EventStream:
-    """The server's events about one submission; remembers the last one across connections."""
+    """The server's events about one submission; a new connection resumes after the last one."""
 
     def __init__(self, requests: ApiClient, number: SubmissionId) -> None:
         self._connection = requests.connection

@@ -162,7 +162,7 @@ class Attempt:
             try:
                 return await operation()
             except StoreError as error:
-                _log.warning("store is away", action="store-away", error=str(error))
+                _log.warning("the store is unavailable", action="store-away", error=str(error))
                 if loop.time() >= deadline:
                     return False
             await asyncio.sleep(wait_s)

@@ -26,7 +26,7 @@ _log = structlog.get_logger(__name__)
 
 
 class ProgressFeed:
-    """Reports each change of stage at once, and counts within a stage every `every_s` at most."""
+    """Reports each change of stage at once, and counts within a stage at most every `every_s`."""
 
     def __init__(self, report: Callable[[Progress], Awaitable[None]], every_s: float) -> None:
         self._report = report
@@ -215,7 +215,7 @@ class Execution:
             try:
                 return await order.queue.attach(order.job, f"{runner.name}/{call}")
             except StoreError as error:
-                _log.warning("call not noted", action="attach-failed", error=str(error))
+                _log.warning("the call was not recorded", action="attach-failed", error=str(error))
             await asyncio.sleep(order.config.retry_s)
         return False
 
@@ -241,9 +241,9 @@ class Execution:
     async def _report(self, progress: Progress) -> None:
         job = self.order.job
         try:
-            holds_lease = await self.order.queue.tell(job, progress)
+            holds_lease = await self.order.queue.report_progress(job, progress)
         except StoreError as error:
-            _log.info("progress not told", action="tell-failed", error=str(error))
+            _log.info("progress was not stored", action="tell-failed", error=str(error))
             return
         if not holds_lease:
             self._on_lease_lost()

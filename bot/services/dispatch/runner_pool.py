@@ -49,7 +49,10 @@ class RunnerPool:
         except (RunnerError, TimeoutError) as error:
             self._offers.pop(runner.name, None)
             _log.warning(
-                "runner is away", action="runner-away", runner=runner.name, error=str(error)
+                "a runner is unavailable",
+                action="runner-away",
+                runner=runner.name,
+                error=str(error),
             )
         else:
             self._log_outages(runner.name, offer)
@@ -105,8 +108,8 @@ class RunnerPool:
     ) -> AsyncIterator[Runner]:
         """Wait for and hold a slot of a runner in the pool that can serve the task.
 
-        CannotServeError when no runner can; RunnerError when one that might is unreachable, or when
-        the pool has none.
+        CannotServeError when no runner can; RunnerError when a runner that might is unavailable, or
+        when this worker has no runner of the pool.
         """
         name = await self._free_runner(task, gpu, pool)
         async with self.hold_slot_on(name, gpu) as runner:
@@ -148,7 +151,7 @@ class RunnerPool:
         in_this_pool = {name for name in self._runners if self.in_pool(name, pool)}
         unreachable = sorted(in_this_pool - self._offers.keys())
         if unreachable:
-            return RunnerError(f"away: runner {', '.join(unreachable)}")
+            return RunnerError(f"unavailable: runner {', '.join(unreachable)}")
         offers = [offer for name, offer in self._offers.items() if name in in_this_pool]
         missing_parts = least_missing(offers, task, gpu)
         return CannotServeError(f"no runner can run this task: missing {', '.join(missing_parts)}")

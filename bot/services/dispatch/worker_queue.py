@@ -33,7 +33,7 @@ _TOPICS = frozenset({Topic.READY, Topic.CANCEL})
 
 
 class StoreQueue:
-    """What the worker named in the config may do with the store's queue."""
+    """The queue of the worker named in the config, directly on the store."""
 
     def __init__(self, store: Store, config: DispatchConfig) -> None:
         self._store = store
@@ -114,13 +114,13 @@ class StoreQueue:
     async def attach(self, job: LeasedJob, call: str) -> bool:
         return await self._store.jobs.attach(job.id, job.fence, call)
 
-    async def tell(self, job: LeasedJob, progress: Progress) -> bool:
+    async def report_progress(self, job: LeasedJob, progress: Progress) -> bool:
         if job.check_run is not None:
-            return await self._store.check_runs.tell(job.id, job.fence, progress)
+            return await self._store.check_runs.save_progress(job.id, job.fence, progress)
         body: dict[str, str | int] = {"done": progress.done, "total": progress.total}
         if progress.note:
             body["note"] = progress.note
-        return await self._store.jobs.tell(job.id, job.fence, progress.stage, body)
+        return await self._store.jobs.add_progress(job.id, job.fence, progress.stage, body)
 
     async def accept(
         self, job: LeasedJob, request: EvaluationRequest, evaluation: Evaluation
@@ -189,7 +189,7 @@ class RemoteWorker:
     async def claim(
         self, slots: Mapping[str, int], runners: Mapping[str, Mapping[str, int]] = NO_RUNNERS
     ) -> tuple[LeasedJob, ...]:
-        """Claim due jobs; a GPU type with no runners named uses the only runner that offers it."""
+        """Claim due jobs; if no runner is named for a GPU type, its only runner is assumed."""
         jobs = await self._queue.claim(slots, {**await self._only_runners(slots), **runners})
         for job in jobs:
             _log.info("claimed", action="job-claimed", gpu=job.gpu, **self._ids(job))
@@ -220,10 +220,10 @@ class RemoteWorker:
         held = (await self._held_job(job, fence)).leased
         _must_hold(job, held=await self._queue.attach(held, call))
 
-    async def tell(self, job: JobId, fence: int, progress: Progress) -> None:
+    async def report_progress(self, job: JobId, fence: int, progress: Progress) -> None:
         """Record one progress update of a job."""
         held = (await self._held_job(job, fence)).leased
-        _must_hold(job, held=await self._queue.tell(held, progress))
+        _must_hold(job, held=await self._queue.report_progress(held, progress))
 
     async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> None:
         """Store an evaluation; a repeated request, whose first reply was lost, changes nothing."""
@@ -327,7 +327,7 @@ async def worker_tokens(store: Store) -> tuple[Token, ...]:
 
 
 async def revoke_worker_token(store: Store, actor: PersonId, name: str) -> None:
-    """End a worker's token: its next request is refused, including for jobs it holds."""
+    """Revoke a worker's token: its next request is refused, including for jobs it holds."""
     async with audited(store, actor, "revoke-worker-token", f"worker {name}") as tx:
         if not await tx.tokens.revoke_worker(name):
             raise unknown_name("worker", name, [each.label for each in await worker_tokens(tx)])

@@ -1,4 +1,4 @@
-"""Checks a task before publication: lints it; runs its solutions, templates and fake answers."""
+"""Checks a task before publication: lints it; runs its solutions, templates, constant answers."""
 
 import asyncio
 import uuid
@@ -74,9 +74,9 @@ async def check_on(  # noqa: PLR0913 - what is run, and how
 ) -> tuple[TaskReport, ...]:
     """Return a report for each GPU type, from the runner that meets most of its requirements.
 
-    `board` is the leaderboard's name, else the task's. `watch` is called when each run starts,
-    makes progress and has its finding; `grading` says whether the other grader runs the solutions
-    too. UserError when there is no runner.
+    `board` is the leaderboard's name, by default the task's. `watch` is called when each run
+    starts, makes progress and has its finding; `grading` says whether the other grader runs
+    the solutions too. UserError when there is no runner.
     """
     if not runners:
         raise UserError(
@@ -156,17 +156,17 @@ def _steps_with(bench: _TestBench, correct: Solution) -> Iterator[_Step]:
         name = f"{correct.name}, every benchmark"
         yield _Step(name, partial(_check_benchmarks, bench, correct))
     if spec_of(task.lang).constant_answers:
-        for answer in constant_answers.degenerate_answers(task.format):
+        for answer in constant_answers.answers_for(task.format):
             name = f"an answer of {answer}"
-            yield _Step(name, partial(_check_degenerate, bench, correct, answer))
+            yield _Step(name, partial(_check_constant_answer, bench, correct, answer))
 
 
 async def _run_steps(gpu: str, steps: tuple[_Step, ...], watch: Watch) -> tuple[Finding, ...]:
     """Run all steps at once, limited by the runner's slots; the first error stops all."""
     for step in steps:
         watch(CheckStep(gpu, step.name))
-    turn = asyncio.Semaphore(AT_ONCE)
-    return await _all_of([_run_step(gpu, step, watch, turn) for step in steps])
+    limit = asyncio.Semaphore(AT_ONCE)
+    return await _all_of([_run_step(gpu, step, watch, limit) for step in steps])
 
 
 async def _all_of(work: Sequence[Coroutine[None, None, T]]) -> tuple[T, ...]:
@@ -179,11 +179,11 @@ async def _all_of(work: Sequence[Coroutine[None, None, T]]) -> tuple[T, ...]:
     return tuple(task.result() for task in tasks)
 
 
-async def _run_step(gpu: str, step: _Step, watch: Watch, turn: asyncio.Semaphore) -> Finding:
+async def _run_step(gpu: str, step: _Step, watch: Watch, limit: asyncio.Semaphore) -> Finding:
     def report(progress: Progress) -> None:
         watch(CheckStep(gpu, step.name, progress.stage.value, progress.done, progress.total))
 
-    async with turn:
+    async with limit:
         finding = await step.run(report)
     watch(CheckStep(gpu, step.name, finding=finding))
     return finding
@@ -242,10 +242,10 @@ async def _check_benchmarks(bench: _TestBench, solution: Solution, report: Progr
     return Finding(Level.ERROR, solution.name, words)
 
 
-async def _check_degenerate(
+async def _check_constant_answer(
     bench: _TestBench, solution: Solution, answer: str, report: ProgressSink
 ) -> Finding:
-    source = constant_answers.degenerate_source(solution.source, answer, bench.task.format)
+    source = constant_answers.source_answering(solution.source, answer, bench.task.format)
     evaluation = await _evaluate(bench, source, Mode.TEST, report)
     return constant_finding(answer, evaluation, bench.task)
 
@@ -290,8 +290,8 @@ def comparable(
     other = grading.other_task(task)
     if other is None:
         return None, ""
-    lacks = missing(capabilities, other, gpu)
-    return (None, f"missing {', '.join(lacks)} on {gpu}") if lacks else (other, "")
+    parts = missing(capabilities, other, gpu)
+    return (None, f"missing {', '.join(parts)} on {gpu}") if parts else (other, "")
 
 
 def solution_finding(
@@ -332,13 +332,13 @@ def _finding(solution: Solution, evaluation: Evaluation) -> Finding:
 
 
 def _agree(verdicts: Sequence[Verdict]) -> bool:
-    """Return whether all pass, or all refuse; a `task_error` says nothing of the solution."""
+    """Return whether all pass, or all refuse; a `task_error` says nothing about the solution."""
     passed = {each is Verdict.PASSED for each in verdicts}
     return len(passed) == 1 and Verdict.TASK_ERROR not in verdicts
 
 
 def constant_finding(answer: str, evaluation: Evaluation, task: TaskDefinition) -> Finding:
-    """Return what to say of a kernel whose every answer is this one; no task may accept it."""
+    """Return the finding for a kernel that always gives this answer, which no task may accept."""
     if evaluation.verdict is Verdict.WRONG_ANSWER:
         return Finding(Level.INFO, TASK_FILE, f"an answer of {answer} is rejected")
     if evaluation.verdict is Verdict.PASSED:

@@ -1,8 +1,8 @@
-"""Submissions that answer every input alike, which no task may accept."""
+"""Submissions that give the same answer to every input, which no task may accept."""
 
 from runners.contract.task import Grader, TaskDefinition, TaskFormat
 
-DEGENERATE = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
+FILLED = {"zeros": "0", "ones": "1", "a constant": "7", "NaN": 'float("nan")'}
 """The values that fill an answer, in Python syntax; integers use -1 instead of NaN."""
 REPLAY = "its first input"
 """The answer of a model that computes once and then returns a copy of its first result."""
@@ -63,7 +63,7 @@ ModelNew.forward = _forward
 """
 
 
-def degenerate_answers(task_format: TaskFormat) -> tuple[str, ...]:
+def answers_for(task_format: TaskFormat) -> tuple[str, ...]:
     """Return the answers that no task of the format may accept.
 
     `REPLAY` is only for KernelBench problems. Their inputs differ only in values, so a result such
@@ -71,14 +71,14 @@ def degenerate_answers(task_format: TaskFormat) -> tuple[str, ...]:
     replayed result passes.
     """
     replay = (REPLAY,) if task_format is TaskFormat.KERNELBENCH else ()
-    return (*DEGENERATE, *replay)
+    return (*FILLED, *replay)
 
 
-def degenerate_source(source: str, answer: str, task_format: TaskFormat) -> str:
+def source_answering(source: str, answer: str, task_format: TaskFormat) -> str:
     """Return a submission that runs `source`'s kernel and then replaces its result."""
     if answer == REPLAY:
         return source + _REPLAY
-    return source + _WRAPPER.format(number=DEGENERATE[answer]) + _KERNELS[task_format]
+    return source + _WRAPPER.format(number=FILLED[answer]) + _KERNELS[task_format]
 
 
 _ADVICE = {

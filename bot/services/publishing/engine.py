@@ -1,8 +1,8 @@
 """The only loop that checks and publishes submitted tasks: one engine for each front end.
 
 A publication is stored before its submitter gets a response, and claimed under a lease. Each step
-is stored as soon as it is done, so that a process that takes over neither publishes nor reports
-anything twice.
+is stored as soon as it is done: a process that takes over neither publishes nor reports anything
+twice.
 """
 
 import asyncio
@@ -106,42 +106,44 @@ class PublicationEngine:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(StoreError):
-            await self.store.publications.let_go(self.owner)
+            await self.store.publications.release_all(self.owner)
 
     async def _repeat(self, action: Callable[[], Awaitable[None]], seconds: float) -> None:
         while True:
             try:
                 await action()
             except StoreError as error:
-                _log.warning("the store is away", action="releases_wait", error=str(error))
+                _log.warning("the store is unavailable", action="releases_wait", error=str(error))
             await asyncio.sleep(seconds)
 
     async def _claim(self) -> None:
         free = AT_ONCE - len(self.held)
         if free <= 0:
             return
-        for release in await self.store.publications.claim(self.door, self.owner, self.lease, free):
-            task = asyncio.create_task(self._publish(release), name=f"publish-{release.id}")
-            self.held[release.id] = task
+        for publication in await self.store.publications.claim(
+            self.door, self.owner, self.lease, free
+        ):
+            task = asyncio.create_task(self._publish(publication), name=f"publish-{publication.id}")
+            self.held[publication.id] = task
 
     async def _renew(self) -> None:
         held = dict(self.held)  # a publication claimed while the store answers is not in its answer
-        renewed = set(await self.store.publications.keep(self.owner, self.lease))
+        renewed = set(await self.store.publications.renew(self.owner, self.lease))
         for number, task in held.items():
             if number not in renewed:
                 task.cancel()
 
-    async def _publish(self, release: Publication) -> None:
-        number = release.id
+    async def _publish(self, publication: Publication) -> None:
+        number = publication.id
         try:
-            request = REQUEST.validate_json(release.wish)
-            held = HeldPublication(self.store, self.owner, release, request)
-            state = PublicationState.model_validate_json(release.state)
+            request = REQUEST.validate_json(publication.wish)
+            held = HeldPublication(self.store, self.owner, publication, request)
+            state = PublicationState.model_validate_json(publication.state)
             await _Run(self, held, self.observe(held), state).run()
         except TakenOverError:
-            _log.info("a release was taken over", action="release_lost", release=number)
+            _log.info("a publication was taken over", action="release_lost", release=number)
         except Exception as error:  # noqa: BLE001  a bug with one must not end the others
-            _log.error("a release failed", action="incident", exc_info=error)
+            _log.error("a publication failed", action="incident", exc_info=error)
             with suppress(StoreError):
                 await self.store.publications.finish(number, self.owner)
         finally:
@@ -181,26 +183,26 @@ class _Run:
             return outcome_of_error(self.held.request.title, cancelled or error)
 
     async def _cancellation(self) -> UserError | None:
-        why = await self.engine.store.publications.cancellation(self.held.release.id)
+        why = await self.engine.store.publications.cancellation(self.held.publication.id)
         if why is None:
             return None
         return UserError("cancelled", f"the check was cancelled {why}; nothing was published")
 
     async def _check_and_publish(self) -> PublicationOutcome:
         """Return the outcome; UserError when nothing is published."""
-        release, request, store = self.held.release, self.held.request, self.engine.store
+        publication, request, store = self.held.publication, self.held.request, self.engine.store
         await self._require_not_cancelled()
-        if release.tries > MAX_ATTEMPTS:
+        if publication.tries > MAX_ATTEMPTS:
             raise UserError(
                 "given-up",
-                f"the check was started {MAX_ATTEMPTS} times, and the bot stopped each time; "
-                "nothing was published; contact the person who runs the bot",
+                f"the check was started {MAX_ATTEMPTS} times, and Podium stopped each time; "
+                "nothing was published; contact the person who runs Podium",
             )
         if request.competition:
-            drafts, ignored = await read_competition(release.zip, request)
+            drafts, ignored = await read_competition(publication.zip, request)
             published = await self._pipeline().check_and_publish(drafts)
             return outcome_of_competition(request.name or "", published, ignored)
-        bundle, parsed = await read_upload(release.zip, request)
+        bundle, parsed = await read_upload(publication.zip, request)
         interrupted = None
         if self.state.publishing:
             task = parsed.task_for(self.state.grader)
@@ -214,7 +216,7 @@ class _Run:
         return outcome_of(draft, await self._version_before())
 
     def _pipeline(self) -> Pipeline:
-        store, release = self.engine.store, self.held.release
+        store, publication = self.engine.store, self.held.publication
         resumed = bool(self.state.begun)  # before, here or in another process
         return Pipeline(
             store,
@@ -223,7 +225,7 @@ class _Run:
             self._add_line,
             self._watch,
             self._save_graded,
-            lambda gpus: queued_runners(store, release.id, gpus, resumed=resumed),
+            lambda gpus: queued_runners(store, publication.id, gpus, resumed=resumed),
             accepted=True,
         )
 
@@ -259,8 +261,10 @@ class _Run:
         """Store the state; `changes` take effect in this process only after they are stored."""
         async with self.saving:
             state = self._current_state().model_copy(update=changes).model_dump_json()
-            release, owner = self.held.release, self.held.owner
-            if not await self.engine.store.publications.note(release.id, owner, state=state):
+            publication, owner = self.held.publication, self.held.owner
+            if not await self.engine.store.publications.save_state(
+                publication.id, owner, state=state
+            ):
                 raise TakenOverError
             self.state = self.state.model_copy(update=changes)
 
@@ -268,7 +272,7 @@ class _Run:
     async def _showing(self) -> AsyncIterator[None]:
         """Store and show each change of the check."""
         self.changed.set()
-        task = asyncio.create_task(self._keep_showing(), name=f"show-{self.held.release.id}")
+        task = asyncio.create_task(self._keep_showing(), name=f"show-{self.held.publication.id}")
         try:
             yield
         finally:
@@ -291,11 +295,11 @@ class _Run:
             raise
         except Exception as error:  # noqa: BLE001 - an observer's error stops no publication
             details = {"exc_info": error} if self.state.outcome else {"error": repr(error)}
-            _log.error("a release is not told", action="release_untold", **details)
+            _log.error("the observer of a publication failed", action="release_untold", **details)
 
     async def _end(self) -> None:
         publications, keep = self.engine.store.publications, self.engine.keep
-        number, owner = self.held.release.id, self.held.owner
+        number, owner = self.held.publication.id, self.held.owner
         if keep is None:
             await publications.finish(number, owner)
             return
@@ -303,7 +307,7 @@ class _Run:
         keep_zip = outcome is not None and bool(outcome.choose_for)
         if not await publications.end(number, owner, keep_zip=keep_zip):
             raise TakenOverError
-        await publications.forget(self.engine.clock.now() - keep)
+        await publications.delete_ended(self.engine.clock.now() - keep)
 
 
 async def _while_unavailable(action: Callable[[], Awaitable[T]]) -> T:
@@ -313,6 +317,6 @@ async def _while_unavailable(action: Callable[[], Awaitable[T]]) -> T:
         try:
             return await action()
         except StoreError as error:
-            _log.warning("the store is away", action="release_waits", error=str(error))
+            _log.warning("the store is unavailable", action="release_waits", error=str(error))
         await asyncio.sleep(wait_s)
         wait_s = min(_MAX_WAIT_S, 2 * wait_s)

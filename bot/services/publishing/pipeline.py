@@ -35,7 +35,7 @@ from runners.contract.runner import Runner
 from runners.contract.task import Grader
 
 MOST_COMPETITIONS = 50
-"""The most competitions that one person has created, as for tokens."""
+"""The most competitions of one person."""
 _NOTHING_RUN = "Nothing of the task was run: it has no solution and no template."
 _MOST_SHOWN = 3
 """The most differences between the graders in one error; the report has all."""
@@ -58,14 +58,15 @@ class Pipeline:
     find_runners: Callable[[Sequence[str]], Awaitable[Sequence[Runner]]] | None = None
     """Returns the runners for a check on these GPU types, when `runners` is empty."""
     accepted: bool = False
-    """Whether the requests were validated when they were stored: workers may be away by now."""
+    """Whether the requests were validated when they were stored: their GPU types are not checked
+    again, because workers may have left since."""
 
     async def check_and_publish(
         self, drafts: Sequence[Draft], *, unchecked: bool = False
     ) -> tuple[PublishedDraft, ...]:
         """Publish all the drafts; UserError before anything is stored when one must not be.
 
-        `unchecked` publishes without a check, which is recorded under the board's creator.
+        `unchecked` publishes without a check; the audit log names the board's creator for it.
         """
         complete = [await self._completed(draft) for draft in drafts]
         served = None if self.accepted else await self._served()
@@ -97,7 +98,7 @@ class Pipeline:
     ) -> tuple[Draft, tuple[TaskReport, ...]]:
         """Return the draft under its grader, and a report per GPU type.
 
-        UserError unless the task was run, passed, and is graded as somebody has chosen.
+        UserError unless the task was run and passed, and its grader is decided.
         """
         name = draft.board_name
         if not await is_new(self.store, draft.request, draft.task):
@@ -142,7 +143,7 @@ async def check_draft(
 ) -> tuple[Draft, tuple[TaskReport, ...]]:
     """Check a task under its grader; return it under the grader that this allows, and the reports.
 
-    If a comparison with its own evaluation is missing, the task is checked again under that one.
+    If that is another grader, the task is checked again under it.
     """
     gpus = named_gpus(replace(draft.request, gpus=tuple(gpus)), draft.task, None)
     checked, reports = draft, await _check(runners, draft, gpus, watch)
@@ -247,7 +248,7 @@ async def prepare_competition(
     name = next(each.competition.name for each in drafts if each.competition is not None)
     existing = await store.competitions.find(name)
     if existing is None:
-        await require_room(store, request.person)
+        await require_few_competitions(store, request.person)
     foreign = existing is not None and existing.creator != request.person
     request = replace(request, name=name, as_admin=foreign and is_admin)
     for draft in drafts:
@@ -258,8 +259,8 @@ async def prepare_competition(
     return request
 
 
-async def require_room(store: Store, person: PersonId, more: int = 1) -> None:
-    """UserError when the person has created too many competitions for `more` new ones."""
+async def require_few_competitions(store: Store, person: PersonId, more: int = 1) -> None:
+    """Raise UserError when the person would have too many competitions with `more` new ones."""
     if await store.competitions.count_of(person) + more > MOST_COMPETITIONS:
         raise UserError(
             "too-many-competitions",
@@ -306,7 +307,8 @@ async def _store_competition(
 ) -> None:
     """Store the competition of a draft. Without an opening date in the file it opens now.
 
-    `existing` was found only once, so that what others store meanwhile under its name stays theirs.
+    `existing` is looked up only once: a competition that another person stores under this name
+    meanwhile stays theirs.
     """
     definition, now = draft.competition, clock.now()
     if definition is None:
@@ -323,7 +325,7 @@ async def _store_competition(
     if existing is None or _differs(new, existing):
         await tx.competitions.put(new, None if existing is None else existing.id)
         if existing is None:
-            await require_room(tx, draft.request.person, more=0)
+            await require_few_competitions(tx, draft.request.person, more=0)
         change = PublishChange.CREATED if existing is None else PublishChange.CONFIGURED
         reason = f"{len(boards)} board{'' if len(boards) == 1 else 's'}"
         subject = f"competition {definition.name}"

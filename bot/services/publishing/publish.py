@@ -182,14 +182,14 @@ async def validate_publish(
 ) -> Board | None:
     """Return the existing board, None for a new one; UserError when it cannot be published.
 
-    `served` are GPU types of runners that are not workers; with None unknown types are accepted.
+    `served` are GPU types of runners that are not workers; if None, unknown types are accepted.
     """
     name = request.board_name(task)
     board = await store.boards.find(name)
     _require_name(name)
     if (reason := await store.moderation.ban_of(request.person)) is not None:
         raise banned(reason)
-    if board is None:  # one that was deleted lacks everything else too
+    if board is None:  # a deleted board would fail the other checks too
         _require_base(request, name, board)
     gpus = named_gpus(request, task, board)
     require_gpus(name, task, gpus)

@@ -1,4 +1,4 @@
-"""Runs the solutions of a check through the queue, so that any worker can take them."""
+"""Runs the solutions of a check as jobs of the queue, which any worker can take."""
 
 import asyncio
 import hashlib
@@ -20,15 +20,15 @@ from runners.contract.runner import CallId, Capabilities, ProgressSink, Runner, 
 from runners.contract.task import TaskDefinition
 
 POLL_S = 0.5
-"""Seconds between two looks at a run."""
-LOOKS = 20
-"""After so many looks it is asked whether a worker offers the GPU type."""
+"""Seconds between two polls of a run."""
+POLLS_PER_OFFER = 20
+"""How many polls of a run pass between two checks whether a worker offers its GPU type."""
 WORKER_S = 15.0
 """How long a check waits at its start for workers: they may be restarting with the bot."""
 ABSENT_S = 600.0
 """How long a queued run may wait while no worker offers its GPU type."""
 COMMAND = "command-line"
-"""In the front end's place: the check of a command, which shows its own progress."""
+"""In place of a front end: a command, which shows the progress of its check itself."""
 _ENDED = "the publication has ended, or another process has taken it over"
 _COMMAND_LEASE = timedelta(days=1)
 
@@ -37,13 +37,13 @@ _COMMAND_LEASE = timedelta(days=1)
 class QueuedRunner:
     """The runner of a live worker, which is reached through the queue.
 
-    The queue gives a run to any worker that offers its GPU type, perhaps to another one. A call is
-    the number of its job. Its publication's end stops and deletes it, so a process that takes the
-    publication over finds what was started before.
+    Any worker that offers the GPU type may claim a run, not just this one. A call is the number of
+    its job. The job is deleted when its publication ends, not with this process: a process that
+    takes over the publication finds the runs that were started before.
     """
 
     store: Store
-    release: PublicationId
+    publication: PublicationId
     tasks: "_StoredTasks"
     name: str
     offer: Capabilities
@@ -56,16 +56,16 @@ class QueuedRunner:
         """Queue the run, or find that of an earlier attempt; RunnerError when it has ended."""
         of_task = await self.tasks.digest_of(request.task)
         key = key_of(request, of_task)
-        job = await self.store.check_runs.add(self.release, key, request, of_task)
+        job = await self.store.check_runs.add(self.publication, key, request, of_task)
         if job is None:
             raise RunnerError(_ENDED)
         return CallId(str(job))
 
     async def wait(self, call: CallId, progress: ProgressSink) -> Evaluation:
         """Return the evaluation; RunnerError if the job failed or no worker could take it."""
-        told: Progress | None = None
+        reported: Progress | None = None
         absent_s = 0.0
-        looks = itertools.cycle(range(LOOKS))
+        polls = itertools.cycle(range(POLLS_PER_OFFER))
         while True:
             run = await self.store.check_runs.get(JobId(int(call)))
             if run is None:
@@ -73,14 +73,14 @@ class QueuedRunner:
             if run.evaluation is not None:
                 return run.evaluation
             _require_unfinished(run)
-            if run.progress is not None and run.progress != told:
-                told = run.progress
-                progress(told)
+            if run.progress is not None and run.progress != reported:
+                reported = run.progress
+                progress(reported)
             if run.state is JobState.RUNNING:
                 absent_s = 0.0
-            elif next(looks) == 0:
+            elif next(polls) == 0:
                 offered = run.gpu in await _offered(self.store)
-                absent_s = 0.0 if offered else absent_s + LOOKS * POLL_S
+                absent_s = 0.0 if offered else absent_s + POLLS_PER_OFFER * POLL_S
             if absent_s > ABSENT_S:
                 raise RunnerError(
                     f"no connected worker offered {run.gpu} for {ABSENT_S / 60:.0f} minutes"
@@ -115,9 +115,9 @@ class _StoredTasks:
     """The tasks of one check. A task may have megabytes, so it is stored once for all its runs."""
 
     store: Store
-    release: PublicationId
+    publication: PublicationId
     digests: dict[int, tuple[TaskDefinition, str]] = field(default_factory=dict)
-    """By the object's id; the object is kept, so that no other one gets this id."""
+    """By the object's id; the object is kept: otherwise another one could get its id."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def digest_of(self, task: TaskDefinition) -> str:
@@ -126,13 +126,13 @@ class _StoredTasks:
             if id(task) not in self.digests:
                 found = await asyncio.to_thread(digest, task)
                 definition = await asyncio.to_thread(task.model_dump_json)
-                await self.store.check_runs.keep_task(self.release, found, definition)
+                await self.store.check_runs.store_task(self.publication, found, definition)
                 self.digests[id(task)] = task, found
             return self.digests[id(task)][1]
 
 
 async def queued_runners(
-    store: Store, release: PublicationId, gpus: Collection[str], *, resumed: bool
+    store: Store, publication: PublicationId, gpus: Collection[str], *, resumed: bool
 ) -> tuple[Runner, ...]:
     """Return a runner for each runner of the live workers.
 
@@ -147,8 +147,8 @@ async def queued_runners(
             break
         await asyncio.sleep(POLL_S)
         waited_s += POLL_S
-    tasks = _StoredTasks(store, release)
-    return tuple(QueuedRunner(store, release, tasks, *offer) for offer in await _offers(store))
+    tasks = _StoredTasks(store, publication)
+    return tuple(QueuedRunner(store, publication, tasks, *offer) for offer in await _offers(store))
 
 
 async def has_workers(store: Store) -> bool:
@@ -163,13 +163,13 @@ async def command_publication(store: Store, person: PersonId) -> AsyncIterator[P
     No engine claims it. What a killed command leaves is deleted with old outcomes.
     """
     owner = f"{COMMAND}-{secrets.token_hex(6)}"
-    release = await store.publications.add(NewPublication(owner, person, b"", "{}"))
+    publication = await store.publications.add(NewPublication(owner, person, b"", "{}"))
     await store.publications.claim(owner, owner, _COMMAND_LEASE)
     try:
-        yield release
+        yield publication
     finally:
         with suppress(StoreError):  # the command's own result or error counts
-            await store.publications.finish(release, owner)
+            await store.publications.finish(publication, owner)
 
 
 async def _offers(store: Store) -> Sequence[tuple[str, Capabilities]]:

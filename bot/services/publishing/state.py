@@ -8,7 +8,7 @@ from typing import Protocol
 import structlog
 from pydantic import BaseModel, ConfigDict
 
-from bot.domain import publication
+from bot.domain import publication as domain
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import BoardId, PublicationId
@@ -37,7 +37,7 @@ class PublicationOutcome(BaseModel):
     board: BoardId | None = None
     before: int = 0
     """The number of the task version that was replaced, 0 for a new board."""
-    change: publication.PublishChange = publication.PublishChange.UNCHANGED
+    change: domain.PublishChange = domain.PublishChange.UNCHANGED
     code: str = ""
     """Why nothing was published, as an error code."""
     reason: str = ""
@@ -88,12 +88,14 @@ class HeldPublication:
 
     store: Store
     owner: str
-    release: publication.Publication
-    request: publication.PublishRequest
+    publication: domain.Publication
+    request: domain.PublishRequest
 
     async def save_place(self, place: str) -> None:
         """Store the front end's own JSON; TakenOverError when another process has taken over."""
-        if not await self.store.publications.note(self.release.id, self.owner, place=place):
+        if not await self.store.publications.save_state(
+            self.publication.id, self.owner, place=place
+        ):
             raise TakenOverError
 
 
@@ -109,18 +111,18 @@ class PublicationObserver(Protocol):
 
 async def own_publication(
     store: Store, viewer: Viewer, front_end: str, number: PublicationId
-) -> publication.PublicationSummary:
-    """Return one's own publication, or any for an admin; UserError when there is none."""
+) -> domain.PublicationSummary:
+    """Return the viewer's own publication, or any for an admin; UserError when there is none."""
     summary = await store.publications.summary(front_end, number)
     if summary is None or not (viewer.sees_all or summary.person == viewer.person):
-        raise UserError("unknown-check", f"there is no check {number}, or not any more")
+        raise UserError("unknown-check", f"check {number} does not exist, or was deleted")
     return summary
 
 
 async def cancel_publication(
     store: Store, viewer: Viewer, front_end: str, number: PublicationId
 ) -> None:
-    """Cancel one's own publication, or any as an admin, before its board is stored.
+    """Cancel the viewer's own publication, or any for an admin, before its board is stored.
 
     Its runs stop, and the process that holds it ends it. UserError when it is too late.
     """
@@ -132,7 +134,7 @@ async def cancel_publication(
         await tx.audit.record(viewer.person, "cancel", f"check {number}", "")
 
 
-def outcome_of(draft: publication.PublishedDraft, before: int) -> PublicationOutcome:
+def outcome_of(draft: domain.PublishedDraft, before: int) -> PublicationOutcome:
     """Return the outcome of a publication that was stored over task version `before`."""
     published = draft.published
     board = published.board
@@ -150,7 +152,7 @@ def outcome_of(draft: publication.PublishedDraft, before: int) -> PublicationOut
 
 
 def outcome_of_competition(
-    name: str, drafts: Sequence[publication.PublishedDraft], ignored: Sequence[str]
+    name: str, drafts: Sequence[domain.PublishedDraft], ignored: Sequence[str]
 ) -> PublicationOutcome:
     """Return the outcome of a competition whose boards were stored."""
     count = f"{len(drafts)} board{'' if len(drafts) == 1 else 's'}"
@@ -165,7 +167,7 @@ def outcome_of_competition(
 def outcome_of_error(title: str, error: Exception) -> PublicationOutcome:
     """Return the outcome of a publication with this title that failed with an error."""
     match error:
-        case publication.UnsoundTaskError(report=report, board=board):
+        case domain.UnsoundTaskError(report=report, board=board):
             words = "choose the grader" if report.undecided else "errors to fix"
             return PublicationOutcome(
                 title=f"{report.task} on {report.gpu}: {words}",

@@ -86,7 +86,7 @@ class BackupWriter:
             yield TableWriter(member, self._path)
 
     def finish(self, manifest: Manifest) -> None:
-        """Write the manifest, the last entry: a file without it is no backup."""
+        """Write the manifest, the last entry: a file without it is not a backup."""
         self._file.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
 
 
@@ -137,7 +137,7 @@ def created(path: Path) -> Iterator[BackupWriter]:
 
 @contextmanager
 def streamed(stream: IO[bytes]) -> Iterator[BackupWriter]:
-    """Yield a backup into an open file, such as a pipe; if it is cut short, it is no backup."""
+    """Yield a backup into an open file, such as a pipe; if it is cut short, it is not a backup."""
     with _writing(Path("-")), zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
         yield BackupWriter(file, Path("-"))
 
@@ -165,7 +165,7 @@ def _locked(partial: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Sync the folder, so that the file's name survives a power failure like its bytes do."""
+    """Sync the folder: the file's name must survive a power failure, like its bytes."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -228,7 +228,7 @@ def opened(source: Path | IO[bytes]) -> Iterator[BackupReader]:
     except PermissionError as error:
         raise UserError("no-such-file", f"{path}: cannot be read ({error.strerror})") from error
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, KeyError, ValueError) as error:
-        raise _broken(f"{path} is no backup, or it is damaged") from error
+        raise _broken(f"{path} is not a backup, or it is damaged") from error
 
 
 def _manifest(file: zipfile.ZipFile) -> Manifest:

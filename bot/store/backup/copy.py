@@ -26,7 +26,7 @@ from bot.store.postgres.database import query
 STATEMENT_S = 3600.0
 """The time limit for one table, in seconds."""
 SETTINGS = {"client_connection_check_interval": "1s"}
-"""How often Postgres checks whether this process still lives; else it releases the locks."""
+"""How often Postgres checks whether this process still runs; if not, it releases the locks."""
 RECORD = "schema_migrations"
 """Its rows are in the manifest: they determine which tables there are."""
 EMPTIED = frozenset({"interactions"})
@@ -100,7 +100,7 @@ _TEMPORARY = frozenset({RECORD, "workers"})
 
 
 async def load(dsn: str, source: Path | IO[bytes], *, force: bool = False) -> BackupContents:
-    """Restore a backup and apply the migrations that it lacks.
+    """Restore a backup and apply the migrations that it is missing.
 
     UserError when the file is not a complete backup, or the database is not empty: `force` empties
     it. SetupError when the database fails or a Podium process uses it. After an error, or a kill at
@@ -193,12 +193,12 @@ async def _fill(connection: Connection, backup: archive.BackupReader) -> None:
     keys = await connection.fetch(query("backup.foreign_keys"))
     for key in keys:
         await connection.execute(key["without"])
-    await connection.execute(query("backup.silence"))
+    await connection.execute(query("backup.disable_triggers"))
     for table in manifest.tables:
         await _copy(connection, backup, table)
     for name, value in manifest.sequences.items():
         await connection.execute(query("backup.set_sequence"), name, value)
-    await connection.execute(query("backup.speak"))
+    await connection.execute(query("backup.enable_triggers"))
     for key in keys:
         await connection.execute(key["again"])
 

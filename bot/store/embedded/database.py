@@ -76,7 +76,8 @@ async def open_database(
                 yield EmbeddedDatabase(address, owner=False)
                 return
         await asyncio.sleep(JOIN_POLL_S)
-    raise SetupError(f"Podium pid {folder.owner()} has {data_dir}, but its database is silent")
+    words = f"the database of {data_dir} does not answer; Podium pid {folder.owner()} owns it"
+    raise SetupError(f"{words}; wait for it, or stop that process")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class Folder:
 
     @contextlib.contextmanager
     def close_to_others(self) -> Iterator[bool]:
-        """Yield whether no process uses the owner's server; meanwhile none may join."""
+        """Yield True if no process uses the owner's server; then none can join during the block."""
         with open_lock(self.path, JOINED_LOCK) as lock:
             yield try_flock(lock, fcntl.LOCK_EX)
 
@@ -137,7 +138,7 @@ class Folder:
     def home(self, account: Account) -> Path:
         """Return where the server's own files are: here, or in a place that its account may enter.
 
-        The first choice is stored, so that a changed permission never hides the data.
+        The first choice is stored: a changed permission must never hide the data.
         """
         elsewhere = (self.path / "location").exists()
         if not elsewhere and account.can_enter(self.path):

@@ -84,7 +84,7 @@ def _own_account() -> Account:
         pwd.getpwuid(os.geteuid())
     except KeyError as error:
         raise SetupError(
-            f"user {os.geteuid()} has no entry in /etc/passwd, and Postgres wants one; "
+            f"user {os.geteuid()} has no entry in /etc/passwd, which Postgres requires; "
             "add it, or set DATABASE_URL"
         ) from error
     return Account()
@@ -113,7 +113,7 @@ def programs_for(account: Account, home: Path) -> Path:
 
 
 def _copy(package: Path, target: Path) -> None:
-    """Copy under another name first, so that an interrupted copy is never taken for complete."""
+    """Copy under another name first: an interrupted copy must not look complete."""
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o755)

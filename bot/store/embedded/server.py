@@ -39,7 +39,8 @@ LAST_RESTART_S = 5.0
 CHECK_S = 2.0
 ANSWER_LIMIT_S = 2.0
 HANGING_CHECKS = 4
-"""Longer in all than the five seconds that Postgres gives its processes to end."""
+"""Failed checks after which the server is killed; together they take longer than the five seconds
+that Postgres gives its processes to end."""
 
 log = structlog.get_logger(__name__)
 
@@ -211,7 +212,7 @@ class ServerSupervisor:
             except TimeoutError:
                 checks = checks + 1 if await self._hangs() else 0
             if checks == HANGING_CHECKS:
-                log.warning("the database hangs and is ended", action="postgres_hangs")
+                log.warning("the database hangs and is killed", action="postgres_hangs")
                 self.process.kill()
 
     async def _hangs(self) -> bool:

@@ -80,9 +80,9 @@ class PostgresRights:
         self._database = database
         self._clock = clock
 
-    async def note(self, person: PersonId, source: str, rights: Rights) -> None:
+    async def replace(self, person: PersonId, source: str, rights: Rights) -> None:
         await self._database.row(
-            "rights.note",
+            "rights.replace",
             person,
             source,
             sorted(rights.credentials),
@@ -91,8 +91,8 @@ class PostgresRights:
             self._clock.now(),
         )
 
-    async def forget(self, person: PersonId, source: str) -> bool:
-        return await self._database.row("rights.forget", person, source) is not None
+    async def remove(self, person: PersonId, source: str) -> bool:
+        return await self._database.row("rights.remove", person, source) is not None
 
     async def of(self, person: PersonId) -> Rights:
         found = Rights()

@@ -24,7 +24,7 @@ class PostgresModeration:
 
     async def ban(self, person: PersonId, reason: str) -> None:
         async with self._database.transaction() as connection:
-            await connection.execute(query("moderation.take_turn"), person)
+            await connection.execute(query("moderation.lock_person"), person)
             now = self._clock.now()
             await connection.execute(query("moderation.ban"), person, reason, now)
 
@@ -73,24 +73,24 @@ class PostgresModeration:
         found = await self._database.rows("moderation.board_pauses")
         return {BoardId(row["board"]): row["notice"] for row in found}
 
-    async def pause_pool(self, gpu: str, notice: str) -> None:
-        await self._database.rows("moderation.pause_pool", gpu, notice)
+    async def pause_gpu(self, gpu: str, notice: str) -> None:
+        await self._database.rows("moderation.pause_gpu", gpu, notice)
 
-    async def resume_pool(self, gpu: str) -> bool:
-        return await self._database.row("moderation.resume_pool", gpu) is not None
+    async def resume_gpu(self, gpu: str) -> bool:
+        return await self._database.row("moderation.resume_gpu", gpu) is not None
 
-    async def pool_pauses(self) -> dict[str, str]:
-        found = await self._database.rows("moderation.pool_pauses")
+    async def gpu_pauses(self) -> dict[str, str]:
+        found = await self._database.rows("moderation.gpu_pauses")
         return {row["gpu"]: row["notice"] for row in found}
 
     async def open_channel(self, guild: str, channel: str) -> None:
-        await self._database.rows("moderation.open_room", guild, channel)
+        await self._database.rows("moderation.open_channel", guild, channel)
 
     async def close_channel(self, guild: str, channel: str) -> bool:
-        return await self._database.row("moderation.close_room", guild, channel) is not None
+        return await self._database.row("moderation.close_channel", guild, channel) is not None
 
     async def channels(self, guild: str) -> tuple[str, ...]:
-        return tuple(row["room"] for row in await self._database.rows("moderation.rooms", guild))
+        return tuple(row["room"] for row in await self._database.rows("moderation.channels", guild))
 
     async def set_limit(self, limit: RateLimit) -> None:
         await self._database.rows(
@@ -118,9 +118,9 @@ class PostgresModeration:
 async def admit(connection: Connection, new: NewSubmission, now: datetime) -> None:
     """Raise UserError for a ban or a limit; the person's lock lasts for the transaction.
 
-    The count is a separate statement, so that it sees what the previous lock holder committed.
+    The count is a separate statement: it must see what the previous lock holder committed.
     """
-    await connection.execute(query("moderation.take_turn"), new.person)
+    await connection.execute(query("moderation.lock_person"), new.person)
     ban = await connection.fetchrow(query("moderation.ban_of"), new.person)
     if ban is not None:
         raise banned(ban["reason"])
@@ -206,7 +206,7 @@ class PostgresStatistics:
 
 
 class PostgresOperations:
-    """Counters kept by triggers, so that reading them costs the same at any size."""
+    """Counters maintained by triggers: reading them costs the same at any size."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

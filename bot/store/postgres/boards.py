@@ -129,12 +129,13 @@ class PostgresBoards:
             if await connection.fetchval(query("boards.lock_whole"), board) is None:
                 return False
             await connection.execute(query("boards.lock_jobs"), board)
-            doomed = [row["id"] for row in await connection.fetch(query("boards.doomed"), board)]
-            require_number(doomed, submissions)
+            found = await connection.fetch(query("boards.lock_submissions"), board)
+            ids = [row["id"] for row in found]
+            require_number(ids, submissions)
             for name in _OF_VERSIONS:
                 await connection.execute(query(name), board)
             for name in OF_SUBMISSIONS:
-                await connection.execute(query(name), doomed)
+                await connection.execute(query(name), ids)
             for name in _OF_BOARD:
                 await connection.execute(query(name), board)
         return True
@@ -164,7 +165,7 @@ class PostgresBoards:
     async def _use(
         self, connection: Connection, board: BoardId, task: TaskDefinition, digest: str
     ) -> tuple[asyncpg.Record, asyncpg.Record]:
-        """Make the task the board's current version; return the rows of both."""
+        """Make the task the board's current version; return the rows of version and board."""
         now = self._clock.now()
         definition = task.model_dump_json()
         await connection.execute(query("boards.add_version"), board, digest, definition, now)

@@ -11,7 +11,6 @@ from bot.domain.confirmation import (
     PRIORITY,
     Confirmation,
     ConfirmationState,
-    PairRatio,
 )
 from bot.domain.errors import StoreError
 from bot.domain.finals import Final, FinalRow, NewFinal
@@ -24,10 +23,11 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.scoring import Score, ScoreValue
+from bot.domain.scoring import PairRatio, Score, ScoreValue
 from bot.ports import Clock
 from bot.store.postgres.database import Database, query
 
+_COLUMNS = "time_ns", "half_width_ns", "resolution_ns", "claimed_ns"
 _ROWS = TypeAdapter(tuple[FinalRow, ...])
 
 
@@ -89,20 +89,11 @@ class PostgresConfirmations:
         values = confirmation, state.value, *measured, reason, self._clock.now()
         await self._database.rows("confirmations.settle", *values)
 
-    async def enter(
-        self, confirmation: Confirmation, value: ScoreValue, rival: SubmissionId | None = None
-    ) -> None:
-        times = value.time_ns, value.half_width_ns
-        await self._database.rows("confirmations.enter", confirmation.id, *times, rival)
+    async def enter(self, confirmation: Confirmation, value: ScoreValue) -> None:
+        await self._database.rows("confirmations.enter", confirmation.id, *_columns(value))
 
-    async def follow(
-        self,
-        confirmation: Confirmation,
-        value: ScoreValue,
-        rival: SubmissionId | None,
-        place: int,
-    ) -> None:
-        values = value.time_ns, value.half_width_ns, rival, place, self._clock.now()
+    async def follow(self, confirmation: Confirmation, value: ScoreValue, place: int) -> None:
+        values = *_columns(value), place, self._clock.now()
         await self._database.rows("confirmations.follow", confirmation.id, *values)
 
     async def refuse(self, confirmation: Confirmation) -> None:
@@ -147,7 +138,7 @@ class PostgresFinals:
 
     async def rescore(self, score: Score) -> None:
         key = score.submission, score.gpu
-        values = score.value.time_ns, score.value.half_width_ns, score.rival
+        values = _columns(score.value)
         async with self._database.transaction() as connection:
             await connection.execute(query("confirmations.rescore"), *key, *values)
             await connection.execute(query("confirmations.recount"), *key)
@@ -172,6 +163,11 @@ async def read_confirmations(
     return tuple(map(_confirmation, await database.rows("confirmations.read", found)))
 
 
+def _columns(value: ScoreValue) -> tuple[float | None, ...]:
+    """Return the columns of a score's value."""
+    return value.time_ns, value.half_width_ns, value.resolution_ns, value.claimed_ns
+
+
 def _confirmation(row: asyncpg.Record) -> Confirmation:
     ratio = None if row["ratio"] is None else PairRatio(row["ratio"], row["half_width"])
     held = row["score"] and json.loads(row["score"])
@@ -187,7 +183,7 @@ def _confirmation(row: asyncpg.Record) -> Confirmation:
         created_at=row["created_at"],
         submitted_at=row["submitted_at"],
         final=row["final"],
-        held=None if held is None else ScoreValue(held["time_ns"], held["half_width_ns"]),
+        held=None if held is None else ScoreValue(*(held[name] for name in _COLUMNS)),
         rival=row["rival"],
         rival_name=row["rival_name"],
         run=row["run"],

@@ -116,7 +116,7 @@ async def _leave_as_it_is(_: "asyncpg.Connection[asyncpg.Record]") -> None:
 
 
 async def _send_storable_text(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Make every text parameter storable, so that no query can forget it."""
+    """Encode the text parameters of all queries with `storable`."""
     await connection.set_type_codec(
         "text", schema="pg_catalog", encoder=storable, decoder=str, format="text"
     )

@@ -21,15 +21,15 @@ class PostgresListeners:
 
     async def listen(self, addressee: str, kinds: frozenset[NotificationKind]) -> None:
         async with self._database.transaction() as connection:
-            await connection.execute(query("news.unlisten"), addressee)
-            await connection.execute(query("news.listen"), addressee, sorted(kinds))
+            await connection.execute(query("notifications.unlisten"), addressee)
+            await connection.execute(query("notifications.listen"), addressee, sorted(kinds))
 
     async def kinds(self, addressee: str) -> frozenset[NotificationKind]:
-        found = await self._database.rows("news.kinds", addressee)
+        found = await self._database.rows("notifications.kinds", addressee)
         return frozenset(NotificationKind(row["kind"]) for row in found)
 
     async def to(self, kind: NotificationKind) -> tuple[str, ...]:
-        found = await self._database.rows("news.listeners", kind.value)
+        found = await self._database.rows("notifications.listeners", kind.value)
         return tuple(row["addressee"] for row in found)
 
 
@@ -50,30 +50,30 @@ class PostgresOutbox:
                 task_version=TaskVersionId(row["task_version"]),
                 gpu=row["gpu"],
             )
-            for row in await self._database.rows("news.untold", limit)
+            for row in await self._database.rows("notifications.unannounced", limit)
         )
 
-    async def settle(self, job: JobId, news: Sequence[Notification]) -> bool:
+    async def mark_announced(self, job: JobId, notifications: Sequence[Notification]) -> bool:
         async with self._database.transaction() as connection:
-            if await connection.fetchval(query("news.settle"), job) is None:
+            if await connection.fetchval(query("notifications.mark_announced"), job) is None:
                 return False
-            await self._put(connection, news)
+            await self._put(connection, notifications)
         return True
 
-    async def put(self, news: Sequence[Notification]) -> int:
+    async def put(self, notifications: Sequence[Notification]) -> int:
         async with self._database.connection() as connection:
-            return await self._put(connection, news)
+            return await self._put(connection, notifications)
 
-    async def _put(self, connection: Connection, news: Sequence[Notification]) -> int:
-        if not news:
+    async def _put(self, connection: Connection, notifications: Sequence[Notification]) -> int:
+        if not notifications:
             return 0
         kept = await connection.fetch(
-            query("news.put"),
-            [storable(each.key) for each in news],
-            [each.kind.value for each in news],
-            [storable(each.addressee) for each in news],
-            [each.board for each in news],
-            [storable(each.text) for each in news],
+            query("notifications.put"),
+            [storable(each.key) for each in notifications],
+            [each.kind.value for each in notifications],
+            [storable(each.addressee) for each in notifications],
+            [each.board for each in notifications],
+            [storable(each.text) for each in notifications],
             self._clock.now(),
         )
         return len(kept)
@@ -82,34 +82,47 @@ class PostgresOutbox:
         self, door: str, owner: str, lease: timedelta, limit: int = 1
     ) -> tuple[Delivery, ...]:
         now = self._clock.now()
-        found = await self._database.rows("news.claim", door, owner, now, now + lease, limit)
+        found = await self._database.rows(
+            "notifications.claim", door, owner, now, now + lease, limit
+        )
         return tuple(sorted(map(_delivery, found), key=lambda each: each.id))
 
-    async def mark_sent(self, news: NotificationId, owner: str) -> bool:
+    async def mark_sent(self, notification: NotificationId, owner: str) -> bool:
         now = self._clock.now()
-        return await self._database.row("news.done", news, owner, now, None) is not None
+        return (
+            await self._database.row("notifications.finish", notification, owner, now, None)
+            is not None
+        )
 
-    async def mark_refused(self, news: NotificationId, owner: str, why: str) -> bool:
+    async def mark_refused(self, notification: NotificationId, owner: str, why: str) -> bool:
         now = self._clock.now()
-        return await self._database.row("news.done", news, owner, now, why) is not None
+        return (
+            await self._database.row("notifications.finish", notification, owner, now, why)
+            is not None
+        )
 
-    async def retry_later(self, news: NotificationId, owner: str, wait: timedelta) -> bool:
+    async def retry_later(self, notification: NotificationId, owner: str, wait: timedelta) -> bool:
         due = self._clock.now() + wait
-        return await self._database.row("news.again", news, owner, due) is not None
+        return (
+            await self._database.row("notifications.retry_later", notification, owner, due)
+            is not None
+        )
 
-    async def forget(self, age: timedelta) -> int:
-        return len(await self._database.rows("news.forget", self._clock.now() - age))
+    async def delete_finished(self, age: timedelta) -> int:
+        return len(
+            await self._database.rows("notifications.delete_finished", self._clock.now() - age)
+        )
 
 
 def _delivery(row: Record) -> Delivery:
-    news = Notification(
+    notification = Notification(
         key=row["key"],
         kind=NotificationKind(row["kind"]),
         addressee=row["addressee"],
         board=BoardId(row["board"]),
         text=row["text"],
     )
-    return Delivery(NotificationId(row["id"]), news, row["tries"])
+    return Delivery(NotificationId(row["id"]), notification, row["tries"])
 
 
 class PostgresDisplays:
@@ -126,21 +139,21 @@ class PostgresDisplays:
         found = await self._database.rows("displays.claim", door, owner, now, now + lease, limit)
         return tuple(sorted(map(_display, found), key=lambda one: one.submission))
 
-    async def keep(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
+    async def renew(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
         now = self._clock.now()
-        kept = await self._database.rows("displays.keep", owner, now, now + lease)
+        kept = await self._database.rows("displays.renew", owner, now, now + lease)
         return tuple(sorted(SubmissionId(row["submission"]) for row in kept))
 
-    async def note(self, submission: SubmissionId, owner: str, place: str) -> bool:
-        return await self._database.row("displays.note", submission, owner, place) is not None
+    async def save_state(self, submission: SubmissionId, owner: str, place: str) -> bool:
+        return await self._database.row("displays.save_state", submission, owner, place) is not None
 
     async def finish(self, submission: SubmissionId, owner: str, place: str) -> bool:
         now = self._clock.now()
         row = await self._database.row("displays.finish", submission, owner, place, now)
         return row is not None
 
-    async def let_go(self, owner: str) -> int:
-        return len(await self._database.rows("displays.let_go", owner))
+    async def release_all(self, owner: str) -> int:
+        return len(await self._database.rows("displays.release_all", owner))
 
     async def find(self, submission: SubmissionId) -> Display | None:
         row = await self._database.row("displays.find", submission)
@@ -160,19 +173,21 @@ class PostgresInteractions:
         self._database = database
         self._clock = clock
 
-    async def claim(self, asked: records.InteractionRequest, owner: str, lease: timedelta) -> bool:
+    async def claim(
+        self, request: records.InteractionRequest, owner: str, lease: timedelta
+    ) -> bool:
         now = self._clock.now()
-        values = asked.id, asked.door, asked.request, asked.token, asked.at
+        values = request.id, request.door, request.request, request.token, request.at
         row = await self._database.row("interactions.claim", *values, owner, now, now + lease)
         return row is not None
 
-    async def unfinished(
+    async def claim_unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[records.OpenRequest, ...]:
         now = self._clock.now()
         since = now - records.TOKEN_TTL
         found = await self._database.rows(
-            "interactions.unfinished", door, owner, now - silent, now + lease, since
+            "interactions.claim_unfinished", door, owner, now - silent, now + lease, since
         )
         requests = [
             records.OpenRequest(
@@ -182,11 +197,11 @@ class PostgresInteractions:
         ]
         return tuple(sorted(requests, key=lambda each: each.at))
 
-    async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:
-        return await self._changed("interactions.keep", interaction, owner, lease)
+    async def renew(self, interaction: str, owner: str, lease: timedelta) -> bool:
+        return await self._changed("interactions.renew", interaction, owner, lease)
 
-    async def leave(self, interaction: str, owner: str, pause: timedelta) -> bool:
-        return await self._changed("interactions.leave", interaction, owner, pause)
+    async def release(self, interaction: str, owner: str, pause: timedelta) -> bool:
+        return await self._changed("interactions.release", interaction, owner, pause)
 
     async def finish(self, interaction: str, owner: str) -> bool:
         return await self._changed("interactions.finish", interaction, owner, timedelta())
@@ -195,9 +210,9 @@ class PostgresInteractions:
         now = self._clock.now()
         return await self._database.row(name, interaction, owner, now + after) is not None
 
-    async def forget(self) -> int:
+    async def delete_finished(self) -> int:
         now = self._clock.now()
         found = await self._database.rows(
-            "interactions.forget", now - records.TOKEN_TTL, now - records.REQUEST_TTL
+            "interactions.delete_finished", now - records.TOKEN_TTL, now - records.REQUEST_TTL
         )
         return len(found)

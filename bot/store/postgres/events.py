@@ -24,7 +24,7 @@ class Subscriptions:
     _queues: dict[asyncio.Queue[Notice], frozenset[Topic]] = field(default_factory=dict)
 
     def publish(self, notice: Notice) -> None:
-        """Send a notice to everyone who subscribed to its topic."""
+        """Send a notice to every subscriber of its topic."""
         for queue, topics in self._queues.items():
             if notice.topic in topics and not queue.full():
                 queue.put_nowait(notice)
@@ -44,7 +44,7 @@ class Subscriptions:
 
 
 async def _ticking(queue: asyncio.Queue[Notice]) -> AsyncGenerator[Notice | None, None]:
-    """Yield ticks even between the notices of a busy queue, which would otherwise delay polling."""
+    """Yield None each second, even between many notices, which would otherwise delay polling."""
     loop = asyncio.get_running_loop()
     due = loop.time() + TICK_S
     while True:
@@ -101,14 +101,14 @@ async def _keep_listening(
     dsn: str, connection: "asyncpg.Connection[asyncpg.Record]", subscriptions: Subscriptions
 ) -> None:
     while True:
-        await _until_dead(connection)
-        log.warning("deaf until the database is back", action="listen_lost")
+        await _wait_until_lost(connection)
+        log.warning("no notices until the database is back", action="listen_lost")
         connection = await _reconnected(dsn, subscriptions)
-        log.info("the database is heard again", action="listen_back")
+        log.info("notices arrive again", action="listen_back")
 
 
-async def _until_dead(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Return when the connection is lost; always close it."""
+async def _wait_until_lost(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Wait until the connection is lost; always close it."""
     lost = asyncio.Event()
     connection.add_termination_listener(lambda _: lost.set())
     try:
@@ -131,5 +131,5 @@ async def _reconnected(
         try:
             return await _connect(dsn, subscriptions)
         except DRIVER_FAILURES as error:
-            log.debug("still deaf", action="listen_retry", error=first_line(error))
+            log.debug("still no notices", action="listen_retry", error=first_line(error))
             await asyncio.sleep(RETRY_S)

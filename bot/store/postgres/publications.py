@@ -20,9 +20,14 @@ class PostgresPublications:
         self._database = database
         self._clock = clock
 
-    async def add(self, release: NewPublication) -> PublicationId:
+    async def add(self, publication: NewPublication) -> PublicationId:
         row = await self._database.row(
-            "releases.add", release.door, release.person, release.zip, release.wish, release.place
+            "releases.add",
+            publication.door,
+            publication.person,
+            publication.zip,
+            publication.wish,
+            publication.place,
         )
         if row is None:
             raise StoreError("the publication could not be stored")
@@ -37,55 +42,61 @@ class PostgresPublications:
         )
         return tuple(sorted(map(_publication, found), key=lambda one: one.id))
 
-    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
+    async def renew(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         now = self._clock.now()
-        kept = await self._database.rows("releases.keep", owner, now, now + lease)
+        kept = await self._database.rows("releases.renew", owner, now, now + lease)
         return tuple(sorted(PublicationId(row["id"]) for row in kept))
 
-    async def note(
+    async def save_state(
         self,
-        release: PublicationId,
+        publication: PublicationId,
         owner: str,
         *,
         state: str | None = None,
         place: str | None = None,
     ) -> bool:
-        row = await self._database.row("releases.note", release, owner, state, place)
+        row = await self._database.row("releases.save_state", publication, owner, state, place)
         return row is not None
 
     async def cancel(
-        self, person: PersonId, why: str, release: PublicationId | None = None
+        self, person: PersonId, why: str, publication: PublicationId | None = None
     ) -> tuple[PublicationId, ...]:
-        rows = await self._database.rows("releases.cancel", person, release, why)
+        rows = await self._database.rows("releases.cancel", person, publication, why)
         return tuple(sorted(PublicationId(row["id"]) for row in rows))
 
-    async def cancellation(self, release: PublicationId) -> str | None:
-        row = await self._database.row("releases.cancellation", release)
+    async def cancellation(self, publication: PublicationId) -> str | None:
+        row = await self._database.row("releases.cancellation", publication)
         return None if row is None else row["cancelled"]
 
-    async def finish(self, release: PublicationId, owner: str) -> bool:
-        return await self._database.row("releases.finish", release, owner) is not None
+    async def finish(self, publication: PublicationId, owner: str) -> bool:
+        return await self._database.row("releases.finish", publication, owner) is not None
 
-    async def end(self, release: PublicationId, owner: str, *, keep_zip: bool = False) -> bool:
+    async def end(self, publication: PublicationId, owner: str, *, keep_zip: bool = False) -> bool:
         now = self._clock.now()
-        return await self._database.row("releases.end", release, owner, now, keep_zip) is not None
+        return (
+            await self._database.row("releases.end", publication, owner, now, keep_zip) is not None
+        )
 
-    async def repeat(self, door: str, release: PublicationId, request: str) -> PublicationId | None:
-        row = await self._database.row("releases.repeat", release, door, request)
+    async def repeat(
+        self, door: str, publication: PublicationId, request: str
+    ) -> PublicationId | None:
+        row = await self._database.row("releases.repeat", publication, door, request)
         return None if row is None else PublicationId(row["id"])
 
-    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
-        row = await self._database.row("releases.told", release, door)
+    async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
+        row = await self._database.row("releases.summary", publication, door)
         return None if row is None else _summary(row)
 
     async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
-        return tuple(map(_summary, await self._database.rows("releases.told_to", person, door)))
+        return tuple(
+            map(_summary, await self._database.rows("releases.summaries_of", person, door))
+        )
 
-    async def forget(self, ended_before: datetime) -> int:
-        return len(await self._database.rows("releases.forget", ended_before))
+    async def delete_ended(self, ended_before: datetime) -> int:
+        return len(await self._database.rows("releases.delete_ended", ended_before))
 
-    async def let_go(self, owner: str) -> int:
-        return len(await self._database.rows("releases.let_go", owner))
+    async def release_all(self, owner: str) -> int:
+        return len(await self._database.rows("releases.release_all", owner))
 
 
 def _publication(row: asyncpg.Record) -> Publication:
@@ -119,14 +130,14 @@ class PostgresCheckRuns:
         self._database = database
         self._clock = clock
 
-    async def keep_task(self, release: PublicationId, digest: str, definition: str) -> None:
-        await self._database.rows("check_runs.keep_task", release, digest, definition)
+    async def store_task(self, publication: PublicationId, digest: str, definition: str) -> None:
+        await self._database.rows("check_runs.store_task", publication, digest, definition)
 
     async def add(
-        self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
+        self, publication: PublicationId, key: str, request: EvaluationRequest, digest: str
     ) -> JobId | None:
         values = (
-            release,
+            publication,
             key,
             request.model_dump_json(exclude={"task"}),
             request.gpu,
@@ -152,9 +163,9 @@ class PostgresCheckRuns:
         whole = f'{{"task":{row["definition"]},{row["request"][1:]}'
         return EvaluationRequest.model_validate_json(whole)
 
-    async def tell(self, job: JobId, fence: int, progress: Progress) -> bool:
+    async def save_progress(self, job: JobId, fence: int, progress: Progress) -> bool:
         text = progress.model_dump_json()
-        return await self._database.row("check_runs.tell", job, fence, text) is not None
+        return await self._database.row("check_runs.save_progress", job, fence, text) is not None
 
     async def accept(self, job: JobId, fence: int, evaluation: Evaluation) -> bool:
         text = evaluation.model_dump_json(exclude={"files"})

@@ -33,8 +33,8 @@ from runners.contract.evaluation import Evaluation
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 
-REAPED_AT_ONCE = 500
-FORGOTTEN_AT_ONCE = 10_000
+EXPIRED_AT_ONCE = 500
+DELETED_AT_ONCE = 10_000
 
 _log = structlog.get_logger(__name__)
 
@@ -54,7 +54,7 @@ class PostgresJobs:
             except StoreError as error:
                 if not claimed:
                     raise
-                _log.warning("claim cut short", action="claim-cut-short", error=str(error))
+                _log.warning("a claim was cut short", action="claim-cut-short", error=str(error))
                 break
         return tuple(claimed)
 
@@ -85,7 +85,7 @@ class PostgresJobs:
     ) -> tuple[Heartbeat, ...]:
         jobs, fences = [job for job, _ in held], [fence for _, fence in held]
         until = self._clock.now() + lease
-        found = await self._database.rows("jobs.beat", worker, jobs, fences, until)
+        found = await self._database.rows("jobs.heartbeat", worker, jobs, fences, until)
         heartbeats = [Heartbeat(JobId(row["id"]), row["cancel_requested"]) for row in found]
         return tuple(sorted(heartbeats, key=lambda each: each.job))
 
@@ -108,6 +108,8 @@ class PostgresJobs:
             evaluation.gpu_s,
             [each.name for each in evaluation.files],
             [each.zipped for each in evaluation.files],
+            None if score is None else score.resolution_ns,
+            None if score is None else score.claimed_ns,
         )
         return row is not None
 
@@ -147,7 +149,7 @@ class PostgresJobs:
             queued = [after_cancel(job, now) for job in jobs if job.state is JobState.QUEUED]
             running = [job.id for job in jobs if job.state is JobState.RUNNING]
             await _move(connection, queued, now)
-            await connection.execute(query("jobs.ask_to_stop"), running)
+            await connection.execute(query("jobs.request_cancel"), running)
         return len(jobs)
 
     async def unfinished_of(self, person: PersonId) -> tuple[SubmissionId, ...]:
@@ -155,21 +157,23 @@ class PostgresJobs:
         return tuple(SubmissionId(row["submission"]) for row in found)
 
     async def requeue_expired(self) -> int:
-        reaped = 0
-        while batch := await self._reap_some():
-            reaped += batch
-        return reaped
+        requeued = 0
+        while batch := await self._requeue_some():
+            requeued += batch
+        return requeued
 
-    async def _reap_some(self) -> int:
+    async def _requeue_some(self) -> int:
         now = self._clock.now()
         async with self._database.transaction() as connection:
-            found = await connection.fetch(query("jobs.lock_expired"), now, REAPED_AT_ONCE)
+            found = await connection.fetch(query("jobs.lock_expired"), now, EXPIRED_AT_ONCE)
             lost = [_job(row) for row in found]
             await _move(connection, [after_lost_lease(job, now) for job in lost], now)
-            await connection.execute(query("operations.lose"), [job.gpu for job in lost])
+            await connection.execute(
+                query("operations.count_lost_leases"), [job.gpu for job in lost]
+            )
         for job in lost:
             _log.warning(
-                "lease ran out",
+                "a lease has expired",
                 action="lease-expired",
                 submission=job.submission,
                 job=job.id,
@@ -191,9 +195,11 @@ class PostgresJobs:
                 raise StoreError(f"there is no job with id {job}")
             return int(await connection.fetchval(query("jobs.ahead"), job))
 
-    async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
+    async def add_progress(
+        self, job: JobId, fence: int, kind: str, body: dict[str, str | int]
+    ) -> bool:
         now = self._clock.now()
-        row = await self._database.row("jobs.tell", job, fence, kind, json.dumps(body), now)
+        row = await self._database.row("jobs.add_progress", job, fence, kind, json.dumps(body), now)
         return row is not None
 
     async def events(self, submission: SubmissionId, after: EventId) -> tuple[JobEvent, ...]:
@@ -204,11 +210,11 @@ class PostgresJobs:
         found = await self._database.rows("jobs.latest", submission)
         return tuple(_event(row) for row in found)
 
-    async def forget_events(self, age: timedelta) -> int:
-        before, forgotten = self._clock.now() - age, 0
-        while deleted := await self._database.rows("jobs.forget_events", before, FORGOTTEN_AT_ONCE):
-            forgotten += len(deleted)
-        return forgotten
+    async def delete_events(self, age: timedelta) -> int:
+        before, total = self._clock.now() - age, 0
+        while deleted := await self._database.rows("jobs.delete_events", before, DELETED_AT_ONCE):
+            total += len(deleted)
+        return total
 
     async def limit(self, gpu: str, max_running: int | None, *, paused: bool = False) -> None:
         await self._database.row("jobs.limit", gpu, max_running, paused)
@@ -222,7 +228,7 @@ class PostgresJobs:
 
 async def _capacity(connection: Connection, gpu: str, wanted: int) -> int:
     """Return how many more jobs the GPU type may run; its row is locked until the claim ends."""
-    pool = await connection.fetchrow(query("jobs.lock_pool"), gpu)
+    pool = await connection.fetchrow(query("jobs.lock_gpu"), gpu)
     if pool is None or pool["paused"]:
         return 0
     if pool["max_running"] is None:

@@ -11,7 +11,7 @@ from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
-from bot.domain.scoring import Entrant, Score, ScoreValue, by_speed, pool_of
+from bot.domain.scoring import Entrant, PairRatio, Score, ScoreValue, by_speed, pool_of
 from bot.domain.submission import NewSubmission
 from bot.ports import Clock
 from bot.store.postgres.database import Database, query
@@ -94,9 +94,7 @@ class PostgresResults:
                 submission=SubmissionId(row["submission"]),
                 gpu=row["gpu"],
                 verdict=Verdict(row["verdict"]),
-                score=None
-                if row["time_ns"] is None
-                else ScoreValue(row["time_ns"], row["half_width_ns"]),
+                score=None if row["time_ns"] is None else _value(row),
             )
             for row in found
         )
@@ -108,14 +106,23 @@ class PostgresResults:
         self, person: PersonId, version: TaskVersionId, gpu: str
     ) -> tuple[Score, ...]:
         found = await self._database.rows("results.scores_of", person, version, gpu)
-        return tuple(map(_score, found))
+        met = await self._met(version, gpu) if found else {}
+        return tuple(_with_met(_score(row), met) for row in found)
+
+    async def _met(self, version: TaskVersionId, gpu: str) -> "_Met":
+        """Return the rivals of each submission that was compared with any, oldest first."""
+        met: _Met = {}
+        for row in await self._database.rows("confirmations.with_ratio", version, gpu):
+            pair = SubmissionId(row["rival"]), PairRatio(row["ratio"], row["half_width"])
+            met.setdefault(SubmissionId(row["submission"]), []).append(pair)
+        return met
 
     async def score_history(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
-        counted = await self._database.row("results.counted", version, gpu)
+        counted = await self._database.row("results.score_count", version, gpu)
         total = 0 if counted is None else int(counted["total"])
         # Given the number itself, Postgres can estimate how few rows match, and reads only those.
         upto = _LOWEST_HASH + int(min(1.0, most / max(total, 1)) * _HASHES)
-        found = await self._database.rows("results.course", version, gpu, upto)
+        found = await self._database.rows("results.score_history", version, gpu, upto)
         return ScoreHistory(tuple(map(_score, found)), total)
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
@@ -125,15 +132,16 @@ class PostgresResults:
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
         found = await self._database.rows("results.entrants", version, gpu)
         scores = await self._scores.of({row["best"]: row["person_name"] for row in found})
+        met = await self._met(version, gpu) if found else {}
         entered = [
-            Entrant(_with_value(scores[row["best"]], row), row["attempts"])
+            Entrant(_with_met(_with_value(scores[row["best"]], row), met), row["attempts"])
             for row in found
             if row["best"] in scores
         ]
         return tuple(sorted(entered, key=lambda each: by_speed(each.best)))
 
-    async def moves(self, version: TaskVersionId, gpu: str) -> int:
-        row = await self._database.row("results.moves", version, gpu)
+    async def revision(self, version: TaskVersionId, gpu: str) -> int:
+        row = await self._database.row("results.revision", version, gpu)
         return 0 if row is None else int(row["moves"])
 
     async def refusals(self, version: TaskVersionId, gpu: str) -> tuple[FailedRun, ...]:
@@ -145,8 +153,8 @@ class PostgresResults:
         found = await self._database.rows("results.durations", version, gpu, limit)
         return tuple(row["wall_s"] for row in found)
 
-    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
-        found = await self._database.rows("results.pool_durations", gpu, limit)
+    async def gpu_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+        found = await self._database.rows("results.gpu_durations", gpu, limit)
         return tuple(row["wall_s"] for row in found)
 
     async def _read_scores(self, jobs: Sequence[JobId]) -> dict[JobId, Score]:
@@ -171,6 +179,10 @@ class PostgresResults:
         }
 
 
+def _value(row: asyncpg.Record) -> ScoreValue:
+    return ScoreValue(row["time_ns"], row["half_width_ns"], row["resolution_ns"], row["claimed_ns"])
+
+
 def _score(row: asyncpg.Record) -> Score:
     return Score(
         submission=SubmissionId(row["submission"]),
@@ -179,19 +191,25 @@ def _score(row: asyncpg.Record) -> Score:
         board=BoardId(row["board"]),
         task_version=TaskVersionId(row["task_version"]),
         gpu=row["gpu"],
-        value=ScoreValue(row["time_ns"], row["half_width_ns"]),
+        value=_value(row),
         submitted_at=row["submitted_at"],
         pool=pool_of(row["worker"], row["call"]),
-        rival=row["rival"],
     )
+
+
+_Met = dict[SubmissionId, list[tuple[SubmissionId, PairRatio]]]
+
+
+def _with_met(score: Score, met: _Met) -> Score:
+    """Return the score with the rivals of its submission."""
+    found = tuple(met.get(score.submission, ()))
+    return score if score.met == found else replace(score, met=found)
 
 
 def _with_value(score: Score, row: asyncpg.Record) -> Score:
     """Return the score with the value of the row."""
-    value = ScoreValue(row["time_ns"], row["half_width_ns"])
-    if (score.value, score.rival) == (value, row["rival"]):
-        return score
-    return replace(score, value=value, rival=row["rival"])
+    value = _value(row)
+    return score if score.value == value else replace(score, value=value)
 
 
 class PostgresReferences:
@@ -202,7 +220,7 @@ class PostgresReferences:
         self._clock = clock
 
     async def untimed(self) -> tuple[Untimed, ...]:
-        found = await self._database.rows("references.lacking")
+        found = await self._database.rows("references.untimed")
         return tuple(
             Untimed(BoardId(row["board"]), TaskVersionId(row["task_version"]), row["gpu"])
             for row in found
@@ -231,37 +249,36 @@ class PostgresReferences:
         return added is not None
 
     async def mark_untimeable(self, version: TaskVersionId, gpu: str) -> bool:
-        return await self._database.row("references.go_without", version, gpu) is not None
+        return await self._database.row("references.mark_untimeable", version, gpu) is not None
 
-    async def forget_given_up(self, age: timedelta) -> int:
+    async def delete_given_up(self, age: timedelta) -> int:
         before = self._clock.now() - age
-        return len(await self._database.rows("references.forget_given_up", before))
+        return len(await self._database.rows("references.delete_given_up", before))
 
     async def of(self, version: TaskVersionId, gpu: str) -> Reference | None:
         row = await self._database.row("references.of", version, gpu)
         return None if row is None else _reference(row)
 
-    async def note_failures(self) -> tuple[tuple[str, str], ...]:
-        noted: list[tuple[str, str]] = []
+    async def record_failures(self) -> tuple[tuple[str, str], ...]:
+        recorded: list[tuple[str, str]] = []
         async with self._database.transaction() as connection:
-            for row in await connection.fetch(query("references.lock_unnoted")):
+            for row in await connection.fetch(query("references.lock_unrecorded")):
                 if reason := _failure(row):
                     subject = failure_subject(row["name"], row["number"], row["gpu"])
                     audit = None, FAILED, subject, reason, self._clock.now()
                     await connection.execute(query("audit.record"), *audit)
                     await connection.execute(
-                        query("references.note"), row["task_version"], row["gpu"]
+                        query("references.mark_recorded"), row["task_version"], row["gpu"]
                     )
-                    noted.append((subject, reason))
-        return tuple(noted)
+                    recorded.append((subject, reason))
+        return tuple(recorded)
 
 
 def _reference(row: asyncpg.Record) -> Reference:
     submission = None if row["submission"] is None else SubmissionId(row["submission"])
     if row["time_ns"] is None:
         return Reference(submission, failure="" if row["state"] is None else _failure(row))
-    value = ScoreValue(row["time_ns"], row["half_width_ns"])
-    return Reference(submission, value, row["machine"], row["at"])
+    return Reference(submission, _value(row), row["machine"], row["at"])
 
 
 def _failure(row: asyncpg.Record) -> str:

@@ -38,7 +38,7 @@ def source_hash(source: str) -> str:
 
 
 class PostgresSubmissions:
-    """Submissions by id; equal sources are stored once, by hash."""
+    """Submissions by id; equal sources are stored key, by hash."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -50,31 +50,31 @@ class PostgresSubmissions:
 
     async def add_within(self, connection: Connection, submission: NewSubmission) -> Submission:
         """Store it in this transaction."""
-        now, once = self._clock.now(), submission.once
-        if once is not None:
-            await connection.execute(query("moderation.take_turn"), submission.person)
-            key = submission.person, once.key, now - KEY_TTL
-            first = await connection.fetchrow(query("submissions.first"), *key)
+        now, key = self._clock.now(), submission.idempotency_key
+        if key is not None:
+            await connection.execute(query("moderation.lock_person"), submission.person)
+            values = submission.person, key.key, now - KEY_TTL
+            first = await connection.fetchrow(query("submissions.first"), *values)
             if first is not None:
-                return _first(first, once)
+                return _first(first, key)
         if not submission.judged_again:
             await admit(connection, submission, now)
         row = await connection.fetchrow(query("submissions.add"), *_values(submission, now))
         if row is None:
             raise StoreError("the submission could not be stored")
-        if once is not None:
-            kept = submission.person, once.key, once.digest, row["id"], now
-            await connection.execute(query("submissions.keep_key"), *kept)
+        if key is not None:
+            stored = submission.person, key.key, key.digest, row["id"], now
+            await connection.execute(query("submissions.store_key"), *stored)
         return _submission(row)
 
-    async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
+    async def first(self, person: PersonId, key: IdempotencyKey) -> Submission | None:
         since = self._clock.now() - KEY_TTL
-        row = await self._database.row("submissions.first", person, once.key, since)
-        return None if row is None else _first(row, once)
+        row = await self._database.row("submissions.first", person, key.key, since)
+        return None if row is None else _first(row, key)
 
-    async def forget_keys(self) -> int:
+    async def delete_expired_keys(self) -> int:
         until = self._clock.now() - KEY_TTL
-        return len(await self._database.rows("submissions.forget_keys", until))
+        return len(await self._database.rows("submissions.delete_expired_keys", until))
 
     async def get(self, submission: SubmissionId) -> Submission | None:
         row = await self._database.row("submissions.get", submission)
@@ -105,10 +105,10 @@ class PostgresSubmissions:
         return tuple(_submission(row) for row in found)
 
 
-def _first(row: "Record", once: IdempotencyKey) -> Submission:
+def _first(row: "Record", key: IdempotencyKey) -> Submission:
     """Return the key's earlier submission; UserError when its digest differs."""
-    if row["digest"] != once.digest:
-        raise key_reused(once.key)
+    if row["digest"] != key.digest:
+        raise key_reused(key.key)
     return _submission(row)
 
 
@@ -155,14 +155,14 @@ def _profile(text: str | None) -> ProfileOptions | None:
     return None if text is None else ProfileOptions.model_validate_json(text)
 
 
-_FORGOTTEN_AT_ONCE = 500
+_DELETED_AT_ONCE = 500
 
 
 class PostgresRequests:
     """The submissions to the system's board, with their versions.
 
-    Adding or deleting one locks the board, so that a version is never deleted while a submission to
-    it is being added.
+    Adding or deleting one locks the board: a version is never deleted while a submission to it is
+    being added.
     """
 
     def __init__(self, database: Database, clock: Clock, submissions: PostgresSubmissions) -> None:
@@ -196,24 +196,26 @@ class PostgresRequests:
         found = await self._database.rows("requests.overdue", board, before)
         return tuple(SubmissionId(row["id"]) for row in found)
 
-    async def forget(self, board: BoardId, age: timedelta, person: PersonId | None = None) -> int:
-        forgotten = 0
+    async def delete_ended(
+        self, board: BoardId, age: timedelta, person: PersonId | None = None
+    ) -> int:
+        deleted = 0
         while True:
-            count = await self._forget_some(board, age, person)
-            forgotten += count
-            if count < _FORGOTTEN_AT_ONCE:
-                return forgotten
+            count = await self._delete_some(board, age, person)
+            deleted += count
+            if count < _DELETED_AT_ONCE:
+                return deleted
 
-    async def _forget_some(self, board: BoardId, age: timedelta, person: PersonId | None) -> int:
+    async def _delete_some(self, board: BoardId, age: timedelta, person: PersonId | None) -> int:
         before = self._clock.now() - age
         async with self._database.transaction() as connection:
             await connection.fetchrow(query("boards.lock"), board)
             found = await connection.fetch(
-                query("requests.doomed"), board, before, person, _FORGOTTEN_AT_ONCE
+                query("requests.lock_ended"), board, before, person, _DELETED_AT_ONCE
             )
-            doomed = [row["id"] for row in found]
+            ids = [row["id"] for row in found]
             for name in OF_SUBMISSIONS:
-                await connection.execute(query(name), doomed)
+                await connection.execute(query(name), ids)
             await connection.execute(
                 query("requests.drop_sources"), [row["source"] for row in found]
             )

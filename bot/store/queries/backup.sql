@@ -15,7 +15,7 @@ from pg_class where relkind in ('r', 'p') and relnamespace = current_schema()::r
 select number, name, sha256 from schema_migrations order by number
 
 -- name: sequences
--- Those that have given out nothing are left out.
+-- Without those that have returned no value yet.
 select sequencename::text as name, last_value as value from pg_sequences
 where schemaname = current_schema() and last_value is not null order by sequencename
 
@@ -33,7 +33,7 @@ select format('alter table %s drop constraint %I', conrelid::regclass, conname) 
 from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace
 order by conrelid, conname
 
--- name: silence
+-- name: disable_triggers
 do $$
 declare
     found regclass;
@@ -43,7 +43,7 @@ begin
     loop execute format('alter table %s disable trigger user', found); end loop;
 end $$
 
--- name: speak
+-- name: enable_triggers
 do $$
 declare
     found regclass;

@@ -33,7 +33,7 @@ update boards set pools = $2 where id = $1
 returning *
 
 -- name: pin_jobs
--- What has not ended follows the board, so that no job waits for a pool that was given up.
+-- Unfinished jobs follow the board: no job may wait for a pool that the board no longer uses.
 with held as (
     select jobs.id, coalesce(pools ->> jobs.gpu, '') as pool
     from jobs join submissions on submissions.id = submission join boards on boards.id = board
@@ -47,7 +47,7 @@ pinned as (
 select pg_notify('podium_ready', gpu) from (select distinct gpu from pinned) as each
 
 -- name: time_again
--- A reference that another pool timed is no measure any more; one that is on its way stays.
+-- A time from another pool is no longer comparable. A reference without a time is being timed; it stays.
 delete from reference_times using boards
 where boards.id = $1 and reference_times.task_version = boards.task_version
     and reference_times.gpu = any ($2::text[]) and time_ns is not null
@@ -90,15 +90,16 @@ select * from task_versions where id = $1
 select * from task_versions where board = $1 order by number
 
 -- name: lock_whole
--- Nobody can submit to it any more: who does locks its board's key.
+-- Blocks new submissions: each locks the key of its board.
 select id from boards where id = $1 for update
 
 -- name: lock_jobs
--- Before their submissions, as `accept` does; no key is locked, since `tell` has the submission first.
+-- Jobs are locked before their submissions, as in `accept`. No key is locked, because `add_progress`
+-- locks the submission first.
 select jobs.id from jobs join submissions on submissions.id = submission where board = $1
 order by jobs.id for no key update of jobs
 
--- name: doomed
+-- name: lock_submissions
 select id from submissions where board = $1 order by id for update
 
 -- name: drop_untold

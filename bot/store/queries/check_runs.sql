@@ -1,4 +1,4 @@
--- name: keep_task
+-- name: store_task
 with home as (
     select id from releases where id = $1 and ended_at is null for key share
 )
@@ -6,7 +6,7 @@ insert into check_tasks (release, digest, definition) select id, $2, $3 from hom
 on conflict do nothing
 
 -- name: add
--- Of two at once with one key, the second waits for the first, and returns nothing.
+-- If two statements add the same key, the second waits for the first and returns nothing.
 with home as (
     select id, person from releases
     where id = $1 and ended_at is null and cancelled is null for key share
@@ -44,7 +44,7 @@ select request, definition
 from check_runs join check_tasks on check_tasks.release = check_runs.release and digest = task
 where id = $1
 
--- name: tell
+-- name: save_progress
 update check_runs set progress = $3 from jobs
 where jobs.id = $1 and fence = $2 and state = 'running' and check_runs.id = check_run
 returning check_runs.id

@@ -21,7 +21,7 @@ select * from competitions where name = $1
 select count(*) as number from competitions where creator = $1
 
 -- name: known_to
--- The rule is Competition.announced_to, before `limit`: a page has no gaps.
+-- The rule is Competition.announced_to. It applies before `limit`: pages have no gaps.
 select * from competitions
 where ($1 or creator = $2 or exists (
         select from competition_boards join boards on boards.id = board
@@ -68,7 +68,7 @@ update competitions set closing_announced = $2 where id = $1 and closing_announc
 returning id
 
 -- name: drop_board
--- A competition ends with its last board.
+-- A competition is deleted with its last board.
 with freed as (delete from competition_boards where board = $1 returning competition)
 delete from competitions using freed
 where id = freed.competition and not exists (

@@ -26,6 +26,11 @@ select id from confirmations where submission = $1 and final is null
 -- name: pending
 select id from confirmations where task_version = $1 and gpu = $2 and state = 'pending'
 
+-- name: with_ratio
+select submission, rival, ratio, half_width from confirmations
+where task_version = $1 and gpu = $2 and ratio is not null and rival is not null
+order by id
+
 -- name: of_final
 select id from confirmations where final = $1
 
@@ -87,22 +92,23 @@ returning pg_notify('podium_progress', submission::text)
 
 -- name: enter
 with entered as (
-    insert into scores
-    select (jsonb_populate_record(null::scores, score || jsonb_build_object(
-        'time_ns', $2::float8, 'half_width_ns', $3::float8,
-        'rival', coalesce($4::bigint, (score ->> 'rival')::bigint)))).*
-    from confirmations where id = $1 and score is not null
+    insert into scores (
+        job, submission, task_version, gpu, time_ns, half_width_ns, resolution_ns, claimed_ns
+    )
+    select job, held.submission, held.task_version, held.gpu, $2, $3, $4, $5
+    from confirmations, jsonb_populate_record(null::scores, score) as held
+    where confirmations.id = $1 and score is not null
     returning job
 )
 insert into untold (job) select job from entered
 
 -- name: follow
 insert into confirmations (submission, task_version, gpu, place, score, created_at)
-select submission, task_version, gpu, $5,
+select submission, task_version, gpu, $6,
     score || jsonb_build_object(
-        'time_ns', $2::float8, 'half_width_ns', $3::float8,
-        'rival', coalesce($4::bigint, (score ->> 'rival')::bigint)),
-    $6
+        'time_ns', $2::float8, 'half_width_ns', $3::float8, 'resolution_ns', $4::float8,
+        'claimed_ns', $5::float8),
+    $7
 from confirmations where id = $1
 returning move_leaderboard(task_version, gpu)
 
@@ -150,7 +156,7 @@ where task_version = $1 and gpu = $2 and submissions.mode = 'ranked' and submiss
 update finals set entries = $2 where id = $1
 
 -- name: rescore
-update scores set time_ns = $3, half_width_ns = $4, rival = $5
+update scores set time_ns = $3, half_width_ns = $4, resolution_ns = $5, claimed_ns = $6
 where submission = $1 and gpu = $2
 returning task_version
 

@@ -10,12 +10,12 @@ from due, submissions
 where displays.submission = due.submission and submissions.id = due.submission
 returning displays.*, submissions.person
 
--- name: keep
+-- name: renew
 update displays set lease_until = $3
 where owner = $1 and finished_at is null and lease_until > $2
 returning submission
 
--- name: note
+-- name: save_state
 update displays set place = $3 where submission = $1 and owner = $2 and finished_at is null
 returning submission
 
@@ -24,7 +24,7 @@ update displays set place = $3, owner = null, lease_until = null, finished_at = 
 where submission = $1 and owner = $2 and finished_at is null
 returning submission
 
--- name: let_go
+-- name: release_all
 update displays set owner = null, lease_until = null where owner = $1
 returning submission
 

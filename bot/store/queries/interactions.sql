@@ -6,7 +6,7 @@ set owner = excluded.owner, lease_until = excluded.lease_until, tries = interact
 where interactions.done_at is null and interactions.lease_until <= $7
 returning id
 
--- name: unfinished
+-- name: claim_unfinished
 with due as (
     select id from interactions
     where door = $1 and done_at is null and lease_until <= $3
@@ -18,11 +18,11 @@ from due
 where interactions.id = due.id
 returning interactions.id, request, case when asked_at > $5 then token end as token, asked_at, tries
 
--- name: keep
+-- name: renew
 update interactions set lease_until = $3 where id = $1 and owner = $2 and done_at is null
 returning id
 
--- name: leave
+-- name: release
 update interactions set owner = null, lease_until = $3, tries = tries - 1
 where id = $1 and owner = $2 and done_at is null
 returning id
@@ -33,7 +33,7 @@ set request = null, token = null, owner = null, lease_until = null, done_at = $3
 where id = $1 and owner = $2 and done_at is null
 returning id
 
--- name: forget
+-- name: delete_finished
 with hidden as (
     update interactions set token = null where token is not null and asked_at <= $1
     returning id

@@ -1,9 +1,9 @@
--- name: lock_pool
--- Claims of one pool wait for each other, which makes its limit exact. The counting is a statement
--- of its own, so that it sees what the claim before this one committed.
+-- name: lock_gpu
+-- Claims of one GPU type wait for each other, which makes its limit exact. The running jobs are counted
+-- by a separate statement (`running`), which sees what the previous claim committed.
 --
--- The setting lasts for this transaction: a planner whose statistics take the queue for empty would
--- rather read and sort all of it than walk along jobs_in_line.
+-- The setting lasts for this transaction: if the statistics say that the queue is empty, the planner
+-- would read and sort all of it instead of walking along jobs_in_line.
 select max_running, paused, set_config('enable_sort', 'off', true) from pools where gpu = $1
 for no key update
 
@@ -11,8 +11,8 @@ for no key update
 select count(*) from jobs where gpu = $1 and state = 'running'
 
 -- name: claim
--- One walk along the index jobs_in_line for each pool, whatever the number of people and of their
--- jobs: one for the jobs of any pool, and one for those that are pinned to each of the worker's.
+-- One walk along the index jobs_in_line for the jobs of any pool, and one for those pinned to each of
+-- the worker's pools. The cost does not depend on the number of people or jobs.
 with line as materialized (
     select first.* from unnest($6::text[], $7::int[]) as mine (pool, room) cross join lateral (
         select id, priority, turn from jobs
@@ -43,7 +43,7 @@ select * from claimed order by priority desc, turn, id
 update jobs set call = $3 where id = $1 and fence = $2 and state = 'running'
 returning id
 
--- name: beat
+-- name: heartbeat
 with held as (
     select jobs.id from jobs join unnest($2::bigint[], $3::bigint[]) as lease (id, fence)
         on jobs.id = lease.id and jobs.fence = lease.fence
@@ -72,13 +72,14 @@ filed as (
     select ended.id, name, zipped from ended, unnest($13::text[], $14::bytea[]) as file (name, zipped)
 ),
 timed as (
-    update reference_times set time_ns = $8, half_width_ns = $9, machine = $11, at = $10
+    update reference_times set time_ns = $8, half_width_ns = $9,
+        resolution_ns = $15, claimed_ns = $16, machine = $11, at = $10
     from ended where reference_times.submission = ended.submission and $8::float8 is not null
     returning reference_times.submission
 ),
 scored as (
-    insert into scores (job, submission, task_version, gpu, time_ns, half_width_ns)
-    select ended.id, submission, task_version, gpu, $8, $9
+    insert into scores (job, submission, task_version, gpu, time_ns, half_width_ns, resolution_ns, claimed_ns)
+    select ended.id, submission, task_version, gpu, $8, $9, $15, $16
     from ended join submissions on submissions.id = submission
     where $8::float8 is not null and not exists (select from timed)
 ),
@@ -89,8 +90,8 @@ untold as (
 select id from ended
 
 -- name: lock_held
--- Here and below no key is locked: `tell`, which has the submission and wants to refer to the job,
--- would wait for us while we wait for the submission.
+-- Here and below no key is locked. Otherwise `add_progress`, which has locked the submission and refers to
+-- the job, would wait for this transaction while it waits for the submission.
 select * from jobs where id = $1 and fence = $2 and state = 'running' for no key update
 
 -- name: lock_unfinished
@@ -98,7 +99,7 @@ select * from jobs where submission = $1 and state in ('queued', 'running')
 order by id for no key update
 
 -- name: unfinished_of
--- Each state has an index of its own, which one condition for both would not use.
+-- Each state has its own index; one condition for both states would use neither.
 select submission from jobs where person = $1 and state = 'queued' and submission is not null
 union
 select submission from jobs where person = $1 and state = 'running' and submission is not null
@@ -120,7 +121,7 @@ from unnest(
 ) as moved (id, state, attempt, max_attempts, worker, call, error, run_at, finished_at, used_s)
 where jobs.id = moved.id
 
--- name: ask_to_stop
+-- name: request_cancel
 update jobs set cancel_requested = true where id = any ($1::bigint[])
 
 -- name: of
@@ -130,8 +131,8 @@ select * from jobs where submission = $1 order by gpu collate "C"
 select * from jobs where id = $1
 
 -- name: ahead
--- Two ranges of jobs_in_line for each pool: one condition for both would read all jobs of the GPU
--- type from the table. Queued jobs have the pins of boards and no others.
+-- Two ranges of jobs_in_line for each pool: a single condition would read all jobs of the GPU type from
+-- the table. The pools of queued jobs are those to which boards pin the GPU type.
 with mine as materialized (
     select gpu, pool, priority, turn, id from jobs where id = $1 and state = 'queued'
 ),
@@ -156,7 +157,7 @@ level as (
 )
 select above.count + level.count from above, level
 
--- name: tell
+-- name: add_progress
 insert into job_events (job, submission, kind, body, at)
 select jobs.id, submissions.id, $3, $4, $5
 from jobs join submissions on submissions.id = jobs.submission
@@ -168,14 +169,14 @@ returning submission, pg_notify('podium_progress', submission::text)
 select * from job_events where submission = $1 and id > $2 order by id
 
 -- name: latest
--- The newest of each, read backwards along job_events_in_order: a long evaluation has many.
+-- Reads backwards along job_events_in_order, because a long evaluation has many events.
 select newest.* from jobs cross join lateral (
     select * from job_events where submission = $1 and job = jobs.id order by id desc limit 1
 ) as newest
 where jobs.submission = $1 and jobs.state = 'running'
 order by newest.id
 
--- name: forget_events
+-- name: delete_events
 delete from job_events where id in (
     select job_events.id from job_events join jobs on jobs.id = job
     where at < $1 and finished_at < $1 limit $2
@@ -188,7 +189,7 @@ on conflict (gpu) do update set max_running = excluded.max_running, paused = exc
 returning pg_notify('podium_ready', gpu)
 
 -- name: backlog
--- Two counts, each within an index which has the jobs of that state only.
+-- Two counts, each within an index that has only the jobs of one state.
 select gpu, 'queued' as state, count(*) as jobs from jobs where state = 'queued' group by gpu
 union all
 select gpu, 'running', count(*) from jobs where state = 'running' group by gpu

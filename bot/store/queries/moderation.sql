@@ -1,5 +1,5 @@
--- name: take_turn
--- One decision about a person's submissions at a time; what follows sees what the one before did.
+-- name: lock_person
+-- Serializes decisions about a person's submissions: each sees what the previous one committed.
 select id from people where id = $1 for no key update
 
 -- name: ban
@@ -16,7 +16,7 @@ select reason from bans where person = $1
 select person, reason from bans order by at desc, person
 
 -- name: exclude
--- Nothing for a submission whose board was deleted in this moment.
+-- Excludes nothing if the submission's board was deleted at the same moment.
 insert into exclusions (submission, kind, reason, at)
 select id, $2, $3, $4 from submissions where id = $1 for key share
 on conflict (submission) do update
@@ -48,15 +48,15 @@ delete from board_pauses where board = $1 returning notice
 -- name: board_pauses
 select board, notice from board_pauses
 
--- name: pause_pool
+-- name: pause_gpu
 insert into pools (gpu, paused, notice) values ($1, true, $2)
 on conflict (gpu) do update set paused = true, notice = excluded.notice
 
--- name: resume_pool
+-- name: resume_gpu
 update pools set paused = false, notice = null where gpu = $1 and paused
 returning pg_notify('podium_ready', gpu)
 
--- name: pool_pauses
+-- name: gpu_pauses
 select gpu, coalesce(notice, '') as notice from pools where paused order by gpu collate "C"
 
 -- name: set_limit
@@ -72,7 +72,7 @@ returning most
 select * from rate_limits order by board nulls first, mode nulls first
 
 -- name: limited_by
--- Of each limit the submission that would have to leave its window for one more to be taken.
+-- For each limit, the submission that must leave its window before one more can be accepted.
 select limits.*, counted.created_at as counted_at
 from rate_limits as limits
 cross join lateral (
@@ -87,11 +87,11 @@ where (limits.board is null or limits.board = $2) and (limits.mode is null or li
 order by counted.created_at + make_interval(secs => window_s) desc
 limit 1
 
--- name: open_room
+-- name: open_channel
 insert into rooms (house, room) values ($1, $2) on conflict do nothing
 
--- name: close_room
+-- name: close_channel
 delete from rooms where house = $1 and room = $2 returning room
 
--- name: rooms
+-- name: channels
 select room from rooms where house = $1 order by room collate "C"

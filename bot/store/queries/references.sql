@@ -1,4 +1,4 @@
--- name: lacking
+-- name: untimed
 select boards.id as board, boards.task_version, gpus.gpu
 from boards, unnest(boards.gpus) as gpus (gpu)
 where boards.task_version is not null and not exists (
@@ -8,7 +8,7 @@ where boards.task_version is not null and not exists (
 order by boards.id, gpus.gpu collate "C"
 
 -- name: order
--- Of two at once one breaks the primary key, and all that it would have added goes with it.
+-- If two statements run at once, one violates the primary key and adds nothing.
 with source as (
     insert into sources (sha256, text) values ($5, $6) on conflict do nothing
 ),
@@ -43,8 +43,8 @@ insert into reference_times (task_version, gpu, submission)
 select task_version, $3, id from added
 returning submission
 
--- name: go_without
--- The board's key is locked, as by a submission, so that nothing is added to one on its way out.
+-- name: mark_untimeable
+-- Locks the board's key, as a submission does: nothing is added to a board that is being deleted.
 with held as (
     select boards.id from boards join task_versions on board = boards.id
     where task_versions.id = $1 for key share of boards
@@ -53,8 +53,9 @@ insert into reference_times (task_version, gpu) select $1, $2 from held
 on conflict (task_version, gpu) do nothing
 returning gpu
 
--- name: forget_given_up
--- Asked every few seconds: a join would read every job where it takes few for ended like this.
+-- name: delete_given_up
+-- Runs every few seconds. With a join, the planner may read every job, because it underestimates how
+-- many jobs have ended like this.
 delete from reference_times
 where time_ns is null and $1 > (
     select max(finished_at) from jobs
@@ -69,7 +70,7 @@ left join jobs using (submission)
 left join evaluations on evaluations.job = jobs.id
 where reference_times.task_version = $1 and reference_times.gpu = $2
 
--- name: lock_unnoted
+-- name: lock_unrecorded
 select reference_times.task_version, reference_times.gpu, boards.name, number,
     jobs.state, jobs.error, verdict, message
 from reference_times
@@ -80,5 +81,5 @@ left join evaluations on evaluations.job = jobs.id
 where not noted and time_ns is null and state in ('succeeded', 'failed', 'cancelled')
 for no key update of reference_times skip locked
 
--- name: note
+-- name: mark_recorded
 update reference_times set noted = true where task_version = $1 and gpu = $2

@@ -21,18 +21,18 @@ from due
 where releases.id = due.id
 returning releases.*
 
--- name: keep
+-- name: renew
 update releases set lease_until = $3
 where owner = $1 and lease_until > $2
 returning id
 
--- name: note
+-- name: save_state
 update releases set state = coalesce($3, state), place = coalesce($4, place)
 where id = $1 and owner = $2
 returning id
 
 -- name: cancel
--- Too late once the check has passed: its board may be stored already.
+-- Not after the check has passed: its board may already be stored.
 update releases set cancelled = $3
 where person = $1 and ($2::bigint is null or id = $2) and ended_at is null and cancelled is null
     and not coalesce((state::json ->> 'publishing')::boolean, false)
@@ -65,7 +65,7 @@ replaced as (
 select id from ended
 
 -- name: repeat
--- Whoever comes second waits for the row, and then finds no zip.
+-- A second statement waits for the row and then finds no zip.
 with kept as (
     select id, door, person, zip, place from releases
     where id = $1 and door = $2 and ended_at is not null and octet_length(zip) > 0
@@ -78,20 +78,20 @@ insert into releases (door, person, zip, wish, place)
 select door, person, zip, $3, place from kept
 returning id
 
--- name: told
+-- name: summary
 select id, person, wish, state, tries, ended_at, octet_length(zip) > 0 as has_zip
 from releases where id = $1 and door = $2
 
--- name: told_to
+-- name: summaries_of
 select id, person, wish, state, tries, ended_at, octet_length(zip) > 0 as has_zip from releases
 where person = $1 and door = $2
 order by id desc limit 100
 
--- name: forget
--- Also of commands that were killed: they have no front end that would go on.
+-- name: delete_ended
+-- Also those of killed commands, which no engine takes over.
 delete from releases where ended_at < $1 or (door like 'command-line-%' and lease_until < $1)
 returning id
 
--- name: let_go
+-- name: release_all
 update releases set owner = null, lease_until = null, tries = tries - 1 where owner = $1
 returning id

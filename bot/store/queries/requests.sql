@@ -6,7 +6,7 @@ where board = $1
 group by jobs.state
 
 -- name: newest
--- Within JSON a quote of a candidate's words is escaped, so none of them is taken for the key.
+-- Quotation marks in a candidate's output are escaped in JSON, so its output cannot match the key.
 select jobs.gpu, jobs.state, jobs.created_at, started_at, finished_at, verdict, stage,
     evaluations.used_s,
     substring(evaluation from '"durations_s":(\{[^{}]*\})') as durations_s
@@ -21,7 +21,7 @@ select submissions.id from submissions join jobs on jobs.submission = submission
 where board = $1 and state in ('queued', 'running') and jobs.created_at < $2
 order by submissions.id
 
--- name: doomed
+-- name: lock_ended
 select submissions.id, source from submissions join jobs on jobs.submission = submissions.id
 where board = $1 and finished_at < $2 and ($3::bigint is null or submissions.person = $3)
 limit $4 for update of submissions

@@ -6,7 +6,7 @@ select gpu, name, zipped from evaluation_files join evaluations using (job)
 where submission = $1 order by gpu collate "C", name collate "C"
 
 -- name: outcomes
-select evaluations.submission, evaluations.gpu, verdict, time_ns, half_width_ns
+select evaluations.submission, evaluations.gpu, verdict, time_ns, half_width_ns, resolution_ns, claimed_ns
 from evaluations left join scores using (job)
 where evaluations.submission = any ($1::bigint[])
 order by evaluations.submission, evaluations.gpu collate "C"
@@ -14,18 +14,18 @@ order by evaluations.submission, evaluations.gpu collate "C"
 -- name: scores
 select scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, rival, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
 from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
 join people on people.id = submissions.person
 where scores.task_version = $1 and scores.gpu = $2
     and not exists (select from exclusions where exclusions.submission = scores.submission)
-order by time_ns, scores.submission
+order by upper_ns, scores.submission
 
 -- name: scores_of
 select scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, rival, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
 from submissions
 join scores on scores.submission = submissions.id and scores.gpu = $3
 join jobs on jobs.id = job
@@ -34,10 +34,10 @@ where submissions.person = $1 and submissions.task_version = $2
     and not exists (select from exclusions where exclusions.submission = submissions.id)
 order by submissions.created_at, submissions.id
 
--- name: counted
+-- name: score_count
 select coalesce(sum(attempts), 0)::bigint as total from entrants where task_version = $1 and gpu = $2
 
--- name: course
+-- name: score_history
 with chosen as (
     select submission from records where task_version = $1 and gpu = $2
     union
@@ -45,7 +45,7 @@ with chosen as (
 )
 select scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, rival, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
 from chosen
 join scores on scores.submission = chosen.submission and scores.gpu = $2
 join jobs on jobs.id = job
@@ -58,30 +58,31 @@ order by submissions.created_at, submissions.id
 select best.*, people.name as person_name, wanted.version as task_version, wanted.gpu
 from unnest($1::bigint[], $2::text[]) as wanted (version, gpu)
 cross join lateral (
-    select scores.submission, submissions.person, board, time_ns, half_width_ns, rival,
+    select scores.submission, submissions.person, board, time_ns, half_width_ns,
+        resolution_ns, claimed_ns,
         submissions.created_at as submitted_at, worker, call
     from scores join jobs on jobs.id = job
     join submissions on submissions.id = scores.submission
     where scores.task_version = wanted.version and scores.gpu = wanted.gpu
         and not exists (select from exclusions where exclusions.submission = scores.submission)
-    order by time_ns, submissions.created_at, scores.submission
+    order by upper_ns, submissions.created_at, scores.submission
     limit 1
 ) as best
 join people on people.id = best.person
 
--- name: moves
+-- name: revision
 select moves from leaderboards where task_version = $1 and gpu = $2
 
 -- name: entrants
 -- With the value, because a final changes it: the rest of a score never changes.
-select best, people.name as person_name, attempts, time_ns, half_width_ns, rival
+select best, people.name as person_name, attempts, time_ns, half_width_ns, resolution_ns, claimed_ns
 from entrants join people on people.id = person join scores on job = best
 where entrants.task_version = $1 and entrants.gpu = $2
 
 -- name: scores_by_job
 select job, scores.submission, submissions.person, people.name as person_name, board,
     scores.task_version, scores.gpu,
-    time_ns, half_width_ns, rival, submissions.created_at as submitted_at, worker, call
+    time_ns, half_width_ns, resolution_ns, claimed_ns, submissions.created_at as submitted_at, worker, call
 from scores join jobs on jobs.id = job
 join submissions on submissions.id = scores.submission
 join people on people.id = submissions.person
@@ -103,8 +104,8 @@ join submissions on submissions.id = coalesce(confirmations.submission, evaluati
 join people on people.id = person
 where job = any ($1::bigint[])
 
--- name: pool_durations
--- The newest jobs by the primary key, so that a GPU type which is seldom used costs no more.
+-- name: gpu_durations
+-- Reads the newest jobs by the primary key, so a rarely used GPU type costs no more than others.
 select wall_s from (
     select job, gpu, wall_s from evaluations where submission > 0 order by job desc limit 1000
 ) as newest

@@ -1,5 +1,6 @@
--- name: note
--- Whoever types is met with each letter: what is known already is written once a minute at most.
+-- name: replace
+-- Autocompletion reports a person's rights with each letter typed: unchanged rights are written at
+-- most once a minute.
 insert into rights (person, source, credentials, is_admin, is_creator, seen_at)
 values ($1, $2, $3, $4, $5, $6)
 on conflict (person, source) do update set
@@ -10,7 +11,7 @@ where (rights.credentials, rights.is_admin, rights.is_creator)
     or rights.seen_at < excluded.seen_at - interval '1 minute'
 returning person
 
--- name: forget
+-- name: remove
 delete from rights where person = $1 and source = $2
 returning person
 

@@ -6,7 +6,7 @@ pool as (
     insert into pools (gpu) select unnest($8::text[]) on conflict do nothing
 ),
 home as (
-    -- Locked, so that a change of its pins waits for these jobs, or these for the change.
+    -- Locked: a change of the board's pins waits until these jobs are stored, or the reverse.
     select pools from boards where id = $2 for share
 ),
 added as (
@@ -60,10 +60,10 @@ select submissions.*, digest, array(select state from jobs where submission = su
 from submission_keys join submissions on submissions.id = submission
 where submission_keys.person = $1 and key = $2 and made_at > $3
 
--- name: keep_key
+-- name: store_key
 insert into submission_keys (person, key, digest, submission, made_at) values ($1, $2, $3, $4, $5)
 on conflict (person, key) do update
 set digest = excluded.digest, submission = excluded.submission, made_at = excluded.made_at
 
--- name: forget_keys
+-- name: delete_expired_keys
 delete from submission_keys where made_at <= $1 returning key

@@ -1,5 +1,5 @@
 -- name: add
--- One token of a person at a time: who counts them in the same transaction misses none.
+-- Serializes the tokens of one person: a count in the same transaction misses none.
 insert into tokens (person, digest, label, created_at, scope, expires_at, begun_by)
 select id, $2, $3, $4, $5, $6, $7 from people where id = $1 for no key update
 returning *

@@ -1,5 +1,5 @@
 -- name: announce
--- Those whose lease ran out long ago go with it.
+-- Also deletes workers whose lease has expired.
 with gone as (
     delete from workers where lease_until < $4 and name <> $1
 )

@@ -81,7 +81,7 @@ async def metrics(request: Request) -> Response:
             "measures", METRICS_FOR_S, WITHIN_S, lambda: read_metrics(context.store, context.clock)
         )
     except (StoreError, TimeoutError) as error:
-        _log.warning("nothing measured", action="unmeasured", error=str(error))
+        _log.warning("the metrics cannot be read", action="unmeasured", error=str(error))
     headers = {"Cache-Control": "no-store"}
     return Response(
         prometheus.exposition(current, context.connections),

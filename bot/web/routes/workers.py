@@ -38,7 +38,7 @@ _DONE = 204
 async def hello(request: Request, worker: auth.CallingWorker) -> Response:
     """Return the name and lease of a remote worker that starts."""
     lease_s = context_of(request).lease.total_seconds()
-    _log.info("an agent begins", action="agent-hello", worker=worker.worker)
+    _log.info("a remote worker starts", action="agent-hello", worker=worker.worker)
     return bodies.json_response(api.WorkerConfig(worker=worker.worker, lease_s=lease_s))
 
 
@@ -141,7 +141,9 @@ async def progress(
     request: Request, worker: auth.CallingWorker, job: api.BigInt, fence: api.BigInt
 ) -> None:
     """Record one progress update."""
-    await worker.tell(JobId(job), fence, await bodies.read(request, Progress, api.BODY_MAX))
+    await worker.report_progress(
+        JobId(job), fence, await bodies.read(request, Progress, api.BODY_MAX)
+    )
 
 
 @router.post("/jobs/{job}/{fence}/evaluation", status_code=_DONE)
@@ -174,7 +176,7 @@ async def log(request: Request, worker: auth.CallingWorker) -> None:
     """Write the remote worker's log events to this server's log."""
     body = await bodies.read(request, api.LogLines, 4 * api.BODY_MAX)
     for line in body.lines:
-        _log.info("an agent logged", action="agent-log", worker=worker.worker, line=line)
+        _log.info("a remote worker logged", action="agent-log", worker=worker.worker, line=line)
     if body.lost:
-        message = "an agent logged too much"
+        message = "a remote worker logged too much"
         _log.warning(message, action="agent-log-lost", worker=worker.worker, lines=body.lost)

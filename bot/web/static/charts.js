@@ -20,17 +20,17 @@
       for (const [at] of each.points) here.set(at, (here.get(at) || 0) + 1);
       for (const [at, count] of here) most.set(at, Math.max(count, most.get(at) || 0));
     }
-    const places = [...most.keys()].sort((one, other) => one - other).flatMap((at) => new Array(most.get(at)).fill(at));
+    const positions = [...most.keys()].sort((one, other) => one - other).flatMap((at) => new Array(most.get(at)).fill(at));
     const columns = series.map((each) => {
-      const column = new Array(places.length).fill(null);
+      const column = new Array(positions.length).fill(null);
       for (const [at, value] of each.points) {
-        let index = places.indexOf(at);
+        let index = positions.indexOf(at);
         while (column[index] !== null) index += 1;
         column[index] = value;
       }
       return column;
     });
-    return [places, ...columns];
+    return [positions, ...columns];
   };
 
   const line = (each, index) => {
@@ -114,10 +114,10 @@
     }).observe(figure.querySelector(".canvas"));
     for (const button of figure.querySelectorAll("[data-days]")) {
       button.addEventListener("click", () => {
-        const places = plot.data[0];
+        const positions = plot.data[0];
         const days = Number(button.dataset.days);
-        const last = places[places.length - 1];
-        plot.setScale("x", { min: days ? Math.max(places[0], last - days * 86400) : places[0], max: last });
+        const last = positions[positions.length - 1];
+        plot.setScale("x", { min: days ? Math.max(positions[0], last - days * 86400) : positions[0], max: last });
       });
     }
   };

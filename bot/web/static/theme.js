@@ -1,4 +1,4 @@
-// Before anything is painted: the theme that was chosen here, else the system's.
+// Sets the theme that was chosen in this browser, before anything is painted. By default the system's theme applies.
 (() => {
   const root = document.documentElement;
   root.classList.add("js");

@@ -1,7 +1,7 @@
 """The app at Modal: its image, its deployment, its GPU types and time limits, and Modal's errors.
 
-Modal has a separate container pool for each pair of GPU type and time limit, so there are only few
-time limits.
+Modal has a separate container pool for each pair of GPU type and time limit, so only a few time
+limits are used.
 """
 
 import sys
@@ -135,7 +135,7 @@ def modal_gpu(kind: str, count: int) -> str | None:
         raise RunnerError(f"Modal has no GPU type {kind}; it has {', '.join(OFFERED)}")
     if count > card.modal_at_once:
         raise RunnerError(
-            f"the evaluation needs {count} {kind}; Modal gives at most {card.modal_at_once}"
+            f"the evaluation needs {count} {kind}; Modal offers at most {card.modal_at_once}"
         )
     return card.modal if count == 1 else f"{card.modal}:{count}"
 

@@ -162,7 +162,7 @@ class _Harness:
         except (_HarnessError, BrokenPipeError) as error:
             if killer.is_alive():
                 raise
-            raise _HarnessError(f"the harness gave no answer within {limit_s:.0f} s") from error
+            raise _HarnessError(f"the harness did not answer within {limit_s:.0f} s") from error
         finally:
             killer.cancel()
 

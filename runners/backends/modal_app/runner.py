@@ -167,7 +167,7 @@ class ModalRunner:
 
 
 async def _backlog(function: modal.Function[..., str, str]) -> int:
-    """How many calls wait for a container with these options; 0 if Modal gives no timely answer."""
+    """How many calls wait for such a container; 0 if Modal does not answer in time."""
     try:
         async with asyncio.timeout(_STATS_S):
             return (await function.get_current_stats.aio()).backlog

@@ -46,7 +46,7 @@ class Bridge:
         self._number = 0
         self._closed = False
 
-    async def ask(self, command: Command) -> str:
+    async def request(self, command: Command) -> str:
         """Send a command and return the text of the driver's reply.
 
         ClusterUnavailableError while the cluster is unreachable, RunnerLostError if the slot has
@@ -61,7 +61,9 @@ class Bridge:
             async with asyncio.timeout(command.within_s + _GRACE_S):
                 return _text(await reply)
         except TimeoutError as error:
-            raise ClusterUnavailableError(f"Ray's driver did not answer {command.deed}") from error
+            raise ClusterUnavailableError(
+                f"Ray's driver did not answer {command.operation}"
+            ) from error
         finally:
             self._waiting.pop(numbered.number, None)
 
@@ -118,7 +120,7 @@ class Bridge:
         except (ValidationError, ValueError):
             _log.exception("Ray's driver broke the contract")
         finally:
-            ended = DriverReply(number=0, text="Ray's driver ended", fault=DriverFault.AWAY)
+            ended = DriverReply(number=0, text="Ray's driver ended", fault=DriverFault.UNAVAILABLE)
             for waiting in self._waiting.values():
                 if not waiting.done():
                     waiting.set_result(ended)
@@ -156,7 +158,7 @@ def _text(reply: DriverReply) -> str:
     match reply.fault:
         case None:
             return reply.text
-        case DriverFault.AWAY:
+        case DriverFault.UNAVAILABLE:
             raise ClusterUnavailableError(reply.text)
         case DriverFault.LOST | DriverFault.UNREACHED:
             raise RunnerLostError(reply.text)

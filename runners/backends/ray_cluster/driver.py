@@ -1,9 +1,8 @@
 """Ray's driver in a separate process: commands on standard input, replies on standard output.
 
 It is separate for three reasons. Ray kills a connected process if it cannot reach Ray's head for a
-minute.
-Ray unpickles what nodes send, which must not happen in a process with Podium's secrets. Ray changes
-the signal handlers and the environment of the process that imports it.
+minute. Ray unpickles what nodes send, which must not happen in a process with Podium's secrets. Ray
+changes the signal handlers and the environment of the process that imports it.
 """
 
 import asyncio
@@ -52,7 +51,7 @@ class Driver:
             text = f"the slot on its node was lost: {_first_line(error)}"
             fault = protocol.DriverFault.LOST
         except (ActorUnavailableError, RpcError, TimeoutError, OSError) as error:
-            text, fault = f"Ray: {_first_line(error)}", protocol.DriverFault.AWAY
+            text, fault = f"Ray: {_first_line(error)}", protocol.DriverFault.UNAVAILABLE
         except (RayError, RuntimeError, ValueError) as error:
             text, fault = f"Ray: {_first_line(error)}", protocol.DriverFault.ERROR
         self.reply(protocol.DriverReply(number=command.number, text=text, fault=fault))
@@ -63,13 +62,13 @@ class Driver:
         self._out.flush()
 
     async def _execute(self, command: protocol.Command) -> str:
-        match command.deed:
+        match command.operation:
             case protocol.DriverOperation.RESOURCES:
                 return (await asyncio.to_thread(_resources)).model_dump_json()
             case protocol.DriverOperation.PLACE:
                 self._slots[command.slot] = await asyncio.to_thread(_place, command)
                 return ""
-            case protocol.DriverOperation.ASK:
+            case protocol.DriverOperation.CALL:
                 return await self._call_slot(command)
             case protocol.DriverOperation.END:
                 return await asyncio.to_thread(self._end, command.slot)

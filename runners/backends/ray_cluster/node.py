@@ -25,8 +25,8 @@ from runners.slots.harness import (
 IDLE_S = 60.0
 """Seconds after which an unused slot ends and frees its GPUs."""
 KEPT_S = 300.0
-"""Seconds after which a slot with a result ends if no worker fetches it. They let another worker
-replace one that was killed."""
+"""Seconds after which a slot with a result ends if no worker fetches it. In that time another
+worker can take over from one that was killed."""
 
 
 class NodeHarness:
@@ -61,7 +61,7 @@ class NodeHarness:
             return self._harness.capabilities
 
     async def begin(self, assignment: protocol.Assignment) -> None:
-        """Start an evaluation, whose updates `news` returns; RunnerError while another one runs."""
+        """Start an evaluation, which `next_update` follows; RunnerError while another runs."""
         if self._busy():
             raise RunnerError("the slot is busy")
         self._call, self._update, self._fetched = assignment.call, protocol.CallUpdate(), False
@@ -71,7 +71,7 @@ class NodeHarness:
         """Whether this is the last call."""
         return call == self._call
 
-    async def news(self, call: str, seen: int) -> protocol.CallUpdate:
+    async def next_update(self, call: str, seen: int) -> protocol.CallUpdate:
         """The latest update after number `seen`; after `POLL_S` without one, the current update.
 
         RunnerError for an unknown call.
@@ -118,7 +118,7 @@ class NodeHarness:
 
     async def _give_up(self, fault: protocol.DriverFault, message: str) -> None:
         await self.stop()
-        self._publish(protocol.CallUpdate(fault=fault, words=message))
+        self._publish(protocol.CallUpdate(fault=fault, message=message))
 
     def _progress(self, progress: Progress) -> None:
         self._publish(protocol.CallUpdate(progress=progress))
@@ -164,9 +164,9 @@ class SlotActor:
         """Start the evaluation of an `Assignment`."""
         return self._reply(self._begin(assignment))
 
-    def news(self, call: str, seen: str) -> str:
+    def next_update(self, call: str, seen: str) -> str:
         """Return the latest `CallUpdate` of a call, as soon as it is newer than number `seen`."""
-        return self._reply(self._news(call, int(seen)))
+        return self._reply(self._next_update(call, int(seen)))
 
     def knows(self, call: str) -> str:
         """Return the call's id if it is the last call, otherwise an empty text."""
@@ -181,8 +181,8 @@ class SlotActor:
         await self._node.begin(protocol.Assignment.model_validate_json(assignment))
         return ""
 
-    async def _news(self, call: str, seen: int) -> str:
-        return (await self._node.news(call, seen)).model_dump_json()
+    async def _next_update(self, call: str, seen: int) -> str:
+        return (await self._node.next_update(call, seen)).model_dump_json()
 
     def _reply(self, work: Coroutine[Any, Any, str]) -> str:
         self._last_used = time.monotonic()

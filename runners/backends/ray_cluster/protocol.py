@@ -29,7 +29,7 @@ class DriverFault(StrEnum):
     """The process or node ended during the call."""
     UNREACHED = "unreached"
     """The process or node had ended before the call started."""
-    AWAY = "away"
+    UNAVAILABLE = "unavailable"
     """The cluster or node cannot be reached now; a running call may continue."""
 
 
@@ -40,7 +40,7 @@ class DriverOperation(StrEnum):
     """Return the resources of each live node."""
     PLACE = "place"
     """Create a slot on any node that has the GPUs."""
-    ASK = "ask"
+    CALL = "call"
     """Call a method of a slot."""
     END = "end"
     """Kill a slot and everything in it."""
@@ -52,7 +52,7 @@ class Command(Wire):
     """One line to the driver."""
 
     number: int = 0
-    deed: DriverOperation
+    operation: DriverOperation
     slot: str = ""
     kind: str = CPU
     gpus: int = 1
@@ -128,7 +128,7 @@ class CallUpdate(Wire):
     progress: Progress | None = None
     evaluation: Evaluation | None = None
     fault: DriverFault | None = None
-    words: str = ""
+    message: str = ""
 
     @property
     def ended(self) -> bool:

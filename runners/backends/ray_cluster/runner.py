@@ -1,6 +1,6 @@
-"""The runner over a Ray cluster, and its slots there, which outlive this process.
+"""The runner over a Ray cluster, and its slots on the nodes, which outlive this process.
 
-A slot is an actor with a harness, on any node that has the GPUs free.
+A slot is an actor with a harness, on any node with enough free GPUs.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class RemoteHarness:
         """
         began = time.monotonic()
         try:
-            text = await self._ask("offer", within_s=within_s)
+            text = await self._request("offer", within_s=within_s)
         except ClusterUnavailableError as error:
             if time.monotonic() - began < within_s:
                 raise
@@ -71,7 +71,7 @@ class RemoteHarness:
         limit_s = request.left_s + NODE_GRACE_S
         assignment = protocol.Assignment(call=call.id, request=call.line.decode(), limit_s=limit_s)
         try:
-            await self._ask("begin", assignment.model_dump_json())
+            await self._request("begin", assignment.model_dump_json())
         except RunnerLostError as error:
             raise UnreachedError(str(error)) from error
         evaluation = await self.follow(call.id, progress)
@@ -88,8 +88,8 @@ class RemoteHarness:
         update, reached = protocol.CallUpdate(), time.monotonic()
         while not update.ended:
             try:
-                text = await self._ask(
-                    "news", call, str(update.number), within_s=protocol.POLL_S + _REQUEST_S
+                text = await self._request(
+                    "next_update", call, str(update.number), within_s=protocol.POLL_S + _REQUEST_S
                 )
             except ClusterUnavailableError:
                 if time.monotonic() - reached > UNREACHABLE_S:
@@ -105,23 +105,25 @@ class RemoteHarness:
     async def knows(self, call: CallId) -> bool:
         """Whether the call is its current or last one."""
         try:
-            return await self._ask("knows", call) == call
+            return await self._request("knows", call) == call
         except RunnerError:
             return False
 
     async def stop(self) -> None:
         """End the actor, its harness and all their processes."""
-        await self._bridge.ask(protocol.Command(deed=protocol.DriverOperation.END, slot=self.name))
+        await self._bridge.request(
+            protocol.Command(operation=protocol.DriverOperation.END, slot=self.name)
+        )
 
-    async def _ask(self, method: str, *arguments: str, within_s: float = _REQUEST_S) -> str:
+    async def _request(self, method: str, *arguments: str, within_s: float = _REQUEST_S) -> str:
         command = protocol.Command(
-            deed=protocol.DriverOperation.ASK,
+            operation=protocol.DriverOperation.CALL,
             slot=self.name,
             method=method,
             arguments=arguments,
             within_s=within_s,
         )
-        reply = _read(protocol.DriverReply, await self._bridge.ask(command))
+        reply = _read(protocol.DriverReply, await self._bridge.request(command))
         if reply.fault is protocol.DriverFault.UNFIT:
             raise UnfitError(reply.text)
         if reply.fault is not None:
@@ -155,7 +157,7 @@ class RaySlot:
             await asyncio.gather(*(slot.stop() for slot in self.replaces))
             harness = RemoteHarness(self.bridge, f"slot-{secrets.token_hex(8)}")
             try:
-                await self.bridge.ask(self._place_command(harness.name))
+                await self.bridge.request(self._place_command(harness.name))
                 self.offered = self._require_version(await harness.offer())
             except BaseException:
                 await asyncio.shield(_end(harness))
@@ -174,7 +176,7 @@ class RaySlot:
     def _place_command(self, name: str) -> protocol.Command:
         gpus = max(1, len(self.replaces))
         return protocol.Command(
-            deed=protocol.DriverOperation.PLACE,
+            operation=protocol.DriverOperation.PLACE,
             slot=name,
             kind=self.kind,
             gpus=gpus,
@@ -216,13 +218,13 @@ def _evaluation(update: protocol.CallUpdate) -> Evaluation:
         case None if update.evaluation is not None:
             return update.evaluation
         case protocol.DriverFault.UNREACHED:
-            raise UnreachedError(update.words)
+            raise UnreachedError(update.message)
         case protocol.DriverFault.UNFIT:
-            raise UnfitError(update.words)
-        case protocol.DriverFault.LOST | protocol.DriverFault.AWAY:
-            raise RunnerLostError(update.words)
+            raise UnfitError(update.message)
+        case protocol.DriverFault.LOST | protocol.DriverFault.UNAVAILABLE:
+            raise RunnerLostError(update.message)
         case _:
-            raise RunnerError(update.words)
+            raise RunnerError(update.message)
 
 
 class RayRunner(SlotRunner[RaySlot]):
@@ -289,12 +291,16 @@ class RayRunner(SlotRunner[RaySlot]):
         await self._bridge.aclose()
 
     async def _resources(self) -> protocol.Resources:
-        text = await self._bridge.ask(protocol.Command(deed=protocol.DriverOperation.RESOURCES))
+        text = await self._bridge.request(
+            protocol.Command(operation=protocol.DriverOperation.RESOURCES)
+        )
         return protocol.Resources.model_validate_json(text)
 
     async def _all_harnesses(self) -> list[RemoteHarness]:
         """The harness of every slot on the cluster, including slots of other or killed workers."""
-        text = await self._bridge.ask(protocol.Command(deed=protocol.DriverOperation.SLOTS))
+        text = await self._bridge.request(
+            protocol.Command(operation=protocol.DriverOperation.SLOTS)
+        )
         return [
             RemoteHarness(self._bridge, name)
             for name in protocol.SlotNames.model_validate_json(text).names

@@ -1,4 +1,4 @@
-"""Which arguments a kernel is called with, matched or guessed, and which tensors are its output.
+"""Decides which arguments a kernel gets, matched or guessed, and which tensors are its output.
 
 This runs in the candidate together with the submission, so nothing here protects the judge.
 """
@@ -77,8 +77,8 @@ def first_accepted(shapes: Sequence[Guess], call: Callable[[Guess], object]) -> 
     final_error = first_error or ValueError("there is no shape to try")
     tried = ", ".join(str(list(guess.shape)) for guess in shapes)
     final_error.add_note(
-        f"None of {len(shapes)} shapes can be called: {tried}. Define get_inputs, or give io with"
-        " the arguments of the call."
+        f"The kernel accepts none of {len(shapes)} shapes: {tried}. Define get_inputs, or give"
+        " io with the arguments of the call."
     )
     raise final_error
 

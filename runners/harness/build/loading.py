@@ -55,7 +55,7 @@ class ModelKernel:
         self.created_with_seed: int | None = None
         self.model: Any = None
 
-    def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model returns
+    def __call__(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - any output
         """The model's output for the inputs in `data`."""
         if self.created_with_seed != data["seed"]:
             self.model = self._create(data)

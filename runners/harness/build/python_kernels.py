@@ -167,7 +167,7 @@ class TorchKernel:
         )
 
 
-def to_device(value: Any, device: torch.device) -> Any:  # noqa: ANN401 - as it came
+def to_device(value: Any, device: torch.device) -> Any:  # noqa: ANN401 - any input
     """Return the value with every tensor in it, or in its lists and tuples, on a device."""
     if isinstance(value, torch.Tensor):
         return value.to(device)

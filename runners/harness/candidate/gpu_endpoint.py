@@ -220,15 +220,15 @@ class GpuEndpoint:
         here, before the window in which it runs.
         """
         if order.rooms not in self.fills:
-            make = self._make_fill if order.train is None else self._make_standin
+            make = self._make_fill if order.train is None else self._make_combined
             self.fills[order.rooms] = make(order)
         return self.fills[order.rooms]
 
-    def _make_standin(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
-        """Return the calibration kernel of a train: one kernel that reads and writes at once.
+    def _make_combined(self, order: channel.CandidateRequest) -> Callable[[Any], Any]:
+        """Return the calibration kernel of a train: one CUDA kernel that both reads and writes.
 
-        What remains in flight at the end of a kernel lengthens its window, and two kernels, one of
-        which reads and one writes, leave less.
+        Work that is still in flight at the end of a kernel lengthens its window. One CUDA kernel
+        for reading and one for writing would leave less work in flight.
         """
         outputs = tuple(_output_in(self.memory.bytes, room) for room in order.rooms)
         parts = [_bytes_of(self.memory.bytes, room) for room in _on_device(order.rooms)]
@@ -281,8 +281,8 @@ def _words(part: torch.Tensor) -> torch.Tensor:
 def _combining(source: torch.Tensor, target: torch.Tensor) -> Callable[[], object] | None:
     """Return a function that reads `source` and writes `target` in one CUDA kernel.
 
-    It reads all numbers but a few of the last ones. Of a longer target, it writes a multiple of the
-    source. None if one of them is empty.
+    It may skip a few of the last numbers of the source. Of a longer target, it writes as many
+    lengths of the source as fit. None if one of them is empty.
     """
     n, m = source.numel(), target.numel()
     if not n or not m:

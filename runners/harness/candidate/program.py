@@ -35,7 +35,7 @@ Claims = tuple[float, float]
 
 
 def touch(data: Any) -> Any:  # noqa: ANN401 - any task's input
-    """Read every input tensor once and return the last one: the calibration kernel on the CPU."""
+    """The calibration kernel on the CPU: read every input tensor once and return the last one."""
     found = values.leaves(data)
     for tensor in found:
         torch.count_nonzero(values.bits(tensor))
@@ -152,7 +152,7 @@ class Candidate:
         outputs, claims = gpu.run_train(
             kernels, orders, self.described, self.tell, stamped=train.stamped
         )
-        del outputs  # kept until now: their memory must not be used again
+        del outputs  # kept until now, because their memory must not be reused earlier
         return channel.CandidateReply(status=channel.Status.DONE, claims_ns=claims)
 
     def tell(self, reply: channel.CandidateReply) -> None:

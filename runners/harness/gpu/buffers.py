@@ -104,12 +104,12 @@ SPARE = 64 << 20
 POOL_SPARE = 128 << 20
 """Bytes of pool beyond four times the output."""
 PLACE_TENSORS_MOST = 4
-"""The most tensors of an output in a train: one frame describes all outputs."""
+"""The most tensors of an output in a train, because one frame describes all outputs."""
 PLACE_MOST = 64 << 20
 """The most bytes of a place; a kernel that reads and writes more is not short."""
 PLACES_SHARE = 8
-"""The places of a train may take one part in so many of the free memory: those of all candidates
-that exist at once, and the judge's copies of one candidate's."""
+"""One in this many bytes of the free memory may be used for trains: for the places of all
+candidates that exist at once, and for the judge's copies of one candidate's places."""
 CONTEXT_BYTES = 1 << 30
 """Upper estimate of the GPU memory that a process with a CUDA context needs, in bytes."""
 
@@ -133,7 +133,7 @@ class Buffers:
     place_size: int
     """Bytes of one place of a train: an input and its rooms; 0 if there are no places."""
     staging: torch.Tensor
-    """The judge's copy of the next input. Its address never changes; it affects the time."""
+    """The judge's copy of the next input. Its address affects the time, so it never changes."""
     withheld: Withheld
     """The lines of the input that a candidate sees last."""
     flush: torch.Tensor
@@ -147,8 +147,8 @@ class Buffers:
     ) -> Self:
         """Allocate buffers for inputs like `plan` and outputs like `expected`.
 
-        Device code allocates nothing, so it needs no pool: `pooled` is False. `places` are for a
-        train; pinned host memory has none.
+        Device code allocates nothing, so it needs no pool: `pooled` is False. `places` is the
+        number of places for trains; pinned host memory has none.
         """
         output_bytes = (
             device_bytes(expected) if expected is not None else 2 * plan.device_size + SPARE
@@ -183,14 +183,14 @@ class Buffers:
                 Verdict.MEMORY_EXCEEDED, f"only {free >> 20} MiB of the GPU's memory were left"
             )
 
-    def sweep(self) -> None:
+    def flush_cache(self) -> None:
         """Flush the L2 cache."""
         self.flush.add_(1)
 
     def reveal(self) -> None:
         """Show the candidate the next input except for the withheld lines, then flush the cache."""
         self.memory.bytes[: self.output_at].copy_(self.staging)
-        self.sweep()
+        self.flush_cache()
 
     def complete(self) -> None:
         """Show the candidate the withheld lines too."""
@@ -230,7 +230,11 @@ def max_parallel_candidates(plan: Plan, expected: values.Node | None, places: in
 
 
 def place_count(plan: Plan, expected: values.Node | None, candidates: int) -> int:
-    """The number of places that each of so many candidates may have for trains; 0 if too large."""
+    """The number of places for trains of each candidate, given how many candidates exist at once.
+
+    It is 0 if the places would be too large, or if outputs cannot be described in one frame or
+    have a part on the host.
+    """
     parts = 0 if expected is None else len(values.tensors(expected))
     if expected is None or parts > PLACE_TENSORS_MOST or has_host_part(plan, expected):
         return 0

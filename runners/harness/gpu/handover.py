@@ -26,7 +26,7 @@ class WindowActions:
 
     queued: Callable[[CandidateReply | None], None]
     """Records where the output will be, before the window opens."""
-    sweep: Callable[[], None]
+    flush_cache: Callable[[], None]
     """Flushes the cache."""
     reveal: Callable[[], None]
     """Shows the candidate the input except for the withheld lines."""
@@ -44,6 +44,7 @@ class Handover:
     def __init__(self, shared: DeviceBuffer | HostBuffer) -> None:
         self.shared = shared
         self.turn = 0
+        """The number of the latest call, which is the value of all words of its window."""
         shared.bytes[: 2 * DONE].zero_()
         words = torch.zeros(4 * DONE, dtype=torch.uint8, device="cuda")
         self.private_words = words
@@ -59,7 +60,7 @@ class Handover:
     def run(self, actions: WindowActions) -> None:
         """Queue one window, then start it."""
         await_word(self.start, self.turn)  # the whole window is queued before it starts
-        actions.sweep()
+        actions.flush_cache()
         self.opened.record()
         actions.reveal()
         actions.complete()
@@ -129,14 +130,14 @@ class HandoverCall:
 
 
 DELAY_BYTES = 64 << 10
-"""Bytes that the judge's copy engine moves while the judge has given the GPU away."""
+"""Bytes that the judge's copy engine moves while the GPU runs the candidate's work."""
 
 
 @dataclass(frozen=True, slots=True)
-class TrainPlace:
-    """What the judge does for one call of a train; all of it is queued before the first call."""
+class PlaceActions:
+    """What the judge does in one place of a train; all of it is queued before the first call."""
 
-    lay: Callable[[], object]
+    reveal: Callable[[], object]
     """Writes the input except for the withheld lines."""
     complete: Callable[[], None]
     """Writes the withheld lines."""
@@ -148,28 +149,28 @@ class TrainPlace:
 class TrainActions:
     """What the judge does in one train."""
 
-    places: Sequence[TrainPlace]
+    places: Sequence[PlaceActions]
     queued: Callable[[CandidateReply], None]
     """Records where the outputs will be, before the first window opens."""
-    sweep: Callable[[], None]
+    flush_cache: Callable[[], None]
     """Flushes the cache."""
 
 
 class TrainWindows:
-    """The windows of trains: what they need on the GPU, prepared once for a candidate.
+    """Queues the windows of a train; its events and words are created once for a candidate.
 
-    To give the GPU away, the judge waits for a word that its own copy engine writes some
-    microseconds later. The candidate's context then runs what it has queued for this call, and the
-    GPU returns to the judge when nothing of it is left to run.
+    To yield the GPU to the candidate, the judge's stream waits for a word that the judge's own copy
+    engine writes some microseconds later. The GPU then runs what the candidate's context has queued
+    for this call, and returns to the judge when nothing of that is left to run.
     """
 
     def __init__(self, handover: Handover, calls: int) -> None:
         self.handover = handover
         self.start = torch.zeros(1, dtype=torch.int32).pin_memory()
-        """Written by the processor: a stream could share a hardware queue with one that waits."""
+        """Written by the CPU, because a stream could share a hardware queue with one that waits."""
         self.opened = [_event() for _ in range(calls)]
         self.closed = [_event() for _ in range(calls)]
-        self.line = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self.copy_stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.delay = torch.empty(DELAY_BYTES, dtype=torch.uint8).pin_memory()
         self.delayed = torch.empty(DELAY_BYTES, dtype=torch.uint8, device="cuda")
         self.delayed.copy_(self.delay, non_blocking=True)  # loads what the copies need
@@ -180,23 +181,23 @@ class TrainWindows:
         last = first_turn + len(actions.places) - 1
         await_word(self.start.data_ptr(), last)
         for number, place in enumerate(actions.places):
-            place.lay()
-            actions.sweep()
+            place.reveal()
+            actions.flush_cache()
             place.complete()
             self.opened[number].record()
             write_word(self.handover.shared.address + RELEASED, first_turn + number)
-            self._give_away(first_turn + number)
+            self._yield_gpu(first_turn + number)
             self.closed[number].record()
             place.capture()
         self.start[0] = last
 
-    def _give_away(self, turn: int) -> None:
-        line = int(self.line.cuda_stream)
+    def _yield_gpu(self, turn: int) -> None:
+        stream = int(self.copy_stream.cuda_stream)
         write_word(self.handover.left, turn)
-        await_word(self.handover.left, turn, line)
-        with torch.cuda.stream(self.line):
+        await_word(self.handover.left, turn, stream)
+        with torch.cuda.stream(self.copy_stream):
             self.delayed.copy_(self.delay, non_blocking=True)
-        write_word(self.handover.back, turn, line)
+        write_word(self.handover.back, turn, stream)
         await_word(self.handover.back, turn)
 
     def abort(self) -> None:

@@ -237,7 +237,7 @@ def _unfitness(card: Card) -> str:
     """
     monitor = Monitor(card.handle)
     if monitor.memory_errors() > card.errors:
-        return f"GPU {card.handle}: its memory failed beyond correction"
+        return f"GPU {card.handle}: its memory has new uncorrectable errors"
     deadline = time.monotonic() + SETTLE_S
     while reason := _occupied(monitor, card):
         if time.monotonic() > deadline:
@@ -252,7 +252,7 @@ def _occupied(monitor: Monitor, card: Card) -> str:
     left_bytes = monitor.used() - card.used
     if left_bytes <= MAX_LEFT_BYTES:
         return ""
-    return f"{left_bytes >> 20} MiB of its memory were not given back"
+    return f"{left_bytes >> 20} MiB of its memory were not freed"
 
 
 def await_processes(most: int) -> bool:

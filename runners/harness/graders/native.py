@@ -122,10 +122,9 @@ def _start_early(session: EvaluationSession, timed: _Timed, stack: ExitStack) ->
 def _first_candidate(
     session: EvaluationSession, result: GradingResult, tests: tuple[Workload, ...], timed: _Timed
 ) -> None:
-    """Build, test and rehearse the timed workloads; later candidates reuse the compiled code.
+    """Build the submission, run the tests, and rehearse the timed workloads.
 
-    This candidate sees only public inputs, because its compiled code is passed to candidates with
-    secret ones.
+    Later candidates reuse the compiled code, so this one sees only public inputs.
     """
     deadline = session.code.deadline(session.request.task.test_timeout)
     with pool.fresh_candidate(

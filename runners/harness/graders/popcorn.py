@@ -28,7 +28,7 @@ from runners.harness.verdicts import STAGES, GradingResult, VerdictError, skippe
 
 CASES_FILE = "popcorn-cases.txt"
 PRELUDE_S = 120.0
-"""The most seconds for the run of only the submission before a phase."""
+"""The most seconds for running the submission alone before a phase."""
 _BUILDS_INLINE = ("cpp_extension", "load_inline")
 """Names of torch in a source that compiles when it is imported."""
 _LOOPBACK = {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
@@ -37,11 +37,11 @@ _NO_MULTICAST = {
     "NVSHMEM_DISABLE_NVLS": "1",
     "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
 }
-"""Disables NVLink multicast, because a whole fabric shares it and a killed phase may break it."""
+"""Disables NVLink multicast: all GPUs of a fabric share it, and killing a phase may break it."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _Phase:
     """One phase: its cases, seed and deadline."""
 
     step: stream.Step
@@ -69,11 +69,11 @@ def grade(session: EvaluationSession) -> GradingResult:
                 program = stack.enter_context(compiled(session))
             except VerdictError as error:
                 result.fail(Stage.BUILD, error)
-        for plan in _plans(session):
+        for phase in _phases(session):
             if result.passed:
-                _run(session, plan, _program(session, plan, program), result)
+                _run(session, phase, _program(session, phase, program), result)
             else:
-                result.cases += [skipped(plan.kind, case) for case in plan.cases]
+                result.cases += [skipped(phase.kind, case) for case in phase.cases]
         if program is not None and result.passed and session.request.mode is Mode.PROFILE:
             _profile_kernels(session, program)
     return result
@@ -84,8 +84,10 @@ def _profile_kernels(session: EvaluationSession, program: int) -> None:
     task = session.request.task
 
     def profile_case(profiler: KernelProfiler, case: Workload, deadline: Deadline) -> KernelProfile:
-        plan = _Plan(stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, deadline)
-        return profiler.profile_program(_program(session, plan, program), deadline)
+        phase = _Phase(
+            stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, deadline
+        )
+        return profiler.profile_program(_program(session, phase, program), deadline)
 
     profile_kernels(session, task.benchmarks, profile_case)
 
@@ -96,58 +98,58 @@ def secret_seed(nonce: bytes) -> int:
     return int.from_bytes(digest, "big") & 0x7FFFFFFF
 
 
-def _plans(session: EvaluationSession) -> Iterator[_Plan]:
+def _phases(session: EvaluationSession) -> Iterator[_Phase]:
     task, mode = session.request.task, session.request.mode
     if mode in (Mode.TEST, Mode.RANKED) and task.tests:
         end = Deadline.after(task.test_timeout)
-        yield _Plan(stream.Step.TEST, evaluation.CaseKind.TEST, task.tests, task.seed, end)
+        yield _Phase(stream.Step.TEST, evaluation.CaseKind.TEST, task.tests, task.seed, end)
     end = Deadline.after(task.timeout_s(mode))
     if mode is Mode.PROFILE:
         for case in task.benchmarks:
-            yield _Plan(stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, end)
+            yield _Phase(stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, end)
     ranked = mode is Mode.RANKED
     if timed := task.timed(mode):
         step = stream.Step.LEADERBOARD if ranked else stream.Step.BENCHMARK
         seed = secret_seed(session.nonce) if ranked else task.seed
-        yield _Plan(step, evaluation.CaseKind.BENCHMARK, timed, seed, end)
+        yield _Phase(step, evaluation.CaseKind.BENCHMARK, timed, seed, end)
 
 
-def _run(session: EvaluationSession, plan: _Plan, order: Program, result: GradingResult) -> None:
-    stage, total = STAGES[plan.kind], len(plan.cases)
+def _run(session: EvaluationSession, phase: _Phase, order: Program, result: GradingResult) -> None:
+    stage, total = STAGES[phase.kind], len(phase.cases)
     session.report_progress(stage, 0, total)
     printed = bytearray()
     start = session.template.start if order.script else programs.start
-    phase = WatchedProgram(order, printed, session.record_sandbox, start)
+    watched = WatchedProgram(order, printed, session.record_sandbox, start)
     reported: tuple[stream.ReportedCase, ...] = ()
     try:
-        with session.record_duration(plan.step.value):
-            ended = phase.run(plan.deadline)
-        reported = _answer(ended, plan, printed, session.request.task)
+        with session.record_duration(phase.step.value):
+            ended = watched.run(phase.deadline)
+        reported = _answer(ended, phase, printed, session.request.task)
         if wrong := next((case for case in reported if not case.passed), None):
             result.fail(stage, VerdictError(Verdict.WRONG_ANSWER, wrong.message))
     except VerdictError as error:
         result.fail(stage, error)
-        begun = stream.glimpse(bytes(phase.result), plan.step, total)
+        begun = stream.finished_cases(bytes(watched.result), phase.step, total)
         passed = [case for case in begun if case.passed]
         failed = stream.ReportedCase(passed=False, message=error.message)
         reported = (*passed[: total - 1], failed)
     finally:
         session.add_to_log(bytes(printed))
     session.add_to_log("".join(case.report for case in reported).encode())
-    pairs = zip(plan.cases, reported, strict=False)
-    result.cases += [_result(plan.kind, *pair) for pair in pairs]
-    result.cases += [skipped(plan.kind, case) for case in plan.cases[len(reported) :]]
+    pairs = zip(phase.cases, reported, strict=False)
+    result.cases += [_result(phase.kind, *pair) for pair in pairs]
+    result.cases += [skipped(phase.kind, case) for case in phase.cases[len(reported) :]]
     session.report_progress(stage, total, total)
 
 
 def _answer(
-    ended: ProgramExit, plan: _Plan, printed: bytearray, task: TaskDefinition
+    ended: ProgramExit, phase: _Phase, printed: bytearray, task: TaskDefinition
 ) -> tuple[stream.ReportedCase, ...]:
     if ended.status not in stream.RAN:
         log = printed.decode(errors="replace").strip() or stream.error_text(ended.result)
         raise stream.error_of_evaluation(ended.status, log, task)
     try:
-        return stream.read(ended.result, plan.step, len(plan.cases))
+        return stream.read(ended.result, phase.step, len(phase.cases))
     except stream.UnfinishedError as error:
         message = f"the evaluation exited with status {ended.status} and its result {error}"
         raise VerdictError(Verdict.CRASHED, message) from error
@@ -184,11 +186,11 @@ def _measurement(times: stream.Times) -> evaluation.Measurement:
     )
 
 
-def _program(session: EvaluationSession, plan: _Plan, program: int | None) -> Program:
+def _program(session: EvaluationSession, phase: _Phase, program: int | None) -> Program:
     """The phase's program; a compiled `program` gets only the cases, not its sources."""
     task, source = session.request.task, session.request.source
-    files = {CASES_FILE: "".join(f"{case.spec}\n" for case in plan.cases)}
-    arguments = (plan.step.value, CASES_FILE)
+    files = {CASES_FILE: "".join(f"{case.spec}\n" for case in phase.cases)}
+    arguments = (phase.step.value, CASES_FILE)
     script: tuple[str, ...] = ()
     if program is None:
         files = {**task.files, task.submission_file: source, **files}
@@ -201,21 +203,21 @@ def _program(session: EvaluationSession, plan: _Plan, program: int | None) -> Pr
         script=script,
         files=files,
         executables={} if program is None else {executable.NAME: program},
-        environment=_environment(session, plan),
+        environment=_environment(session, phase),
         limits=_limits(session.request.limits, task.world_size),
         gpu=session.on_gpu,
         ranks=task.multi_gpu,
-        prelude=_prelude(task, source, plan.deadline),
+        prelude=_prelude(task, source, phase.deadline),
     )
 
 
-def _environment(session: EvaluationSession, plan: _Plan) -> dict[str, str]:
+def _environment(session: EvaluationSession, phase: _Phase) -> dict[str, str]:
     task = session.request.task
     environment = dict(_NO_MULTICAST)
     if not session.on_gpu:
         environment["CUDA_VISIBLE_DEVICES"] = ""
-    if plan.seed is not None:
-        environment["POPCORN_SEED"] = str(plan.seed)
+    if phase.seed is not None:
+        environment["POPCORN_SEED"] = str(phase.seed)
     if task.multi_gpu:
         environment |= {**_LOOPBACK, "POPCORN_GPUS": str(_gpus(session))}
     return environment
@@ -247,7 +249,7 @@ def _limits(limits: evaluation.Limits, ranks: int) -> evaluation.Limits:
 
 
 def _prelude(task: TaskDefinition, source: str, deadline: Deadline) -> Prelude | None:
-    """A run of only the submission, if it compiles at import; the phase reuses what it built."""
+    """A run of the submission alone, if it compiles at import; the phase reuses what it built."""
     if task.is_program or not any(word in source for word in _BUILDS_INLINE):
         return None
     return Prelude(

@@ -221,14 +221,14 @@ class ContractTask(TaskCode):
         if contains_nan(reference_output):
             raise VerdictError(
                 Verdict.TASK_ERROR,
-                f"{REFERENCE_FAULT} gives NaN, or leaves a part of its output unwritten: nothing"
-                " can be compared with that",
+                f"{REFERENCE_FAULT} returns NaN, or leaves a part of its output unwritten, so no"
+                " output can be compared with it",
             )
         reason = mismatch(reference_output, outputs, reference.atol, reference.rtol)
         if reason and mismatch(reference_output, self._fetch(data), reference.atol, reference.rtol):
             raise VerdictError(
                 Verdict.TASK_ERROR,
-                f"{REFERENCE_FAULT} gives another output each time that it is given the same input",
+                f"{REFERENCE_FAULT} returns another output each time for the same input",
             )
         return reason
 
@@ -249,7 +249,7 @@ class ContractTask(TaskCode):
             return self._data(side, GIVEN_SEED)
 
         input_data = self._data(side, seed)
-        return values.leaves(self.processes[side].ask("answer", input_data, self.end, public))
+        return values.leaves(self.processes[side].request("answer", input_data, self.end, public))
 
     def _data(self, side: Side, seed: int) -> dict[str, Any]:
         arguments = self.contract.call_of(side).args
@@ -276,7 +276,7 @@ class ContractTask(TaskCode):
         side = self.contract.drawn_by
         public = {"draw": MODEL_SEED}
         request = public if seed == GIVEN_SEED else {"draw": seed}
-        inputs = self.processes[side].ask("draw", request, self.end, lambda: public)
+        inputs = self.processes[side].request("draw", request, self.end, lambda: public)
         if not isinstance(inputs, dict) or inputs.keys() != {"init", "inputs"}:
             raise VerdictError(
                 Verdict.DISALLOWED, "a source returned something other than its init and inputs"

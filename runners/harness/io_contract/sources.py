@@ -32,7 +32,7 @@ Data = dict[str, Any]
 
 @dataclass(slots=True)
 class _Running:
-    """A candidate for one kind of question; on a GPU also the structure of its answers."""
+    """A candidate for one kind of request; on a GPU also the structure of its answers."""
 
     candidate: HostCandidate
     stack: ExitStack
@@ -40,33 +40,33 @@ class _Running:
 
 
 class SourceProcess:
-    """One source's session and its candidates, one for each kind of question."""
+    """One source's session and its candidates, one for each kind of request."""
 
     def __init__(self, session: EvaluationSession, side: Side) -> None:
         self.session = session
         self.side = side
         self.running: dict[str, _Running] = {}
         self.failures: dict[str, VerdictError] = {}
-        """Questions that failed on public data; they are not tried again, to save time."""
+        """Kinds of requests that failed on public data; to save time they are not tried again."""
 
-    def ask(self, question: str, data: Data, deadline: Deadline, public: Callable[[], Data]) -> Any:  # noqa: ANN401 - as the source gives it
+    def request(self, kind: str, data: Data, deadline: Deadline, public: Callable[[], Data]) -> Any:  # noqa: ANN401 - as the source gives it
         """Return the judge's copy of the source's answer for `data`; VerdictError if there is none.
 
-        All answers to one kind of question have the same structure. The first call is with `public`
+        All answers to one kind of request have the same structure. The first call is with `public`
         data. Only the code compiled in that call is stored for later candidates.
         """
         with attribute_to_reference(self.side):
-            if question in self.failures:
-                raise self.failures[question]
-            running = self.running.get(question)
+            if kind in self.failures:
+                raise self.failures[kind]
+            running = self.running.get(kind)
             if running is None:
-                running = self._start(question, public(), deadline)
+                running = self._start(kind, public(), deadline)
             exchange = running.candidate.call(channel.Operation.RUN, data, running.answer, deadline)
             answer = running.candidate.fetch(exchange.reply, running.answer, deadline)
             running.candidate.handle.verify_frozen(deadline)
             return _copy(answer)
 
-    def _start(self, question: str, data: Data, deadline: Deadline) -> _Running:
+    def _start(self, kind: str, data: Data, deadline: Deadline) -> _Running:
         """Start and build a candidate; on a GPU its output memory has the size of its answers."""
         plan = planned(data)
         timeout = self.session.request.task.test_timeout
@@ -74,14 +74,14 @@ class SourceProcess:
             first_deadline = Deadline.after(min(timeout, deadline.remaining))
             answer = self._answer_structure(plan, data, first_deadline)
         except VerdictError as error:
-            self.failures[question] = error
+            self.failures[kind] = error
             raise
         stack = self.session.extra_candidates.enter_context(ExitStack())
-        stack.callback(self.running.pop, question, None)
+        stack.callback(self.running.pop, kind, None)
         candidate = stack.enter_context(fresh_candidate(self.session, plan, answer))
         candidate.build(deadline)
-        self.running[question] = _Running(candidate, stack, answer)
-        return self.running[question]
+        self.running[kind] = _Running(candidate, stack, answer)
+        return self.running[kind]
 
     def _answer_structure(
         self, plan: arena.Plan, data: Data, deadline: Deadline

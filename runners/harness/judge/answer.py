@@ -17,8 +17,8 @@ from runners.harness.protocol import values
 from runners.harness.verdicts import VerdictError
 
 POISON = 0xFF
-"""The value of every output byte before a call. In floating types it is NaN, so that an output that
-was not written is wrong."""
+"""The value of every output byte before a call. In floating types it is NaN, so an output that was
+not written is wrong."""
 
 
 class Answer:
@@ -37,9 +37,9 @@ class Answer:
         self.captured = torch.empty(size, dtype=torch.uint8, device="cuda")
         self.captured.fill_(POISON)  # loads the CUDA kernel, impossible while a stream waits
         self.room: values.Node | None = None
-        """The structure of a right output, with the room of each tensor."""
+        """The structure of a right output; each tensor's offset is where its room begins."""
         self.wanted: values.Node | None = None
-        """The same structure, with the places of this output's tensors."""
+        """The same structure; each tensor's offset is where this output has it."""
         self.taken: list[torch.Tensor] = []
         """The judge's copies of this output's host tensors."""
 
@@ -116,7 +116,7 @@ class Answer:
         self.poison()
 
     def poison(self) -> None:
-        """Poison the places again, queued before the window opens: nothing written there counts."""
+        """Queue the poisoning of these places before the window opens; earlier writes are lost."""
         for _, there in self._pairs():
             there.fill_(POISON)
 
@@ -167,7 +167,7 @@ class Answer:
         places = iter(() if self.wanted is None else values.tensors(self.wanted))
 
         def read(node: values.TensorNode) -> torch.Tensor:
-            place = next(places)  # the structures are equal, because nothing is read otherwise
+            place = next(places)  # nothing is read unless the structures are equal
             if node.device == "cuda":
                 return typed_view(next(captured), place.model_copy(update={"offset": 0}))
             return (

@@ -1,4 +1,4 @@
-"""Checks of every call apart from values: the structure of its output, and its side effects."""
+"""Checks of every call, except of values: the structure of its output, and its side effects."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -39,7 +39,7 @@ PATIENCE_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a call has its input and its rooms in the shared memory, and the judge's copies."""
+    """The part of the shared memory that one call uses, and the judge's copies of its contents."""
 
     shift: int
     """Bytes from the start of the shared memory."""
@@ -84,12 +84,14 @@ class DeviceCandidate(host_candidate.HostCandidate):
         deadline: Deadline,
         *,
         launch: LaunchNumbers | None = None,
+        waiting: bool = False,
     ) -> channel.Exchange:
         plan = self._plan(value)
         if plan.device_size > self.buffers.output_at:
             raise VerdictError(Verdict.TASK_ERROR, "an input of the task grew between two seeds")
         if operation is channel.Operation.TOUCH:
-            return self._run(self._order(operation, plan, expected, ahead=True), value, deadline)
+            order = self._order(operation, plan, expected, ahead=not waiting)
+            return self._run(order, value, deadline)
         if launch is not None:
             refuse_unfit(launch, values.tensors(plan.node), expected)
         if expected is None:
@@ -126,7 +128,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
     def _run(
         self, order: channel.CandidateRequest, value: object, deadline: Deadline
     ) -> channel.Exchange:
-        """Execute a request in one window. A call ahead describes its output in its first frame."""
+        """Execute a request in one window; the first frame of a call ahead has its output."""
         self.stage(order.value or values.ScalarNode(), value)
         replies_ahead: list[channel.CandidateReply] = []
 
@@ -143,7 +145,7 @@ class DeviceCandidate(host_candidate.HostCandidate):
 
         steps = handover.WindowActions(
             queued=queued,
-            sweep=self._poison_and_sweep,
+            flush_cache=self._poison_and_flush,
             reveal=self._reveal,
             complete=self._complete,
             capture=self.answer.capture,
@@ -178,9 +180,9 @@ class DeviceCandidate(host_candidate.HostCandidate):
             return self.answer.places(first.output)
         return self.answer.room
 
-    def _poison_and_sweep(self) -> None:
+    def _poison_and_flush(self) -> None:
         self.answer.poison()
-        self.buffers.sweep()
+        self.buffers.flush_cache()
 
     def _reveal(self) -> None:
         self.buffers.reveal()
@@ -274,7 +276,7 @@ def device_start(
 ) -> Iterator[Callable[[], DeviceCandidate]]:
     """Start a fresh candidate on the GPU; yield a function that waits until it is ready.
 
-    It has so many places for trains.
+    `places` is its number of places for trains.
     """
     with session.record_duration("memory"):
         pooled = session.launching is None

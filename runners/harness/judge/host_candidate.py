@@ -79,11 +79,13 @@ class HostCandidate:
         deadline: Deadline,
         *,
         launch: LaunchNumbers | None = None,  # noqa: ARG002 - as above
+        waiting: bool = False,  # noqa: ARG002 - as above
     ) -> channel.Exchange:
         """Make one input visible, let the candidate call its kernel on it, and freeze it.
 
         On a GPU `expected` defines the rooms of the output; on the CPU the output is fetched later.
-        `launch` defines the launch of device code.
+        `launch` defines the launch of device code. On a GPU a `waiting` calibration kernel is not
+        queued ahead.
         """
         plan = self._plan(value)
         order = self._encoded(channel.CandidateRequest(operation=operation, value=plan.node))

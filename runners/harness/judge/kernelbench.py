@@ -28,7 +28,7 @@ _ARGS = {"precision", "seed", "weights"}
 
 
 class KernelBenchTask(TaskCode):
-    """A problem's reference; it has one model at a time.
+    """The reference of a KernelBench problem; it keeps one model at a time.
 
     A case may set `precision` (default fp32), `seed` for its inputs, and `weights`, the seed of the
     weights. An input contains the constructor's arguments, the weights and the inputs of `forward`.
@@ -106,7 +106,7 @@ class KernelBenchTask(TaskCode):
         with self._device:  # create large inputs directly on the device
             return [self._placed(each, dtype) for each in self._get_inputs()]
 
-    def _placed(self, value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - as it came
+    def _placed(self, value: Any, dtype: torch.dtype) -> Any:  # noqa: ANN401 - any input
         if isinstance(value, torch.Tensor):
             floats = value.is_floating_point()
             return value.to(device=self._device, dtype=dtype if floats else value.dtype)
@@ -114,7 +114,7 @@ class KernelBenchTask(TaskCode):
             return type(value)(self._placed(each, dtype) for each in value)
         return value
 
-    def _forward(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - whatever the model gives
+    def _forward(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - any output
         """The reference's output; restores the model's buffers."""
         self._data_of_model(data["seed"], data["precision"])  # makes the model
         with torch.no_grad():
@@ -161,7 +161,7 @@ def _precision(workload: Workload) -> str:
     if not isinstance(named, str) or named not in PRECISIONS:
         known = ", ".join(PRECISIONS)
         raise VerdictError(
-            Verdict.TASK_ERROR, f"precision {named!r} is not known; there are {known}"
+            Verdict.TASK_ERROR, f"precision {named!r} is unknown; choose one of {known}"
         )
     return named
 
@@ -171,7 +171,7 @@ def _weights_seed(workload: Workload) -> int:
     seed = workload.args.get("weights", WEIGHTS_SEED)
     if not isinstance(seed, int) or workload.args.keys() - _ARGS:
         known = ", ".join(sorted(_ARGS))
-        raise VerdictError(Verdict.TASK_ERROR, f"a case of a kernelbench task has only {known}")
+        raise VerdictError(Verdict.TASK_ERROR, f"a case of a kernelbench task can set only {known}")
     return seed
 
 
@@ -187,7 +187,7 @@ def _refuse_undefined(output: object) -> None:
 
 
 def _difference(want: object, got: object, tolerance: float) -> str | None:
-    """The first difference in value of two outputs of the same structure as a text, or None."""
+    """Describe the first difference in value of two outputs of the same structure, or None."""
     pairs = list(zip(leaves(want), leaves(got), strict=True))
     for number, (right, given) in enumerate(pairs):
         off = ~torch.isclose(given, right, rtol=tolerance, atol=tolerance)

@@ -21,7 +21,7 @@ from runners.harness.verdicts import VerdictError
 
 @dataclass(frozen=True, slots=True)
 class Launching:
-    """The signature that a submission must define, and its launch for each case's spec."""
+    """The signature that a submission must define, and its launch for each case (by `spec`)."""
 
     signature: Signature
     numbers: Mapping[str, LaunchNumbers]

@@ -17,8 +17,8 @@ class CandidatePool:
     """Fresh candidates for inputs like `plan` and outputs like `expected`, each used once.
 
     Candidates start in parallel because starting one on a GPU takes about 150 ms. Timing begins
-    only after all of them are frozen; none has loaded the submission by then. Also to save time, a
-    killed candidate exits while the next one starts.
+    only after all of them are frozen; none has loaded the submission by then. A killed candidate
+    exits while the next one starts, also to save time.
     """
 
     def __init__(

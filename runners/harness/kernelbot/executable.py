@@ -60,7 +60,7 @@ def compiled(session: EvaluationSession) -> Iterator[int]:
     """
     compiler, kind = nvcc.find(), nvcc.toolchain()
     if compiler is None or kind is None:
-        raise MachineError(f"this runner cannot compile tasks of sources: {nvcc.why_missing()}")
+        raise MachineError(f"this runner cannot compile the task's program: {nvcc.why_missing()}")
     program = os.memfd_create("program", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         session.report_progress(Stage.BUILD, 0, 1)

@@ -115,14 +115,14 @@ def read(written: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
         return (*cases, *[ReportedCase(passed=True)] * missing)
     if missing:
         raise BreachError(
-            "says `check: pass`, but not before that every case passed: there is no "
+            "says `check: pass` without a passing line for every case before it: there is no "
             f"`{step.kind}.{len(cases)}.{'status' if step is Step.TEST else 'mean'}` "
             "(cases count from 0)"
         )
     return cases
 
 
-def glimpse(written: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
+def finished_cases(written: bytes, step: Step, count: int) -> tuple[ReportedCase, ...]:
     """Return the cases that were complete when a phase was aborted; () if the text is invalid."""
     complete_lines, _, _ = written.rpartition(b"\n")
     try:
@@ -149,7 +149,7 @@ def _parse(written: bytes) -> _Parsed:
     confirmed: _Cases = {}
     for key, value in _pairs(text):
         if values.setdefault(key, value) != value and key not in _TEXTS:
-            raise BreachError(f"has {key!r} twice, with another value")
+            raise BreachError(f"has {key!r} twice, with different values")
         if match := _CASE.fullmatch(key):
             case, field = (match["kind"], int(match["number"])), match["field"]
             cases.setdefault(case, {})[field] = value
@@ -222,7 +222,7 @@ def _report(text: str) -> str:
     try:
         return base64.b64decode(text.replace("*", "/"), validate=True).decode(errors="replace")
     except binascii.Error as error:
-        raise BreachError("has a report that is no base64") from error
+        raise BreachError("has a report that is not base64") from error
 
 
 def _times(fields: _Fields, prefix: str) -> Times:
@@ -232,7 +232,7 @@ def _times(fields: _Fields, prefix: str) -> Times:
         raise BreachError(f"has a time in `{prefix}*` that is not positive")
     runs = numbers.get("runs", 1)
     if runs < 1 or runs != int(runs):
-        raise BreachError(f"has `{prefix}runs` that is no count")
+        raise BreachError(f"has a `{prefix}runs` that is not a positive integer")
     return Times(numbers["mean"], int(runs), numbers.get("err"))
 
 
@@ -249,8 +249,8 @@ def _number(text: str, key: str) -> float:
 RAN = frozenset({0, 112})
 """The exit statuses of a completed evaluation: everything passed, or some case failed."""
 _TASK_ERRORS = {
-    2: "did not take its arguments",
-    111: "could not open its line to the judge",
+    2: "did not accept its arguments",
+    111: "could not open its result pipe",
     113: "could not read its cases",
 }
 _NOT_BUILT = (
@@ -279,7 +279,7 @@ def error_of_evaluation(status: int, log: str, task: TaskDefinition) -> VerdictE
         words = "; ".join((_TASK_ERRORS[status], *printed))
         return VerdictError(Verdict.TASK_ERROR, f"the task's {own_evaluation(task)} {words}")
     build = failed_build(log) if _EXTENSION in log else None
-    last = build.reason if build else lines[-1] if lines else "it said nothing"
+    last = build.reason if build else lines[-1] if lines else "it printed nothing"
     last = last[:1000]
     if status < 0:
         return _error_of_signal(status, last) if task.is_program else error_of_exit(status)

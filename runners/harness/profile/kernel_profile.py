@@ -118,7 +118,7 @@ SHOWN_MAX = 2000
 TABLES_MAX = 8 << 20
 """The most bytes that the profiler may print for a report."""
 INPUT_MAX = 8 << 30
-"""The most bytes of an input; for a short time, twice as many are needed."""
+"""The most bytes of an input; copying it takes twice as much memory for a short time."""
 _ADDITIONAL = {"memory": 8 << 30, "disk": 512 << 20, "processes": 256, "open_files": 1024}
 """What the profiler gets in addition to the submission's limits. To replay a kernel, it needs much
 memory, in which it saves and restores what the kernel writes."""
@@ -307,8 +307,8 @@ def _reason(status: int) -> str:
             return "it ended with an error"
         case End.NOTHING:
             return (
-                "no kernel was launched between the marks of the profiler, or none of the name "
-                "that was asked for"
+                "no kernel was launched between the marks of the profiler, or none with the "
+                "requested name"
             )
         case End.TOO_LARGE:
             return f"its report has more than {FILE_MAX >> 20} MiB"

@@ -20,7 +20,7 @@ from runners.harness.timing.stopwatch import WARM_UPS
 from runners.harness.toolchains import ncu
 from runners.harness.verdicts import GradingResult, VerdictError
 
-Look = Callable[[KernelProfiler, Workload, Deadline], KernelProfile]
+ProfileCase = Callable[[KernelProfiler, Workload, Deadline], KernelProfile]
 """A function that profiles the kernels of one case."""
 
 
@@ -51,7 +51,7 @@ def profile(session: EvaluationSession, workload: Workload, deadline: Deadline) 
 def profile_kernels(
     session: EvaluationSession,
     workloads: Sequence[Workload],
-    look: Look = KernelProfiler.profile_call,
+    profile_case: ProfileCase = KernelProfiler.profile_call,
 ) -> None:
     """Add the results of `ncu` to the log and the files, or a line that says why there are none."""
     if not session.on_gpu:
@@ -61,13 +61,13 @@ def profile_kernels(
     except ncu.UnusableError as error:
         session.add_to_log(f"no kernel was profiled by {ncu.NAME}: {error}\n".encode())
         return
-    profile_by(KernelProfiler(session, found), workloads, look)
+    profile_by(KernelProfiler(session, found), workloads, profile_case)
 
 
 def profile_by(
     profiler: KernelProfiler,
     workloads: Sequence[Workload],
-    look: Look = KernelProfiler.profile_call,
+    profile_case: ProfileCase = KernelProfiler.profile_call,
 ) -> None:
     """Profile one call on each workload, as far as their common time limit allows.
 
@@ -79,7 +79,7 @@ def profile_by(
     for number, workload in enumerate(workloads, 1):
         head = f"\n{ncu.NAME} {profiler.ncu.version}, {workload.spec}:\n"
         try:
-            profiled = look(profiler, workload, deadline)
+            profiled = profile_case(profiler, workload, deadline)
         except (NoProfileError, VerdictError) as error:
             session.add_to_log(f"{head}no profile: {error}\n".encode())
             continue

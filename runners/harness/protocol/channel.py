@@ -49,7 +49,7 @@ class Operation(StrEnum):
 class Train(Wire):
     """Calls that are all queued before the first input is there, each in its own place.
 
-    A place is a copy of the layout of input and rooms; the first one begins at `first`.
+    A place is a part of the shared memory with room for one input and its output.
     """
 
     calls: Annotated[int, Field(ge=2, le=TRAIN_MOST)]
@@ -68,12 +68,13 @@ class CandidateRequest(Wire):
     value: Node | None = None
     """The input's description, with its places in the arenas."""
     rooms: tuple[TensorNode, ...] = ()
-    """On a GPU: the place for each tensor of the output that is not already in shared memory. The
-    request contains nothing else about the output. On the CPU the judge reads outputs itself."""
+    """On a GPU: the memory to which each tensor of the output is copied, unless it is already in
+    shared memory. The request contains nothing else about the output. On the CPU the judge reads
+    outputs itself."""
     ahead: bool = False
     """On a GPU: queue the whole call before its input is there, so that no launch is timed."""
     train: Train | None = None
-    """On a GPU: repeat the call in these places; input and rooms are those of a place at 0."""
+    """On a GPU: repeat the call in these places; `value` and `rooms` are relative to each place."""
     launch: LaunchNumbers | None = None
     """For device code: the launch, on these inputs and into these rooms."""
     built: bool = False
@@ -131,7 +132,7 @@ class CandidateReply(Wire):
 
 
 class CandidatePid(Wire):
-    """The candidate's process id in the judge's namespace, sent when it has become its child."""
+    """The candidate's process id in the judge's namespace, sent once it is the judge's child."""
 
     kind: Literal["announcement"] = "announcement"
     pid: int
@@ -156,8 +157,7 @@ class DeviceFds(Wire):
 
     The first holds the input, then from `output_at` the rooms for copied outputs, then from
     `pool_at` the memory for the kernel's own allocations, then from `places_at` the places of a
-    train. The second holds the words through which
-    the two GPU contexts wait for each other.
+    train. The second holds the words through which the two GPU contexts wait for each other.
     """
 
     transport: Transport

@@ -128,7 +128,7 @@ class UndescribableError(TypeError):
 
 
 DEPTH = 32
-"""The deepest nesting of lists, tuples and dicts, in either direction."""
+"""The deepest nesting of lists, tuples and dicts that is described or restored."""
 
 
 def describe(value: object, place: Place, *, keys_sorted: bool = False) -> Node:
@@ -272,7 +272,7 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view(_INTEGERS[tensor.element_size()]) if name in _BITS else tensor
 
 
-def clone(value: Any) -> Any:  # noqa: ANN401 - as the value came
+def clone(value: Any) -> Any:  # noqa: ANN401 - the same type
     """Return a deep copy that keeps every tensor's strides."""
     if isinstance(value, torch.Tensor):
         copied = torch.empty_strided(

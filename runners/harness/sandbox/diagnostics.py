@@ -54,7 +54,7 @@ def first_error(output: str) -> str:
     cause = next((match for line in lines if (match := _CAUSE.search(line))), None)
     if cause is not None:
         return cause[0]
-    return lines[-1] if lines else "the compiler said nothing"
+    return lines[-1] if lines else "the compiler printed nothing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def _fork_under_supervisor(layers: Layers, backend: tuple[int, ...]) -> None:
     try:
         group = process_limits.make_cgroup()
     except OSError as error:
-        layers.missing[CGROUP] = f"{error}; process limits and the watchdog stand in"
+        layers.missing[CGROUP] = f"{error}; process limits and the watchdog replace it"
         group = None
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     if child := os.fork():

@@ -156,7 +156,7 @@ class Group:
 def require_cgroup() -> None:
     """Raise OSError unless this process is in a group from `make_cgroup`."""
     if not any(folder.name.startswith(_PREFIX) for folder in _own_folders().values()):
-        raise OSError("no cgroup was made; process limits and the watchdog stand in")
+        raise OSError("no cgroup was made; process limits and the watchdog replace it")
 
 
 def _own_folders() -> dict[str, Path]:

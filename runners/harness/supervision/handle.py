@@ -85,7 +85,7 @@ class StartError(Exception):
 
 
 class CandidateHandle:
-    """One candidate process, frozen except while it executes a request or before the submission."""
+    """One candidate process; unless it `may_run`, it is frozen while no request is executed."""
 
     def __init__(
         self,

@@ -72,7 +72,7 @@ def new_memory_zeroed() -> Iterator[None]:
     An input with uninitialised tensors would otherwise show the candidate what the judge held in
     that memory before, such as the task's reference.
     """
-    _LIBC.mallopt(_M_PERTURB, 0xFF)  # the filler is the complement
+    _LIBC.mallopt(_M_PERTURB, 0xFF)  # new memory gets the complement of this byte
     try:
         yield
     finally:

@@ -57,14 +57,13 @@ The candidate's two time stamps are in its claim, but not in the windows: up to 
 LIFT_NS = 200.0
 LIFT = 0.03
 """By how much a claim may be below the judge's own value of trains: in nanoseconds, or as a
-fraction of that value, as far as it is short, if that is more. A lower claim is lifted to this
-limit.
+fraction of that value (at most of `SHORT_NS`) if that is more. A lower claim is raised to that.
 
 Honest kernels claim at most that much less (`tests/gpu/trains.py`).
 """
-FALSE = 5
-"""A claim that is below the judge's own value by more than this many times `LIFT` is false: the
-judge's value counts.
+FALSE_CLAIM = 5
+"""A claim that is below the judge's own value by more than this many times that limit is false. The
+judge's value is then published.
 """
 
 
@@ -74,9 +73,10 @@ def by_trains(rounds: list[Round]) -> bool:
 
 
 def train_interval(rounds: list[Round]) -> Interval:
-    """The published time of a short kernel: its claims, or the judge's value less `LIFT`.
+    """The published time of a short kernel.
 
-    VerdictError if any claim is not positive.
+    That is its claim, or the judge's value less `_lift` if the claim is lower. For a false claim it
+    is the judge's value. VerdictError if any claim is not positive.
     """
     if any(each <= 0 for timed in rounds for each in timed.claims):
         raise _rejected(0.0, rounds)
@@ -84,7 +84,7 @@ def train_interval(rounds: list[Round]) -> Interval:
     least = bound - _lift(bound)
     if claimed.centre >= least:
         return claimed
-    if claimed.centre < bound - FALSE * _lift(bound):
+    if claimed.centre < bound - FALSE_CLAIM * _lift(bound):
         least = bound
     spread = rounds_interval([[max(FLOOR_NS, each.bound)] for each in rounds])
     return Interval(max(FLOOR_NS, least), spread.half_width)
@@ -141,8 +141,8 @@ def own_value(timed: Round) -> float:
 def host_interval(rounds: list[Round]) -> Interval:
     """The published time by the judge's clock: the mean of the bounds and its t interval.
 
-    A short kernel counts with all that its windows could hide, unless they were those of trains: a
-    candidate could refuse trains for what it can hide.
+    `HIDDEN_NS` is added for a short kernel that could have been timed by trains but was not.
+    Otherwise a candidate could refuse trains in order to hide work in its windows.
     """
     bounds = [each.bound for each in rounds]
     centre = max(FLOOR_NS, fmean(bounds))
@@ -156,9 +156,9 @@ def host_interval(rounds: list[Round]) -> Interval:
 def device_interval(rounds: list[Round]) -> Interval:
     """The published time on a GPU: the candidate's claims, if the bound confirms them.
 
-    VerdictError if the time is below `bound - resolution`, or if any claim is not positive. The
-    published time itself is compared with the bound. With another mean of the rounds, uneven claims
-    could pass the check and give a shorter time.
+    VerdictError if the time is below `bound - resolution`, or if any claim is not positive. What is
+    compared with the bound is the published time itself. If it were another mean of the claims,
+    uneven claims could pass the check and still give a shorter published time.
     """
     if any(each <= 0 for timed in rounds for each in timed.claims):
         raise _rejected(0.0, rounds)
@@ -191,7 +191,7 @@ def audit_of(rounds: list[Round]) -> VerdictError | None:
     A claim that is further below its bound than an honest kernel's may be false. It is not ranked
     until an admin has reviewed it.
     """
-    if not publishes_claims(rounds) or by_trains(rounds):  # those are lifted
+    if not publishes_claims(rounds) or by_trains(rounds):  # claims of trains are raised instead
         return None
     claim, bound = _claimed_interval(rounds).centre, combined_bound(rounds)
     if claim >= bound - max(HONEST_NS, HONEST * bound) - claim_resolution(rounds):

@@ -255,7 +255,7 @@ class PairedTimer:
         """Return why timing stops; None if another pair follows."""
         count, slow = len(self.pairs), self.ours.stop_rule.slow_calls
         theirs = self.theirs.stop_rule.slow_calls
-        if count >= SLOW_ROUNDS and slow.end_timing(self.ours.rounds):
+        if count >= SLOW_ROUNDS and slow.was_slow(self.ours.rounds):
             return StopReason.SLOW
         if count in self.ours.policy.looks and self._is_decided():
             return StopReason.PRECISE
@@ -263,7 +263,7 @@ class PairedTimer:
             return StopReason.ROUND_CAP
         if len(self.made) >= MADE_MOST * self.most:
             raise MachineError("too few rounds of both can be compared")
-        late = self.late or theirs.end_timing(self.theirs.rounds)
+        late = self.late or theirs.was_slow(self.theirs.rounds)
         return StopReason.TIME_CAP if late and count >= self.least else None
 
     def _is_decided(self) -> bool:

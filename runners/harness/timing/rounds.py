@@ -88,7 +88,7 @@ that skip these or poll for them gain 2.8 to 3.8 us (`hostile_cuda` in `tests/ex
 SHORT_NS = 20_000.0
 """A kernel on a GPU whose calls take less is timed by trains."""
 TRIMMED = 10
-"""One in so many windows of trains is left out at either end."""
+"""Of the sorted windows of trains, one in this many is left out at each end."""
 
 
 def trimmed(windows: Sequence[float]) -> list[float]:
@@ -104,18 +104,18 @@ def _error_of_trimmed(windows: Sequence[float]) -> float:
 
 @dataclass(slots=True)
 class Trains:
-    """The trains of one candidate, in nanoseconds; the stand-in is the trusted calibration kernel.
+    """The trains of one candidate, in nanoseconds.
 
-    What a window has beyond its kernel is measured with the stand-in of the same candidate, before
-    the submission was imported: its windows less the times of its own, trusted, clock.
+    The overhead of a window is measured with the calibration kernel in the same candidate, before
+    it imports the submission: the windows of that kernel less its claims, which can be trusted.
     """
 
-    standin_windows: list[float] = field(default_factory=list)
-    standin_claims: list[float] = field(default_factory=list)
+    calibration_windows: list[float] = field(default_factory=list)
+    calibration_claims: list[float] = field(default_factory=list)
     windows: list[float] = field(default_factory=list)
     claims: list[float] = field(default_factory=list)
     least: float = -math.inf
-    """The time of a single call less all that its window could hide.
+    """The least value of the bound: the time of a single call less all that its window could hide.
 
     A window of a train does not wait for the candidate's copy engines; that of a single call does.
     """
@@ -123,7 +123,7 @@ class Trains:
     @property
     def overhead(self) -> float:
         """The time of a window beyond its kernel's."""
-        return fmean(trimmed(self.standin_windows)) - fmean(trimmed(self.standin_claims))
+        return fmean(trimmed(self.calibration_windows)) - fmean(trimmed(self.calibration_claims))
 
     @property
     def bound(self) -> float:
@@ -133,7 +133,7 @@ class Trains:
     @property
     def error(self) -> float:
         """The standard error of the bound."""
-        parts = (self.windows, self.standin_windows, self.standin_claims)
+        parts = (self.windows, self.calibration_windows, self.calibration_claims)
         return math.hypot(*map(_error_of_trimmed, parts))
 
 
@@ -163,8 +163,12 @@ class Round:
     """On a GPU: overheads of this round's own candidate before the submission was imported."""
     host_waits_ns: list[float] = field(default_factory=list)
     """On a GPU: how long the windows of `own_overheads` waited for the host part of the output."""
+    calibration_ns: list[float] = field(default_factory=list)
+    """On a GPU: the times of the trusted kernel in the windows of `own_overheads`."""
+    waiting_windows: list[float] = field(default_factory=list)
+    """On a GPU: windows of the trusted kernel when it waits for its input before it is launched."""
     trains: Trains | None = None
-    """On a GPU: what replaces single calls of a short kernel."""
+    """On a GPU: the trains of a short kernel, which replace its single calls."""
     could_train: bool = False
     """On a GPU: whether trains were possible for this workload."""
     claimed: bool = False
@@ -187,7 +191,7 @@ class Round:
             self.cpu_ns_used.append(cpu_ns)
 
     def add_calibration(self, overhead_ns: float, cpu_ns: float) -> None:
-        """Add a calibration window beside a timed call."""
+        """Add a calibration window that followed a timed call."""
         self.overheads_during.append(overhead_ns)
         self.calibration_cpu_ns.append(cpu_ns)
 
@@ -238,7 +242,8 @@ class Round:
         """
         if self.trains is not None:
             return self.trains.bound
-        return max(median(self.windows) - self.overhead, self.least_wall_ns)
+        window = median(self.windows) - self.overhead
+        return max(window, self.least_wall_ns, self.least_wait_ns)
 
     @property
     def least_wall_ns(self) -> float:
@@ -246,6 +251,16 @@ class Round:
         if not self.cpu_ns_used:
             return -math.inf
         return (median(self.cpu_ns_used) - median(self.calibration_cpu_ns)) / self.threads
+
+    @property
+    def least_wait_ns(self) -> float:
+        """On a GPU: the least time of a call that waits for its input, as a trusted call does.
+
+        A candidate that queues its work without waiting for the input gets no shorter time.
+        """
+        if self.claimed or not self.waiting_windows:
+            return -math.inf
+        return min(self.waiting_windows) - median(self.calibration_ns) - self.overhead
 
     @property
     def drift(self) -> float:

@@ -1,6 +1,7 @@
-"""Decides how many samples a round has: those of the policy, or fewer on a noisy machine.
+"""Decides how many samples a round has.
 
-A round of a kernel that is much slower than the reference has the least.
+The policy sets the number. A noisy machine reduces it; a kernel that is much slower than the
+reference gets `SAMPLES_LEAST`.
 """
 
 import math
@@ -25,15 +26,15 @@ FULL_ROUNDS = 3
 """The number of first rounds that have all samples of the policy."""
 
 SLOW_NS = 20e6
-"""A kernel with shorter calls is never slow: all calls of a ranked run take about ten seconds."""
+"""A kernel with shorter calls is never slow: with 20 ms a ranked run's calls take about 10 s."""
 SLOW_ROUNDS = 2
 """The rounds of a slow kernel, each with the least number of samples."""
 REFERENCE_CALLS = 50
-"""The most calls of the reference that are timed, only once a kernel's calls exceed `SLOW_NS`."""
+"""The most timed calls of the reference; it is timed only if a kernel's calls exceed `SLOW_NS`."""
 
 
 class SlowCalls:
-    """Compares a kernel's calls with the reference's, which run in this evaluation too."""
+    """Compares a kernel's calls with the reference's, which are timed in the same evaluation."""
 
     def __init__(self, session: EvaluationSession, workload: Workload) -> None:
         self.session = session
@@ -52,14 +53,14 @@ class SlowCalls:
             self.reference_ns = min(self._reference_times(result.bound))
         return result.bound > SLOWER_MOST * self.reference_ns
 
-    def end_timing(self, rounds: list[Round]) -> bool:
+    def was_slow(self, rounds: list[Round]) -> bool:
         """Whether the kernel was slow in each of enough rounds."""
         return len(rounds) >= SLOW_ROUNDS and all(map(self.is_slow, rounds))
 
     def _reference_times(self, most_ns: float) -> Iterator[float]:
         """Time the reference on fresh inputs, for about as long as one call of the kernel takes.
 
-        On a busy machine many calls take far longer than the fastest one.
+        The caller uses the fastest one, because on a busy machine many take far longer.
         """
         code, end = self.session.code, time.perf_counter_ns() + most_ns
         for _ in range(REFERENCE_CALLS):

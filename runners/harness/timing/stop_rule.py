@@ -27,9 +27,9 @@ class StopRule:
     def reason(self, rounds: list[Round], spent: float, share: Deadline) -> StopReason | None:
         """Return why timing stops after these rounds; None if another one follows.
 
-        `spent` is the last round's duration in seconds, `share` the time of this workload.
+        `spent` is the last round's duration in seconds; this workload's time ends at `share`.
         """
-        if self.slow_calls.end_timing(rounds):
+        if self.slow_calls.was_slow(rounds):
             return StopReason.SLOW
         count = len(rounds)
         if count in self.policy.looks and self.is_precise(rounds):

@@ -38,6 +38,8 @@ STARTS_MOST = 8
 """The most candidates that start at once on a GPU."""
 RUNS_AFTER_CALLS = "the kernel continues to work after its calls"
 SLOWS_AFTER_CALLS = "the kernel leaves work running that slows this GPU between its calls"
+WAITING_CALIBRATIONS = 3
+"""Windows on a GPU of a trusted kernel that waits for its input before it is launched."""
 CALIBRATED_EVERY = 2
 """On a GPU, one calibration window follows this many calls."""
 REHEARSALS = 2
@@ -47,7 +49,8 @@ LATE_MOST = 3
 ROUNDS_VOID_MOST = 4
 """The most times that a round is timed if its calibration drifts each time."""
 BLAMED_MOST = 2
-"""The submission is rejected after so many void rounds in whose place a trusted kernel was calm."""
+"""The most void rounds in whose place a trusted kernel then ran undisturbed; the submission is
+rejected at this number."""
 CALIBRATIONS_ALONE_MOST = 20
 """The most medians of calibration windows that are measured while no other candidate exists."""
 
@@ -144,8 +147,8 @@ class WorkloadTimer:
         """Run one round with the next candidate.
 
         If its calibration was disturbed or drifted, the round is void and its candidate is killed.
-        The submission is the cause only if a trusted kernel in its place then runs calmly, after
-        `BLAMED_MOST` void rounds. Otherwise the machine is at fault.
+        The submission is the cause only if a trusted kernel in its place then runs undisturbed,
+        after each of `BLAMED_MOST` void rounds. Otherwise the machine is at fault.
         """
         blamed = 0
         for _ in range(ROUNDS_VOID_MOST):
@@ -163,7 +166,7 @@ class WorkloadTimer:
         raise MachineError("the speed of this GPU changes too much to measure a time")
 
     def _is_calm_without(self, calibrator: HostCandidate, void: Round) -> bool:
-        """Whether a trusted kernel runs calmly in the killed candidate's place, at the old pace.
+        """Whether a trusted kernel in the killed candidate's place runs as before the void round.
 
         MachineError if something else works on the GPU meanwhile.
         """
@@ -177,8 +180,8 @@ class WorkloadTimer:
                 result = self._begin_round(trusted, calibrator)
                 while self.samples.needs_more(result, self.share):
                     self._sample(trusted, calibrator, result, trusted=True)
-        except (DisturbedError, VerdictError) as error:  # there is no submitted code to blame
-            if self.deadline.remaining < 0:  # but it has used the time
+        except (DisturbedError, VerdictError) as error:  # no submitted code ran
+            if self.deadline.remaining < 0:  # but the submission has used the time
                 raise VerdictError(Verdict.TIMED_OUT, "the time limit passed") from error
             raise MachineError(f"a trusted kernel cannot be timed: {error}") from error
         during = median(result.overheads_during)
@@ -201,7 +204,7 @@ class WorkloadTimer:
         return now
 
     def _discover(self) -> values.Node | None:
-        """Learn the output's structure from one candidate: calibration writes as many bytes."""
+        """Learn the output's structure from one call; calibration has to write as many bytes."""
         with fresh_candidate(self.session, self.plan, None) as candidate:
             candidate.build(self.deadline)
             data = self._fresh_input()
@@ -257,7 +260,7 @@ class WorkloadTimer:
         return result
 
     def _rehearse(self, candidate: HostCandidate) -> list[channel.Exchange]:
-        """Check whether calls can be queued ahead; a kernel that waits for the GPU cannot be."""
+        """Check whether calls can be queued ahead; those that wait for the GPU cannot."""
         candidate.ahead = True
         rehearsed = [self._call(candidate) for _ in range(REHEARSALS)]
         candidate.ahead = not rehearsed[-1].late
@@ -314,13 +317,23 @@ class WorkloadTimer:
             if self.session.on_gpu:
                 calibration = self._calibration_call(candidate)
                 result.own_overheads.append(candidate.overhead(calibration))
+                result.calibration_ns.append(calibration.reply.claimed_ns)
                 result.host_waits_ns.append(calibration.host_part_ns)
             result.overheads_before.append(calibrator.overhead(self._calibration_call(calibrator)))
+        for _ in range(WAITING_CALIBRATIONS if self.session.on_gpu else 0):
+            waiting = self._calibration_call(candidate, waiting=True)
+            result.waiting_windows.append(waiting.window_ns - waiting.host_part_ns)
 
-    def _calibration_call(self, candidate: HostCandidate) -> channel.Exchange:
+    def _calibration_call(
+        self, candidate: HostCandidate, *, waiting: bool = False
+    ) -> channel.Exchange:
         self._flush()
         return candidate.call(
-            channel.Operation.TOUCH, self.calibration_input, self.expected, self.deadline
+            channel.Operation.TOUCH,
+            self.calibration_input,
+            self.expected,
+            self.deadline,
+            waiting=waiting,
         )
 
     def _call(self, candidate: HostCandidate) -> channel.Exchange:

@@ -1,9 +1,9 @@
 """Trains: many short calls of one candidate, each in its own window of the judge's clock.
 
-All calls are queued before the first input is there. No processor takes part while they run, and no
-word or time stamp of the candidate is inside a window, so none can be left out. Between two calls
-the GPU belongs to the judge: input number two is nowhere in the candidate's memory before output
-number one is copied.
+All calls are queued before the first input is there, and no CPU takes part while they run. No
+window contains a handover word or a time stamp of the candidate, so a candidate gains nothing by
+omitting them. Between two calls only the judge's work runs on the GPU: the second input is not in
+the candidate's memory before the first output has been copied.
 """
 
 import math
@@ -18,7 +18,7 @@ from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
 from runners.harness.gpu.buffers import Withheld, place_count
-from runners.harness.gpu.handover import TrainActions, TrainCall, TrainPlace, TrainWindows
+from runners.harness.gpu.handover import PlaceActions, TrainActions, TrainCall, TrainWindows
 from runners.harness.gpu.memory import ignoring_broken_context
 from runners.harness.judge.answer import Answer
 from runners.harness.judge.checks import refuse_new_processes
@@ -36,16 +36,18 @@ from runners.harness.timing.rounds import (
 )
 from runners.harness.verdicts import VerdictError
 
-ORDER = (True, False, False)
-"""The trains of the stand-in, then those of the submission: whether the candidate times the calls.
+STAMPED = (True, False, False)
+"""For each of three trains, whether the candidate times its calls; the calibration kernel runs all
+three, then the submission.
 
-Windows count of the others only, since the candidate's two time stamps lengthen each window.
+Only the windows of trains without time stamps count, because the candidate's two time stamps
+lengthen each window.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TrainTimes:
-    """What a train showed, in nanoseconds, of every call but the first."""
+    """The times of every call of a train but the first, in nanoseconds."""
 
     windows: tuple[float, ...]
     claims: tuple[float, ...]
@@ -53,14 +55,14 @@ class TrainTimes:
 
 
 class TrainTrack:
-    """The places of one candidate for trains."""
+    """Runs trains in one candidate; each call of a train has its own place in the shared memory."""
 
     def __init__(self, candidate: DeviceCandidate, calls: int) -> None:
         self.candidate = candidate
         self.windows = TrainWindows(candidate.handover, calls)
         self.places = [self._place(number) for number in range(calls)]
         self.outputs: tuple[values.Node, ...] = ()
-        """What the candidate said of the outputs of the current train."""
+        """The candidate's descriptions of the current train's outputs."""
         self.staged = False
         """Whether the calibration input is staged, which is the same in every train."""
 
@@ -73,7 +75,7 @@ class TrainTrack:
 
     @contextmanager
     def _at(self, place: Place) -> Iterator[None]:
-        """Make the candidate's driver work on this place."""
+        """Make the candidate's driver use this place."""
         before, self.candidate.place = self.candidate.place, place
         try:
             yield
@@ -152,20 +154,23 @@ class TrainTrack:
         )
 
     def _call(self, operation: channel.Operation) -> TrainCall:
-        memory, sweep = self.candidate.buffers.memory.bytes, self.candidate.buffers.sweep
+        memory, flush_cache = (
+            self.candidate.buffers.memory.bytes,
+            self.candidate.buffers.flush_cache,
+        )
 
         def part(place: Place) -> torch.Tensor:
             return memory[place.shift : place.shift + place.staging.numel()]
 
-        def steps(place: Place) -> TrainPlace:
+        def steps(place: Place) -> PlaceActions:
             here = part(place)
 
-            def lay() -> None:
+            def reveal() -> None:
                 place.answer.poison()
                 here.copy_(place.staging)
 
-            return TrainPlace(
-                lay=lay,
+            return PlaceActions(
+                reveal=reveal,
                 complete=lambda: place.withheld.reveal(here),
                 capture=place.answer.capture,
             )
@@ -180,7 +185,7 @@ class TrainTrack:
                 answer.expect_at(answer.room if in_room else answer.places(output))
             torch.cuda.synchronize()
 
-        actions = TrainActions([*map(steps, self.places)], queued, sweep)
+        actions = TrainActions([*map(steps, self.places)], queued, flush_cache)
         return TrainCall(self.windows, len(self.places) * PATIENCE_S, actions)
 
     def _verify(self, data: Sequence[object], expected: values.Node, deadline: Deadline) -> None:
@@ -198,7 +203,7 @@ RUNS_WHILE_FROZEN = "the kernel works while its candidate is frozen"
 
 @dataclass(slots=True)
 class ShortCalls:
-    """Whether the calls of one workload can be timed by trains."""
+    """Decides whether a workload is timed by trains, and runs the trains."""
 
     session: EvaluationSession
     calibration_input: object
@@ -214,10 +219,10 @@ class ShortCalls:
     def reserve(
         self, plans: tuple[Plan, Plan], expected: values.Node | None, candidates: int
     ) -> int:
-        """Return how many places each candidate needs, given the layouts of two inputs.
+        """Return how many places for trains each candidate gets, given the layouts of two inputs.
 
-        They must have one description, which is that of all inputs of a train. Device code has no
-        places: its guard bands are around one.
+        It gets none if the layouts differ, because all inputs of a train share one description.
+        Device code gets none either, because its guard bands are laid around a single place.
         """
         timed = self.session.request.mode in {Mode.RANKED, Mode.BENCHMARK}
         alike = plans[0].node == plans[1].node
@@ -228,15 +233,16 @@ class ShortCalls:
     def fits(self, claim_ns: float, bound_ns: float = math.inf) -> bool:
         """Whether a kernel with this claim, and this time by the judge's clock, is timed by trains.
 
-        A window of a single call can hide some of a kernel's time.
+        The limit of the bound is higher by what the window of a single call can hide.
         """
         short = claim_ns < SHORT_NS or bound_ns < SHORT_NS + HIDDEN_NS
         return self.current is not None and (self.required or short)
 
     def fits_rehearsal(self, calls: Sequence[channel.Exchange], result: Round) -> bool:
-        """Whether a kernel is timed by trains, after single calls that were queued ahead.
+        """Whether a kernel is timed by trains, given single calls that were queued ahead.
 
-        They also limit the value of its trains: their windows wait for its copy engines too.
+        Those calls also set the least value of its trains, because only their windows wait for the
+        candidate's copy engines.
         """
         if self.current is None:
             return False
@@ -245,7 +251,7 @@ class ShortCalls:
         return self.fits(min(each.reply.claimed_ns for each in calls))
 
     def comparable(self, rounds: list[Round]) -> list[Round]:
-        """Return the rounds that count: single calls queued ahead do not if there are trains."""
+        """Return the rounds that count; with trains, those of single calls queued ahead do not."""
         self.required = self.required or any(each.trains is not None for each in rounds)
         if not self.required:
             return rounds
@@ -254,14 +260,14 @@ class ShortCalls:
     def calibrate(
         self, candidate: HostCandidate, expected: values.Node | None, deadline: Deadline
     ) -> None:
-        """Run the trains of the stand-in in a candidate that has places for trains."""
+        """Run trains of the calibration kernel if the candidate has places for trains."""
         self.current = None
         if expected is None or not isinstance(candidate, DeviceCandidate):
             return
         if self.places and candidate.buffers.place_size:
             track = TrainTrack(candidate, self.places)
             found = CandidateTrains(track, self.places, expected, deadline)
-            if found.run_standin(self.calibration_input):
+            if found.run_calibration(self.calibration_input):
                 self.current = found
 
     def run(
@@ -269,9 +275,8 @@ class ShortCalls:
     ) -> bool:
         """Time the submission in this candidate; False if a train was not queued in time.
 
-        Its calls are then no longer queued ahead, so the judge's clock includes its launches.
-        `calibration` measures the overhead of a calibration window. What disturbs the trains or
-        these windows is repeated, as for single calls.
+        `calibration` measures the overhead of a calibration window. Disturbed trains and windows
+        are repeated, like disturbed single calls.
         """
         with self.session.record_duration("trains"):
             timed = self._undisturbed(candidate, result)
@@ -316,21 +321,21 @@ class CandidateTrains:
     deadline: Deadline
     times: Trains = field(default_factory=Trains)
 
-    def run_standin(self, data: object) -> bool:
+    def run_calibration(self, data: object) -> bool:
         """Run the trains of the calibration kernel; False if one was not queued in time."""
-        for stamped in ORDER:
+        for stamped in STAMPED:
             found = self._run(channel.Operation.TOUCH, [data] * self.calls, stamped=stamped)
             if found is None:
                 return False
-            self.times.standin_claims += found.claims
-            self.times.standin_windows += () if stamped else found.windows
+            self.times.calibration_claims += found.claims
+            self.times.calibration_windows += () if stamped else found.windows
         return True
 
     def measure(self, fresh: Callable[[], object]) -> Trains | None:
         """Run the trains of the submission; None if one was not queued in time."""
         self.times.windows.clear()
         self.times.claims.clear()
-        for stamped in ORDER:
+        for stamped in STAMPED:
             data = [fresh() for _ in range(self.calls)]
             found = self._run(channel.Operation.RUN, data, stamped=stamped)
             if found is None:

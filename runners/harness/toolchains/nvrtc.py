@@ -232,7 +232,10 @@ def _has_error(log: str) -> bool:
 
 
 def _refuse(log: str, kernel: str) -> NoReturn:
-    """Raise the source's errors or, if it has none, that the kernel is missing."""
+    """Raise BuildFailedError if the source has errors, InvalidSubmissionError if it has none.
+
+    In the second case the kernel is missing.
+    """
     parts = [part for part in _SUMMARY.sub("", log).split("\n\n") if part.strip()]
     source_parts = [part for part in parts if not part.lstrip().startswith(_NAME_MAP)]
     failures = [part for part in source_parts if _has_error(part)]

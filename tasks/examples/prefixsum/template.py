@@ -5,7 +5,7 @@ from task import input_t, output_t
 
 def custom_kernel(data: input_t) -> output_t:
     source, output = data
-    # Right, and slow: log2(size) passes over everything, each adding from twice as far.
+    # Correct but slow: log2(size) passes, each of which adds from twice the distance.
     output.copy_(source)
     reach = 1
     while reach < source.numel():

@@ -4,5 +4,5 @@ from task import input_t, output_t
 
 
 def custom_kernel(data: input_t) -> output_t:
-    # Right, and slow: the order is found first and the numbers are gathered after it.
+    # Correct but slow: a sort of the indices, then a gather.
     return data[torch.argsort(data, stable=True)]

@@ -56,7 +56,7 @@ class RateLimitedError(ApiError):
 
 
 def refusal(code: int) -> ApiError:
-    """The error of this code, with the status that Discord gives it."""
+    """The error of this code, with Discord's status for it."""
     status = _STATUS.get(code) or (404 if 10000 <= code < 11000 else 400)
     return ApiError(status, code, MESSAGES[code])
 

@@ -112,7 +112,7 @@ class LocalDiscord:
 
     @property
     def refused(self) -> list[Record]:
-        """Every request that broke a rule, without the failures that a test asked for."""
+        """Every request that broke a rule, without the failures that a test requested."""
         return [record for record in self.requests if record.refused]
 
     @property

@@ -46,10 +46,10 @@ class MemoryRights:
     clock: Clock
     _rows: dict[tuple[PersonId, str], tuple[Rights, datetime]] = field(default_factory=dict)
 
-    async def note(self, person: PersonId, source: str, rights: Rights) -> None:
+    async def replace(self, person: PersonId, source: str, rights: Rights) -> None:
         self._rows[person, source] = rights, self.clock.now()
 
-    async def forget(self, person: PersonId, source: str) -> bool:
+    async def remove(self, person: PersonId, source: str) -> bool:
         return self._rows.pop((person, source), None) is not None
 
     async def of(self, person: PersonId) -> Rights:

@@ -36,8 +36,8 @@ class MemoryCompetitions:
     async def delete(self, competition: CompetitionId) -> bool:
         keys = f"opening {competition} ", f"closing {competition} "
         for number, row in list(self._tables.outbox.items()):
-            unsent = row.news.kind is NotificationKind.COMPETITION and row.done_at is None
-            if unsent and row.news.key.startswith(keys):
+            unsent = row.notification.kind is NotificationKind.COMPETITION and row.done_at is None
+            if unsent and row.notification.key.startswith(keys):
                 del self._tables.outbox[number]
         return self._tables.competitions.pop(competition, None) is not None
 

@@ -7,7 +7,6 @@ from bot.domain.confirmation import (
     PRIORITY,
     Confirmation,
     ConfirmationState,
-    PairRatio,
 )
 from bot.domain.finals import Final, FinalRow, NewFinal
 from bot.domain.ids import (
@@ -21,7 +20,7 @@ from bot.domain.ids import (
     is_system_submission,
 )
 from bot.domain.job import FINAL_STATES, Notice, Topic
-from bot.domain.scoring import Score, ScoreValue
+from bot.domain.scoring import PairRatio, Score, ScoreValue
 from bot.domain.submission import NewSubmission
 from runners.contract.task import Mode
 from tests.doubles.memory_store.submissions import MemorySubmissions
@@ -130,26 +129,16 @@ class MemoryConfirmations:
         self._tables.confirmations[confirmation] = settled
         self._tables.subscriptions.publish(Notice(Topic.PROGRESS, str(row.submission)))
 
-    async def enter(
-        self, confirmation: Confirmation, value: ScoreValue, rival: SubmissionId | None = None
-    ) -> None:
+    async def enter(self, confirmation: Confirmation, value: ScoreValue) -> None:
         job = self._tables.held_scores[confirmation.id]
         self._tables.scores[job] = value
-        self._tables.rivals[job] = rival or self._tables.rivals.get(job)
         self._tables.unannounced.append(job)
 
-    async def follow(
-        self,
-        confirmation: Confirmation,
-        value: ScoreValue,
-        rival: SubmissionId | None,
-        place: int,
-    ) -> None:
+    async def follow(self, confirmation: Confirmation, value: ScoreValue, place: int) -> None:
         job = self._tables.held_scores[confirmation.id]
         row = self._put(confirmation.submission, confirmation.gpu, place)
         self._tables.confirmations[row.id] = replace(row, held=value)
         self._tables.held_scores[row.id] = job
-        self._tables.rivals[job] = rival or self._tables.rivals.get(job)
 
     async def refuse(self, confirmation: Confirmation) -> None:
         """Do nothing: the results look for refused confirmations themselves."""
@@ -217,7 +206,6 @@ class MemoryFinals:
         for job in self._tables.jobs_of(score.submission):
             if job.gpu == score.gpu and job.id in self._tables.scores:
                 self._tables.scores[job.id] = score.value
-                self._tables.rivals[job.id] = score.rival
 
     async def end(self, final: FinalId, rows: tuple[FinalRow, ...]) -> None:
         now, ended = self._tables.clock.now(), self._tables.finals[final]

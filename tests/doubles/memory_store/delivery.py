@@ -34,7 +34,7 @@ class MemoryDisplays:
             self._put(number, owner=owner, lease_until=now + lease, claims=claims)
         return tuple(self._display(number) for number in free[:limit])
 
-    async def keep(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
+    async def renew(self, owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
         now = self._tables.clock.now()
         kept = tuple(
             number
@@ -45,19 +45,19 @@ class MemoryDisplays:
             self._put(number, lease_until=now + lease)
         return kept
 
-    async def note(self, submission: SubmissionId, owner: str, place: str) -> bool:
+    async def save_state(self, submission: SubmissionId, owner: str, place: str) -> bool:
         if submission not in dict(self._held(owner)):
             return False
         self._put(submission, place=storable(place))
         return True
 
     async def finish(self, submission: SubmissionId, owner: str, place: str) -> bool:
-        if not await self.note(submission, owner, place):
+        if not await self.save_state(submission, owner, place):
             return False
         self._put(submission, owner=None, lease_until=None, finished=True)
         return True
 
-    async def let_go(self, owner: str) -> int:
+    async def release_all(self, owner: str) -> int:
         held = [number for number, _ in self._held(owner)]
         for number in held:
             self._put(number, owner=None, lease_until=None)
@@ -117,16 +117,16 @@ class MemoryOutbox:
             gpu,
         )
 
-    async def settle(self, job: JobId, news: Sequence[Notification]) -> bool:
+    async def mark_announced(self, job: JobId, notifications: Sequence[Notification]) -> bool:
         if job not in self._tables.unannounced:
             return False
         self._tables.unannounced.remove(job)
-        await self.put(news)
+        await self.put(notifications)
         return True
 
-    async def put(self, news: Sequence[Notification]) -> int:
-        known = {posted.news.key for posted in self._tables.outbox.values()}
-        fresh = {each.key: each for each in news if each.board in self._tables.boards}
+    async def put(self, notifications: Sequence[Notification]) -> int:
+        known = {posted.notification.key for posted in self._tables.outbox.values()}
+        fresh = {each.key: each for each in notifications if each.board in self._tables.boards}
         kept = [each for key, each in fresh.items() if storable(key) not in known]
         for each in kept:
             number = NotificationId(self._tables.next_id())
@@ -144,7 +144,7 @@ class MemoryOutbox:
             if posted.done_at is None
             and posted.due <= now
             and (posted.lease_until is None or posted.lease_until <= now)
-            and posted.news.addressee.startswith(door)
+            and posted.notification.addressee.startswith(door)
         ]
         due.sort(key=lambda number: (self._tables.outbox[number].due, number))
         return tuple(sorted((self._take(one, owner, lease) for one in due[:limit]), key=_number))
@@ -154,26 +154,28 @@ class MemoryOutbox:
         until = self._tables.clock.now() + lease
         taken = replace(posted, owner=owner, lease_until=until, tries=posted.tries + 1)
         self._tables.outbox[number] = taken
-        return Delivery(number, posted.news, taken.tries)
+        return Delivery(number, posted.notification, taken.tries)
 
-    async def mark_sent(self, news: NotificationId, owner: str) -> bool:
-        return self._leave(news, owner, done_at=self._tables.clock.now())
+    async def mark_sent(self, notification: NotificationId, owner: str) -> bool:
+        return self._leave(notification, owner, done_at=self._tables.clock.now())
 
-    async def mark_refused(self, news: NotificationId, owner: str, why: str) -> bool:
-        return self._leave(news, owner, done_at=self._tables.clock.now(), refusal=storable(why))
+    async def mark_refused(self, notification: NotificationId, owner: str, why: str) -> bool:
+        return self._leave(
+            notification, owner, done_at=self._tables.clock.now(), refusal=storable(why)
+        )
 
-    async def retry_later(self, news: NotificationId, owner: str, wait: timedelta) -> bool:
-        return self._leave(news, owner, due=self._tables.clock.now() + wait)
+    async def retry_later(self, notification: NotificationId, owner: str, wait: timedelta) -> bool:
+        return self._leave(notification, owner, due=self._tables.clock.now() + wait)
 
-    def _leave(self, news: NotificationId, owner: str, **changes: object) -> bool:
-        posted = self._tables.outbox.get(news)
+    def _leave(self, notification: NotificationId, owner: str, **changes: object) -> bool:
+        posted = self._tables.outbox.get(notification)
         if posted is None or posted.owner != owner:
             return False
         left = replace(posted, owner=None, lease_until=None, **changes)  # type: ignore[arg-type]
-        self._tables.outbox[news] = left
+        self._tables.outbox[notification] = left
         return True
 
-    async def forget(self, age: timedelta) -> int:
+    async def delete_finished(self, age: timedelta) -> int:
         before = self._tables.clock.now() - age
         old = [
             number

@@ -34,19 +34,21 @@ class MemoryInteractions:
         self._clock = clock
         self._rows: dict[str, _Row] = {}
 
-    async def claim(self, asked: InteractionRequest, owner: str, lease: timedelta) -> bool:
+    async def claim(self, request: InteractionRequest, owner: str, lease: timedelta) -> bool:
         now = self._clock.now()
-        row = self._rows.get(asked.id)
+        row = self._rows.get(request.id)
         if row is None:
-            told = OpenRequest(asked.id, storable(asked.request), asked.token, asked.at, tries=1)
-            self._rows[asked.id] = _Row(asked.door, told, owner, now + lease)
+            told = OpenRequest(
+                request.id, storable(request.request), request.token, request.at, tries=1
+            )
+            self._rows[request.id] = _Row(request.door, told, owner, now + lease)
             return True
         if row.done_at is not None or row.lease_until > now:
             return False
         self._take(row, owner, now + lease)
         return True
 
-    async def unfinished(
+    async def claim_unfinished(
         self, door: str, owner: str, lease: timedelta, silent: timedelta
     ) -> tuple[OpenRequest, ...]:
         now = self._clock.now()
@@ -62,13 +64,13 @@ class MemoryInteractions:
                 row.told = replace(row.told, token=None)
         return tuple(row.told for row in free[:_MOST])
 
-    async def keep(self, interaction: str, owner: str, lease: timedelta) -> bool:
+    async def renew(self, interaction: str, owner: str, lease: timedelta) -> bool:
         row = self._held(interaction, owner)
         if row is not None:
             row.lease_until = self._clock.now() + lease
         return row is not None
 
-    async def leave(self, interaction: str, owner: str, pause: timedelta) -> bool:
+    async def release(self, interaction: str, owner: str, pause: timedelta) -> bool:
         row = self._held(interaction, owner)
         if row is not None:
             row.owner, row.lease_until = None, self._clock.now() + pause
@@ -82,7 +84,7 @@ class MemoryInteractions:
             row.told = replace(row.told, request="", token=None)
         return row is not None
 
-    async def forget(self) -> int:
+    async def delete_finished(self) -> int:
         now = self._clock.now()
         rows = self._rows.values()
         stale = [row for row in rows if row.told.token and row.told.at <= now - TOKEN_TTL]

@@ -61,11 +61,11 @@ class MemoryModeration:
     async def board_pauses(self) -> dict[BoardId, str]:
         return dict(self._tables.board_pauses)
 
-    async def pause_pool(self, gpu: str, notice: str) -> None:
+    async def pause_gpu(self, gpu: str, notice: str) -> None:
         pool = self._tables.pools.get(gpu, Pool())
         self._tables.pools[gpu] = replace(pool, paused=True, notice=storable(notice))
 
-    async def resume_pool(self, gpu: str) -> bool:
+    async def resume_gpu(self, gpu: str) -> bool:
         pool = self._tables.pools.get(gpu, Pool())
         if not pool.paused:
             return False
@@ -73,7 +73,7 @@ class MemoryModeration:
         self._tables.announce(gpu)
         return True
 
-    async def pool_pauses(self) -> dict[str, str]:
+    async def gpu_pauses(self) -> dict[str, str]:
         pools = sorted(self._tables.pools.items())
         return {gpu: pool.notice for gpu, pool in pools if pool.paused}
 

@@ -20,7 +20,7 @@ class _Row:
     """A publication, and the process of its front end that holds it."""
 
     door: str
-    release: Publication
+    publication: Publication
     owner: str | None = None
     lease_until: datetime | None = None
     ended_at: datetime | None = None
@@ -36,18 +36,23 @@ class MemoryPublications:
         self._numbers = count(1)
         self._rows: dict[PublicationId, _Row] = {}
 
-    def open_person(self, release: PublicationId) -> PersonId | None:
+    def open_person(self, publication: PublicationId) -> PersonId | None:
         """The person of a publication that has not ended and is not cancelled."""
-        row = self._rows.get(release)
+        row = self._rows.get(publication)
         ended = row is None or row.ended_at is not None or row.cancelled is not None
-        return None if row is None or ended else row.release.person
+        return None if row is None or ended else row.publication.person
 
-    async def add(self, release: NewPublication) -> PublicationId:
+    async def add(self, publication: NewPublication) -> PublicationId:
         number = PublicationId(next(self._numbers))
         stored = Publication(
-            number, release.person, release.zip, release.wish, release.place, tries=0
+            number,
+            publication.person,
+            publication.zip,
+            publication.wish,
+            publication.place,
+            tries=0,
         )
-        self._rows[number] = _Row(release.door, stored)
+        self._rows[number] = _Row(publication.door, stored)
         return number
 
     async def claim(
@@ -55,110 +60,112 @@ class MemoryPublications:
     ) -> tuple[Publication, ...]:
         now = self._clock.now()
         rows = [row for row in self._rows.values() if row.door == door and row.ended_at is None]
-        free, places = [], Counter(row.release.person for row in rows if _is_held(row, now))
+        free, places = [], Counter(row.publication.person for row in rows if _is_held(row, now))
         for row in rows:
             if not _is_held(row, now):
-                places[row.release.person] += 1
-                if places[row.release.person] <= PER_PERSON:
+                places[row.publication.person] += 1
+                if places[row.publication.person] <= PER_PERSON:
                     free.append(row)
         for row in free[:limit]:
             row.owner, row.lease_until = owner, now + lease
-            row.release = replace(row.release, tries=row.release.tries + 1)
-        return tuple(row.release for row in free[:limit])
+            row.publication = replace(row.publication, tries=row.publication.tries + 1)
+        return tuple(row.publication for row in free[:limit])
 
-    async def keep(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
+    async def renew(self, owner: str, lease: timedelta) -> tuple[PublicationId, ...]:
         now = self._clock.now()
         held = [row for row in self._held(owner) if row.lease_until and row.lease_until > now]
         for row in held:
             row.lease_until = now + lease
-        return tuple(row.release.id for row in held)
+        return tuple(row.publication.id for row in held)
 
-    async def note(
+    async def save_state(
         self,
-        release: PublicationId,
+        publication: PublicationId,
         owner: str,
         *,
         state: str | None = None,
         place: str | None = None,
     ) -> bool:
-        row = self._rows.get(release)
+        row = self._rows.get(publication)
         if row is None or row.owner != owner:
             return False
-        before = row.release
-        row.release = replace(before, state=state or before.state, place=place or before.place)
+        before = row.publication
+        row.publication = replace(before, state=state or before.state, place=place or before.place)
         return True
 
     async def cancel(
-        self, person: PersonId, why: str, release: PublicationId | None = None
+        self, person: PersonId, why: str, publication: PublicationId | None = None
     ) -> tuple[PublicationId, ...]:
         found = [
             number
             for number, row in self._rows.items()
-            if row.release.person == person
-            and release in {None, number}
+            if row.publication.person == person
+            and publication in {None, number}
             and row.ended_at is None
             and row.cancelled is None
-            and not _has_passed(row.release.state)
+            and not _has_passed(row.publication.state)
         ]
         for number in found:
             self._rows[number].cancelled = why
         return tuple(found)
 
-    async def cancellation(self, release: PublicationId) -> str | None:
-        row = self._rows.get(release)
+    async def cancellation(self, publication: PublicationId) -> str | None:
+        row = self._rows.get(publication)
         return None if row is None else row.cancelled
 
-    async def finish(self, release: PublicationId, owner: str) -> bool:
-        row = self._rows.get(release)
+    async def finish(self, publication: PublicationId, owner: str) -> bool:
+        row = self._rows.get(publication)
         if row is None or row.owner != owner:
             return False
-        del self._rows[release]
-        self._tables.forget_check_runs(release)
+        del self._rows[publication]
+        self._tables.forget_check_runs(publication)
         return True
 
-    async def end(self, release: PublicationId, owner: str, *, keep_zip: bool = False) -> bool:
-        if not await self.note(release, owner):
+    async def end(self, publication: PublicationId, owner: str, *, keep_zip: bool = False) -> bool:
+        if not await self.save_state(publication, owner):
             return False
-        row = self._rows[release]
+        row = self._rows[publication]
         for each in self._rows.values():
-            same = (each.door, each.release.person) == (row.door, row.release.person)
+            same = (each.door, each.publication.person) == (row.door, row.publication.person)
             if (each is row and not keep_zip) or (
                 each is not row and keep_zip and same and each.ended_at is not None
             ):
-                each.release = replace(each.release, zip=b"")
+                each.publication = replace(each.publication, zip=b"")
         row.ended_at, row.owner, row.lease_until = self._clock.now(), None, None
-        self._tables.forget_check_runs(release)
+        self._tables.forget_check_runs(publication)
         return True
 
-    async def repeat(self, door: str, release: PublicationId, request: str) -> PublicationId | None:
-        row = self._rows.get(release)
-        if row is None or row.door != door or row.ended_at is None or not row.release.zip:
+    async def repeat(
+        self, door: str, publication: PublicationId, request: str
+    ) -> PublicationId | None:
+        row = self._rows.get(publication)
+        if row is None or row.door != door or row.ended_at is None or not row.publication.zip:
             return None
-        kept = row.release
-        row.release = replace(kept, zip=b"")
+        kept = row.publication
+        row.publication = replace(kept, zip=b"")
         return await self.add(NewPublication(door, kept.person, kept.zip, request, kept.place))
 
-    async def summary(self, door: str, release: PublicationId) -> PublicationSummary | None:
-        row = self._rows.get(release)
+    async def summary(self, door: str, publication: PublicationId) -> PublicationSummary | None:
+        row = self._rows.get(publication)
         return None if row is None or row.door != door else _note(row)
 
     async def summaries_of(self, door: str, person: PersonId) -> tuple[PublicationSummary, ...]:
         rows = reversed(self._rows.values())
-        found = [each for each in rows if (each.door, each.release.person) == (door, person)]
+        found = [each for each in rows if (each.door, each.publication.person) == (door, person)]
         return tuple(map(_note, found[:100]))
 
-    async def forget(self, ended_before: datetime) -> int:
+    async def delete_ended(self, ended_before: datetime) -> int:
         old = [n for n, row in self._rows.items() if _is_old(row, ended_before)]
         for number in old:
             del self._rows[number]
             self._tables.forget_check_runs(number)
         return len(old)
 
-    async def let_go(self, owner: str) -> int:
+    async def release_all(self, owner: str) -> int:
         held = self._held(owner)
         for row in held:
             row.owner = row.lease_until = None
-            row.release = replace(row.release, tries=row.release.tries - 1)
+            row.publication = replace(row.publication, tries=row.publication.tries - 1)
         return len(held)
 
     def _held(self, owner: str) -> list[_Row]:
@@ -181,7 +188,7 @@ def _is_old(row: _Row, before: datetime) -> bool:
 
 
 def _note(row: _Row) -> PublicationSummary:
-    one = row.release
+    one = row.publication
     return PublicationSummary(
         one.id, one.person, one.wish, one.state, one.tries, row.ended_at, bool(one.zip)
     )
@@ -195,22 +202,22 @@ class MemoryCheckRuns:
         self._publications = publications
         self._tasks: dict[tuple[PublicationId, str], TaskDefinition] = {}
 
-    async def keep_task(self, release: PublicationId, digest: str, definition: str) -> None:
-        if self._publications.open_person(release) is not None:
-            self._tasks[release, digest] = TaskDefinition.model_validate_json(definition)
+    async def store_task(self, publication: PublicationId, digest: str, definition: str) -> None:
+        if self._publications.open_person(publication) is not None:
+            self._tasks[publication, digest] = TaskDefinition.model_validate_json(definition)
 
     async def add(
-        self, release: PublicationId, key: str, request: EvaluationRequest, digest: str
+        self, publication: PublicationId, key: str, request: EvaluationRequest, digest: str
     ) -> JobId | None:
-        person = self._publications.open_person(release)
+        person = self._publications.open_person(publication)
         if person is None:
             return None
         for number, run in self._tables.check_runs.items():
-            if (run.release, run.key) == (release, key):
+            if (run.publication, run.key) == (publication, key):
                 return number
         job = self._new_job(person, request)
-        request = request.model_copy(update={"task": self._tasks[release, digest]})
-        self._tables.check_runs[job.id] = StoredRun(release, key, request.model_dump_json())
+        request = request.model_copy(update={"task": self._tasks[publication, digest]})
+        self._tables.check_runs[job.id] = StoredRun(publication, key, request.model_dump_json())
         self._tables.put(job)
         return job.id
 
@@ -241,7 +248,7 @@ class MemoryCheckRuns:
 
     async def get(self, job: JobId) -> QueuedRun | None:
         run = self._tables.check_runs.get(job)
-        if run is None or self._publications.open_person(run.release) is None:
+        if run is None or self._publications.open_person(run.publication) is None:
             return None
         found = self._tables.jobs[job]
         return QueuedRun(job, found.gpu, found.state, found.error, run.progress, run.evaluation)
@@ -250,7 +257,7 @@ class MemoryCheckRuns:
         found = self._tables.check_runs.get(JobId(run))
         return None if found is None else EvaluationRequest.model_validate_json(found.request)
 
-    async def tell(self, job: JobId, fence: int, progress: Progress) -> bool:
+    async def save_progress(self, job: JobId, fence: int, progress: Progress) -> bool:
         if self._tables.held(job, fence) is None:
             return False
         self._tables.check_runs[job] = replace(self._tables.check_runs[job], progress=progress)

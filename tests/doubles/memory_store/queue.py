@@ -167,7 +167,9 @@ class MemoryJobs:
             if not found.pool or job.pool in ("", found.pool)
         )
 
-    async def tell(self, job: JobId, fence: int, kind: str, body: dict[str, str | int]) -> bool:
+    async def add_progress(
+        self, job: JobId, fence: int, kind: str, body: dict[str, str | int]
+    ) -> bool:
         held = self._tables.held(job, fence)
         if held is not None:
             self._tables.add_event(held, storable(kind), dict(body))
@@ -185,7 +187,7 @@ class MemoryJobs:
         running = [job for job in self._tables.jobs_of(submission) if job.state is JobState.RUNNING]
         return tuple(newest[job.id] for job in running)
 
-    async def forget_events(self, age: timedelta) -> int:
+    async def delete_events(self, age: timedelta) -> int:
         before = self._tables.clock.now() - age
         kept = [event for event in self._tables.events if not self._is_old(event, before)]
         forgotten = len(self._tables.events) - len(kept)

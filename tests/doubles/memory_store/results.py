@@ -9,7 +9,16 @@ from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_subm
 from bot.domain.job import Job, JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
-from bot.domain.scoring import Entrant, Score, by_submission_time, entrants, pool_of, records
+from bot.domain.scoring import (
+    Entrant,
+    PairRatio,
+    Score,
+    by_speed,
+    by_submission_time,
+    entrants,
+    pool_of,
+    records,
+)
 from bot.domain.submission import NewSubmission
 from bot.store.postgres.database import storable
 from runners.contract.task import Mode
@@ -65,10 +74,21 @@ class MemoryResults:
                         value=value,
                         submitted_at=submission.created_at,
                         pool=pool_of(job.worker, job.call),
-                        rival=self._tables.rivals.get(job_id),
+                        met=self._met(submission.id, gpu),
                     )
                 )
-        return tuple(sorted(found, key=lambda score: (score.value.time_ns, score.submission)))
+        return tuple(sorted(found, key=lambda score: (score.value.upper_ns, score.submission)))
+
+    def _met(
+        self, submission: SubmissionId, gpu: str
+    ) -> tuple[tuple[SubmissionId, PairRatio], ...]:
+        rows = self._tables.confirmations.values()
+        return tuple(
+            (each.rival, each.ratio)
+            for each in rows
+            if (each.submission, each.gpu) == (submission, gpu)
+            if each.rival is not None and each.ratio is not None
+        )
 
     async def scores_of(
         self, person: PersonId, version: TaskVersionId, gpu: str
@@ -80,17 +100,18 @@ class MemoryResults:
 
     async def score_history(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         found = sorted(await self.scores(version, gpu), key=by_submission_time)
-        shown = {*found[:: max(1, -(-len(found) // most))], *records(found)}
+        some = found[:: max(1, -(-len(found) // most))] if most else ()
+        shown = {*some, *records(found)}
         return ScoreHistory(tuple(sorted(shown, key=by_submission_time)), len(found))
 
     async def fastest(self, leaderboards: Sequence[tuple[TaskVersionId, str]]) -> tuple[Score, ...]:
         found = [await self.scores(version, gpu) for version, gpu in leaderboards]
-        return tuple(min(scores, key=_order) for scores in found if scores)
+        return tuple(min(scores, key=by_speed) for scores in found if scores)
 
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
         return entrants(await self.scores(version, gpu))
 
-    async def moves(self, version: TaskVersionId, gpu: str) -> int:
+    async def revision(self, version: TaskVersionId, gpu: str) -> int:
         """Return a new number at every call, so that no caller uses a cached result."""
         return self._tables.next_move()
 
@@ -151,7 +172,7 @@ class MemoryResults:
         newest = sorted(found, key=lambda stored: (stored.at, stored.job), reverse=True)
         return tuple(stored.evaluation.wall_s for stored in newest[:limit])
 
-    async def pool_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
+    async def gpu_durations(self, gpu: str, limit: int) -> tuple[float, ...]:
         found = [
             stored
             for stored in self._tables.evaluations.values()
@@ -164,10 +185,6 @@ class MemoryResults:
     def _version_of(self, stored: StoredEvaluation) -> TaskVersionId:
         job = self._tables.jobs[stored.job]
         return self._tables.submissions[job.submission].task_version
-
-
-def _order(score: Score) -> tuple[float, datetime, SubmissionId]:
-    return score.value.time_ns, score.submitted_at, score.submission
 
 
 class MemoryReferences:
@@ -201,7 +218,7 @@ class MemoryReferences:
         self._tables.references[version, gpu] = TimedReference()
         return True
 
-    async def forget_given_up(self, age: timedelta) -> int:
+    async def delete_given_up(self, age: timedelta) -> int:
         before = self._tables.clock.now() - age
         old = [key for key, row in self._tables.references.items() if self._gave_up(row, before)]
         for key in old:
@@ -222,7 +239,7 @@ class MemoryReferences:
             return Reference(row.submission, row.value, row.machine, row.at)
         return Reference(row.submission, failure=self._failure(row))
 
-    async def note_failures(self) -> tuple[tuple[str, str], ...]:
+    async def record_failures(self) -> tuple[tuple[str, str], ...]:
         noted = []
         for (version_id, gpu), row in self._tables.references.items():
             reason = "" if row.noted or row.value is not None else self._failure(row)

@@ -38,25 +38,25 @@ class MemorySubmissions:
         self._tables = tables
 
     async def add(self, submission: NewSubmission) -> Submission:
-        once = submission.once
-        if once is not None and (first := await self.first(submission.person, once)):
+        key = submission.idempotency_key
+        if key is not None and (first := await self.first(submission.person, key)):
             return first
         self._admit(submission)
         stored = self.put(submission, SubmissionId(self._tables.next_id()))
-        if once is not None:
-            keyed = Keyed(once, stored.id, stored.created_at)
-            self._tables.keys[submission.person, once.key] = keyed
+        if key is not None:
+            keyed = Keyed(key, stored.id, stored.created_at)
+            self._tables.keys[submission.person, key.key] = keyed
         return stored
 
-    async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
-        keyed = self._tables.keys.get((person, once.key))
+    async def first(self, person: PersonId, key: IdempotencyKey) -> Submission | None:
+        keyed = self._tables.keys.get((person, key.key))
         if keyed is None or keyed.at <= self._tables.clock.now() - KEY_TTL:
             return None
-        if keyed.once != once:
-            raise key_reused(once.key)
+        if keyed.key != key:
+            raise key_reused(key.key)
         return self._current(self._tables.submissions[keyed.submission])
 
-    async def forget_keys(self) -> int:
+    async def delete_expired_keys(self) -> int:
         until = self._tables.clock.now() - KEY_TTL
         old = [key for key, row in self._tables.keys.items() if row.at <= until]
         for key in old:
@@ -217,7 +217,9 @@ class MemoryRequests:
         found = (job for job in self._jobs(board) if job.state not in FINAL_STATES)
         return tuple(sorted(job.submission for job in found if job.created_at < before))
 
-    async def forget(self, board: BoardId, age: timedelta, person: PersonId | None = None) -> int:
+    async def delete_ended(
+        self, board: BoardId, age: timedelta, person: PersonId | None = None
+    ) -> int:
         before = self._tables.clock.now() - age
         doomed = {
             job.submission

@@ -64,7 +64,7 @@ class Shown:
 class Posted:
     """A notification that waits for its delivery or was delivered."""
 
-    news: Notification
+    notification: Notification
     due: datetime
     tries: int = 0
     owner: str | None = None
@@ -77,7 +77,7 @@ class Posted:
 class Keyed:
     """The submission of a person's idempotency key."""
 
-    once: IdempotencyKey
+    key: IdempotencyKey
     submission: SubmissionId
     at: datetime
 
@@ -97,7 +97,7 @@ class TimedReference:
 class StoredRun:
     """A run of a check; `request` is an EvaluationRequest as JSON."""
 
-    release: PublicationId
+    publication: PublicationId
     key: str
     request: str
     progress: Progress | None = None
@@ -143,7 +143,6 @@ class Tables:
     keys: dict[tuple[PersonId, str], Keyed] = field(default_factory=dict)
     limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
     displays: dict[SubmissionId, Shown] = field(default_factory=dict)
-    rivals: dict[JobId, SubmissionId | None] = field(default_factory=dict)
     confirmations: dict[ConfirmationId, Confirmation] = field(default_factory=dict)
     held_scores: dict[ConfirmationId, JobId] = field(default_factory=dict)
     confirmation_runs: dict[SubmissionId, ConfirmationId] = field(default_factory=dict)
@@ -177,7 +176,10 @@ class Tables:
         versions = [each.id for each in self.versions.values() if each.board == board]
         _drop(self.references, [key for key in self.references if key[0] in versions])
         _drop(self.versions, versions)
-        _drop(self.outbox, [key for key, row in self.outbox.items() if row.news.board == board])
+        _drop(
+            self.outbox,
+            [key for key, row in self.outbox.items() if row.notification.board == board],
+        )
         self.board_pauses.pop(board, None)
         _drop(self.limits, [key for key in self.limits if key[0] == board])
         _drop(self.finals, [key for key, row in self.finals.items() if row.board == board])
@@ -205,9 +207,9 @@ class Tables:
         self.events = [event for event in self.events if event.submission not in doomed]
         self.unannounced = [job for job in self.unannounced if job in self.scores]
 
-    def forget_check_runs(self, release: PublicationId) -> None:
+    def forget_check_runs(self, publication: PublicationId) -> None:
         """Remove the runs of a publication's check, and their jobs."""
-        doomed = [job for job, run in self.check_runs.items() if run.release == release]
+        doomed = [job for job, run in self.check_runs.items() if run.publication == publication]
         for of_job in (self.jobs, self.leases, self.check_runs):
             _drop(of_job, doomed)
 

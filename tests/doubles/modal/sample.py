@@ -1,4 +1,4 @@
-"""The app that the tests of the local Modal deploy: its functions run, hang, raise and die."""
+"""The app that the tests of the local Modal deploy: its functions return, hang, raise and exit."""
 
 import os
 import time
@@ -21,12 +21,12 @@ def echo(text: str) -> str:
 
 
 def hang(seconds: float) -> None:
-    """Sleep for so many seconds."""
+    """Sleep for this many seconds."""
     time.sleep(seconds)
 
 
 def raise_it(words: str) -> None:
-    """Fail with these words."""
+    """Raise an exception with this text."""
     raise ValueError(words)
 
 

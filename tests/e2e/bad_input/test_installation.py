@@ -20,7 +20,7 @@ from tests.e2e.command import Podium, json_refusal, refusal
     [
         ("postgresql://ada:hunter2@127.0.0.1:1/x", "no database at 127.0.0.1:1/x"),
         ("postgresql://ada:hunter2@host:port/x", "write postgresql://user:password@host:port/"),
-        ("mysql://ada:hunter2@host/x", "no valid URL of a Postgres database"),
+        ("mysql://ada:hunter2@host/x", "not a valid URL of a Postgres database"),
     ],
 )
 def test_no_database_is_reachable(podium: Podium, url: str, words: str) -> None:

@@ -315,7 +315,7 @@ async def test_on_every_runner_the_task_is_graded_by_its_own_eval_py(
     assert passed["log"] == "eval.py 1: test of 3\neval.py 1: leaderboard of 1\n"
     assert passed["environment"]["timing"] == Timing.IN_PROCESS
     page = await course.page(f"/boards/{board}")
-    assert re.search(r"Alice</a>.*>5\.000 us ± 0\.002<", page, re.DOTALL)
+    assert re.search(r"Alice</a>.*>5\.000 us ± 0\.002\*<", page, re.DOTALL)
     assert "eval.py: AUTHOR is missing" in page
     shown = {each["name"]: each for each in await course.answer("/leaderboards")}
     assert shown[board]["gpu_types"] == [CPU]

@@ -115,7 +115,7 @@ _GROUPS: dict[str, dict[str, str]] = {
 
 
 def device_metrics_of(evaluation: Evaluation) -> dict[str, Any]:
-    """The groups of both kernels, by their keys; empty without counters.
+    """Return the groups of both kernels, by their keys; empty without counters.
 
     A kernel without a reference is under the reference's key. If a call launches several kernels,
     the groups are those of the longest one, and `kernels` has those of each.
@@ -151,7 +151,7 @@ def _counted(evaluation: Evaluation, name: str) -> dict[str, Any]:
 
 
 def _rows(text: str) -> list[Row]:
-    """One row per kernel, without the file's first row, which has the units."""
+    """Return one row per kernel, without the file's first row, which has the units."""
     rows = (row for row in csv.DictReader(io.StringIO(text)) if row.get("ID"))
     return list(islice(rows, KERNELS_MOST))
 

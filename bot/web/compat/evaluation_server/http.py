@@ -41,12 +41,12 @@ _HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[0-9A-Za-z.-]+)
 
 
 async def reader_of(request: Request) -> Viewer:
-    """The caller of a reading route; UserError `bad-token` if there is none."""
+    """Return the caller of a reading route; UserError `bad-token` if there is none."""
     return await _caller(request, acts=False)
 
 
 async def submitter_of(request: Request) -> Viewer:
-    """The caller who submits; UserError if there is none, or for a read-only token."""
+    """Return the caller who submits; UserError if there is none, or for a read-only token."""
     return await _caller(request, acts=True)
 
 
@@ -86,7 +86,7 @@ def _is_of_this_machine(request: Request) -> bool:
 
 
 def _named_host(request: Request) -> str:
-    """The host of the `Host` header; empty if it is missing or malformed.
+    """Return the host of the `Host` header; empty if it is missing or malformed.
 
     Starlette's `request.url` would then have the server's own address instead.
     """
@@ -123,7 +123,7 @@ class NoJsonError(Exception):
 def answer(
     status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """A response that must not be cached."""
+    """Return a response that must not be cached."""
     return JSONResponse(body, status, {**(headers or {}), **UNCACHED})
 
 
@@ -156,7 +156,7 @@ async def no_route(_: Request, error: Exception) -> Response:
 
 
 async def other_error(request: Request, error: Exception) -> Response:
-    """Any other error, with the status and message of the web server's general handler."""
+    """Return the response to any other error, by the web server's general handler."""
     problem = await errors.error_response(request, error)
     document = json.loads(bytes(problem.body))
     code = document["code"]
@@ -185,7 +185,7 @@ Read = TypeVar("Read")
 
 
 async def read_request(request: Request, read: Callable[[dict[str, Any]], Read]) -> Read:
-    """The request in the body, parsed by one of the functions below.
+    """Return the request in the body, parsed by one of the functions below.
 
     Parsing decompresses literal data, so it runs outside the event loop.
     """
@@ -194,14 +194,14 @@ async def read_request(request: Request, read: Callable[[dict[str, Any]], Read])
 
 
 async def body_of(request: Request) -> bytes:
-    """The body; UserError if it has more values than a valid request can have."""
+    """Return the body; UserError if it has more values than a valid request can have."""
     text = await bodies.read_bytes(request, BODY_MAX)
     bodies.require_simple(text, texts=_MOST_TEXTS, around=_MOST_AROUND)
     return text
 
 
 def json_object(text: bytes) -> dict[str, Any]:
-    """The JSON object in the text; NoJsonError for anything else."""
+    """Return the JSON object in the text; NoJsonError for anything else."""
     try:
         parsed_json = from_json(text, allow_inf_nan=False)
     except ValueError as error:
@@ -217,7 +217,7 @@ def evaluation(value: dict[str, Any]) -> requests.EvaluateRequest:
 
 
 def parsed(kind: type[Model], value: object) -> Model:
-    """The object as a request; FormError says which fields are invalid."""
+    """Return the object as a request; FormError says which fields are invalid."""
     try:
         return kind.model_validate(value)
     except ValidationError as error:

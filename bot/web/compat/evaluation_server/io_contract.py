@@ -72,7 +72,7 @@ class TensorInit(ContractModel):
     step: float | None = None
 
     @model_validator(mode="after")
-    def _can_be_made(self) -> Self:
+    def _has_possible_values(self) -> Self:
         if self.kind == "arange" and self.step == 0:
             raise ValueError("the step of an arange must not be 0")
         bounded = self.low is not None and self.high is not None
@@ -109,7 +109,7 @@ class TensorData(ContractModel):
             )
 
     def raw(self) -> bytes:
-        """The bytes of the values; ValueError if they cannot be decompressed or are too many."""
+        """Return the values' bytes; ValueError if they cannot be decompressed or are too many."""
         if self.size > MAX_DATA_BYTES:
             raise ValueError(f"literal data has at most {MAX_DATA_BYTES:,} bytes")
         try:
@@ -141,7 +141,7 @@ class TensorSpec(ContractModel):
 
     @field_validator("shape")
     @classmethod
-    def _is_not_endless(cls, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _is_not_too_large(cls, shape: tuple[int, ...]) -> tuple[int, ...]:
         if math.prod(shape) > MAX_ELEMENTS:
             raise ValueError(f"a tensor has at most {MAX_ELEMENTS:,} elements")
         return shape
@@ -158,7 +158,7 @@ class ArgSpec(ContractModel):
     is_meta: bool = False
 
     @model_validator(mode="after")
-    def _is_what_its_type_says(self) -> Self:
+    def _has_the_value_of_its_type(self) -> Self:
         if self.type == "tensor":
             if self.tensor_spec is None:
                 raise ValueError(f"tensor {self.name!r} needs a tensor_spec")
@@ -181,7 +181,7 @@ class Dim(ContractModel):
 
     @property
     def size(self) -> int:
-        """The product of its extents."""
+        """Return the product of its extents."""
         return self.x * self.y * self.z
 
 
@@ -209,7 +209,7 @@ class IOContract(ContractModel):
 
     @field_validator("args")
     @classmethod
-    def _have_names_of_their_own(cls, args: tuple[ArgSpec, ...]) -> tuple[ArgSpec, ...]:
+    def _have_unique_names(cls, args: tuple[ArgSpec, ...]) -> tuple[ArgSpec, ...]:
         names = [arg.name for arg in args]
         duplicate = next((name for i, name in enumerate(names) if name in names[:i]), None)
         if duplicate is not None:
@@ -218,7 +218,7 @@ class IOContract(ContractModel):
 
     @field_validator("args")
     @classmethod
-    def _are_what_their_data_says(cls, args: tuple[ArgSpec, ...]) -> tuple[ArgSpec, ...]:
+    def _have_data_of_their_size(cls, args: tuple[ArgSpec, ...]) -> tuple[ArgSpec, ...]:
         """Check the total size first, because decompressing the largest body takes minutes."""
         given = [(arg.name, arg.tensor_spec.data) for arg in args if arg.tensor_spec is not None]
         literal = [(name, data) for name, data in given if data is not None]

@@ -70,7 +70,7 @@ async def accept(
 
 
 async def requests_board(store: Store) -> Board:
-    """The board of all requests: no list shows it, and only admins can see it."""
+    """Return the board of all requests: no list shows it, and only admins can see it."""
     board = await store.boards.find(BOARD)
     if board is not None:
         return board
@@ -87,7 +87,7 @@ async def requests_board(store: Store) -> Board:
 
 
 def _order(request: requests.Request) -> tuple[TaskDefinition, str, Mode]:
-    """The task, source and mode of a request; UserError if it cannot be stored or run."""
+    """Return the task, source and mode of a request; UserError if it cannot be stored or run."""
     requests.require_limits(request)
     texts = [_text(kernel.source_code) for kernel in requests.kernels_of(request)]
     order = translate.order_of(request, seconds=int(request.timeout - margin_s(request)))
@@ -149,12 +149,12 @@ class StoredRequest:
 
     @property
     def is_final(self) -> bool:
-        """Whether its job has ended for good."""
+        """Return whether its job has ended for good."""
         return self.job.state in FINAL_STATES
 
     @property
     def timed_out(self) -> bool:
-        """Whether it was stopped by its timeout, not by a person."""
+        """Return whether it was stopped by its timeout, not by a person."""
         if self.job.state is not JobState.CANCELLED or self.job.finished_at is None:
             return False
         lasted_s = (self.job.finished_at - self.job.created_at).total_seconds()
@@ -166,12 +166,12 @@ class ClosingError(Exception):
 
 
 def margin_s(request: requests.Request) -> float:
-    """How long before the caller's timeout the answer is sent, in seconds."""
+    """Return how long before the caller's timeout the answer is sent, in seconds."""
     return min(2.0, request.timeout / 10)
 
 
 async def find_request(store: Store, viewer: Viewer, number: SubmissionId) -> StoredRequest:
-    """The viewer's request with this number; UserError `unknown-job` if there is none."""
+    """Return the viewer's request with this number; UserError `unknown-job` if there is none."""
     submission = await store.submissions.get(number)
     own = submission is not None and (viewer.sees_all or submission.person == viewer.person)
     version = None
@@ -195,7 +195,7 @@ def _unknown(number: SubmissionId) -> UserError:
 async def _evaluation(
     store: Store, number: SubmissionId, request: requests.Request
 ) -> Evaluation | None:
-    """The evaluation, with its files if counters were requested."""
+    """Return the evaluation, with its files if counters were requested."""
     stored = await store.results.evaluations(number)
     if not stored:
         return None
@@ -269,4 +269,4 @@ async def upkeep(store: Store) -> None:
 async def forget(store: Store, age: timedelta = KEPT, person: PersonId | None = None) -> int:
     """Delete a person's, or all, requests that ended more than `age` ago; returns their number."""
     board = await store.boards.find(BOARD)
-    return 0 if board is None else await store.requests.forget(board.id, age, person)
+    return 0 if board is None else await store.requests.delete_ended(board.id, age, person)

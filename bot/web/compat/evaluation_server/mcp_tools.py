@@ -53,7 +53,7 @@ class _Caller:
     begun: float
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The same body as over HTTP, or an error."""
+        """Return the same body as over HTTP, or an error."""
         try:
             tool = _TOOLS[name]
             parsed = await asyncio.to_thread(lambda: tool.model_validate(arguments).request)
@@ -75,7 +75,7 @@ class _Caller:
 
 
 async def answer_call(scope: Scope, receive: Receive, send: Send) -> None:
-    """The endpoint as an ASGI application; UserError if the caller may not call."""
+    """Serve the endpoint as an ASGI application; UserError if the caller may not call."""
     request = Request(scope, receive)
     begun = asyncio.get_running_loop().time()
     viewer = await http.submitter_of(request)
@@ -119,7 +119,7 @@ def _faults(error: ValidationError) -> str:
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that returns the body again, then what the original one returns."""
+    """Return a `receive` that returns the body again, then what the original one returns."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

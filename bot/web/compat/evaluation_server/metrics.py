@@ -39,7 +39,7 @@ class JobStats(TypedDict):
 
 
 def job_stats(tallies: Mapping[JobState, RequestCount]) -> JobStats:
-    """The number of requests by state, and their average age."""
+    """Return the number of requests by state, and their average age."""
     total = sum(each.requests for each in tallies.values())
     ages = sum(each.requests * each.age_s for each in tallies.values())
     by_status: dict[str, int] = {}
@@ -85,7 +85,7 @@ def profiling(runs: Sequence[RequestRun]) -> dict[str, Number | dict[str, Number
 
 
 def utilization(runs: Sequence[RequestRun]) -> dict[str, Number | dict[str, Number]]:
-    """How long requests occupied GPUs and waited for them."""
+    """Return how long requests occupied GPUs and waited for them."""
     started = [run for run in runs if run.started_at is not None]
     waits = [_between(run.created_at, run.started_at) for run in started]
     return {
@@ -104,7 +104,7 @@ def throughput(
     now: datetime,
     uptime_s: float,
 ) -> Numbers:
-    """The rates of arriving and ending requests; `runs` are the newest ones."""
+    """Return the rates of arriving and ending requests; `runs` are the newest ones."""
     total = sum(each.requests for each in tallies.values())
     ended = {state: each.requests for state, each in tallies.items() if state in FINAL_STATES}
     completed = ended.get(JobState.SUCCEEDED, 0)
@@ -125,7 +125,7 @@ def throughput(
 
 
 def _was_built(run: RequestRun) -> bool:
-    """Whether its build was attempted; not if the task or the machine failed before."""
+    """Return whether its build was attempted; not if the task or the machine failed before."""
     return run.verdict is not None and run.stage is not Stage.PREPARE
 
 
@@ -172,7 +172,7 @@ class GpuCapacity:
 
     @property
     def gpus(self) -> int:
-        """The number of GPUs, not counting CPU slots."""
+        """Return the number of GPUs, not counting CPU slots."""
         return sum(count for gpu, count in self.offered.items() if gpu != CPU)
 
     @property
@@ -182,19 +182,19 @@ class GpuCapacity:
 
 
 async def tallies(store: Store) -> Mapping[JobState, RequestCount]:
-    """How many requests are in each state."""
+    """Return how many requests are in each state."""
     board = await store.boards.find(BOARD)
     return {} if board is None else await store.requests.tallies(board.id)
 
 
 async def newest(store: Store) -> tuple[RequestRun, ...]:
-    """The newest requests."""
+    """Return the newest requests."""
     board = await store.boards.find(BOARD)
     return () if board is None else await store.requests.newest(board.id, NEWEST)
 
 
 async def slots(store: Store) -> GpuCapacity:
-    """The slots of all live workers, whoever's jobs run there."""
+    """Return the slots of all live workers, whoever's jobs run there."""
     offered: Counter[str] = Counter()
     for worker in await store.workers.alive():
         for offer in worker.offers.values():

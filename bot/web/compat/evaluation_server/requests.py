@@ -48,7 +48,7 @@ class KernelCode(BaseModel):
 
     @field_validator("metadata")
     @classmethod
-    def _are_words(cls, metadata: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+    def _has_short_texts(cls, metadata: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
         """Check the keys that are used; other keys may have any value."""
         for key in (*_NAMES, *_LISTS):
             value = (metadata or {}).get(key)
@@ -60,7 +60,7 @@ class KernelCode(BaseModel):
         return metadata
 
     def named(self, key: str) -> str | None:
-        """A text of the metadata; None if it is absent or not a text."""
+        """Return a text of the metadata; None if it is absent or not a text."""
         value = (self.metadata or {}).get(key)
         return value if isinstance(value, str) and value else None
 
@@ -73,9 +73,9 @@ class _Request(BaseModel):
     num_trials: int = 100
     timeout: int = 120
     gpu: str | None = None
-    """Our extension: the GPU type, such as `H100`; None: the first that a runner offers."""
+    """Podium's extension: the GPU type, such as `H100`; None: the first that a runner offers."""
     device_metrics: bool = False
-    """Our extension: also count with `ncu` after the timing, if the machine permits it."""
+    """Podium's extension: also count with `ncu` after the timing, if the machine permits it."""
 
 
 class EvaluateRequest(_Request):
@@ -97,7 +97,7 @@ Request = EvaluateRequest | CompareRequest
 
 
 class LegacyRequest(BaseModel):
-    """The older form of a comparison: a torch model and an inline CUDA one, as text alone."""
+    """The older form of a comparison: only the texts of a torch model and an inline CUDA model."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -108,7 +108,7 @@ class LegacyRequest(BaseModel):
 
     @property
     def as_comparison(self) -> CompareRequest:
-        """The same request in the current form."""
+        """Return the same request in the current form."""
         return CompareRequest(
             ref_kernel=KernelCode(source_code=self.ref_code, kernel_type=KernelType.TORCH),
             custom_kernel=KernelCode(
@@ -148,7 +148,7 @@ def require_limits(request: Request) -> None:
 
 
 def kernels_of(request: Request) -> tuple[KernelCode, ...]:
-    """The kernels of a request, the judged one last."""
+    """Return the kernels of a request, the judged one last."""
     match request:
         case EvaluateRequest(kernel=kernel):
             return (kernel,)

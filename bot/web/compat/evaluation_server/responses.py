@@ -42,7 +42,7 @@ class EvaluationResponse:
 def outcome(
     stored: jobs.StoredRequest, address: str, *, in_time: bool = True
 ) -> EvaluationResponse:
-    """The result of a judged request, or why there is none.
+    """Return the result of a judged request, or why there is none.
 
     `in_time` is False if the caller's timeout has passed, so the job is stopped or about to be.
     """
@@ -74,7 +74,7 @@ class ErrorDetail:
 def failure(
     status: int, fault: ErrorDetail, address: str, stored: jobs.StoredRequest | None = None
 ) -> EvaluationResponse:
-    """The response without a result, with the reason and the job's number, if any."""
+    """Return the response without a result, with the reason and the job's number, if any."""
     body: dict[str, Any] = {
         "kernel_exec_result": {},
         "ref_runtime": {},
@@ -91,7 +91,7 @@ def failure(
 
 
 def job(stored: jobs.StoredRequest, address: str) -> dict[str, Any]:
-    """The state of a request, with its result once there is one."""
+    """Return the state of a request, with its result once there is one."""
     fault = fault_of(stored)
     body: dict[str, Any] = {
         "job_id": str(stored.submission.id),
@@ -106,7 +106,7 @@ def job(stored: jobs.StoredRequest, address: str) -> dict[str, Any]:
 
 
 def fault_of(stored: jobs.StoredRequest) -> ErrorDetail | None:
-    """Why an ended job has no result; None if it has one or has not ended."""
+    """Return why an ended job has no result; None if it has one or has not ended."""
     match stored.job.state:
         case JobState.FAILED:
             return ErrorDetail("our_fault", stored.job.error or "Job failed")
@@ -194,6 +194,6 @@ async def _accepted(
 
 
 def address_of(request: Request) -> str:
-    """The address of this web server as the caller used it."""
+    """Return the address of this web server as the caller used it."""
     server = request.scope.get("server")
     return str(server[0]) if server else ""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean, median, pstdev
 from typing import Any, TypedDict
 
+from bot.domain.scoring import judged
 from bot.web.compat.evaluation_server import device_metrics, requests
 from runners.contract.evaluation import CPU, CaseKind, CaseStatus, Evaluation, Measurement
 from runners.contract.io_contract import DRAWN, KERNEL, REFERENCE_FAULT, UNCOUNTED, Side
@@ -51,7 +52,7 @@ NO_RUNTIME = RuntimeStats(
 
 
 def result_of(request: requests.Request, evaluation: Evaluation) -> KernelResultBody:
-    """The results of the judged kernel and its reference, if any."""
+    """Return the results of the judged kernel and its reference, if any."""
     own, other = (_measured(evaluation, side) for side in (Side.CUSTOM, Side.REFERENCE))
     result = KernelResultBody(kernel_exec_result=_executed(request, evaluation, own, other))
     if isinstance(request, requests.CompareRequest):
@@ -60,7 +61,7 @@ def result_of(request: requests.Request, evaluation: Evaluation) -> KernelResult
 
 
 def stats_of(measured: Measurement) -> RuntimeStats:
-    """The seven numbers of a measurement, from its samples.
+    """Return the seven numbers of a measurement, from its samples.
 
     If the published time is by the judge's own clock, a sample is the difference of two windows and
     may be negative. It then counts as `LEAST_NS`, so that no time is 0.
@@ -79,7 +80,7 @@ def stats_of(measured: Measurement) -> RuntimeStats:
 
 
 def _percentile(ordered: Sequence[float], part: float) -> float:
-    """A percentile, interpolated linearly between two samples."""
+    """Return a percentile, interpolated linearly between two samples."""
     place = part * (len(ordered) - 1)
     below = int(place)
     above = min(below + 1, len(ordered) - 1)
@@ -109,7 +110,7 @@ def _executed(
 
 
 def category_of(evaluation: Evaluation) -> str | None:
-    """The category of a failure, None for a pass: the judge's verdict, or `REFERENCE_ERROR`."""
+    """Return a failure's category, None for a pass: the judge's verdict, or `REFERENCE_ERROR`."""
     if evaluation.verdict is Verdict.PASSED:
         return None
     if evaluation.verdict is Verdict.TASK_ERROR and evaluation.message.startswith(REFERENCE_FAULT):
@@ -130,7 +131,7 @@ def _validation_error(evaluation: Evaluation) -> str | None:
 
 
 def _error_text(evaluation: Evaluation) -> str:
-    """The message, followed by the output if that says more."""
+    """Return the message, followed by the output if that says more."""
     message = evaluation.message or f"{evaluation.verdict.value} without a message"
     if evaluation.verdict is Verdict.WRONG_ANSWER or not evaluation.log.strip():
         return message
@@ -144,16 +145,17 @@ def _measured(evaluation: Evaluation, side: Side) -> Measurement | None:
 
 
 def _speedup(own: Measurement | None, other: Measurement | None) -> float | None:
-    """The speed-up over the reference; None if a time cannot be distinguished from zero."""
+    """Return the speedup by the judge's clock; None if a time is indistinguishable from zero."""
     if own is None or other is None:
         return None
-    if own.time_ns <= own.resolution_ns or other.time_ns <= other.resolution_ns:
+    own_ns, other_ns = judged(own).time_ns, judged(other).time_ns
+    if own_ns <= own.resolution_ns or other_ns <= other.resolution_ns:
         return None
-    return other.time_ns / own.time_ns
+    return other_ns / own_ns
 
 
 def _log_note(evaluation: Evaluation, begin: str) -> str | None:
-    """The rest of a log line by the judge; its lines come last, after the kernel's output."""
+    """Return what follows `begin` in the judge's lines, which end the log, after the kernel's."""
     parts = evaluation.log.rpartition(begin)
     return parts[2].partition("\n")[0].strip()[:LOG_MOST] or None if parts[1] else None
 

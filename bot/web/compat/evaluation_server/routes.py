@@ -71,7 +71,7 @@ async def health(request: Request) -> Response:
 
 
 async def job(request: Request) -> Response:
-    """One's own job, with its result once there is one."""
+    """The caller's job, with its result once there is one."""
     viewer = await http.reader_of(request)
     number = str(request.path_params["job_id"])
     if not number.isascii() or not number.isdigit() or len(number) > _MOST_DIGITS:
@@ -102,7 +102,7 @@ async def stats(request: Request) -> Response:
 
 
 async def cleanup(request: Request) -> Response:
-    """Remove one's own jobs that ended a while ago; an admin's token removes everyone's."""
+    """Remove the caller's jobs that ended a while ago; an admin's token removes everyone's."""
     viewer = await http.submitter_of(request)
     person = None if viewer.sees_all else viewer.person
     removed = await forget(context_of(request).store, KEPT_LEAST, person)
@@ -157,10 +157,10 @@ class SliceApp:
         await self._app({**scope, "root_path": root, "path": path}, receive, send)
 
 
-_PLACES = {PREFIX: PREFIX, f"{PREFIX}/{{path:path}}": PREFIX} | dict.fromkeys(AT_ROOT, "")
+_PATHS = {PREFIX: PREFIX, f"{PREFIX}/{{path:path}}": PREFIX} | dict.fromkeys(AT_ROOT, "")
 
 router = APIRouter(
     routes=[
-        Route(path, SliceApp(prefix), include_in_schema=False) for path, prefix in _PLACES.items()
+        Route(path, SliceApp(prefix), include_in_schema=False) for path, prefix in _PATHS.items()
     ]
 )

@@ -56,7 +56,7 @@ class TranslatedRequest(NamedTuple):
     def request(
         self, request_id: str, gpu: str = CPU, limits: Limits | None = None
     ) -> EvaluationRequest:
-        """The evaluation request for this GPU type."""
+        """Return the evaluation request for this GPU type."""
         return EvaluationRequest(
             request_id=request_id,
             task=self.task,
@@ -80,7 +80,7 @@ def order_of(request: requests.Request, *, seconds: int | None = None) -> Transl
 
 
 def task_of(request: requests.Request, seconds: int | None = None) -> TaskDefinition:
-    """The task for a request; its submission is the judged kernel's source."""
+    """Return the task for a request; its submission is the judged kernel's source."""
     contract = contract_of(request)
     compared = contract.reference is not None
     sides = (judge.Side.REFERENCE, judge.Side.CUSTOM) if compared else (judge.Side.CUSTOM,)
@@ -153,7 +153,7 @@ def _device(contract: judge.Contract) -> Device:
 
 
 def _writes_unseen(call: judge.KernelCall) -> bool:
-    """Whether it may write to an argument and also return something, as Python functions may."""
+    """Return whether the call may write to an argument and return something, as Python may."""
     if call.kind in judge.DEVICE_KINDS:
         return False
     args = call.args or ()
@@ -167,14 +167,14 @@ def _file_name(kind: judge.KernelKind) -> str:
 
 
 def _input_side(ref: requests.KernelCode, custom: requests.KernelCode) -> judge.Side:
-    """The side whose `get_inputs` is used: the reference, unless only the other one has it."""
+    """Return whose `get_inputs` is used: the reference's, unless only the other side has one."""
     if _defines_inputs(custom) and not _defines_inputs(ref):
         return judge.Side.CUSTOM
     return judge.Side.REFERENCE
 
 
 def _defines_inputs(kernel: requests.KernelCode) -> bool:
-    """Whether its text defines inputs; it is not parsed, which could take half a minute."""
+    """Return whether its text defines inputs; it is not parsed, which could take half a minute."""
     python = judge.KernelKind(kernel.kernel_type) in judge.PYTHON_KINDS
     return python and _GET_INPUTS.search(kernel.source_code) is not None
 
@@ -218,7 +218,7 @@ def _argument(arg: client.ArgSpec) -> judge.Argument:
 
 
 def _tensor(arg: client.ArgSpec, spec: client.TensorSpec) -> judge.TensorArgument:
-    """A tensor argument; literal values, with their dtype and shape, override a distribution."""
+    """Return a tensor argument; literal values with dtype and shape override a distribution."""
     role = judge.Role(arg.role)
     data = spec.data
     if data is not None:
@@ -243,14 +243,14 @@ _REQUEST: TypeAdapter[requests.Request] = TypeAdapter(requests.Request)
 
 
 def with_record(task: TaskDefinition, request: requests.Request) -> TaskDefinition:
-    """The task with files for the request and its rounds, which no candidate can see."""
+    """Return the task with files for the request and its rounds, which no candidate can see."""
     kept = _without_kernels(request).model_dump_json(exclude_none=True)
     rounds = rounds_of(request.num_trials).model_dump_json()
     return task.model_copy(update={"files": {**task.files, RECORD: kept, ROUNDS: rounds}})
 
 
 def recorded(task: TaskDefinition) -> requests.Request:
-    """The request from which a task was created, without its kernels."""
+    """Return the request from which a task was created, without its kernels."""
     return _REQUEST.validate_json(task.files[RECORD])
 
 

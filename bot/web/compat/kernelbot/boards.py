@@ -26,7 +26,7 @@ RUNNER = "Podium"
 
 
 async def runner_queue(store: Store, gpu: str) -> http.Json:
-    """The jobs of a GPU type, and the number of its workers."""
+    """Return the jobs of a GPU type, and the number of its workers."""
     gpu = gpu_type(gpu)
     pool = next((each for each in await operations.gpu_queues(store) if each.gpu == gpu), None)
     if pool is None:
@@ -57,8 +57,8 @@ def _unknown(gpu: str) -> http.Json:
     }
 
 
-async def queue_where_known(store: Store, gpu: str) -> http.Json | None:
-    """The same, or None if it cannot be read now: the caller's answer does not depend on it."""
+async def queue_if_available(store: Store, gpu: str) -> http.Json | None:
+    """Return the queue of a GPU type; None, without which callers can do, if the database fails."""
     with suppress(StoreError):
         return await runner_queue(store, gpu)
     return None
@@ -114,7 +114,7 @@ def _board(board: Board, task: TaskDefinition) -> http.Json:
 
 
 def _task(task: TaskDefinition) -> http.Json:
-    """The task without its files and seeds, which popcorn-cli does not use."""
+    """Return the task without its files and seeds, which popcorn-cli does not use."""
     return {
         "lang": task.lang,
         "files": {},
@@ -132,7 +132,7 @@ def _task(task: TaskDefinition) -> http.Json:
 
 
 def arguments(case: Workload) -> http.Json:
-    """A case without its seed."""
+    """Return a case without its seed."""
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in case.args.items()

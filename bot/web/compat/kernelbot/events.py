@@ -36,13 +36,13 @@ HEARTBEAT_S = 15.0
 POLL_S = 1.0
 """The shortest time between events, and the longest until a shutdown is noticed, in seconds."""
 _CANCEL_S = 5.0
-_UNAVAILABLE = "the service is unavailable; submission {} continues, so look it up later"
+_UNAVAILABLE = "the service is unavailable; submission {} continues, so check it again later"
 
 
 async def submission_events(
     context: WebContext, caller: Caller, submission: Submission, *, by_ncu: bool = False
 ) -> AsyncGenerator[bytes, None]:
-    """The events up to the end; if the client disconnects earlier, the submission is cancelled."""
+    """Yield the events up to the end; cancel the submission if the client disconnects earlier."""
     ended = False
     try:
         async with aclosing(_events(context, submission, by_ncu=by_ncu)) as events:
@@ -56,7 +56,7 @@ async def submission_events(
 
 
 async def _cancel_unread(context: WebContext, caller: Caller, submission: Submission) -> None:
-    _log.info("who followed hung up", action="popcorn-hung-up", submission=submission.id)
+    _log.info("a client disconnected", action="popcorn-hung-up", submission=submission.id)
     try:
         await submissions.cancel(context.store, caller, submission.id)
     except (StoreError, UserError) as error:
@@ -75,22 +75,22 @@ async def _events(
                 message = "; ".join(translate.progress_of(job) for job in last.jobs)
                 if not last.is_final and (message != sent or clock() - sent_at >= HEARTBEAT_S):
                     sent, sent_at = message, clock()
-                    lacking = await lacking_words(context.store, submission)
-                    yield _status(message + lacking, clock() - begun)
+                    note = await unserved_note(context.store, submission)
+                    yield _status(message + note, clock() - begun)
         if last is not None and last.is_final:
             end = await last_event(context.store, last, by_ncu=by_ncu)
             yield _event(end.event, end.body)
             return
     except StoreError as error:
-        _log.warning("a stream broke off", action="popcorn-broke-off", error=str(error))
+        _log.warning("a stream ended early", action="popcorn-broke-off", error=str(error))
     except UserError as error:  # its board was deleted
         yield _event("error", {"status": "error", "detail": error.message, "status_code": 404})
         return
     yield _event("error", _unavailable(submission))
 
 
-async def lacking_words(store: Store, submission: Submission) -> str:
-    """What to add to the state of an unfinished submission that no worker can judge; else ""."""
+async def unserved_note(store: Store, submission: Submission) -> str:
+    """Return a note about an unfinished submission that no worker can judge; empty for others."""
     gpus = await unserved_in_words(store, submission.id)
     return f"; no connected worker offers {', '.join(gpus)}" if gpus else ""
 
@@ -98,7 +98,7 @@ async def lacking_words(store: Store, submission: Submission) -> str:
 async def _readings(
     context: WebContext, submission: Submission
 ) -> AsyncGenerator[SubmissionStatus, None]:
-    """The current state about once a second, until it is final or the server shuts down."""
+    """Yield the current state about once a second, until it is final or the server shuts down."""
     watching = watch(context.store, submission.id)
     pending: asyncio.Future[SubmissionStatus | None] | None = None
     last: SubmissionStatus | None = None
@@ -164,7 +164,7 @@ class _JudgedJob:
 
 
 async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = False) -> LastEvent:
-    """The final event of a submission; with `by_ncu`, an error if `ncu` gave no report."""
+    """Return the final event of a submission; with `by_ncu`, an error if `ncu` gave no report."""
     submission = status.submission
     files = await profile_files(store, submission)
     version = await store.boards.version(submission.task_version)
@@ -186,7 +186,7 @@ async def last_event(store: Store, status: SubmissionStatus, *, by_ncu: bool = F
 
 
 def metadata_of(submission: Submission, task: TaskDefinition) -> http.Json:
-    """What was profiled, for the manifest that popcorn-cli writes."""
+    """Return what was profiled, for the manifest that popcorn-cli writes."""
     requested = submission.profile or ProfileOptions()
     options = {
         "benchmark_index": requested.benchmark,
@@ -238,7 +238,7 @@ def _system(environment: Environment, gpus: int) -> http.Json:
 
 
 def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, http.Json]]:
-    """Each public phase; the log goes with the last."""
+    """Yield each public phase; the log goes with the last."""
     public = [phase for phase in translate.phases(evaluation) if not phase.secret]
     for phase in public:
         result: http.Json = {"check": translate.check(passed=phase.passed), **(phase.result or {})}
@@ -247,7 +247,7 @@ def _phases(job: JobStatus, evaluation: Evaluation) -> Iterator[tuple[str, http.
 
 
 def _profiles(judged: _JudgedJob) -> Iterator[tuple[str, http.Json]]:
-    """One run for each case; the first one has the profiler's text about all of them."""
+    """Yield one run for each case; the first one has the profiler's text about all of them."""
     job, evaluation, files = judged.job, judged.evaluation, judged.files
     passed = evaluation.verdict is Verdict.PASSED
     text = translate.shortened(evaluation.log)
@@ -276,7 +276,7 @@ def _is_report(file: StoredFile) -> bool:
 
 
 def _without_report(run: http.Json, text: str) -> http.Json:
-    """A run without an `ncu` report; the text of other profilers is in its output."""
+    """Return a run without an `ncu` report; the text of other profilers is in its output."""
     message = "there is no report of Nsight Compute; the output says why"
     failed = {"success": False, "passed": False, "exit_code": run["exit_code"] or _CRASH}
     return {**failed, "stderr": run["stderr"] or message, "stdout": text}

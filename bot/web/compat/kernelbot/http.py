@@ -78,7 +78,7 @@ def _as_kernelbot_error(answer: Response) -> Response:
 
 
 def json_response(value: object, status: int = 200) -> Response:
-    """A response that must not be cached."""
+    """Return a response that must not be cached."""
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
 
 
@@ -96,7 +96,7 @@ _LONGEST_TOKEN = 200
 
 
 async def reader_of(request: Request) -> Caller:
-    """The person of the token, or an anonymous caller without one; UserError if it is invalid."""
+    """Return the token's person, or an anonymous caller without one; UserError if it is invalid."""
     secret = request.headers.get(limits.POPCORN_TOKEN, "").strip()
     if not secret:
         return ANYBODY
@@ -113,7 +113,7 @@ AnyReader = Annotated[Caller, Depends(reader_of)]
 
 
 async def person_of(reader: AnyReader) -> Caller:
-    """The calling person; UserError without a token."""
+    """Return the calling person; UserError without a token."""
     if reader is ANYBODY:
         raise UserError("no-token", f"this needs the header {limits.POPCORN_TOKEN}; {TOKEN_HELP}")
     return reader
@@ -124,7 +124,7 @@ FromPerson = Annotated[Caller, Depends(person_of)]
 
 
 async def submitter_of(person: FromPerson) -> Caller:
-    """A person who may submit; UserError for a read-only token."""
+    """Return a person who may submit; UserError for a read-only token."""
     require_acting(person)
     return person
 
@@ -153,7 +153,7 @@ class UploadedFile:
 
 
 async def upload_of(request: Request) -> UploadedFile:
-    """The form's file; UserError if it is too large, too slow, or the form is invalid.
+    """Return the form's file; UserError if it is too large, too slow, or the form is invalid.
 
     FastAPI's own parser is not used, because it reads files of any size.
     """

@@ -165,7 +165,7 @@ async def other(admin: auth.MayAdminister, path: str) -> Response:  # noqa: ARG0
 
 
 def _rest_of(others: Sequence[APIRouter]) -> APIRouter:
-    """A router for every path that the others do not have; must be included last."""
+    """Return a router for every path that the others do not have; must be included last."""
     routes = [each for other in others for each in other.routes if isinstance(each, APIRoute)]
     router = APIRouter(route_class=Route)
 

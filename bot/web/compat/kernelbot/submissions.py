@@ -19,7 +19,7 @@ from bot.domain.submission import Submission, SubmissionRequest, SubmissionState
 from bot.ports import Store
 from bot.services import history, lookup, moderation, status, submissions
 from bot.web.compat.kernelbot import boards, http, translate
-from bot.web.compat.kernelbot.events import lacking_words, submission_events
+from bot.web.compat.kernelbot.events import submission_events, unserved_note
 from bot.web.context import STREAM_HEADERS, WebContext, context_of
 from runners.contract.evaluation import CPU, KernelNameBase, ProfileOptions
 from runners.contract.task import Mode, TaskDefinition
@@ -73,15 +73,15 @@ async def withdraw(request: Request, person: http.FromSubmitter, number: Number)
 
 
 async def details(context: WebContext, caller: Caller, reading: SubmissionStatus) -> http.Json:
-    """A submission with its source, its runs and its state."""
+    """Return a submission with its source, its runs and its state."""
     submission, board = reading.submission, reading.board
     word, error = translate.state_of(reading)
     scores = await _scores(context.store, submission.id)
     queue = None
     if not reading.is_final:
-        queue = await boards.queue_where_known(context.store, submission.gpus[0])
+        queue = await boards.queue_if_available(context.store, submission.gpus[0])
         if reading.exclusion is None:
-            word += await lacking_words(context.store, submission)
+            word += await unserved_note(context.store, submission)
     return {
         "id": submission.id,
         "leaderboard_id": board.id,
@@ -100,7 +100,7 @@ async def details(context: WebContext, caller: Caller, reading: SubmissionStatus
 
 
 async def _code(context: WebContext, caller: Caller, submission: SubmissionId) -> str:
-    """The source; empty if it is another person's and the board does not show sources."""
+    """Return the source; empty if it is another person's and the board does not show sources."""
     try:
         return (await status.source(context.store, context.clock, caller, submission)).text
     except UserError as error:
@@ -141,7 +141,7 @@ async def begin(
     stored = await _accept(request, person, board, gpu=gpu, mode=mode)
     # Its id is also the job's id, because one GPU type means one job.
     ids = {"id": stored.id, "job_status_id": stored.id}
-    queue = await boards.queue_where_known(context_of(request).store, stored.gpus[0])
+    queue = await boards.queue_if_available(context_of(request).store, stored.gpus[0])
     return http.json_response(
         {"details": ids, "runner_queue": queue, "status": "accepted"}, _ACCEPTED
     )
@@ -175,7 +175,7 @@ class _ProfileFields(BaseModel):
 
 
 def options_of(fields: Mapping[str, str]) -> ProfileOptions:
-    """The options in a form; RequestValidationError if they are invalid."""
+    """Return the options in a form; RequestValidationError if they are invalid."""
     try:
         form = _ProfileFields.model_validate(fields)
         return ProfileOptions(

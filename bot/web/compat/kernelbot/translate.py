@@ -21,7 +21,7 @@ from typing import assert_never
 
 from bot.domain.errors import UserError
 from bot.domain.job import Job, JobState
-from bot.domain.scoring import ScoreValue
+from bot.domain.scoring import ScoreValue, judged
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.submission import Exclusion, ExclusionKind
 from bot.reports import charts, escaping
@@ -42,7 +42,7 @@ _MODES = {word: mode for mode, word in WORDS.items()}
 
 
 def mode_of(word: str) -> Mode:
-    """The mode of this name, case-insensitive; UserError lists the existing ones."""
+    """Return the mode of this name, case-insensitive; UserError lists the existing ones."""
     mode = _MODES.get(word.lower())
     if mode is None:
         message = f"no mode {word[:30]!r}; there are: {', '.join(_MODES)}"
@@ -55,7 +55,7 @@ _STATUSES = {CaseStatus.PASSED: "pass", CaseStatus.FAILED: "fail"}
 
 
 def result_of(evaluation: Evaluation, kind: CaseKind, *, passed: bool) -> dict[str, str]:
-    """The cases of one kind, and whether the phase passed."""
+    """Return the cases of one kind, and whether the phase passed."""
     cases = [case for case in evaluation.cases if case.kind is kind]
     lines = {f"{kind}-count": str(len(cases))}
     for number, case in enumerate(cases):
@@ -64,7 +64,7 @@ def result_of(evaluation: Evaluation, kind: CaseKind, *, passed: bool) -> dict[s
 
 
 def check(*, passed: bool) -> str:
-    """The final `check` value of a phase."""
+    """Return the final `check` value of a phase."""
     return "pass" if passed else "fail"
 
 
@@ -81,7 +81,7 @@ def _case_lines(case: CaseResult) -> Iterator[tuple[str, str]]:
 def _times(measured: Measurement) -> Iterator[tuple[str, str]]:
     samples = [sample for each in measured.samples for sample in each]
     yield "runs", str(len(samples) or measured.rounds)
-    yield "mean", _ns(measured.time_ns)
+    yield "mean", _ns(judged(measured).time_ns)
     yield "err", _ns(measured.half_width_ns)
     if samples:
         yield "std", _ns(statistics.stdev(samples) if len(samples) > 1 else 0.0)
@@ -107,7 +107,7 @@ class KernelBotRun:
 
 
 def phases(evaluation: Evaluation) -> Iterator[KernelBotRun]:
-    """The phases that a disclosed evaluation reached, in order."""
+    """Yield the phases that a disclosed evaluation reached, in order."""
     passed = evaluation.verdict is Verdict.PASSED
     mode = evaluation.mode
     if mode is not Mode.RANKED:
@@ -132,7 +132,7 @@ _RAN = {_EXITS[Verdict.PASSED], _EXITS[Verdict.WRONG_ANSWER]}
 
 
 def diagnostics(evaluation: Evaluation, phase: KernelBotRun, *, stdout: str = "") -> Json:
-    """How a phase ended."""
+    """Return how a phase ended."""
     verdict = Verdict.PASSED if phase.passed else evaluation.verdict
     exit_code = _EXITS.get(verdict, _CRASH)
     return {
@@ -145,7 +145,7 @@ def diagnostics(evaluation: Evaluation, phase: KernelBotRun, *, stdout: str = ""
 
 
 def compilation(evaluation: Evaluation) -> Json | None:
-    """The result of the build; None if there is nothing to report."""
+    """Return the result of the build; None if there is nothing to report."""
     failed = evaluation.stage is Stage.BUILD
     if not failed and evaluation.compiled is None:
         return None
@@ -165,7 +165,7 @@ def _error_text(evaluation: Evaluation) -> str:
 
 
 def runs_of(job: JobStatus, score: ScoreValue | None) -> list[Json]:
-    """The runs of an ended job; [] if it has not ended."""
+    """Return the runs of an ended job; [] if it has not ended."""
     if job.evaluation is None:
         return []
     public = [phase for phase in phases(job.evaluation) if not phase.secret]
@@ -195,7 +195,7 @@ def _run(job: Job, phase: KernelBotRun, score: str | None) -> Json:
 
 
 def _public_details(evaluation: Evaluation, phase: KernelBotRun, *, is_last: bool) -> Json:
-    """The details of a public test or benchmark; the last phase has the log."""
+    """Return the details of a public test or benchmark; the last phase has the log."""
     log = shortened(evaluation.log) if is_last else ""
     ending = diagnostics(evaluation, phase, stdout=log)
     built = compilation(evaluation)
@@ -206,12 +206,12 @@ def _public_details(evaluation: Evaluation, phase: KernelBotRun, *, is_last: boo
 
 
 def seconds(score: ScoreValue | None) -> str | None:
-    """A score in seconds, as a decimal text."""
+    """Return a score in seconds, as a decimal text."""
     return None if score is None else format(Decimal(repr(score.time_ns)) / 10**9, "f")
 
 
 def moment(at: datetime | None) -> str | None:
-    """A time in KernelBot's format."""
+    """Return a time in KernelBot's format."""
     return None if at is None else at.isoformat()
 
 
@@ -220,12 +220,12 @@ LONGEST_LOG = 16_384
 
 
 def plain(report: Report) -> str:
-    """The report without its title, as lines."""
+    """Return the report without its title, as lines."""
     return "\n".join(filter(None, (_block_text(block, fence="") for block in report.blocks)))
 
 
 def markdown(report: Report) -> str:
-    """The report as Markdown; a submission's output cannot end its code fence."""
+    """Return the report as Markdown; a submission's output cannot end its code fence."""
     parts = [f"## {escaping.one_line(report.title)}"]
     parts += [_block_text(block, fence="~~~~") for block in report.blocks]
     return "\n\n".join(filter(None, parts))
@@ -256,7 +256,7 @@ def _fenced(title: str, text: str, fence: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """A log without terminal control characters; only the last whole lines if it is long."""
+    """Return a log without terminal control characters; only the last whole lines if it is long."""
     text = escaping.clean(text).strip("\n")
     if len(text) <= LONGEST_LOG:
         return text
@@ -268,7 +268,7 @@ SUCCEEDED, FAILED, TIMED_OUT, HACKED = "succeeded", "failed", "timed_out", "hack
 
 
 def state_of(status: SubmissionStatus) -> tuple[str, str | None]:
-    """The state, and the error if there is one."""
+    """Return the state, and the error if there is one."""
     if status.exclusion is not None:
         return _excluded(status.exclusion)
     if not status.is_final:
@@ -281,12 +281,12 @@ def state_of(status: SubmissionStatus) -> tuple[str, str | None]:
 
 
 def progress_of(job: JobStatus) -> str:
-    """One job in a few words, such as `queued, position 3, about 2 min`."""
+    """Return one job in a few words, such as `queued, position 3, about 2 min`."""
     return job_line(job).text.removeprefix(f"{job.job.gpu}: ")
 
 
 def _excluded(exclusion: Exclusion) -> tuple[str, str]:
-    """The state and error of an excluded submission; only a disqualification is `hacked`."""
+    """Return the state and error of an excluded submission; only a disqualification is `hacked`."""
     why = f": {exclusion.reason}" if exclusion.reason else ""
     kind = exclusion.kind
     word = HACKED if kind is ExclusionKind.DISQUALIFIED else kind.value

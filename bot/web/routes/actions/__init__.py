@@ -1,4 +1,4 @@
-"""The pages with forms: signing in, submitting, own boards, account, admin.
+"""The pages with forms: signing in, submitting, creating and editing boards, account, admin.
 
 Each module of this folder with a `router` is one page or several; none is listed here.
 """

@@ -26,7 +26,7 @@ _SCOPES = {"submit": TokenScope.PERSON, "read": TokenScope.READ, "admin": TokenS
 _NOTIFICATIONS = (
     (NotificationKind.COMPETITION, "A competition opens or closes"),
     (NotificationKind.DEADLINE, "A board closes within 24 hours"),
-    (NotificationKind.LOST_RANK, "Someone has taken your rank among the first ten"),
+    (NotificationKind.LOST_RANK, "Another person has taken your rank in the top ten"),
     (NotificationKind.RECORD, "A board has a new best time"),
 )
 
@@ -76,7 +76,7 @@ async def revoke(request: Request, submitted: SmallForm, number: Number) -> Resp
 
 @router.post("/sessions/others/end")
 async def end_others(request: Request, submitted: SmallForm) -> Response:
-    """Sign out every browser but this one."""
+    """Sign out every browser except this one."""
     await tokens.sign_out_elsewhere(context_of(request).store, submitted.browser.session)
     return redirect("/me", "ended")
 
@@ -108,7 +108,7 @@ async def _page(
     request: Request, browser: Browser, *, fault: UserError | None = None, made: object = None
 ) -> Response:
     values = {"title": "Your account", "made": made, **await _values(request, browser)}
-    return await show(request, browser, "acting/me.html", values, fault=fault)
+    return await show(request, browser, "actions/me.html", values, fault=fault)
 
 
 async def _values(request: Request, browser: Browser) -> dict[str, Any]:

@@ -45,7 +45,7 @@ async def audit(
     require_admin(browser.session.caller)
     entries = await audit_page(context_of(request).store, page - 1, ROWS)
     values = {"title": "Audit", "found": entries, "page": page}
-    return await show(request, browser, "acting/audit.html", values)
+    return await show(request, browser, "actions/audit.html", values)
 
 
 async def _ban(store: Store, decision: moderation.Decision, fields: Fields) -> str:
@@ -144,7 +144,7 @@ async def decide(request: Request, submitted: SmallForm, action: str) -> Respons
     """Perform one action with its audit entry; show the page again if it fails."""
     require_admin(submitted.caller)
     if action not in ACTIONS:
-        raise UserError("unknown-deed", f"there are: {', '.join(ACTIONS)}")
+        raise UserError("unknown-deed", f"unknown action; use one of: {', '.join(ACTIONS)}")
     fields = submitted.fields
     decision = moderation.Decision(submitted.caller.person, reason_of(fields))
     try:
@@ -173,7 +173,7 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
         "gpus": sorted({gpu for board in boards for gpu in board.gpus}),
         "modes": tuple(Mode),
     }
-    return await show(request, browser, "acting/admin.html", values, fault=fault)
+    return await show(request, browser, "actions/admin.html", values, fault=fault)
 
 
 def _require_reason(decision: moderation.Decision) -> None:

@@ -44,8 +44,8 @@ async def preview(request: Request, submitted: page.CreatorForm) -> Response:
         publish_request, data = await _upload(context_of(request), submitted)
         report = definition_report(*await read_competition(data, publish_request))
     except UserError as error:
-        return page.part("acting/found.html", {"remark": error.message, "found": None})
-    return page.part("acting/found.html", {"remark": "", "found": report, "task": None})
+        return page.part("actions/found.html", {"remark": error.message, "found": None})
+    return page.part("actions/found.html", {"remark": "", "found": report, "task": None})
 
 
 @router.post(_NEW)
@@ -88,7 +88,7 @@ async def _form(
     now = context.clock.now()
     own = [(each.name, dates_line(each, now)) for each in known if each.belongs_to(caller)]
     values = {"title": "Create a competition", "pools": pools, "own": own}
-    return await page.show(request, browser, "acting/create_competition.html", values, fault=fault)
+    return await page.show(request, browser, "actions/create_competition.html", values, fault=fault)
 
 
 @router.get("/competitions/{name}/edit")
@@ -126,7 +126,7 @@ def _dates(fields: sessions.Fields, board: Board) -> competitions.BoardDates:
 
 @router.post("/competitions/{name}/extend")
 async def extend(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
-    """Let its boards that close earlier accept submissions until a date."""
+    """Move the deadlines of its boards that are before a date to that date."""
     competition = await _own(request, submitted.caller, name)
     context = context_of(request)
     try:
@@ -153,7 +153,7 @@ async def close(request: Request, submitted: sessions.SmallForm, name: str) -> R
 
 @router.post("/competitions/{name}/delete")
 async def delete(request: Request, submitted: sessions.SmallForm, name: str) -> Response:
-    """Delete it, and its boards if they are as they were when their archives were offered."""
+    """Delete it and, if asked, its boards, unless one has changed since its archive was offered."""
     competition = await _own(request, submitted.caller, name)
     context, fields = context_of(request), submitted.fields
     with_boards = fields.text("boards") == "delete"
@@ -209,7 +209,7 @@ async def _edit_form(
         "can_close": competition.has_opened(now) and not competition.has_closed(now),
         "rows": rows,
     }
-    return await page.show(request, browser, "acting/edit_competition.html", values, fault=fault)
+    return await page.show(request, browser, "actions/edit_competition.html", values, fault=fault)
 
 
 async def _row(context: WebContext, board: Board) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/create")
 
 @router.get("")
 async def form(request: Request, browser: page.SignedIn) -> Response:
-    """Show the form of a new board, one's own boards, and the checks of the last month."""
+    """Show the form of a new board, the person's own boards, and their checks of the last month."""
     require_creator(browser.session.caller)
     return await _form(request, browser, {})
 
@@ -33,9 +33,9 @@ async def preview(request: Request, submitted: page.CreatorForm) -> Response:
         wanted = PublishRequest(submitted.caller.person, grader=grader)
         upload = await page.upload_of(context_of(request).store, submitted.fields, wanted)
     except UserError as error:
-        return page.part("acting/found.html", {"remark": error.message, "found": None, "gpus": ()})
+        return page.part("actions/found.html", {"remark": error.message, "found": None, "gpus": ()})
     return page.part(
-        "acting/found.html", await _preview_values(context_of(request), upload, submitted.fields)
+        "actions/found.html", await _preview_values(context_of(request), upload, submitted.fields)
     )
 
 
@@ -124,7 +124,7 @@ async def _form(
         ],
         **typed,
     }
-    return await page.show(request, browser, "acting/create.html", values, fault=fault)
+    return await page.show(request, browser, "actions/create.html", values, fault=fault)
 
 
 @router.get("/checks/{number}")
@@ -134,7 +134,7 @@ async def check(request: Request, browser: page.SignedIn, number: page.Number) -
     found = await publications.own_check(context, browser.session.caller, number)
     part = await _render_check(context, browser, found)
     values = {"title": f"Check of {found.name}", "check": found, "part": part}
-    return await page.show(request, browser, "acting/check.html", values)
+    return await page.show(request, browser, "actions/check.html", values)
 
 
 @router.get("/checks/{number}/events")
@@ -170,7 +170,7 @@ async def _render_check(
         "stamp": browser.stamp,
         "again": await _upload_page(context, check),
     }
-    return rendering.render("acting/check_live.html", values)
+    return rendering.render("actions/check_live.html", values)
 
 
 @router.post("/checks/{number}/cancel")

@@ -1,4 +1,4 @@
-"""`/edit/BOARD`: the settings, guests, next task version and deletion of one's own board.
+"""`/edit/BOARD`: the settings, guests, next task version and deletion of a person's own board.
 
 To delete a board, its creator must type its name, and confirm that they have saved its sources.
 """
@@ -111,9 +111,9 @@ async def preview(request: Request, submitted: page.CreatorForm, name: str) -> R
     try:
         upload = await _upload(context_of(request), submitted, board)
     except UserError as error:
-        return page.part("acting/change.html", {"remark": error.message, "upload": None})
+        return page.part("actions/change.html", {"remark": error.message, "upload": None})
     return page.part(
-        "acting/change.html",
+        "actions/change.html",
         await _preview_values(context_of(request), submitted.caller, board, upload),
     )
 
@@ -218,7 +218,7 @@ async def _form(
         "again": False,
         **more,
     }
-    return await page.show(request, browser, "acting/edit.html", values, fault=fault)
+    return await page.show(request, browser, "actions/edit.html", values, fault=fault)
 
 
 @router.get("/delete")
@@ -290,4 +290,4 @@ async def _deletion_form(
         "count": count,
         "state": boards.BoardArchive(board, (), count).state,
     }
-    return await page.show(request, browser, "acting/delete.html", values, fault=fault)
+    return await page.show(request, browser, "actions/delete.html", values, fault=fault)

@@ -1,4 +1,4 @@
-"""What the pages with forms share: who is signed in, what was done, and common form fields."""
+"""Shared by the pages with forms: the signed-in browser, messages after actions, form fields."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,14 +27,14 @@ from runners.contract.gpus import gpu_types
 from runners.contract.task import Grader
 
 _DONE_MESSAGES = {
-    "changed": "It is changed.",
-    "unchanged": "Nothing needed to change.",
-    "invited": "They may see the board.",
-    "uninvited": "They can no longer see the board.",
+    "changed": "Your changes are saved.",
+    "unchanged": "Nothing has changed.",
+    "invited": "The invited people and roles can see the board.",
+    "uninvited": "The removed people and roles can no longer see the board.",
     "rejudging": "The submissions are being judged again; the standings fill as results come in.",
     "deleted": "The board and everything on it are deleted.",
     "competition-ended": "The competition is deleted.",
-    "closed": "It is closed.",
+    "closed": "The competition is closed.",
     "revoked": "The token is revoked; programs that use it are refused.",
     "ended": "Those browsers are signed out.",
     "notices": "Your notification settings are saved.",
@@ -42,9 +42,9 @@ _DONE_MESSAGES = {
     "unbanned": "The person may submit again.",
     "disqualified": "The submission is no longer ranked.",
     "requalified": "The submission is ranked again.",
-    "paused": "It is paused.",
-    "resumed": "It is resumed.",
-    "limited": "The limit holds from now on.",
+    "paused": "The pause has begun.",
+    "resumed": "The pause has ended.",
+    "limited": "The limit applies from now on.",
     "unlimited": "The limit is removed.",
     "final": "The final has begun. Its progress is below and on the board's page.",
     "final-cancelled": "The final is cancelled; the standings stay as they are.",
@@ -95,7 +95,7 @@ def part(template: str, values: Mapping[str, Any]) -> Response:
 
 
 def _plain(body: bytes, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """Return it uncached and uncompressed: the length of a compressed page reveals the stamp."""
+    """Return a page uncached and uncompressed: the length of a compressed one reveals the stamp."""
     headers = {**rendering.SECURITY, "Cache-Control": "no-store", "Vary": "Cookie"}
     return Response(body, status, headers, media_type="text/html; charset=utf-8")
 

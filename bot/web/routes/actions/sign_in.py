@@ -41,7 +41,7 @@ async def link_page(
     """Show the page of `podium up`'s link; only its button uses the link: programs open links."""
     _require_local(request)
     values = {"title": "Sign in", "key": key}
-    return await show(request, None, "acting/sign_in_by_link.html", values)
+    return await show(request, None, "actions/sign_in_by_link.html", values)
 
 
 @router.post(_LINK)
@@ -148,7 +148,7 @@ async def _form(request: Request, target: str, fault: UserError | None = None) -
         "by_discord": context_of(request).identities is not None,
         "is_here": is_here(request),
     }
-    return await show(request, None, "acting/sign_in.html", values, fault=fault)
+    return await show(request, None, "actions/sign_in.html", values, fault=fault)
 
 
 async def _signed_in(request: Request, token: NewToken, target: str) -> Response:

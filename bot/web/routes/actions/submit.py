@@ -1,4 +1,4 @@
-"""`/submit`: submits a file, shows its progress, and acts on one's own submission."""
+"""`/submit`: submits a file, shows its progress, and acts on the person's own submission."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +29,9 @@ router = APIRouter(prefix="/submit")
 
 MODES = (
     (Mode.RANKED, "tests, then times for the ranking, on inputs from secret seeds"),
-    (Mode.TEST, "is the answer right?"),
-    (Mode.BENCHMARK, "every benchmark timed, nothing ranked"),
-    (Mode.PROFILE, "where the time goes"),
+    (Mode.TEST, "only the tests, without timing"),
+    (Mode.BENCHMARK, "every benchmark timed, but not ranked"),
+    (Mode.PROFILE, "where the time goes, by a profiler"),
 )
 _MOST = acceptance.MAX_SOURCE_BYTES + sessions.MOST
 _Upload = Annotated[sessions.SubmittedForm, Depends(sessions.submitted_form(2 * _MOST))]
@@ -62,14 +62,14 @@ async def form(
     """Show the form for a file."""
     caller = browser.session.caller
     values = await _values(context_of(request), caller, _Draft(board=leaderboard or None))
-    return await show(request, browser, "acting/submit.html", values)
+    return await show(request, browser, "actions/submit.html", values)
 
 
 @router.post("/look")
 async def preview(request: Request, submitted: _Upload) -> Response:
     """Show what the file's header says, and the remaining choices."""
     draft = await _draft(submitted.fields)
-    return part("acting/choice.html", await _values(context_of(request), submitted.caller, draft))
+    return part("actions/choice.html", await _values(context_of(request), submitted.caller, draft))
 
 
 @router.post("")
@@ -93,7 +93,7 @@ async def submit(request: Request, submitted: _Upload) -> Response:
         )
     except UserError as error:
         values = await _values(context, submitted.caller, draft)
-        return await show(request, submitted.browser, "acting/submit.html", values, fault=error)
+        return await show(request, submitted.browser, "actions/submit.html", values, fault=error)
     return redirect(f"/submit/{stored.id}")
 
 
@@ -184,7 +184,7 @@ async def progress(request: Request, browser: SignedIn, number: Number) -> Respo
         "status": reading,
         "part": await _render_progress(context, browser, reading),
     }
-    return await show(request, browser, "acting/progress.html", values)
+    return await show(request, browser, "actions/progress.html", values)
 
 
 @router.get("/{number}/events")
@@ -218,7 +218,7 @@ async def _render_progress(
         else await status.unserved_in_words(context.store, number),
         "buttons": sessions.submission_buttons(browser, reading),
     }
-    return rendering.render("acting/live.html", values)
+    return rendering.render("actions/live.html", values)
 
 
 @router.post("/{number}/again")

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from bot.domain.accounts import Caller
 from bot.domain.api import admin as api
 from bot.domain.api.base import BODY_MAX
-from bot.domain.api.submissions import Numbered
+from bot.domain.api.submissions import SubmissionNumber
 from bot.domain.board import Board
 from bot.domain.errors import UserError
 from bot.domain.finals import FinalRequest
@@ -157,11 +157,12 @@ async def requalify(
 )
 async def rejudge(
     request: Request, number: openapi.SubmissionNumber, viewer: auth.MayAdminister
-) -> Numbered:
+) -> SubmissionNumber:
     """Judge a submission again with its board's current task; return the new one."""
     body = await bodies.read_optional(request, api.DecisionBody, BODY_MAX)
     decision = _decision(viewer, body)
-    return Numbered(id=(await submissions.rejudge_submission(_store(request), decision, number)).id)
+    again = await submissions.rejudge_submission(_store(request), decision, number)
+    return SubmissionNumber(id=again.id)
 
 
 @router.post("/pauses", status_code=_DONE, openapi_extra=openapi.takes(api.PauseDecision))

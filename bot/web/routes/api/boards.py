@@ -6,7 +6,7 @@ Standings that have not changed are not sent again.
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -20,8 +20,7 @@ from bot.domain.board import Board, TaskVersion
 from bot.domain.errors import unknown_name
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun
-from bot.domain.reference_times import speed_up
-from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.scoring import ScoreValue, Standing, speed_up
 from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.template import shown_files, template_of
 from bot.reports.standings import standings_csv
@@ -174,7 +173,7 @@ class _Answer:
     body: bytes
     tag: str
     headers: dict[str, str]
-    moves: tuple[int, ...]
+    revisions: tuple[int, ...]
     """The change counters of its leaderboards."""
 
 
@@ -183,19 +182,19 @@ async def _answer_of(
 ) -> _Answer:
     """Return the response, which is written once for all who may see it, until it changes."""
     board, now = ranked[0].board, context.clock.now()
-    moves = tuple(each.moves for each in ranked)
+    revisions = tuple(each.revision for each in ranked)
 
     async def make() -> _Answer:
         # Not in a thread: while a thread is busy, the event loop gets the interpreter every 5 ms.
         body, headers = await _written(ranked, now, as_csv=as_csv)
-        return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', headers, moves)
+        return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', headers, revisions)
 
     contents = tuple(
         (each.gpu, each.version, each.reference_failure, each.quotes, each.final) for each in ranked
     )
     key = (as_csv, board, board.is_open(now), contents)
     answer: _Answer = await context.long_responses.get(
-        key, make, current=lambda it, _: it.moves == moves, lag_s=_LAG_S
+        key, make, current=lambda it, _: it.revisions == revisions, lag_s=_LAG_S
     )
     return answer
 
@@ -299,13 +298,15 @@ async def _standings_answer(leaderboard: BoardStandings) -> api.StandingsAnswer:
 
 def _entry(entry: Standing, reference: ScoreValue | None) -> api.StandingBody:
     score = entry.score
+    faster = None if reference is None else speed_up(reference, score.value)
     return api.StandingBody(
         rank=entry.rank,
         person=score.person_name,
         person_id=score.person,
-        time_ns=score.value.time_ns,
-        half_width_ns=score.value.half_width_ns,
-        vs_reference=None if reference is None else speed_up(reference, score.value),
+        **asdict(score.value),
+        vs_reference=None if faster is None else faster.factor,
+        vs_reference_low=None if faster is None else faster.low,
+        vs_reference_high=None if faster is None else faster.high,
         attempts=entry.attempts,
         submission=score.submission,
         submitted_at=score.submitted_at,
@@ -326,7 +327,7 @@ def _absence(refusal: FailedRun) -> api.Absent:
 
 
 STEP_S = 0.001
-"""Seconds; another request needs about ten turns of the event loop, each after such a step."""
+"""Seconds between two turns for other tasks; another request needs about ten such turns."""
 
 Item = TypeVar("Item")
 

@@ -38,7 +38,7 @@ async def listed(
     limit: openapi.PageLimit = MOST_ON_A_PAGE,
     cursor: Annotated[str | None, Query(max_length=LONGEST_NAME)] = None,
 ) -> api.CompetitionsAnswer:
-    """The competitions that you may know, by name; before one opens, its name and date."""
+    """The competitions that you may see, by name; before one opens, only its name and date."""
     context = context_of(request)
     found = await competitions.visible_competitions(
         context.store, context.clock, viewer, after=cursor or "", limit=limit + 1
@@ -83,7 +83,7 @@ async def close(
 async def extend(
     request: Request, name: CompetitionName, viewer: auth.MayCreate
 ) -> api.CompetitionAnswer:
-    """Let every board of your competition that closes earlier accept submissions until a date."""
+    """Move those deadlines of your competition's boards that are before `deadline` to it."""
     context, body = context_of(request), await bodies.read(request, api.ExtendOrder, BODY_MAX)
     extended = await competitions.extend_competition(
         context.store, context.clock, viewer, name, until=body.deadline

@@ -198,8 +198,8 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
         "unserved": [],
     },
     "ProfileFiles": {"files": [{"gpu": "H100", "name": "case-1.ncu-rep"}]},
-    "Numbered": {"id": 18},
-    "Again": {"mode": "ranked"},
+    "SubmissionNumber": {"id": 18},
+    "RerunOrder": {"mode": "ranked"},
     "Withdrawal": {"reason": "it was not mine to submit"},
     "Cancelled": {"stopped": 1},
     "HistoryAnswer": {

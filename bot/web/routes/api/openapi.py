@@ -1,5 +1,6 @@
 """The OpenAPI description, and the parameters and bodies that routes share."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -26,7 +27,7 @@ _ABOUT = """
 Leaderboards for GPU kernels. Times are in nanoseconds, dates in UTC.
 
 Send a token as `Authorization: Bearer TOKEN`; what is public needs none. A token has the scope
-`read`, `submit` or `admin`, and expires at its time.
+`read`, `submit` or `admin`, and an expiry date.
 
 Every error is a problem document (RFC 9457): `code` is for programs, `detail` says what to do.
 `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` say how many requests are left and
@@ -35,7 +36,7 @@ after how many seconds all are available again; `Retry-After` comes with every 4
 _BODIES: tuple[type[BaseModel], ...] = (
     ProblemDetails,
     submissions.SubmissionOrder,
-    submissions.Again,
+    submissions.RerunOrder,
     submissions.Withdrawal,
     publishing.BoardOptions,
     publishing.GuestsOrder,
@@ -145,7 +146,7 @@ BoardName = Annotated[str, Path(max_length=64, description="A board's name", exa
 BoardQuery = Annotated[str | None, Query(max_length=64, description="Only this board")]
 GpuQuery = Annotated[str | None, Field(max_length=32, description="Only this GPU type")]
 VersionQuery = Annotated[
-    int | None, Field(ge=1, lt=1 << 31, description="This task version, not the present one")
+    int | None, Field(ge=1, lt=1 << 31, description="This task version, not the current one")
 ]
 SubmissionNumber = Annotated[
     SubmissionId,
@@ -211,7 +212,7 @@ def time_answer(value: ScoreValue | None) -> Time | None:
     """Return a time, or None."""
     if value is None:
         return None
-    return Time(time_ns=value.time_ns, half_width_ns=value.half_width_ns)
+    return Time(**asdict(value))
 
 
 def board_line(board: Board, now: datetime) -> BoardLine:
@@ -240,8 +241,7 @@ def board_answer(overview: BoardOverview, now: datetime) -> BoardAnswer:
             gpu=score.gpu,
             person=score.person_name,
             submission=score.submission,
-            time_ns=score.value.time_ns,
-            half_width_ns=score.value.half_width_ns,
+            **asdict(score.value),
         )
         for score in overview.best
     )

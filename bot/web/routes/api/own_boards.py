@@ -75,7 +75,7 @@ async def download_archive(
     viewer: auth.MayCreate,
     part: Annotated[int, Query(ge=1, le=10_000)] = 1,
 ) -> Response:
-    """Every task version and every source of your board as a zip; `Podium-Parts` has how many."""
+    """Every task version and source of your board, as zips; `Podium-Parts` is how many."""
     store = context_of(request).store
     archive = await boards.board_archive(
         store, viewer, boards.Deletion(name, name), zip_bytes=ARCHIVE_ZIP_BYTES

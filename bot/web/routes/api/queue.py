@@ -15,7 +15,7 @@ router = APIRouter(tags=["running"], dependencies=[Depends(uncached), Depends(vi
 async def runners(request: Request, viewer: AnyViewer) -> RunnersAnswer:
     """The connected workers, and what they offer.
 
-    Names of workers are for admins and for anyone who made a worker's token; others get numbers.
+    Admins, and people who made a worker's token, see workers' names; other people see numbers.
     """
     context = context_of(request)
     answers = (

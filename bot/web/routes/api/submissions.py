@@ -144,7 +144,7 @@ async def cancel(
     "/{number}/rerun",
     status_code=201,
     responses=_MADE,
-    openapi_extra=openapi.takes(api.Again, needed=False),
+    openapi_extra=openapi.takes(api.RerunOrder, needed=False),
 )
 async def rerun(
     request: Request,
@@ -156,7 +156,7 @@ async def rerun(
 ) -> api.SubmissionAnswer:
     """Submit the same source again, optionally in another mode."""
     context, key = context_of(request), openapi.key_in(idempotency_key)
-    body = await read_optional(request, api.Again, BODY_MAX)
+    body = await read_optional(request, api.RerunOrder, BODY_MAX)
     rerun_request = submissions.RerunRequest(viewer, number, body.mode, key=key)
     submission = await submissions.rerun(context.store, context.clock, rerun_request)
     return await _created(context, viewer, submission.id, response)

@@ -82,7 +82,7 @@ async def competitions(
 
 @router.get("/competitions/{name}")
 async def competition(request: Request, name: str, viewer: auth.AnyViewer) -> Response:
-    """Show the boards and the overall ranking; before the opening, the date alone."""
+    """Show the boards and the overall ranking; before the opening, only the date."""
     context = context_of(request)
 
     async def make() -> rendering.RenderedPage:
@@ -104,7 +104,7 @@ async def competition(request: Request, name: str, viewer: auth.AnyViewer) -> Re
 
 
 def first_names(entries: Sequence[Standing]) -> str:
-    """Return the names of those who share the first rank; of more than two, one and the number."""
+    """Return who shares the first rank: one or two names, or one name and how many others."""
     names = [each.score.person_name for each in entries if each.rank == 1]
     return f"{names[0]} and {len(names) - 1} more" if len(names) > _MOST_NAMED else ", ".join(names)
 
@@ -148,7 +148,7 @@ class BoardPageQuery(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StandingRow:
-    """A standing with its cells and its place on the common scale."""
+    """A standing with its cells, and its interval on the common scale."""
 
     standing: Standing
     cells: tuple[str, ...]

@@ -22,7 +22,7 @@ from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.records import ComparedSubmission, SubmissionComparison
 from bot.domain.submission import Submission, SubmissionState
-from bot.domain.text_diff import ALIKE, BoundedMatcher, StepBudget
+from bot.domain.text_diff import SIMILAR, BoundedMatcher, StepBudget
 from bot.reports.comparison import names, times, why_no_diff
 from bot.reports.escaping import clean
 from bot.reports.submission import VERDICT_WORDS
@@ -280,7 +280,7 @@ def _row(old_number: int, new_number: int, pair: LinePair, steps: StepBudget) ->
         return Row(old, new, same=mark == " ")
     before, after = (_WORDS.findall(each.pieces[0].text) for each in (old, new))
     matcher = BoundedMatcher(before, after, steps)
-    if matcher.ratio() < ALIKE:
+    if matcher.ratio() < SIMILAR:
         return Row(old, new, same=False)
     codes = matcher.get_opcodes()
     left = _pieces((tag, before[i1:i2]) for tag, i1, i2, _, _ in codes)

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 
 from bot.domain.ids import PersonId
-from bot.domain.reference_times import speed_up
-from bot.domain.times import ordinal, show_factor, show_time
+from bot.domain.scoring import show_score, show_speed_up
+from bot.domain.times import ordinal
 from bot.reports import blocks, charts, history
 from bot.services.history import PersonProfile, PersonStanding, person_profile
 from bot.web import auth, figures, rendering
@@ -39,7 +39,7 @@ def _values(profile: PersonProfile) -> dict[str, Any]:
     return {
         "title": profile.person.name,
         "profile": profile,
-        "places_held": [(each, *_cells(each)) for each in profile.places],
+        "places_held": [(each, *_cells(each)) for each in profile.standings],
         "charts": [
             (each.title, charts.describe_chart(each), figures.as_data(each))
             for each in _trends(profile)
@@ -50,7 +50,7 @@ def _values(profile: PersonProfile) -> dict[str, Any]:
 
 def _trends(profile: PersonProfile) -> Iterator[blocks.Chart]:
     """Yield the times of each board that has more than one."""
-    for name, places in groupby(profile.places, key=lambda each: each.board.name):
+    for name, places in groupby(profile.standings, key=lambda each: each.board.name):
         standings = [each.own for each in places]
         if any(len(each.scores) > 1 for each in standings):
             yield history.trend(f"{name}: ranked times", standings)
@@ -60,6 +60,6 @@ def _cells(place: PersonStanding) -> tuple[str, str, str]:
     """Return the rank with the total, the time, and the speedup over the reference if known."""
     own = place.own
     value = own.standing.score.value
-    gain = "" if own.reference is None else show_factor(speed_up(own.reference, value))
+    gain = "" if own.reference is None else show_speed_up(own.reference, value)
     rank = f"{ordinal(own.standing.rank)} of {own.entries}"
-    return rank, show_time(value.time_ns, value.half_width_ns), gain
+    return rank, show_score(value), gain

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
+from bot.domain.scoring import ScoreValue, judged
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
 from bot.reports import history
 from bot.reports.blocks import Block, Text
@@ -20,7 +21,7 @@ from bot.reports.submission import archives, evaluation_report, job_line
 from bot.services import comparison, standings, status
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
-from bot.web.marks import highlighted
+from bot.web.markup import highlighted
 from runners.contract.evaluation import (
     SLOWER_MOST,
     CaseKind,
@@ -40,12 +41,12 @@ _STOPPED = {
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One timed case; the judge's own clock confirms the fraction `verified` of its time."""
+    """One timed case, and its time by the judge's own clock."""
 
     number: int
     spec: str
     measured: Measurement
-    verified: float | None
+    value: ScoreValue
     drawing: figures.Histogram | None
 
     @property
@@ -66,10 +67,11 @@ def benchmarks(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:
 
 def _benchmark(number: int, spec: str, measured: Measurement) -> Benchmark:
     samples = [each for taken in measured.samples for each in taken]
-    known = measured.bound_ns > 0
-    marks = [("time", measured.time_ns), *([("bound", measured.bound_ns)] if known else [])]
-    verified = min(1.0, measured.bound_ns / measured.time_ns) if known else None
-    return Benchmark(number, spec, measured, verified, figures.histogram(samples, marks))
+    value = judged(measured)
+    marks = [("time", value.time_ns)]
+    if value.claimed_ns is not None:
+        marks.append(("claimed", value.claimed_ns))
+    return Benchmark(number, spec, measured, value, figures.histogram(samples, marks))
 
 
 router = APIRouter(prefix="/submissions")

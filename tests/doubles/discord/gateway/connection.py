@@ -1,4 +1,4 @@
-"""One client at the gateway: what it may send, in which order, and what it gets back."""
+"""One client at the gateway: what it may send, in which order, and what it receives."""
 
 import asyncio
 import collections

@@ -1,4 +1,4 @@
-"""Failures that tests ask for: error responses, or no response."""
+"""Failures that tests request: error responses, or no response."""
 
 import asyncio
 from collections.abc import Iterator

@@ -173,7 +173,7 @@ def test_the_http_door_is_optional_and_said_with_where_it_listens(tmp_path: Path
         discord_client_secret=SecretStr("hunter2"),
     )
     (found,) = examine_web(signing_in)
-    assert found.detail.endswith("; people sign in by Discord at https://podium.example.org")
+    assert found.detail.endswith("; people sign in with Discord at https://podium.example.org")
 
 
 async def test_the_server_of_a_worker_is_asked_where_one_is_named(tmp_path: Path) -> None:

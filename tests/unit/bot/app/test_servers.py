@@ -24,7 +24,7 @@ def settings(tmp_path: Path) -> Settings:
     """Of a user who has signed in at HERE."""
     settings = Settings(config_home=tmp_path)
     assert settings.credentials is not None
-    Credentials(settings.credentials).keep(HERE, Login(token=SECRET, name="Ada"))
+    Credentials(settings.credentials).store(HERE, Login(token=SECRET, name="Ada"))
     return settings
 
 
@@ -60,7 +60,7 @@ async def test_a_login_needs_a_token_and_a_place_to_keep_it(
 ) -> None:
     with pytest.raises(UserError, match="a token is needed"):
         await ServerDirectory(settings).login(THERE, None, str, plain_http=False)
-    with pytest.raises(UserError, match="no server's address"):  # before it is asked for
+    with pytest.raises(UserError, match="not a server's address"):  # before it is asked for
         await ServerDirectory(settings).login("there", None, _unasked, plain_http=False)
     with pytest.raises(UserError, match="--plain-http"):
         await ServerDirectory(settings).login(

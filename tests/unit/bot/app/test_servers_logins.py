@@ -21,28 +21,28 @@ def credentials(folder: Path) -> Credentials:
 def test_the_latest_login_is_the_one_that_commands_go_to(tmp_path: Path) -> None:
     kept = credentials(tmp_path)
     assert kept.read().default is None
-    kept.keep(HERE, ADA)
-    kept.keep(THERE, KEN)
+    kept.store(HERE, ADA)
+    kept.store(THERE, KEN)
     found = kept.read()
     assert found.default == THERE
     assert found.servers == {HERE: ADA, THERE: KEN}
-    assert kept.forget(None) == (THERE, found.servers[THERE])
+    assert kept.remove(None) == (THERE, found.servers[THERE])
     assert (kept.read().default, list(kept.read().servers)) == (None, [HERE])
-    assert kept.forget(HERE) == (HERE, ADA)
+    assert kept.remove(HERE) == (HERE, ADA)
 
 
 def test_a_login_elsewhere_may_go_without_the_one_in_use(tmp_path: Path) -> None:
     kept = credentials(tmp_path)
-    kept.keep(HERE, ADA)
-    kept.keep(THERE, ADA)
-    kept.forget(HERE)
+    kept.store(HERE, ADA)
+    kept.store(THERE, ADA)
+    kept.remove(HERE)
     assert kept.read().default == THERE
 
 
 def test_only_its_owner_may_read_it_and_nothing_else_is_left(tmp_path: Path) -> None:
     kept = credentials(tmp_path)
-    kept.keep(HERE, ADA)
-    kept.keep(HERE, ADA)
+    kept.store(HERE, ADA)
+    kept.store(HERE, ADA)
     assert kept.path.stat().st_mode & 0o777 == 0o600
     assert kept.path.parent.stat().st_mode & 0o777 == 0o700
     assert [each.name for each in kept.path.parent.iterdir()] == ["credentials.json"]
@@ -51,7 +51,7 @@ def test_only_its_owner_may_read_it_and_nothing_else_is_left(tmp_path: Path) -> 
 
 def test_a_file_that_others_may_read_is_not_used(tmp_path: Path) -> None:
     kept = credentials(tmp_path)
-    kept.keep(HERE, ADA)
+    kept.store(HERE, ADA)
     kept.path.chmod(0o644)
     with pytest.raises(UserError, match="chmod 600"):
         kept.read()
@@ -60,7 +60,7 @@ def test_a_file_that_others_may_read_is_not_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"servers": {"x": {"token": 5}}}'])
 def test_a_spoilt_file_is_said_without_its_tokens(tmp_path: Path, text: str) -> None:
     kept = credentials(tmp_path)
-    kept.keep(HERE, ADA)
+    kept.store(HERE, ADA)
     kept.path.write_text(text)
     with pytest.raises(UserError, match="delete it and sign in again") as refused:
         kept.read()
@@ -70,19 +70,19 @@ def test_a_spoilt_file_is_said_without_its_tokens(tmp_path: Path, text: str) -> 
 @pytest.mark.parametrize("url", [None, THERE])
 def test_who_is_not_signed_in_cannot_sign_out(tmp_path: Path, url: str | None) -> None:
     with pytest.raises(UserError, match="you are signed in to: none"):
-        credentials(tmp_path).forget(url)
+        credentials(tmp_path).remove(url)
 
 
 def test_a_folder_that_cannot_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("a file")
     with pytest.raises(SetupError, match="cannot be used"):
-        credentials(tmp_path).keep(HERE, ADA)
+        credentials(tmp_path).store(HERE, ADA)
 
 
 def test_logins_at_once_are_all_kept(tmp_path: Path) -> None:
     kept = credentials(tmp_path)
     urls = [f"https://{number}.test" for number in range(8)]
-    threads = [threading.Thread(target=kept.keep, args=(url, ADA)) for url in urls]
+    threads = [threading.Thread(target=kept.store, args=(url, ADA)) for url in urls]
     for each in threads:
         each.start()
     for each in threads:

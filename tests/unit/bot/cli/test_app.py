@@ -52,6 +52,13 @@ def test_a_command_is_listed_as_it_describes_itself(each: CommandHelp) -> None:
     assert hasattr(own, "commands") is each.is_group
 
 
+@pytest.mark.parametrize("each", list_commands(), ids=lambda each: each.name)
+def test_every_command_takes_json(each: CommandHelp) -> None:
+    own = build(each.name).commands[each.name]
+    for command in getattr(own, "commands", {"": own}).values():
+        assert any("--json" in option.opts for option in command.params), command.name
+
+
 def test_a_new_command_is_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

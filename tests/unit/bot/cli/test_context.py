@@ -45,18 +45,20 @@ async def test_a_misspelled_person_is_refused_and_not_made() -> None:
     store = MemoryStore(SystemClock())
     line = _line_on(store)
     with pytest.raises(UserError, match="'typo' has not submitted") as refusal:
-        async with line.open_as_person(None, "typo", enters=False):
+        async with line.open_as_person(None, "typo", may_be_new=False):
             pass
     assert refusal.value.code == "unknown-person"
     assert await store.people.find("local:typo") is None
     async with line.open_as_person(None, "ada") as (_, ada):
         assert ada.identity == "local:ada"
-    async with line.open_as_person(None, "ada", enters=False) as (_, again):
+    async with line.open_as_person(None, "ada", may_be_new=False) as (_, again):
         assert again == ada
 
 
 async def test_without_a_name_one_has_an_account_from_the_first_command_on() -> None:
-    async with _line_on(MemoryStore(SystemClock())).open_as_person(None, None, enters=False) as (
+    async with _line_on(MemoryStore(SystemClock())).open_as_person(
+        None, None, may_be_new=False
+    ) as (
         _,
         who,
     ):
@@ -83,9 +85,9 @@ async def test_a_command_goes_to_its_server_or_stays_here() -> None:
     line = _line_on(MemoryStore(SystemClock()), "https://login.test")
     for opening in (CommandLine.client_for_person, CommandLine.client_for_viewer):
         async with opening(line, Where()) as client:
-            assert client.after_exit() == "stays at https://login.test, not named"
+            assert client.after_exit() == "continues at https://login.test, not named"
         async with opening(line, Where(server="https://x.test")) as client:
-            assert client.after_exit() == "stays at https://x.test, named"
+            assert client.after_exit() == "continues at https://x.test, named"
         for here in (Where(server="local"), Where(data=Path("d")), Where(Path("d"), "local")):
             async with opening(line, here) as client:
                 assert client.after_exit() == "waits for `podium up`"
@@ -122,7 +124,7 @@ class _Opened:
 
     @asynccontextmanager
     async def client_of(self, url: str, say: Say, *, named: bool) -> AsyncIterator[_Elsewhere]:
-        yield _Elsewhere(f"stays at {url}, {'named' if named else 'not named'}")
+        yield _Elsewhere(f"continues at {url}, {'named' if named else 'not named'}")
 
     def at(self, data_dir: Path | None) -> Self:
         return self

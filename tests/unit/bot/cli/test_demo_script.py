@@ -73,7 +73,7 @@ def test_every_kind_of_wrong_standing_is_noticed() -> None:
         "vectoradd: Ken must not be ranked and is",
     )
     assert wrong_standings(_entries(), PEOPLE, _leaderboard(("Ada",), ())) == (
-        "vectoradd: Ken must be listed as absent",
+        "vectoradd: Ken must be listed as not ranked",
     )
 
 

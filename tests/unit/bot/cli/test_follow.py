@@ -162,7 +162,7 @@ class Waited:
     moves: list[SubmissionStatus]
     lacks: str | None = None
     idles: str | None = None
-    look_s: float = 0.001
+    poll_s: float = 0.001
     suffix: str = " --server https://podium.test"
     attended: list[str] = field(default_factory=list)
 
@@ -186,7 +186,7 @@ class Waited:
         return self.idles
 
     def after_exit(self) -> str:
-        return "stays at https://podium.test"
+        return "continues at https://podium.test"
 
 
 class Told:
@@ -221,7 +221,7 @@ async def test_where_nobody_could_judge_it_the_wait_ends_and_the_way_back_is_sai
         await wait_for_result(told.line, cast("Client", client), SEVEN, wait=True)
     assert isinstance(raised.value.exceptions[0], SetupError)
     assert told.err.getvalue().splitlines()[-1] == (
-        "submission #7 is stored and stays at https://podium.test; "
+        "submission #7 is stored and continues at https://podium.test; "
         "`podium show 7 --server https://podium.test` shows it, "
         "`podium cancel 7 --server https://podium.test` stops it"
     )
@@ -236,7 +236,7 @@ async def test_a_submission_whose_server_goes_away_is_told_all_the_same() -> Non
     told = Told()
     with pytest.raises(SetupError):
         await wait_for_result(told.line, cast("Client", Gone([QUEUED])), SEVEN, wait=False)
-    assert "submission #7 is stored and stays at" in told.err.getvalue()
+    assert "submission #7 is stored and continues at" in told.err.getvalue()
 
 
 async def test_breaking_off_says_the_way_back() -> None:
@@ -248,7 +248,7 @@ async def test_breaking_off_says_the_way_back() -> None:
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert "submission #7 is stored and stays at" in told.err.getvalue()
+    assert "submission #7 is stored and continues at" in told.err.getvalue()
 
 
 @pytest.mark.parametrize(

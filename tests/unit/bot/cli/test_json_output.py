@@ -30,8 +30,8 @@ EVALUATION_KEYS = [
     "wall_s",
 ]  # fmt: skip
 CASE_KEYS = [
-    "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns", "rounds",
-    "samples",
+    "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns",
+    "resolution_ns", "claimed_ns", "rounds", "samples",
 ]  # fmt: skip
 
 
@@ -81,8 +81,12 @@ def test_standings_have_the_reference_and_what_is_gained_on_it() -> None:
     entries = rank([make_score(1, 5.0)])
     board = BoardStandings(make_board(), 1, "CPU", entries, (), reference=ScoreValue(16.0, 0.5))
     shape = json.loads(dumps(standings_json(board)))
-    assert shape["reference"] == {"time_ns": 16.0, "half_width_ns": 0.5}
-    assert shape["entries"][0]["vs_reference"] == pytest.approx(3.2)
+    assert shape["reference"] == {
+        "time_ns": 16.0, "half_width_ns": 0.5, "resolution_ns": 0.0, "claimed_ns": None,
+    }  # fmt: skip
+    (entry,) = shape["entries"]
+    assert entry["vs_reference"] == pytest.approx(3.2)
+    assert entry["vs_reference_low"] < 3.2 < entry["vs_reference_high"]
     unknown = json.loads(dumps(standings_json(replace(board, reference=None))))
     assert (unknown["reference"], unknown["entries"][0]["vs_reference"]) == (None, None)
 

@@ -105,7 +105,7 @@ async def claimed(context: DiscordContext, interaction: Mock, owner: str = "anot
 async def is_done(context: DiscordContext, interaction: Mock) -> bool:
     """Whether nobody will do it again."""
     ages = timedelta(days=-9)
-    return await context.store.interactions.unfinished("discord", "t", LEASE, ages) == ()
+    return await context.store.interactions.claim_unfinished("discord", "t", LEASE, ages) == ()
 
 
 LOST = [
@@ -167,7 +167,7 @@ async def test_it_gives_way_to_a_holder_that_has_acknowledged(
 ) -> None:
     interaction = asked(context)
     await claimed(context, interaction)
-    assert await context.store.interactions.keep(
+    assert await context.store.interactions.renew(
         interaction_key(interaction), "another copy", LEASE
     )
     assert not await carried_out(interaction)
@@ -194,7 +194,7 @@ async def test_the_token_is_kept_until_it_is_done_and_in_no_log(context: Discord
     with structlog.testing.capture_logs() as logs:
         async with claiming(interaction):
             ages = timedelta(days=-9)
-            kept = await context.store.interactions.unfinished("discord", "t", LEASE, ages)
+            kept = await context.store.interactions.claim_unfinished("discord", "t", LEASE, ages)
             assert [each.token for each in kept] == [TOKEN]
             assert TOKEN not in kept[0].request
             fail(RuntimeError())
@@ -236,7 +236,7 @@ async def test_a_bot_that_is_being_stopped_leaves_it_to_the_next_at_once(
             fail(RuntimeError("Session is closed"))
     assert said(interaction) == []
     assert logs == []
-    (left,) = await context.store.interactions.unfinished("discord", "t", LEASE, timedelta())
+    (left,) = await context.store.interactions.claim_unfinished("discord", "t", LEASE, timedelta())
     assert left.tries == 1
 
 

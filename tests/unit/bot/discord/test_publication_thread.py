@@ -8,7 +8,7 @@ from unittest.mock import AsyncMock, Mock
 import discord
 import pytest
 
-from bot.discord.context import DOOR, DiscordContext
+from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.publication_thread import PublicationPoster, PublicationThread, run_publications
 from bot.domain.ids import PublicationId, TaskVersionId
 from bot.domain.publication import NewPublication, PublishRequest
@@ -72,11 +72,11 @@ async def left(
     """A publication as so many processes left it, each killed while it held it."""
     request = PublishRequest(place.ada, "double", ("CPU",), onto=onto)
     stored, publications = REQUEST.dump_json(request).decode(), place.store.publications
-    new = NewPublication(DOOR, place.ada, packed(), stored, thread.model_dump_json())
+    new = NewPublication(FRONT_END, place.ada, packed(), stored, thread.model_dump_json())
     number = await publications.add(new)
     for _ in range(kills):
-        await publications.claim(DOOR, "killed", LEASE)
-        await publications.note(number, "killed", state=state.model_dump_json())
+        await publications.claim(FRONT_END, "killed", LEASE)
+        await publications.save_state(number, "killed", state=state.model_dump_json())
         place.clock.advance(31)
     return number
 
@@ -92,7 +92,7 @@ async def run(place: Place, room: Room, number: PublicationId) -> None:
     """Until the publication has ended."""
 
     async def over() -> bool:
-        return await place.store.publications.summary(DOOR, number) is None
+        return await place.store.publications.summary(FRONT_END, number) is None
 
     async with run_publications(room.client, DiscordContext(place.store, place.clock)):
         await until(over)
@@ -108,7 +108,7 @@ async def test_what_was_published_before_a_kill_is_told_as_published(place: Plac
     board = await place.store.boards.find("double")
     assert board is not None
     assert len(await place.store.boards.versions(board.id)) == 1
-    assert await place.store.publications.claim(DOOR, "two", timedelta(0)) == ()
+    assert await place.store.publications.claim(FRONT_END, "two", timedelta(0)) == ()
 
 
 async def test_who_had_not_begun_to_publish_is_refused_a_name_that_is_taken(place: Place) -> None:
@@ -146,7 +146,7 @@ async def test_what_ends_with_the_bot_again_and_again_is_given_up(place: Place) 
 async def test_who_has_lost_the_publication_posts_nothing_more(place: Place) -> None:
     await left(place, PublicationState())
     publications = place.store.publications
-    (release,) = await publications.claim(DOOR, "one", LEASE)
+    (release,) = await publications.claim(FRONT_END, "one", LEASE)
     room = Room()
     held = HeldPublication(place.store, "late", release, PublishRequest(place.ada, "double"))
     poster = PublicationPoster.of(room.client, DiscordContext(place.store, place.clock), held)
@@ -154,13 +154,13 @@ async def test_who_has_lost_the_publication_posts_nothing_more(place: Place) -> 
     with pytest.raises(TakenOverError):
         await poster.finished(PublicationState(outcome=outcome))
     assert len(room.said) == 1
-    (again,) = await publications.claim(DOOR, "two", timedelta(0)) or (release,)
+    (again,) = await publications.claim(FRONT_END, "two", timedelta(0)) or (release,)
     assert PublicationThread.model_validate_json(again.place).told == 0
 
 
 async def test_the_live_message_has_the_steps_of_the_state(place: Place) -> None:
     await left(place, PublicationState())
-    (release,) = await place.store.publications.claim(DOOR, "one", LEASE)
+    (release,) = await place.store.publications.claim(FRONT_END, "one", LEASE)
     room = Room()
     held = HeldPublication(place.store, "one", release, PublishRequest(place.ada, "double"))
     poster = PublicationPoster.of(room.client, DiscordContext(place.store, place.clock), held)

@@ -44,7 +44,7 @@ async def met(place: Place, user: int, guild: int = GUILD) -> PersonId:
     """Somebody who was an admin when the context last met them."""
     person = (await place.store.people.ensure(f"discord:{user}", str(user))).id
     seen = Rights(frozenset({guild_credential(guild)}), is_admin=True, is_creator=True)
-    await place.store.rights.note(person, guild_credential(guild), seen)
+    await place.store.rights.replace(person, guild_credential(guild), seen)
     return person
 
 

@@ -4,7 +4,7 @@ import discord
 import pytest
 from typing_extensions import override
 
-from bot.discord.context import DOOR
+from bot.discord.context import FRONT_END
 from bot.discord.submission_steps import (
     DisplayedSubmission,
     DisplayProgress,
@@ -53,7 +53,7 @@ def title(submission: Submission) -> str:
 async def finished(room: Room, submission: Submission) -> bool:
     """Whether nobody will show it any more."""
     room.place.clock.advance(3600)
-    left = await room.place.store.displays.claim(DOOR, "somebody", LEASE)
+    left = await room.place.store.displays.claim(FRONT_END, "somebody", LEASE)
     return submission.id not in [each.submission for each in left]
 
 
@@ -164,7 +164,7 @@ async def test_a_live_message_from_before_a_kill_is_brought_to_its_end(
 async def test_who_has_lost_the_display_stops(room: Room) -> None:
     show = await room.claim(await room.submit())
     room.place.clock.advance(3600)
-    await room.place.store.displays.claim(DOOR, "somebody", LEASE)
+    await room.place.store.displays.claim(FRONT_END, "somebody", LEASE)
     with pytest.raises(DisplayTakenOverError):
         await room.steps.advance(show, OWNER)
 

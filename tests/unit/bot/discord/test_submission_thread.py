@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from bot.discord import submission_thread
 from bot.discord.channels import SubmissionDisplay
-from bot.discord.context import DOOR
+from bot.discord.context import FRONT_END
 from bot.discord.submission_thread import DisplayLoop, run_displays
 from bot.domain.errors import StoreError
 from bot.domain.ids import SubmissionId
@@ -110,7 +110,9 @@ async def test_hints_do_not_shorten_the_wait_after_a_failure(room: Room) -> None
             await room.server.wait_for(lambda: fault.hits, WITHIN_S)
             job = await room.place.claim()
             for done in range(20):
-                await room.place.store.jobs.tell(job.id, job.fence, Stage.TEST, {"done": done})
+                await room.place.store.jobs.add_progress(
+                    job.id, job.fence, Stage.TEST, {"done": done}
+                )
                 await asyncio.sleep(0.02)
             assert fault.hits == 1
 
@@ -193,7 +195,7 @@ async def test_what_discord_will_never_take_is_left_to_who_asks(room: Room) -> N
         await room.server.wait_for(lambda: room.server.refused, WITHIN_S)
         await room.server.wait_for(lambda: not found.held, WITHIN_S)
     room.place.clock.advance(3600)
-    assert await room.place.store.displays.claim(DOOR, "somebody", LEASE) == ()
+    assert await room.place.store.displays.claim(FRONT_END, "somebody", LEASE) == ()
     assert await room.place.store.displays.find(submission.id) is not None
     assert len(room.server.refused) == 1
 
@@ -202,7 +204,7 @@ async def test_at_its_end_it_leaves_the_rest_to_the_next_process_at_once(room: R
     submission = await room.submit()
     async with shown(room):
         await room.server.wait_for(lambda: room.channel.threads, WITHIN_S)
-    (left,) = await room.place.store.displays.claim(DOOR, "somebody", LEASE)
+    (left,) = await room.place.store.displays.claim(FRONT_END, "somebody", LEASE)
     assert left.submission == submission.id
 
 
@@ -213,7 +215,7 @@ async def test_who_stops_before_it_is_written_down_leaves_nothing_to_be_shown_tw
     submission = await room.submit()
     await room.place.judged(submission)
     displays, stuck = room.place.store.displays, asyncio.Event()
-    note = displays.note
+    note = displays.save_state
 
     async def stop(number: SubmissionId, owner: str, place: str) -> bool:
         if SubmissionDisplay.model_validate_json(place).model_dump()[noted]:
@@ -222,7 +224,7 @@ async def test_who_stops_before_it_is_written_down_leaves_nothing_to_be_shown_tw
         return await note(number, owner, place)
 
     with monkeypatch.context() as patched:
-        patched.setattr(displays, "note", stop)
+        patched.setattr(displays, "save_state", stop)
         async with shown(room):
             await asyncio.wait_for(stuck.wait(), WITHIN_S)
     room.server.clock.advance(FORGOTTEN_S)
@@ -237,9 +239,9 @@ async def test_who_stops_before_it_is_written_down_leaves_nothing_to_be_shown_tw
 async def test_a_place_that_cannot_be_read_costs_only_its_own_submission(room: Room) -> None:
     broken, sound = [await room.submit(mode=Mode.TEST) for _ in range(2)]
     displays = room.place.store.displays
-    await displays.claim(DOOR, "somebody", LEASE)
-    await displays.note(broken.id, "somebody", '{"channel": "none"}')
-    await displays.let_go("somebody")
+    await displays.claim(FRONT_END, "somebody", LEASE)
+    await displays.save_state(broken.id, "somebody", '{"channel": "none"}')
+    await displays.release_all("somebody")
     for each in (broken, sound):
         await room.place.judged(each)
     with capture_logs() as logs:
@@ -258,7 +260,7 @@ async def test_what_somebody_else_has_shown_meanwhile_is_not_shown_again(room: R
     room.place.clock.advance(LEASE.total_seconds() + 1)
     await other.claim()
     await other.updater.advance(other.held[submission.id].shown, "other")
-    await displays.let_go("other")
+    await displays.release_all("other")
     await first.claim()
     await first.updater.advance(first.held[submission.id].shown, "first")
     assert len(room.thread(submission).messages) == 1
@@ -269,7 +271,7 @@ async def test_what_is_taken_while_leases_are_prolonged_is_not_dropped(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     displays = room.place.store.displays
-    keep = displays.keep
+    keep = displays.renew
     submission: Submission | None = None
 
     async def answer_late(owner: str, lease: timedelta) -> tuple[SubmissionId, ...]:
@@ -279,7 +281,7 @@ async def test_what_is_taken_while_leases_are_prolonged_is_not_dropped(
         await room.server.wait_for(lambda: room.channel.threads, WITHIN_S)
         return kept
 
-    monkeypatch.setattr(displays, "keep", answer_late)
+    monkeypatch.setattr(displays, "renew", answer_late)
     async with shown(room) as found:
         await room.server.wait_for(lambda: room.channel.threads, WITHIN_S)
         await asyncio.sleep(0.05)

@@ -84,7 +84,7 @@ async def is_settled(room: Room) -> bool:
     """Whether nothing of what was asked is kept any more, once all work is done."""
     await asyncio.gather(*at_work())
     rows = room.place.store.interactions
-    return await rows.unfinished("discord", "a test", LEASE, timedelta(days=-9)) == ()
+    return await rows.claim_unfinished("discord", "a test", LEASE, timedelta(days=-9)) == ()
 
 
 async def test_the_next_process_does_it_and_says_so_where_it_was_asked(room: Room) -> None:
@@ -148,7 +148,7 @@ async def test_what_ends_every_process_is_given_up_and_told(room: Room) -> None:
     run = await killed(room)
     for _ in range(MAX_ATTEMPTS):
         room.place.clock.advance(LEASE.total_seconds() + SILENT_S)
-        found = await room.place.store.interactions.unfinished(
+        found = await room.place.store.interactions.claim_unfinished(
             "discord", "x", FIRST_LEASE, EXPIRED_FOR
         )
         assert len(found) == 1

@@ -70,6 +70,17 @@ def test_a_shared_rank_gets_the_mean_of_the_places_it_takes(
     assert PointsRule((25.0, 18.0, 15.0)).points(standings(*times)) == points
 
 
+def test_who_shares_a_rank_has_the_same_points_and_a_wide_interval_gains_none() -> None:
+    near = rank([make_score(1, 100, 10), make_score(2, 105, 10), make_score(3, 100, 120)])
+    assert PointsRule().points(near) == {1: 100.0, 2: 100.0, 3: 50.0}
+
+
+def test_ranks_that_follow_a_chain_of_near_times_never_get_more_than_those_before() -> None:
+    chain = rank([make_score(who, time, 1) for who, time in ((1, 10), (2, 10.8), (3, 11.6))])
+    assert [each.rank for each in chain] == [1, 1, 2]
+    assert PointsRule((25.0, 18.0, 15.0)).points(chain) == {1: 21.5, 2: 21.5, 3: 15.0}
+
+
 def test_the_points_of_all_leaderboards_are_added_and_no_rank_counts_as_0() -> None:
     first, second, third = rank_overall(
         [standings(100.0, 200.0), (), rank([make_score(2, 50.0), make_score(3, 100.0)])],

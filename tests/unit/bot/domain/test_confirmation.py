@@ -1,10 +1,11 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.confirmation import (
     ConfirmationState,
-    PairRatio,
     Reading,
     can_confirm,
     combined,
@@ -13,11 +14,12 @@ from bot.domain.confirmation import (
     read,
     scaled,
     settled,
+    state_of,
 )
-from bot.domain.scoring import Entrant, Score, ScoreValue, entrants, rank_entrants
+from bot.domain.scoring import Entrant, PairRatio, Score, ScoreValue, entrants, rank_entrants
 from runners.contract.comparison import Comparison, Ratio
 from runners.contract.evaluation import CaseKind
-from runners.contract.task import Grader, RankingBy, TaskFormat, Workload
+from runners.contract.task import Grader, RankingBy, TaskFormat
 from runners.contract.verdict import Verdict
 from tests.doubles.factories import (
     make_case,
@@ -100,7 +102,7 @@ def test_everyone_who_loses_a_place_is_met_or_behind_the_one_who_is(
 
 
 @pytest.mark.parametrize(
-    ("ratio", "half_width", "outcome"),
+    ("ratio", "half_width", "state"),
     [
         (0.99, 0.002, ConfirmationState.CONFIRMED),
         (0.999, 0.002, ConfirmationState.TIED),
@@ -109,26 +111,36 @@ def test_everyone_who_loses_a_place_is_met_or_behind_the_one_who_is(
     ],
 )
 def test_the_interval_of_the_ratio_decides(
-    ratio: float, half_width: float, outcome: ConfirmationState
+    ratio: float, half_width: float, state: ConfirmationState
 ) -> None:
-    assert PairRatio(ratio, half_width).outcome is outcome
-    # The order of the two scores says the same, with the rival's own interval as wide as it may be.
-    rival = make_score(1, 10_000, 500)
-    value = scaled(rival.value, PairRatio(ratio, half_width))
-    new = make_score(2, 0, value=value, rival=rival.submission)
+    pair = PairRatio(ratio, half_width)
+    assert state_of(pair) is state
+    # The ranks say the same, however much the judge's clock cannot see of both times.
+    rival = make_score(1, 0, value=ScoreValue(10_000, 500, 2_000))
+    value = scaled(rival.value, pair, ScoreValue(9_000, 1, 2_000, 4_000))
+    assert value.claimed_ns == 4_000
+    new = make_score(2, 0, value=value, met=((rival.submission, pair),))
     ranks = {int(each.score.person): each.rank for each in rank_entrants(entrants([rival, new]))}
     tied, first = ranks[1] == ranks[2], ranks[2] < ranks[1]
-    assert tied is (outcome is ConfirmationState.TIED)
-    assert first is (outcome is ConfirmationState.CONFIRMED)
+    assert tied is (state is ConfirmationState.TIED)
+    assert first is (state is ConfirmationState.CONFIRMED)
 
 
-def measured(*times_ns: float) -> tuple[Workload, ...]:
-    return tuple(Workload(args={"size": each, "seed": 1}) for each, _ in enumerate(times_ns, 1))
+def test_a_chain_of_comparisons_decides_between_its_ends() -> None:
+    blurred = [make_score(each, 0, value=ScoreValue(1_000, 0, 900)) for each in (1, 2, 3)]
+    met = [(), *(((each.submission, PairRatio(1.01, 0.002)),) for each in blurred)]
+    scores = [replace(each, met=pair) for each, pair in zip(blurred, met, strict=False)]
+    ranks = {int(each.score.person): each.rank for each in rank_entrants(entrants(scores))}
+    assert ranks == {1: 1, 2: 2, 3: 3}
 
 
 @pytest.mark.parametrize(
     ("ranking_by", "ratio"),
-    [(RankingBy.GEOM, (0.5 * 2.0) ** 0.5), (RankingBy.LAST, 2.0), (RankingBy.MEAN, 1.625)],
+    [
+        (RankingBy.GEOM, (0.5 * 2.0) ** 0.5),
+        (RankingBy.LAST, 2.0),
+        (RankingBy.MEAN, (0.5 * 101 + 2.0 * 301) / 402),
+    ],
 )
 def test_ratios_are_combined_as_the_task_combines_times(
     ranking_by: RankingBy, ratio: float
@@ -140,7 +152,6 @@ def test_ratios_are_combined_as_the_task_combines_times(
     ]
     found = combined(
         task,
-        ScoreValue(42, 0),
         make_evaluation(cases=tuple(cases)),
         (Ratio(ratio=0.5, half_width=0, rounds=5), Ratio(ratio=2.0, half_width=0, rounds=5)),
     )
@@ -151,8 +162,8 @@ def test_several_comparisons_count_with_the_slowest_and_none_displaces_nobody() 
     held, found = ScoreValue(100, 1), ScoreValue(90, 2)
     assert settled(held, found, again=False) == found
     assert settled(held, found, again=True) == held
-    assert level(ScoreValue(90, 1), ScoreValue(100, 5)) == ScoreValue(100, 1)
-    assert level(ScoreValue(101, 1), ScoreValue(100, 5)) == ScoreValue(101, 1)
+    assert level(ScoreValue(90, 1), ScoreValue(100, 5)) == ScoreValue(104, 1)
+    assert level(ScoreValue(106, 1), ScoreValue(100, 5)) == ScoreValue(106, 1)
 
 
 def test_a_task_whose_own_program_takes_the_times_confirms_nothing() -> None:

@@ -3,8 +3,7 @@
 import pytest
 
 from bot.domain.job import JobState
-from bot.domain.reference_times import as_candidate, failure, machine_of, reference_source, speed_up
-from bot.domain.scoring import ScoreValue
+from bot.domain.reference_times import as_candidate, failure, machine_of, reference_source
 from runners.contract.evaluation import Environment
 from runners.contract.task import Grader, TaskFormat
 from tests.doubles.factories import make_task
@@ -88,7 +87,3 @@ def test_only_what_has_ended_without_a_time_has_failed(
 def test_the_machine_is_named_in_a_few_words(changes: dict[str, str], words: str) -> None:
     usual = dict.fromkeys(("python", "cpu", "platform", "harness_version", "transport"), "x")
     assert machine_of(Environment.model_validate({**usual, "cores": 1, **changes})) == words
-
-
-def test_a_faster_one_gains_more() -> None:
-    assert speed_up(ScoreValue(320, 0), ScoreValue(100, 0)) == pytest.approx(3.2)

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.scoring import ScoreValue, counted, mismatch, score
+from bot.domain.scoring import ScoreValue, combine, counted, judged, mismatch, score
 from runners.contract.evaluation import RANKED_ROUNDS, CaseKind, Evaluation, Measurement, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Verdict
+from runners.harness.timing.rounds import rounds_interval
 from tests.doubles.factories import (
     make_case,
     make_evaluation,
@@ -30,12 +31,12 @@ def timed(*times: tuple[float, float], **changes: object) -> Evaluation:
 
 def test_last_takes_the_last_benchmark() -> None:
     task = make_task(ranking_by=RankingBy.LAST)
-    assert score(task, timed((10, 1), (40, 2))) == ScoreValue(40, 2)
+    assert score(task, timed((10, 1), (40, 2))) == ScoreValue(40, 2, 1)
 
 
 def test_mean_adds_independent_half_widths_in_quadrature() -> None:
     task = make_task(ranking_by=RankingBy.MEAN)
-    assert score(task, timed((10, 3), (30, 4))) == ScoreValue(20, 2.5)
+    assert score(task, timed((10, 3), (30, 4))) == ScoreValue(20, 2.5, 1)
 
 
 def test_geom_combines_relative_half_widths() -> None:
@@ -43,6 +44,7 @@ def test_geom_combines_relative_half_widths() -> None:
     assert value is not None
     assert value.time_ns == pytest.approx(100)
     assert value.half_width_ns == pytest.approx(100 * math.hypot(0.03, 0.04) / 2)
+    assert value.resolution_ns == pytest.approx(100 * (1 / 10 + 1 / 1000) / 2)
 
 
 def test_a_workload_below_its_floor_counts_as_its_floor() -> None:
@@ -53,7 +55,7 @@ def test_a_workload_below_its_floor_counts_as_its_floor() -> None:
         for each in sizes
     ]
     found = make_evaluation(cases=tuple(cases), gpu="H100")
-    assert score(task, found) == ScoreValue(15, 0)
+    assert score(task, found) == ScoreValue(15, 0, 1)
 
 
 @pytest.mark.parametrize("mode", [Mode.TEST, Mode.BENCHMARK, Mode.PROFILE])
@@ -137,21 +139,22 @@ def cut_short(rounds: tuple[tuple[float, ...], ...], time_ns: float, half: float
 
 
 @pytest.mark.parametrize(
-    ("measured", "time_ns"),
+    "measured",
     [
-        (cut_short(((10, 11, 30), (9, 12, 8)), 10, 4), 11),
-        (cut_short(((10, 11, 12), (9, 9, 9), (8, 8, 8), (9, 9, 9)), 9, 4), 11),
-        (cut_short(((10, 11, 30),), 11, 4), 15),
-        (cut_short(((), ()), 11, 4), 15),
-        (cut_short(((10, 9, 8), (9, 9, 9)), 9.5, 4), 9.5),
+        cut_short(((10, 11, 30), (9, 12, 8)), 10, 4),
+        cut_short(((9, 9, 9),) * 4, 10, 4),
+        cut_short(((9, 9, 9),), 10, 4),
+        cut_short(((9, 9, 9),), 10, 4).model_copy(update={"stop_reason": StopReason.ROUND_CAP}),
+        cut_short((), 10, 4).model_copy(update={"claimed_ns": 2.0, "time_ns": 2.0}),
     ],
-    ids=["two rounds", "four rounds", "one round", "no samples told", "a mean above its rounds"],
+    ids=["two rounds", "four rounds", "one round", "one round allowed", "a claim"],
 )
-def test_a_run_that_was_cut_short_counts_as_slow_as_it_was_seen(
-    measured: Measurement, time_ns: float
+def test_a_run_that_ended_early_counts_by_the_upper_end_of_its_interval(
+    measured: Measurement,
 ) -> None:
     case = make_case(CaseKind.BENCHMARK, measurement=measured)
-    assert score(make_task(), make_evaluation(cases=(case,))) == ScoreValue(time_ns, 4)
+    counts = ScoreValue(15, 4, 1.0, measured.claimed_ns)
+    assert score(make_task(), make_evaluation(cases=(case,))) == counts
 
 
 def test_a_run_of_a_slow_kernel_counts_by_the_upper_end_of_its_interval() -> None:
@@ -159,7 +162,7 @@ def test_a_run_of_a_slow_kernel_counts_by_the_upper_end_of_its_interval() -> Non
         update={"stop_reason": StopReason.SLOW}
     )
     case = make_case(CaseKind.BENCHMARK, measurement=measured)
-    assert score(make_task(), make_evaluation(cases=(case,))) == ScoreValue(14, 4)
+    assert score(make_task(), make_evaluation(cases=(case,))) == ScoreValue(15, 4, 1)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +171,7 @@ def test_a_run_of_a_slow_kernel_counts_by_the_upper_end_of_its_interval() -> Non
 def test_a_run_of_enough_rounds_counts_by_its_mean(changes: dict[str, object]) -> None:
     measured = cut_short(((10, 11, 30), (9, 12, 8)), 10, 4).model_copy(update=changes)
     case = make_case(CaseKind.BENCHMARK, measurement=measured)
-    assert score(make_task(), make_evaluation(cases=(case,))) == ScoreValue(10, 4)
+    assert score(make_task(), make_evaluation(cases=(case,))) == ScoreValue(10, 4, 1)
 
 
 def test_trying_again_with_few_rounds_gains_no_more_than_with_the_least_there_should_be() -> None:
@@ -178,10 +181,52 @@ def test_trying_again_with_few_rounds_gains_no_more_than_with_the_least_there_sh
     def luck(rounds: int) -> float:
         def one() -> float:
             medians = [draw.lognormvariate(0, 0.05) for _ in range(rounds)]
-            measured = cut_short(tuple((each,) for each in medians), geometric_mean(medians), 0)
-            return counted(measured)
+            interval = rounds_interval([[each] for each in medians])
+            measured = cut_short(
+                tuple((each,) for each in medians), geometric_mean(medians), interval.half_width
+            )
+            return counted(measured).time_ns
 
         return mean(min(one() for _ in range(50)) for _ in range(200))
 
     fair = luck(RANKED_ROUNDS.looks[0])
     assert all(luck(rounds) > 0.99 * fair for rounds in range(2, RANKED_ROUNDS.looks[0]))
+
+
+LIE = {"claimed_ns": 2_800.0, "time_ns": 2_800.0, "bound_ns": 5_870.0, "resolution_ns": 4_140.0}
+
+
+def measured(**changes: object) -> Measurement:
+    return make_measurement().model_copy(update={"half_width_ns": 20.0, "rounds": 5, **changes})
+
+
+def test_the_judges_own_value_counts_and_not_the_claim() -> None:
+    assert judged(measured(**LIE)) == ScoreValue(5_870, 20, 4_140, 2_800)
+
+
+def test_without_a_claim_the_larger_of_time_and_bound_counts() -> None:
+    """Such as the claims of a worker so old that it does not say that they are claims."""
+    windows = measured(time_ns=9_000.0, bound_ns=5_000.0, resolution_ns=4_000.0)
+    assert judged(windows) == ScoreValue(9_000, 20, 4_000)
+    old = measured(time_ns=2_800.0, bound_ns=5_870.0, resolution_ns=4_140.0)
+    assert judged(old) == ScoreValue(5_870, 20, 4_140)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"stop_reason": StopReason.TASK}, {"bound_ns": 0.0}],
+    ids=["the task's own evaluation", "no bound"],
+)
+def test_what_no_clock_of_the_judge_has_seen_is_unconfirmed(changes: dict[str, object]) -> None:
+    found = judged(measured(**(LIE | changes)))
+    assert (found, found.confirmed) == (ScoreValue(2_800, 20, None), False)
+    assert counted(measured(**(LIE | changes), rounds=1)).time_ns == 2_800
+
+
+@pytest.mark.parametrize("ranking_by", [RankingBy.MEAN, RankingBy.GEOM])
+def test_a_score_is_confirmed_and_claimed_only_if_each_case_is(ranking_by: RankingBy) -> None:
+    claimed, unclaimed = ScoreValue(4, 1, 2, 4), ScoreValue(4, 1, 2)
+    assert combine(ranking_by, [claimed, claimed]).claimed_ns == 4
+    assert combine(ranking_by, [claimed, unclaimed]).claimed_ns is None
+    assert combine(ranking_by, [claimed, claimed]).resolution_ns == 2
+    assert combine(ranking_by, [claimed, ScoreValue(4, 1, None)]).resolution_ns is None

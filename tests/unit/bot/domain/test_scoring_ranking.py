@@ -1,14 +1,23 @@
-from itertools import pairwise
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.scoring import Score, ScoreValue, indistinguishable, records, ties
+from bot.domain.scoring import (
+    Score,
+    ScoreValue,
+    is_ahead,
+    records,
+    show_score,
+    show_speed_up,
+)
 from tests.doubles.factories import make_score, rank
 
 fields = st.lists(
-    st.tuples(st.integers(1, 12), st.floats(90, 110), st.floats(0, 4)), max_size=30
+    st.tuples(st.integers(1, 12), st.floats(90, 110), st.floats(0, 12)), max_size=30
 ).map(lambda rows: [make_score(*row) for row in rows])
 
 
@@ -28,7 +37,7 @@ def test_nobody_has_no_standings() -> None:
     assert rank([]) == ()
 
 
-def test_rank_shares_a_rank_between_equal_times_and_skips_the_next() -> None:
+def test_rank_shares_a_rank_between_near_times_and_skips_the_next() -> None:
     assert places(make_score(1, 100), make_score(2, 100.4), make_score(3, 200)) == [
         (1, 1),
         (1, 2),
@@ -36,26 +45,46 @@ def test_rank_shares_a_rank_between_equal_times_and_skips_the_next() -> None:
     ]
 
 
-def test_the_interval_of_the_faster_one_decides() -> None:
-    assert places(make_score(1, 100, 3), make_score(2, 103, 0.1)) == [(1, 1), (1, 2)]
+def judged(person: int, time_ns: float, resolution_ns: float, claimed_ns: float) -> Score:
+    """A score with the judge's own value, and what the submission claims."""
+    return make_score(person, 1, value=ScoreValue(time_ns, 0.0, resolution_ns, claimed_ns))
+
+
+@pytest.mark.parametrize(("resolution_ns", "place"), [(4_140, (1, 2)), (900, (2, 2))])
+def test_a_liar_does_not_rank_before_an_honest_one(
+    resolution_ns: float, place: tuple[int, int]
+) -> None:
+    honest = judged(1, 5_800, resolution_ns, 5_800)
+    liar = judged(2, 5_870, 4_140, 2_800)
+    assert places(liar, honest) == [(1, 1), place]
+
+
+def test_the_resolution_of_the_faster_one_decides_between_intervals_of_one_width() -> None:
+    assert places(make_score(1, 100, 3), make_score(2, 103, 3)) == [(1, 1), (1, 2)]
     assert places(make_score(1, 100, 2.9), make_score(2, 103, 2.9)) == [(1, 1), (2, 2)]
+    seen = [make_score(who, 1, value=ScoreValue(time, 1, 2)) for who, time in ((1, 100), (2, 103))]
+    assert places(*seen) == [(1, 1), (1, 2)]
 
 
-def test_nobody_comes_to_a_rank_by_an_interval_of_his_own_that_is_wide() -> None:
+def test_a_wide_interval_counts_no_better_than_its_upper_end_against_a_narrow_one() -> None:
     """As a kernel has that is slow in one round of many, on purpose."""
-    assert places(make_score(1, 100, 0.1), make_score(2, 103, 30)) == [(1, 1), (2, 2)]
-
-
-def test_two_times_are_alike_within_the_larger_interval_of_the_two() -> None:
-    sharp, wide = (make_score(1, time, width).value for time, width in ((100, 0.1), (103, 3)))
-    assert indistinguishable(sharp, wide)
-    assert indistinguishable(wide, sharp)
-    assert not indistinguishable(sharp, make_score(1, 103, 2.9).value)
+    assert places(make_score(1, 100, 0.1), make_score(2, 99, 30)) == [(1, 1), (2, 2)]
+    assert places(make_score(1, 100, 3), make_score(2, 103, 0.1)) == [(1, 1), (1, 2)]
 
 
 def test_a_chain_of_near_times_does_not_pull_everyone_into_one_group() -> None:
+    """The third is certainly behind the first, and the fourth behind the first two."""
     chain = [make_score(1, 100), make_score(2, 100.4), make_score(3, 100.8), make_score(4, 101.2)]
-    assert places(*chain) == [(1, 1), (1, 2), (3, 3), (3, 4)]
+    assert places(*chain) == [(1, 1), (1, 2), (2, 3), (3, 4)]
+
+
+def test_who_shares_a_rank_is_listed_by_the_time() -> None:
+    assert places(make_score(1, 100, 5), make_score(2, 101, 4)) == [(1, 1), (1, 2)]
+
+
+def test_of_a_persons_scores_the_one_with_the_lowest_upper_end_counts() -> None:
+    (standing,) = rank([make_score(1, 99, 30), make_score(1, 100, 1)])
+    assert standing.score.value == ScoreValue(100, 1)
 
 
 def test_each_person_has_one_line_with_the_best_time_and_all_attempts() -> None:
@@ -84,30 +113,106 @@ def test_the_order_in_which_scores_arrive_does_not_matter(
 
 
 @given(fields)
-def test_ranks_grow_with_time_and_count_those_before(scores: list[Score]) -> None:
+def test_a_rank_is_one_more_than_the_number_of_people_who_are_ahead(scores: list[Score]) -> None:
     standings = rank(scores)
     assert len(standings) == len({score.person for score in scores})
     assert sum(standing.attempts for standing in standings) == len(scores)
+    for each in standings:
+        ahead = [other for other in standings if is_ahead(other.score.value, each.score.value)]
+        assert each.rank == 1 + len(ahead)
+        assert all(other.rank < each.rank for other in ahead)
     for one, other in pairwise(standings):
-        assert one.score.value.time_ns <= other.score.value.time_ns
-        assert one.rank <= other.rank
-    for place, standing in enumerate(standings, start=1):
-        assert standing.rank <= place
+        assert (one.rank, one.score.value.time_ns) <= (other.rank, other.score.value.time_ns)
+
+
+@given(fields, fields, fields)
+def test_to_be_ahead_is_an_order(ones: list[Score], others: list[Score], more: list[Score]) -> None:
+    for one, other, third in product(ones[:5], others[:5], more[:5]):
+        if is_ahead(one.value, other.value):
+            assert not is_ahead(other.value, one.value)
+            if is_ahead(other.value, third.value):
+                assert is_ahead(one.value, third.value)
+
+
+def ranks(scores: Iterable[Score]) -> dict[int, int]:
+    return {standing.score.person: standing.rank for standing in rank(scores)}
+
+
+@given(fields, st.data())
+def test_what_a_submission_claims_moves_nobody(scores: list[Score], data: st.DataObject) -> None:
+    lying = [
+        replace(each, value=replace(each.value, claimed_ns=data.draw(st.floats(0.1, 200))))
+        for each in scores
+    ]
+    assert ranks(lying) == ranks(scores)
 
 
 @given(fields)
-def test_an_entry_shares_a_rank_exactly_when_it_ties_with_the_group_s_first(
-    scores: list[Score],
+def test_without_an_entry_nobody_has_a_worse_rank(scores: list[Score]) -> None:
+    everyone = ranks(scores)
+    for gone in everyone:
+        left = ranks(each for each in scores if each.person != gone)
+        assert all(left[person] <= everyone[person] for person in left)
+
+
+@given(fields, st.floats(0, 50), st.floats(0, 50))
+def test_an_entry_slower_than_all_changes_no_rank(
+    scores: list[Score], slower: float, width: float
 ) -> None:
-    first: ScoreValue | None = None
-    for place, standing in enumerate(rank(scores), start=1):
-        joined = first is not None and ties(first, standing.score.value)
-        assert (standing.rank != place) == joined
-        if not joined:
-            first = standing.score.value
+    end = max((each.value.upper_ns for each in scores), default=1.0)
+    before = ranks(scores)
+    after = ranks([*scores, make_score(99, end + slower, width)])
+    assert {person: after[person] for person in before} == before
 
 
-def test_records_are_the_scores_that_were_fastest_when_they_came() -> None:
-    first, slower, equal, faster = (make_score(1, time) for time in (300, 400, 300, 200))
-    assert records([faster, equal, slower, first]) == (first, faster)
+@given(fields, st.floats(0.01, 50))
+def test_a_wider_interval_never_gains_a_better_rank(scores: list[Score], more: float) -> None:
+    own = {standing.score.person: standing.score for standing in rank(scores)}
+    best = list(own.values())
+    before = ranks(best)
+    for each in best:
+        for wider in (
+            replace(each.value, half_width_ns=each.value.half_width_ns + more),
+            replace(each.value, resolution_ns=more),
+        ):
+            after = ranks(
+                [replace(each, value=wider), *(own[who] for who in own if who != each.person)]
+            )
+            assert after[each.person] >= before[each.person]
+            assert all(after[who] <= before[who] for who in own if who != each.person)
+
+
+def test_records_are_ahead_of_the_record_before_them() -> None:
+    times = (300, 400, 300, 299.5, 200, 199.5, 190)
+    first, slower, equal, near, faster, nearly, last = (make_score(1, time) for time in times)
+    scores = [faster, equal, slower, first, last, nearly, near]
+    assert records(scores) == (first, faster, last)
     assert records([]) == ()
+
+
+def test_a_wide_interval_is_no_record() -> None:
+    first, wide, narrow = make_score(1, 100, 1), make_score(2, 80, 30), make_score(3, 90, 1)
+    assert records([first, wide, narrow]) == (first, narrow)
+
+
+@pytest.mark.parametrize(
+    ("slower", "faster", "shown"),
+    [
+        (ScoreValue(320, 0), ScoreValue(100, 0), "3.2x"),
+        (ScoreValue(320, 10, 6), ScoreValue(100, 5, 0), "3.2x (2.9 to 3.5)"),
+        (ScoreValue(320, 16), ScoreValue(100, 1, 120), "3.2x (at least 1.4)"),
+        (ScoreValue(320, 16, None), ScoreValue(100, 5), "3.2x"),
+        (ScoreValue(320, 16), ScoreValue(100, 5, None), "3.2x"),
+    ],
+    ids=["exact", "two intervals", "next to nothing", "reference unconfirmed", "unconfirmed"],
+)
+def test_a_speed_up_has_an_interval_if_both_times_have_one(
+    slower: ScoreValue, faster: ScoreValue, shown: str
+) -> None:
+    assert show_speed_up(slower, faster) == shown
+
+
+def test_a_time_that_no_clock_of_the_judge_confirms_says_so() -> None:
+    assert show_score(ScoreValue(29_140, 60, 0)) == "29.14 us ± 0.06"
+    assert show_score(ScoreValue(29_140, 60, 1_000)) == "29.1 us ± 1.1"
+    assert show_score(ScoreValue(29_140, 60, None)) == "29.14 us ± 0.06 (unconfirmed)"

@@ -32,7 +32,7 @@ def test_a_limit_that_lifts_this_moment_still_names_a_time() -> None:
 
 @pytest.mark.parametrize(("most", "window"), [(0, HOUR), (1, timedelta(0))])
 def test_a_limit_of_nothing_is_no_limit(most: int, window: timedelta) -> None:
-    with pytest.raises(ValueError, match="a number and a time"):
+    with pytest.raises(ValueError, match="a number of at least 1"):
         RateLimit(most, window)
 
 

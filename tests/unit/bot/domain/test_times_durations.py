@@ -27,7 +27,8 @@ def test_a_time_is_shown_in_its_best_unit_with_its_interval(
 
 
 @pytest.mark.parametrize(
-    ("factor", "shown"), [(3.21, "3.2x"), (0.454, "0.45x"), (0.0451, "0.045x"), (123.4, "123x")]
+    ("factor", "shown"),
+    [(3.21, "3.2x"), (0.454, "0.45x"), (0.0451, "0.045x"), (123.4, "123x"), (1.04, "1.04x")],
 )
 def test_a_factor_has_two_digits_at_least(factor: float, shown: str) -> None:
     assert show_factor(factor) == shown

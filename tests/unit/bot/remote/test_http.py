@@ -53,8 +53,8 @@ async def test_every_request_has_the_token_and_the_harness() -> None:
         (httpx.Response(502, text="<html>"), StoreError, "502"),
         (httpx.Response(404, text="<html>"), UserError, "is not a Podium server"),
         (httpx.Response(404, json=[1]), UserError, "is not a Podium server"),
-        (httpx.Response(200, text="<html>"), StoreError, "no WorkerConfig"),
-        (httpx.Response(200, json={"worker": "x"}), StoreError, "no WorkerConfig"),
+        (httpx.Response(200, text="<html>"), StoreError, "not a valid WorkerConfig"),
+        (httpx.Response(200, json={"worker": "x"}), StoreError, "not a valid WorkerConfig"),
     ],
 )
 async def test_every_failure_is_of_one_family(

@@ -49,13 +49,18 @@ def test_each_gpu_type_has_a_row_that_says_which_is_faster() -> None:
     table, log, file = report.blocks
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == ["A10", "H100", "L4", "T4"]
-    assert [row[3] for row in table.rows] == ["", "3.00x faster", "same speed", ""]
+    assert [row[3] for row in table.rows] == [
+        "",
+        "3.0x faster",
+        "cannot be told apart",
+        "",
+    ]
     assert log == Log("difference", "-a\n+b\n", "diff")
     assert isinstance(file, Attachment)
     assert file.data.decode() == "a    | b\n李     c\n     > d\n"
     back = comparison_report(comparison(second, first)).blocks[0]
     assert isinstance(back, Table)
-    assert back.rows[1][3] == "3.00x slower"
+    assert back.rows[1][3] == "3.0x slower"
 
 
 def test_what_has_no_time_has_its_verdict() -> None:

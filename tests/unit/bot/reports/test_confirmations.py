@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.confirmation import Confirmation, ConfirmationState, PairRatio
+from bot.domain.confirmation import Confirmation, ConfirmationState
 from bot.domain.finals import Final, FinalRow
 from bot.domain.ids import (
     BoardId,
@@ -12,7 +12,7 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.scoring import ScoreValue
+from bot.domain.scoring import PairRatio, ScoreValue
 from bot.reports.blocks import Table, Tone
 from bot.reports.confirmations import (
     confirmation_line,

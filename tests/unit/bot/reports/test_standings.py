@@ -61,6 +61,45 @@ def test_people_are_ranked_by_time_with_interval_and_distance() -> None:
     ]
 
 
+def test_the_claim_stands_beside_the_judges_own_time_and_notes_say_what_they_mean() -> None:
+    honest = make_score(1, 1, value=ScoreValue(5_800.0, 20.0, 900.0, 5_750.0))
+    equal = make_score(2, 1, value=ScoreValue(6_100.0, 20.0, 900.0, 6_200.0))
+    liar = make_score(3, 1, value=ScoreValue(5_870.0, 20.0, 4_120.0, 2_800.0))
+    report = standings_report(_standings(entries=rank([liar, equal, honest])))
+    *notes, table = report.blocks
+    assert isinstance(table, Table)
+    assert [each.name for each in table.columns[:5]] == [
+        "rank", "who", "time", "claimed", "vs first",
+    ]  # fmt: skip
+    assert [row[:5] for row in table.rows] == [
+        ("1=", "person 1", "5.80 us ± 0.92", "5.75 us", "1.00x"),
+        ("1=", "person 2", "6.10 us ± 0.92", "6.20 us", "1.04x"),
+        ("3", "person 3", "5.9 us ± 4.2", "2.80 us", "1.49x"),
+    ]
+    assert [note.text for note in notes if isinstance(note, Text)] == [
+        "time: by the judge's clock; it counts at the upper end of its ±",
+        "claimed: by the submission's own clock; it decides nothing",
+        "= shared rank: times that the judge cannot tell apart",
+    ]
+
+
+def test_a_time_that_no_clock_of_the_judge_confirms_is_marked() -> None:
+    entries = rank([make_score(1, 1, value=ScoreValue(5_800.0, 20.0, None))])
+    note, table = standings_report(_standings(entries=entries)).blocks
+    assert isinstance(table, Table)
+    assert table.rows[0][2] == "5.800 us ± 0.020*"
+    assert note == Text(
+        "* not confirmed by the judge's clock; counts as it was reported", Tone.QUIET
+    )
+
+
+def test_a_speed_up_over_the_reference_has_its_interval() -> None:
+    entries = rank([make_score(1, 1, value=ScoreValue(10_000.0, 100.0, 900.0))])
+    reference = ScoreValue(32_000.0, 100.0, 1_500.0)
+    table = _tables(_standings(entries=entries, reference=reference))["standings"]
+    assert table.rows[0][3] == "3.2x (2.8 to 3.7)"
+
+
 def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> None:
     entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
     leaderboard = _standings(entries=entries, speed_of_light_ns=9_000.0)
@@ -73,12 +112,12 @@ def test_where_the_speed_of_light_is_known_each_time_is_compared_with_it() -> No
 
 def test_where_the_reference_is_timed_each_time_is_compared_with_it() -> None:
     entries = rank([make_score(1, 20_000.0), make_score(2, 10_000.0)])
-    leaderboard = _standings(entries=entries, reference=ScoreValue(32_000.0, 100.0))
+    leaderboard = _standings(entries=entries, reference=ScoreValue(32_000.0, 10.0))
     table = _tables(leaderboard)["standings"]
     assert table.columns[3].name == "vs reference"
-    assert [row[3] for row in table.rows] == ["3.2x", "1.6x"]
+    assert [row[3] for row in table.rows] == ["3.2x", "1.60x"]
     words = standings_report(leaderboard).blocks[0]
-    assert words == Text("reference: 32.00 us ± 0.10", Tone.QUIET)
+    assert words == Text("reference: 32.00 us ± 0.01", Tone.QUIET)
 
 
 def test_who_is_slower_than_the_reference_sees_by_how_much() -> None:
@@ -144,12 +183,26 @@ def test_the_deadline_and_a_later_task_version_are_named() -> None:
     )
 
 
-@pytest.mark.parametrize(("pools", "rows"), [(1, [15, 15, 2, 8, 2]), (32, [12, 12, 8, 8, 2])])
-def test_pages_hold_everyone_and_fit_into_a_message(pools: int, rows: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("pools", "claims", "rows"),
+    [
+        (1, None, [15, 15, 2, 8, 2]),
+        (32, None, [11, 11, 10, 8, 2]),
+        (1, 1.0, [12, 12, 8, 8, 2]),
+        (32, 1.0, [8, 8, 8, 8, 8, 2]),
+    ],
+)
+def test_pages_hold_everyone_and_fit_into_a_message(
+    pools: int, claims: float | None, rows: list[int]
+) -> None:
     name = "a person with quite a long name " * 2
     scores = [
         make_score(
-            n, 10_000.0 * 1.1**n, 3_333.3, person_name=f"{n} {name}", pool=f"{n % pools} {name}"
+            n,
+            1,
+            value=ScoreValue(10_000.0 * 1.1**n, 3_333.3, 0.1, claims and 10_000.0 * 1.1**n),
+            person_name=f"{n} {name}",
+            pool=f"{n % pools} {name}",
         )
         for n in range(1, 33)
     ]
@@ -160,9 +213,9 @@ def test_pages_hold_everyone_and_fit_into_a_message(pools: int, rows: list[int])
     tables = [block for page in pages for block in page.blocks if isinstance(block, Table)]
     assert [len(table.rows) for table in tables] == rows
     assert tables[0].rows[0][1].startswith("1 a person")
-    assert pages[1].blocks[-1] == Text("page 2 of 5", Tone.QUIET)
+    assert pages[1].blocks[-1] == Text(f"page 2 of {len(rows)}", Tone.QUIET)
     widest = max(sum(len(cell) + 2 for cell in row) for table in tables for row in table.rows)
-    assert widest <= (130 if pools == 1 else 156)
+    assert widest <= (130 if pools == 1 else 156) + (10 if claims else 0)
     assert all(
         len(message_drafts(page)) == 1 and not message_drafts(page)[0].files for page in pages
     )

@@ -20,14 +20,28 @@ FIRST = Placement(
     ("place", "words"),
     [
         (FIRST, "🥇 1st of 7 on H100: 29.14 us ± 0.06"),
-        (replace(FIRST, rank=3, shared=True), "🥉 3rd (shared) of 7 on H100: 29.14 us ± 0.06"),
+        (
+            replace(FIRST, rank=3, shared=True),
+            (
+                "🥉 3rd (shared) of 7 on H100: 29.14 us ± 0.06; shared: the judge cannot tell "
+                "these times apart"
+            ),
+        ),
         (
             replace(FIRST, rank=4, improved=True),
             "4th of 7 on H100: 29.14 us ± 0.06, a personal best",
         ),
         (
             replace(FIRST, reference=ScoreValue(93_248, 100)),
-            "🥇 1st of 7 on H100: 29.14 us ± 0.06 (3.2x vs reference)",
+            "🥇 1st of 7 on H100: 29.14 us ± 0.06, 3.2x vs reference",
+        ),
+        (
+            replace(FIRST, value=ScoreValue(29_140, 60, 1_000, 27_300)),
+            "🥇 1st of 7 on H100: 29.1 us ± 1.1, claimed 27.3 us",
+        ),
+        (
+            replace(FIRST, value=ScoreValue(29_140, 60, None)),
+            "🥇 1st of 7 on H100: 29.14 us ± 0.06 (unconfirmed)",
         ),
         (
             replace(FIRST, is_best=False),

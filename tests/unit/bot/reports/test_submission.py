@@ -37,7 +37,7 @@ def test_every_verdict_has_its_words(verdict: Verdict) -> None:
 
 
 def test_a_passed_evaluation_is_shown_well_with_its_time_and_interval() -> None:
-    timed = make_case(CaseKind.BENCHMARK, measurement=make_measurement(29_140.0, 60.0))
+    timed = make_case(CaseKind.BENCHMARK, measurement=make_measurement(29_140.0, 59.0))
     report = evaluation_report(make_evaluation(cases=(make_case(), timed)))
     first = report.blocks[0]
     assert isinstance(first, Text)
@@ -67,24 +67,24 @@ def test_a_failed_evaluation_names_stage_message_and_case() -> None:
 @pytest.mark.parametrize(
     ("rounds", "words"),
     [
-        (((980.0,), (1_020.0,)), "allowed only 2 of 5 rounds, so the slowest counts: 1.02 us"),
+        (((980.0,), (1_020.0,)), "2 of 5 rounds, so the upper end of its interval counts: 1.02 us"),
         (
             ((1_000.0,),),
-            "allowed only 1 of 5 rounds, so the upper end of its interval counts: 1.01 us",
+            "1 of 5 rounds, so the upper end of its interval counts: 1.02 us",
         ),
     ],
 )
 def test_a_time_that_does_not_count_as_it_is_has_a_line_that_says_what_counts(
     rounds: tuple[tuple[float, ...], ...], words: str
 ) -> None:
-    measured = make_measurement(1_000.0, 10.0).model_copy(
+    measured = make_measurement(1_000.0, 15.0).model_copy(
         update={"stop_reason": StopReason.TIME_CAP, "rounds": len(rounds), "samples": rounds}
     )
     timed = make_case(CaseKind.BENCHMARK, measurement=measured)
     lines = _texts(evaluation_report(make_evaluation(cases=(timed,))))
-    assert f"size: 1024: the time limit {words}" in lines
+    assert f"size: 1024: timing ended after only {words}" in lines
     tried = evaluation_report(make_evaluation(cases=(timed,), mode=Mode.BENCHMARK))
-    assert "time limit" not in " ".join(_texts(tried))
+    assert "timing ended" not in " ".join(_texts(tried))
 
 
 def test_a_kernel_that_is_far_too_slow_is_said_to_be_timed_by_few_calls() -> None:
@@ -112,10 +112,23 @@ def test_a_claim_that_the_judges_clock_does_not_confirm_is_said_to_count_for_not
         assert (words in texts) is told
 
 
-def test_a_bound_that_says_nothing_is_shown_as_none() -> None:
-    measurement = make_measurement().model_copy(update={"bound_ns": -5.0})
+def test_the_judges_own_time_stands_before_what_the_submission_claims() -> None:
+    measurement = make_measurement(2_800.0, 100.0).model_copy(
+        update={"bound_ns": 5_870.0, "resolution_ns": 4_040.0, "claimed_ns": 2_800.0}
+    )
     timed = make_case(CaseKind.BENCHMARK, measurement=measurement)
-    assert _table(evaluation_report(make_evaluation(cases=(timed,)))).rows[0][4] == "none"
+    table = _table(evaluation_report(make_evaluation(cases=(timed,))))
+    assert [each.name for each in table.columns][3:5] == ["time", "claimed"]
+    assert table.rows[0][3:5] == ("5.9 us ± 4.2", "2.80 us")
+
+
+def test_a_time_that_only_the_tasks_own_evaluation_took_is_marked() -> None:
+    measurement = make_measurement(2_800.0, 100.0).model_copy(
+        update={"bound_ns": 0.0, "claimed_ns": 2_800.0, "stop_reason": StopReason.TASK}
+    )
+    timed = make_case(CaseKind.BENCHMARK, measurement=measurement)
+    table = _table(evaluation_report(make_evaluation(cases=(timed,))))
+    assert table.rows[0][3:5] == ("2.80 us ± 0.10 (unconfirmed)", "")
 
 
 def test_times_that_nobody_confirmed_are_said_to_be_such() -> None:

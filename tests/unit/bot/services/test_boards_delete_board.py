@@ -45,7 +45,7 @@ async def test_what_was_not_handed_out_is_not_deleted(place: Place) -> None:
     ada = Viewer(place.ada)
     kept = await board_archive(place.store, ada, TYPED, zip_bytes=MIB)
     await place.submit()
-    with pytest.raises(UserError, match="nothing was deleted; give the command again"):
+    with pytest.raises(UserError, match="nothing was deleted; run the command again"):
         await delete_board(place.store, ada, TYPED, kept)
     assert await place.store.boards.find("vectoradd") is not None
 

@@ -45,7 +45,7 @@ async def cup(
 
 async def ran(place: Place, name: str, board: str, time_ns: float) -> PersonId:
     person = await place.person(name)
-    case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(time_ns, 0))
+    case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(1_000 * time_ns, 0))
     await place.judged(await place.submit(person, board=board), cases=(case,))
     return person
 

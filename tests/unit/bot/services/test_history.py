@@ -21,7 +21,7 @@ async def test_history_lists_newest_first_with_verdict_and_score(place: Place) -
     assert [entry.results for entry in entries] == [
         (),
         (JobResult(tested.id, "CPU", Verdict.WRONG_ANSWER, None),),
-        (JobResult(ranked.id, "CPU", Verdict.PASSED, ScoreValue(1_000, 1)),),
+        (JobResult(ranked.id, "CPU", Verdict.PASSED, ScoreValue(1_000, 1, 1)),),
     ]
     assert {(entry.board_name, entry.version) for entry in entries} == {("vectoradd", 1)}
 

@@ -28,7 +28,7 @@ async def test_a_person_has_places_and_ranked_submissions(place: Place) -> None:
     await place.judged(ranked)
     tried = await place.submit(bo, mode=Mode.TEST)
     found = await person_profile(place.store, ANYBODY, bo)
-    assert [(each.board.name, each.own.standing.rank) for each in found.places] == [
+    assert [(each.board.name, each.own.standing.rank) for each in found.standings] == [
         ("vectoradd", 1)
     ]
     assert [each.submission.id for each in found.past] == [ranked.id]
@@ -48,8 +48,8 @@ async def test_who_is_on_no_board_that_one_sees_does_not_exist(place: Place) -> 
         assert (
             caught.value.message == f"person {looked_for} has no submissions on these leaderboards"
         )
-    assert (await person_profile(place.store, Viewer(place.ada), bo)).places
-    assert (await person_profile(place.store, Viewer(bo), bo)).places == ()
+    assert (await person_profile(place.store, Viewer(place.ada), bo)).standings
+    assert (await person_profile(place.store, Viewer(bo), bo)).standings == ()
 
 
 async def test_what_the_house_has_judged_is_for_the_boards_creator(place: Place) -> None:

@@ -41,13 +41,13 @@ async def test_keys_of_submissions_are_forgotten_after_a_day(place: Place) -> No
     await place.submit(key="k")
     place.clock.advance(KEY_TTL.total_seconds())
     await run_for(place, 0.02)
-    assert await place.store.submissions.forget_keys() == 0
+    assert await place.store.submissions.delete_expired_keys() == 0
 
 
 async def test_a_database_that_is_away_forgets_later(place: Place) -> None:
-    away = {"forget_events": 1}
+    away = {"delete_events": 1}
     await run_for(replace(place, store=failing(place.store, away)), 0.02)
-    assert away == {"forget_events": 0}
+    assert away == {"delete_events": 0}
 
 
 async def test_the_reaper_ends_at_once_when_it_is_told_to(place: Place) -> None:

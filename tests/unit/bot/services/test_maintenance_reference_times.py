@@ -16,7 +16,7 @@ from bot.domain.publication import PublishRequest
 from bot.domain.reference_times import Reference
 from bot.services.history import submission_history
 from bot.services.lookup import visible_submission
-from bot.services.maintenance import AGAIN_AFTER, queue_references, time_references
+from bot.services.maintenance import RETRY_AFTER, queue_references, time_references
 from bot.services.moderation import Decision
 from bot.services.parser_process import ParserProcess
 from bot.services.publishing.publish import publish
@@ -244,7 +244,7 @@ async def test_a_failure_is_noted_also_when_nobody_looked_before_it_is_tried_aga
     await queue_references(place.store)
     job = await place.claim()
     await place.store.jobs.release(job.id, job.fence, "no runner", final=True)
-    place.clock.advance(2 * AGAIN_AFTER.total_seconds())
+    place.clock.advance(2 * RETRY_AFTER.total_seconds())
     stop = asyncio.Event()
     loop = asyncio.create_task(time_references(place.store, stop, every_s=0.01))
     await until(lambda: _noted(place))

@@ -28,7 +28,7 @@ async def test_limits_pauses_and_bans_come_with_names(place: Place) -> None:
     await moderation.set_limit(wide)
     await moderation.pause("a move")
     await moderation.pause_board(place.board.id, "a new task")
-    await moderation.pause_pool("CPU", "a new driver")
+    await moderation.pause_gpu("CPU", "a new driver")
     await moderation.ban(eve, "forged")
     rules = await submission_rules(place.store)
     assert [(each.limit, each.board) for each in rules.limits] == [

@@ -26,9 +26,11 @@ LEASE = timedelta(seconds=30)
 ROOM = "discord-channel:5"
 
 
-async def ran(place: Place, name: str, time_ns: float) -> None:
+async def ran(place: Place, name: str, time_ns: float, **changes: object) -> None:
     """Somebody's ranked run of this time is accepted."""
-    case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(time_ns, 0))
+    case = make_case(
+        CaseKind.BENCHMARK, measurement=make_measurement(time_ns, 0).model_copy(update=changes)
+    )
     await place.judged(await place.submit(await place.person(name)), cases=(case,))
 
 
@@ -36,7 +38,7 @@ async def told(place: Place) -> list[tuple[str, str]]:
     """Who is told what, by the news that is there now."""
     await announce_scores(place.store)
     letters = await place.store.outbox.claim("", "test", LEASE, 100)
-    return sorted((each.news.addressee, each.news.text) for each in letters)
+    return sorted((each.notification.addressee, each.notification.text) for each in letters)
 
 
 async def listen(place: Place, addressee: str, *kinds: NotificationKind) -> None:
@@ -57,6 +59,22 @@ async def test_a_record_is_told_to_all_who_asked_but_its_maker(place: Place) -> 
     assert [who for who, _ in await told(place)] == [ROOM, "local:bob"]
     await ran(place, "bob", 200)
     assert await told(place) == []
+
+
+async def test_a_claim_neither_makes_a_record_nor_takes_a_rank(place: Place) -> None:
+    await ran(place, "ada", 5_800, claimed_ns=5_750.0, resolution_ns=900.0)
+    await announce_scores(place.store)
+    await listen(place, ROOM, NotificationKind.RECORD)
+    await listen(place, "local:ada", NotificationKind.LOST_RANK)
+    await ran(place, "mallory", 2_800, claimed_ns=2_800.0, bound_ns=5_870.0, resolution_ns=4_140.0)
+    assert await told(place) == []
+    await ran(place, "bob", 3_500, claimed_ns=3_400.0, resolution_ns=900.0)
+    assert "\n".join(text for _, text in await told(place)) == (
+        "Record on vectoradd (CPU): bob takes 3.50 us ± 0.90, 1.66x (1.11 to 2.58) faster than ada "
+        "(5.80 us ± 0.90).\n"
+        "You went from rank 1 to 2 on vectoradd (CPU): bob takes 3.50 us ± 0.90, you take 5.80 us "
+        "± 0.90."
+    )
 
 
 async def test_who_loses_a_rank_is_told_once_and_only_when_asked(place: Place) -> None:
@@ -92,7 +110,7 @@ async def test_a_better_time_of_ones_own_that_came_meanwhile_is_not_there_yet(
     await ran(place, "ada", 20)
     (news,) = await told(place)
     assert "from rank 1 to 2" in news[1]
-    assert "bob takes 50.00 ns" in news[1]
+    assert "bob takes 50.0 ns ± 1.0" in news[1]
 
 
 async def test_scores_of_an_earlier_task_version_are_no_news(place: Place) -> None:
@@ -110,10 +128,10 @@ async def test_a_reminder_of_a_deadline_that_has_moved_is_not_delivered(place: P
     await announce_deadlines(place.store, place.clock)
     (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
     everyone = frozenset[str]()
-    assert await still_wanted(place.store, place.clock, letter.news, everyone)
+    assert await still_wanted(place.store, place.clock, letter.notification, everyone)
     for moved in (NOON + timedelta(days=9), None):
         await place.store.boards.configure(place.board.id, gpus, moved)
-        assert not await still_wanted(place.store, place.clock, letter.news, everyone)
+        assert not await still_wanted(place.store, place.clock, letter.notification, everyone)
 
 
 async def test_a_deadline_is_told_once_and_again_when_it_moves(place: Place) -> None:
@@ -283,9 +301,9 @@ async def test_the_announcement_of_a_private_competition_is_only_for_its_guests(
     place.clock.advance(1)
     await announce_competitions(place.store, place.clock)
     (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
-    assert not await still_wanted(place.store, place.clock, letter.news, frozenset())
+    assert not await still_wanted(place.store, place.clock, letter.notification, frozenset())
     await place.store.boards.restrict(made.boards[0].id, Access())
-    assert await still_wanted(place.store, place.clock, letter.news, frozenset())
+    assert await still_wanted(place.store, place.clock, letter.notification, frozenset())
 
 
 async def test_the_announcement_of_an_opening_tells_nothing_of_hidden_boards(place: Place) -> None:
@@ -305,7 +323,10 @@ async def test_the_announcement_of_an_opening_tells_nothing_of_hidden_boards(pla
     await place.store.competitions.put(new, made.id)
     await announce_competitions(place.store, place.clock)
     (letter,) = await place.store.outbox.claim("", "test", LEASE, 100)
-    assert (letter.news.text, letter.news.board) == ("Competition Cup is open.", made.boards[0].id)
+    assert (letter.notification.text, letter.notification.board) == (
+        "Competition Cup is open.",
+        made.boards[0].id,
+    )
 
 
 async def test_the_deadline_of_a_board_that_has_not_opened_is_told_later(place: Place) -> None:

@@ -66,9 +66,9 @@ async def test_runners_of_its_own_of_which_none_can_judge_are_a_failure(
 
 async def test_a_pause_is_no_failure_and_says_why(memory_store: MemoryStore) -> None:
     await memory_store.workers.announce("w", ["CPU", "H100"], LEASE)
-    await memory_store.moderation.pause_pool("CPU", "new driver")
+    await memory_store.moderation.pause_gpu("CPU", "new driver")
     assert (await part(memory_store, "judging")).state is State.READY
-    await memory_store.moderation.pause_pool("H100", "new driver")
+    await memory_store.moderation.pause_gpu("H100", "new driver")
     assert (await part(memory_store, "judging")).state is State.PAUSED
     await memory_store.moderation.pause("we move house")
     found = await part(memory_store, "judging")

@@ -21,9 +21,9 @@ async def test_a_pool_is_measured_whole(memory_store: MemoryStore, clock: Manual
     offer = Capabilities(harness_version="1", gpus={"CPU": 2, "H100": 7}, out_of_service=(lost,))
     for worker in ("a", "b"):
         await memory_store.workers.announce(worker, ["CPU", "H100"], LEASE, {"local": offer})
-    await memory_store.moderation.pause_pool("H100", "new driver")
+    await memory_store.moderation.pause_gpu("H100", "new driver")
     found = await read_metrics(memory_store, clock)
-    assert found.pools == (
+    assert found.gpus == (
         GpuMetrics("CPU", queued=2, running=1, waits_s=12.0, slots=4),
         GpuMetrics("H100", slots=14, out_of_service=2, paused=True),
     )

@@ -18,17 +18,17 @@ async def place(memory_store: MemoryStore, clock: ManualClock) -> Place:
 
 
 class Counting:
-    """The moves of a leaderboard as Postgres counts them, and how often the rest is read."""
+    """The revision of a leaderboard as Postgres counts them, and how often the rest is read."""
 
     def __init__(self, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.moves = 1
+        self.revision = 1
         self.read = 0
         self._entrants = store.results.entrants
-        monkeypatch.setattr(store.results, "moves", self._moves)
+        monkeypatch.setattr(store.results, "revision", self._revision)
         monkeypatch.setattr(store.results, "entrants", self._reading)
 
-    async def _moves(self, *_: object) -> int:
-        return self.moves
+    async def _revision(self, *_: object) -> int:
+        return self.revision
 
     async def _reading(self, *place: object) -> object:
         self.read += 1
@@ -36,7 +36,7 @@ class Counting:
         return await self._entrants(*place)  # type: ignore[arg-type]
 
 
-async def test_a_crowd_reads_it_once_until_it_moves(
+async def test_a_crowd_reads_it_once_until_it_revision(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
@@ -44,7 +44,7 @@ async def test_a_crowd_reads_it_once_until_it_moves(
     assert (counting.read, found[0].entries) == (1, ())
     assert all(each is found[0] for each in found)
     await place.judged(await place.submit())
-    counting.moves += 1
+    counting.revision += 1
     found = await asyncio.gather(*(leaderboard(place.store, *at) for _ in range(20)))
     assert counting.read == 2
     assert [each.rank for each in found[0].entries] == [1]
@@ -59,7 +59,7 @@ async def test_a_reading_that_takes_long_is_waited_for(
     counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
     await leaderboard(place.store, *at)
     await place.judged(await place.submit())
-    counting.moves += 1
+    counting.revision += 1
     found = await asyncio.gather(*(leaderboard(place.store, *at) for _ in range(5)))
     assert (counting.read, {len(each.entries) for each in found}) == (2, {1})
 
@@ -71,14 +71,14 @@ async def test_a_large_one_rests_but_not_for_who_wants_the_newest(
     counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
     assert not (await leaderboard(place.store, *at)).entries
     await place.judged(await place.submit())
-    counting.moves = 2
-    assert (await leaderboard(place.store, *at)).moves == 2
-    counting.moves = 3
-    assert (await leaderboard(place.store, *at)).moves == 2
-    assert (await leaderboard(place.store, *at, newest=True)).moves == 3
-    counting.moves = 4
+    counting.revision = 2
+    assert (await leaderboard(place.store, *at)).revision == 2
+    counting.revision = 3
+    assert (await leaderboard(place.store, *at)).revision == 2
+    assert (await leaderboard(place.store, *at, newest=True)).revision == 3
+    counting.revision = 4
     monkeypatch.setattr(standings, "LARGE_REUSE_S", 0.0)
-    assert (await leaderboard(place.store, *at)).moves == 4
+    assert (await leaderboard(place.store, *at)).revision == 4
 
 
 async def test_the_newest_is_waited_for_also_while_another_reads_it(
@@ -87,7 +87,7 @@ async def test_the_newest_is_waited_for_also_while_another_reads_it(
     counting, at = Counting(place.store, monkeypatch), (place.board.task_version, "CPU")
     await leaderboard(place.store, *at)
     await place.judged(await place.submit())
-    counting.moves += 1
+    counting.revision += 1
     found = await asyncio.gather(*(leaderboard(place.store, *at, newest=True) for _ in range(5)))
     assert (counting.read, {len(each.entries) for each in found}) == (2, {1})
 
@@ -98,7 +98,7 @@ async def test_what_fails_is_read_again(place: Place, monkeypatch: pytest.Monkey
         broken.setattr(place.store.references, "of", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await leaderboard(place.store, *at)
-    assert (await leaderboard(place.store, *at)).moves == counting.moves
+    assert (await leaderboard(place.store, *at)).revision == counting.revision
 
 
 async def test_a_refusals_words_are_worked_out_once(
@@ -112,7 +112,7 @@ async def test_a_refusals_words_are_worked_out_once(
         (submission.id, False)
     ]
     monkeypatch.setattr(place.store.results, "evaluations", None)
-    counting.moves += 1
+    counting.revision += 1
     assert (await leaderboard(place.store, *at)).refused == first.refused
 
 
@@ -123,7 +123,7 @@ async def test_who_was_refused_is_shown_under_a_new_name_without_a_new_run(
     await place.judged(await place.submit(), verdict=Verdict.CRASHED, stage=Stage.TIMING)
     (before,) = (await leaderboard(place.store, *at)).refused
     await place.store.people.ensure("local:ada", "Ada Lovelace")
-    counting.moves += 1
+    counting.revision += 1
     (after,) = (await leaderboard(place.store, *at)).refused
     assert (before.person_name, after.person_name) == ("ada", "Ada Lovelace")
     assert (after.submission, after.message) == (before.submission, before.message)

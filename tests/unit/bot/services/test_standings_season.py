@@ -29,7 +29,7 @@ async def test_scores_come_in_the_order_of_the_season_with_its_records(place: Pl
 async def test_of_a_long_season_the_records_and_a_part_of_the_rest_are_read(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.services.standings.MAX_COURSE", 2)
+    monkeypatch.setattr("bot.services.standings.MAX_HISTORY", 2)
     for time_ns in (300, 400, 200, 500, 600):
         await ran(place, "ada", time_ns)
     found = await season(place.store, place.clock, Viewer(place.ada), "vectoradd")

@@ -70,7 +70,7 @@ async def test_a_running_job_whose_worker_is_silent_says_so(place: Place) -> Non
     submission = await place.submit()
     await place.store.workers.announce("box:1", (CPU,), lease)
     job = await place.claim("box:1")
-    await place.store.jobs.tell(job.id, job.fence, Stage.TIMING, {"done": 2, "total": 5})
+    await place.store.jobs.add_progress(job.id, job.fence, Stage.TIMING, {"done": 2, "total": 5})
     (now,) = (await submission_status(place.store, submission.id)).jobs
     assert (now.stage, now.note) == ("timing", "")
     place.clock.advance(16)
@@ -121,9 +121,9 @@ async def test_a_running_job_shows_its_latest_stage(place: Place) -> None:
     await place.store.workers.announce("test", (CPU,), timedelta(seconds=30))
     job = await place.claim()
     assert (await submission_status(place.store, submission.id)).jobs[0].stage is None
-    await place.store.jobs.tell(job.id, job.fence, Stage.BUILD, {})
+    await place.store.jobs.add_progress(job.id, job.fence, Stage.BUILD, {})
     body: dict[str, str | int] = {"done": 1, "total": 2, "note": "hot"}
-    await place.store.jobs.tell(job.id, job.fence, Stage.TEST, body)
+    await place.store.jobs.add_progress(job.id, job.fence, Stage.TEST, body)
     (shown,) = (await submission_status(place.store, submission.id)).jobs
     assert (shown.stage, shown.done, shown.total, shown.note) == ("test", 1, 2, "hot")
 
@@ -175,7 +175,7 @@ async def test_watching_tells_every_change_once_and_ends_with_the_last(place: Pl
     await asyncio.sleep(0.02)
     job = await place.claim()
     await asyncio.sleep(0.02)
-    await place.store.jobs.tell(job.id, job.fence, Stage.TEST, {"done": 1})
+    await place.store.jobs.add_progress(job.id, job.fence, Stage.TEST, {"done": 1})
     await asyncio.sleep(0.02)
     await place.store.jobs.release(job.id, job.fence, "lost", final=True)
     seen = await asyncio.wait_for(watching, 5)

@@ -78,9 +78,9 @@ class _LateKeys:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a proxy of every operation
         return getattr(self._submissions, name)
 
-    async def first(self, person: PersonId, once: IdempotencyKey) -> Submission | None:
+    async def first(self, person: PersonId, key: IdempotencyKey) -> Submission | None:
         self.looks += 1
-        return None if self.looks == 1 else await self._submissions.first(person, once)
+        return None if self.looks == 1 else await self._submissions.first(person, key)
 
 
 async def test_of_two_at_the_same_moment_the_refused_one_gets_what_the_other_stored(

@@ -81,12 +81,12 @@ async def test_an_admin_is_one_by_a_token_for_it_and_as_long_as_the_right_lasts(
     with pytest.raises(UserError, match="only admins"):
         await create_token(place.store, place.ada, "x", scope=TokenScope.ADMIN)
     held = frozenset({"discord-guild:7"})
-    await place.store.rights.note(place.ada, "discord-guild:7", Rights(held, is_admin=True))
+    await place.store.rights.replace(place.ada, "discord-guild:7", Rights(held, is_admin=True))
     scopes = (TokenScope.ADMIN, TokenScope.PERSON, TokenScope.READ)
     made = [await create_token(place.store, place.ada, each, scope=each) for each in scopes]
     found = [await caller_for_token(place.store, place.clock, each.secret) for each in made]
     assert [each.sees_all for each in found] == [True, False, False]
     assert [each.credentials for each in found] == [held | {"local:ada"}] * 3
-    await place.store.rights.note(place.ada, "discord-guild:7", Rights())
+    await place.store.rights.replace(place.ada, "discord-guild:7", Rights())
     asks = await caller_for_token(place.store, place.clock, made[0].secret)
     assert (asks.sees_all, asks.credentials) == (False, frozenset({"local:ada"}))

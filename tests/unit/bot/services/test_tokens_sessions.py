@@ -34,7 +34,7 @@ async def signed_in(place: Place, secret: str) -> BrowserSession:
 
 
 async def test_a_session_may_what_its_token_may_and_no_more(place: Place) -> None:
-    await place.store.rights.note(place.ada, "machine", Rights(is_admin=True, is_creator=True))
+    await place.store.rights.replace(place.ada, "machine", Rights(is_admin=True, is_creator=True))
     sees = {}
     for scope in (TokenScope.PERSON, TokenScope.ADMIN):
         made = await create_token(place.store, place.ada, "x", scope=scope)
@@ -43,7 +43,7 @@ async def test_a_session_may_what_its_token_may_and_no_more(place: Place) -> Non
     reading = await create_token(place.store, place.ada, "x", scope=TokenScope.READ)
     with pytest.raises(UserError, match="is read-only"):
         await signed_in(place, reading.secret)
-    await place.store.rights.forget(place.ada, "machine")
+    await place.store.rights.remove(place.ada, "machine")
     (newest, _) = await sessions_of(place.store, place.clock, place.ada)
     assert newest.scope is TokenScope.ADMIN_SESSION
 
@@ -54,7 +54,7 @@ async def test_who_is_no_admin_any_more_is_none_in_a_session_that_lasts(place: P
     found = await session_of(place.store, place.clock, made.secret)
     assert found is not None
     assert (found.person.identity, found.caller.sees_all) == ("discord:5", False)
-    await place.store.rights.note(found.person.id, "machine", Rights(is_admin=True))
+    await place.store.rights.replace(found.person.id, "machine", Rights(is_admin=True))
     again = await session_of(place.store, place.clock, made.secret)
     assert again is not None
     assert again.caller.sees_all

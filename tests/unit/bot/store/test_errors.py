@@ -35,9 +35,9 @@ def test_no_spelling_of_a_password_reaches_the_message_of_a_readable_url(passwor
         (asyncpg.DiskFullError("no space"), "disk is full"),
         (asyncpg.QueryCanceledError("statement timeout"), "took too long"),
         (TimeoutError(), "did not answer in time"),
-        (ConnectionRefusedError("refused"), "unavailable or refuses: refused"),
-        (asyncpg.InterfaceError("closed"), "unavailable or refuses: closed"),
-        (asyncpg.InternalClientError("cannot switch"), "unavailable or refuses: cannot switch"),
+        (ConnectionRefusedError("refused"), "unavailable or refused: refused"),
+        (asyncpg.InterfaceError("closed"), "unavailable or refused: closed"),
+        (asyncpg.InternalClientError("cannot switch"), "unavailable or refused: cannot switch"),
         (asyncpg.ForeignKeyViolationError("no such person"), "no such person"),
     ],
 )

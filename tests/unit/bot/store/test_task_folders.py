@@ -139,7 +139,7 @@ def test_a_slip_of_the_pen_is_answered_with_the_tasks_that_lie_near(tmp_path: Pa
     (tmp_path / "sort").mkdir()
     (tmp_path / "sort" / "task.yml").touch()
     for wrong in (tmp_path, tmp_path / "sotr"):
-        with pytest.raises(UserError, match="lie the tasks sort"):
+        with pytest.raises(UserError, match="are sort"):
             read_folder(wrong)
 
 

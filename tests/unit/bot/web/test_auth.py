@@ -62,7 +62,7 @@ async def test_each_scope_of_an_admins_tokens_lets_do_so_much_and_no_more(
     memory_store: MemoryStore, clock: ManualClock
 ) -> None:
     ada = await memory_store.people.ensure("local:ada", "Ada")
-    await memory_store.rights.note(ada.id, "machine", Rights(is_admin=True))
+    await memory_store.rights.replace(ada.id, "machine", Rights(is_admin=True))
     doors = (person_of, submitter, creator, administrator)
     found: dict[TokenScope, list[bool]] = {}
     for scope in (TokenScope.READ, TokenScope.PERSON, TokenScope.ADMIN):

@@ -152,7 +152,7 @@ async def test_after_a_check_whose_graders_disagree_a_button_goes_on_with_the_sa
     told = await disputed(door, carol, again.headers["Location"])
     assert "graded on CPU is published." in told
     gone = await carol.text(page)
-    assert "The zip of this check is not kept any more" in gone
+    assert "The zip of this check is no longer kept" in gone
     assert 'href="/edit/graded"' in gone
     assert (await carol.post(f"{page}/grader", {"grader": "native"})).status_code == 409
 
@@ -165,7 +165,7 @@ async def test_the_next_version_keeps_the_grader_that_was_chosen_for_the_board(
     sent = await carol.post("/create", fields, file=DISPUTED)
     assert "is published" in await disputed(door, carol, sent.headers["Location"])
     edit = unescape(await carol.text("/edit/graded"))
-    now = "Today: Podium's judge grades, and eval.py is not run, as chosen for this board."
+    now = "Now: Podium's judge grades, and eval.py is not run, as chosen for this board."
     assert now in " ".join(edit.split())
     assert "Keep your choice" in edit
     text = f"{WITH_EVAL}seed: 5\n"

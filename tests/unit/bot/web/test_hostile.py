@@ -5,7 +5,7 @@ import pytest
 from bot.domain.accounts import MACHINE, Rights
 from bot.web.compat.evaluation_server.jobs import requests_board
 from bot.web.context import WebContext
-from bot.web.marks import MOST_NUMBERED
+from bot.web.markup import MOST_NUMBERED
 from bot.web.sessions import parse_number
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import SAME_ORIGIN, signed_in
@@ -52,7 +52,7 @@ async def test_a_number_of_any_length_is_refused_where_a_person_writes_one(
 
 
 async def test_a_guest_with_control_characters_is_nobody(door: WebContext, place: Place) -> None:
-    await place.store.rights.note(place.ada, MACHINE, Rights(is_creator=True))
+    await place.store.rights.replace(place.ada, MACHINE, Rights(is_creator=True))
     browser, _ = await signed_in(door)
     for guest in ("local:a\0b", "local:a\x1b[31mb", "local:a\x85b"):
         refused = await browser.post("/edit/vectoradd/invite", {"guests": guest})
@@ -77,7 +77,7 @@ async def test_a_request_to_the_evaluation_server_leads_to_no_board(
 async def test_a_long_form_is_read_as_multipart_and_as_nothing_else(
     door: WebContext, place: Place
 ) -> None:
-    await place.store.rights.note(place.ada, MACHINE, Rights(is_creator=True))
+    await place.store.rights.replace(place.ada, MACHINE, Rights(is_creator=True))
     browser, _ = await signed_in(door)
     source = "x = 1\r\n" * 100_000
     for path in ("/submit", "/submit/look", "/create", "/create/look", "/edit/vectoradd/task"):

@@ -218,8 +218,9 @@ async def test_a_submission_shows_its_samples_and_how_far_they_are_confirmed(
     found = await numbers(shown)
     text = (await asked(shown, f"/submissions/{found['best']}")).text
     assert "240 samples between" in text
-    assert "96 % of the time, within" in text
-    assert "<strong>Bound</strong> is the time that the judge's own clock" in text
+    assert "up to 400 ns, by the judge's clock" in text
+    assert "by the submission's own clock" in text
+    assert "<strong>Time</strong> is by the judge's own clock" in text
     assert "32 registers" in text
     assert "NVIDIA H100" in text
     assert "1st (shared) of 14 on H100" in text

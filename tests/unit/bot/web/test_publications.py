@@ -48,7 +48,7 @@ async def waiting(
     number = await releases.add(NewPublication(FRONT_END, place.ada, file or packed()[2], stored))
     if state is not None:
         await releases.claim(FRONT_END, "killed", LEASE)
-        await releases.note(number, "killed", state=state.model_dump_json())
+        await releases.save_state(number, "killed", state=state.model_dump_json())
         place.clock.advance(LEASE.total_seconds() + 1)
     return number
 
@@ -112,7 +112,7 @@ async def test_without_a_runner_nothing_is_published_and_that_is_said(
     number = await waiting(place)
     assert "no runner is available" in await ended(door, number)
     assert await place.store.boards.find("double") is None
-    with pytest.raises(UserError, match="no check"):
+    with pytest.raises(UserError, match="does not exist"):
         await own_check(door, Viewer(await place.person("eve")), number)
     place.clock.advance(KEEP.total_seconds() + 1)
     await ended(door, await waiting(place))

@@ -1,8 +1,8 @@
 import pytest
 
 from bot.services.parser_process import BusyError, ParserProcess
-from bot.web import marks
-from bot.web.marks import MOST, MOST_NUMBERED, highlighted, plain
+from bot.web import markup
+from bot.web.markup import MOST, MOST_NUMBERED, highlighted, plain
 
 HOSTILE = "</pre><script>alert(1)</script>\u202e\x1b[31m"
 
@@ -37,7 +37,7 @@ def test_only_so_many_lines_are_elements_of_the_page_and_none_is_missing(lines: 
 async def test_what_a_lexer_needs_minutes_for_is_shown_plain(
     gap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(marks, "HIGHLIGHTER", ParserProcess(0.6, 60))
+    monkeypatch.setattr(markup, "HIGHLIGHTER", ParserProcess(0.6, 60))
     shown = await highlighted("int a;" + gap + "int b;", "kernel.cu")
     assert "int b;" in shown
     assert "<span class=" not in shown

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from bot.web.rendering import capitalise, day, many, moment, query, time_left
+from bot.web.rendering import day, many, moment, query, time_left, upper_first
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_numbers_come_with_their_noun() -> None:
 
 
 def test_only_the_first_letter_is_made_large() -> None:
-    assert (capitalise("vs first"), capitalise("")) == ("Vs first", "")
+    assert (upper_first("vs first"), upper_first("")) == ("Vs first", "")
 
 
 def test_an_address_has_only_what_was_asked_for() -> None:

@@ -1,11 +1,9 @@
 """Fixtures of the judge's tests: a template to fork candidates from, and a session on it."""
 
 import ctypes
-import gc
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,8 +17,9 @@ from runners.harness.judge.session import PUBLIC_NONCE, EvaluationSession, candi
 from runners.harness.judge.task_code import KernelTask
 from runners.harness.protocol.builds import Builds
 from runners.harness.supervision.process import adopt_orphans
-from runners.harness.supervision.template import TemplateProcess, fork_template, pack_files
+from runners.harness.supervision.template import TemplateProcess, pack_files
 from runners.harness.toolchains import ncu
+from tests.doubles import candidates
 from tests.doubles.ncu import installed
 
 torch.set_num_threads(1)  # a template may only be forked from a process without OpenMP threads
@@ -38,16 +37,16 @@ def _candidate_is_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def template() -> Iterator[TemplateProcess]:
-    """A template of this process, which adopts the candidates' orphans meanwhile."""
+def fork_template() -> candidates.Fork:
+    """How templates are forked; what a test changes in this process does not reach them."""
+    return candidates.fork_small_template
+
+
+@pytest.fixture
+def template(fork_template: candidates.Fork) -> Iterator[TemplateProcess]:
+    """A template whose judge is this process, which adopts the candidates' orphans meanwhile."""
     alarm = signal.getsignal(signal.SIGALRM)
-    gc.collect()
-    captured = sys.stdout, sys.stderr  # pytest's files, which a candidate has to close
-    sys.stdout, sys.stderr = (os.fdopen(fd, "w", 1, closefd=False) for fd in (1, 2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pytest's filters make errors of some
-        forked = fork_template()
-    sys.stdout, sys.stderr = captured
+    forked = fork_template()
     adopt_orphans()
     yield forked
     forked.close()

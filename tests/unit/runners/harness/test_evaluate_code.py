@@ -14,6 +14,7 @@ from runners.contract.verdict import Stage, Verdict
 from runners.harness.build import kit
 from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol.channel import Exchange, Operation
+from tests.doubles import candidates
 from tests.doubles.judging import make_judging, make_sort_task
 from tests.unit.runners.harness.conftest import Judge
 
@@ -32,6 +33,12 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kit, "GPU_DEVICE", Path("/dev/null"))
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
     monkeypatch.setattr(kit, "DeviceCode", lambda *_: lambda data: data[0])
+
+
+@pytest.fixture
+def fork_template(gpu: None) -> candidates.Fork:
+    """Candidates are built as if a GPU were here."""
+    return candidates.fork_own_template
 
 
 def code_task(launch: Launch = LAUNCH, limit_s: int = 20) -> TaskDefinition:

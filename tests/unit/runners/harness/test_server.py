@@ -382,7 +382,7 @@ def test_a_server_that_cannot_end_what_a_judge_left_ends_itself(
     monkeypatch.setattr(process_limits, "kill_beneath", lambda *_: False)
 
     with pytest.raises(TimeoutError, match="still runs"):
-        server._sweep()
+        server._kill_leftovers()
 
 
 @pytest.mark.parametrize(

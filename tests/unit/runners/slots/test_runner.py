@@ -311,7 +311,7 @@ def test_a_harness_is_told_what_no_submission_may_see(tmp_path: Path) -> None:
     assert line[-4:] == ["--hide", str(tmp_path)] * 2
 
 
-FIT, SICK = '{"health": {}}', '{"health": {"unfit": "GPU-0: 3 MiB were not given back"}}'
+FIT, SICK = '{"health": {}}', '{"health": {"unfit": "GPU-0: 3 MiB were not freed"}}'
 
 
 @pytest.fixture
@@ -348,7 +348,7 @@ async def test_a_gpu_that_is_left_unfit_is_out_of_service_until_it_is_fit_again(
 
         out = (await offered(runner, 0)).out_of_service
         assert [(each.gpu, each.card) for each in out] == [("H200", "GPU-0")]
-        assert out[0].why == "GPU-0: 3 MiB were not given back"
+        assert out[0].why == "GPU-0: 3 MiB were not freed"
         with pytest.raises(RunnerError, match="H200 is out of service: GPU-0: 3 MiB"):
             await runner.start(request)
 
@@ -359,7 +359,7 @@ async def test_a_gpu_that_is_left_unfit_is_out_of_service_until_it_is_fit_again(
     finally:
         await runner.aclose()
     told = [record.message for record in caplog.records if "service" in record.message]
-    assert told == ["H200 is out of service: GPU-0: 3 MiB were not given back",
+    assert told == ["H200 is out of service: GPU-0: 3 MiB were not freed",
                     "H200 is back in service"]  # fmt: skip
 
 
@@ -370,7 +370,7 @@ async def test_on_a_gpu_that_is_unfit_from_the_first_nothing_is_begun(
     runner = local_process.create(slots={"H200": 1})
     try:
         request = make_request("").model_copy(update={"gpu": "H200"})
-        with pytest.raises(RunnerError, match="3 MiB were not given back"):
+        with pytest.raises(RunnerError, match="3 MiB were not freed"):
             await runner.wait(await runner.start(request), ignore)
         health(FIT)
         await offered(runner, 1)

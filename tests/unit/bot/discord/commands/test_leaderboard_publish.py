@@ -15,7 +15,7 @@ from bot.discord.commands.leaderboard_publish import (
     update_board,
     upload_of,
 )
-from bot.discord.context import DOOR, DiscordContext
+from bot.discord.context import FRONT_END, DiscordContext
 from bot.discord.responses import InteractionReply
 from bot.domain.errors import UserError
 from bot.domain.ids import PersonId
@@ -47,7 +47,7 @@ def said(given: InteractionReply) -> list[str]:
 
 
 async def stored(place: Place) -> list[PublishRequest]:
-    found = await place.store.publications.claim(DOOR, "test", timedelta(seconds=1), 9)
+    found = await place.store.publications.claim(FRONT_END, "test", timedelta(seconds=1), 9)
     return [REQUEST.validate_json(each.wish) for each in found]
 
 

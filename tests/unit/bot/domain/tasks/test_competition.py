@@ -153,7 +153,7 @@ def test_a_competition_has_a_limit_of_leaderboards() -> None:
         return "name: Season\nproblems:\n" + "".join(problem.format(i, gpus) for i in range(count))
 
     assert len(parse(problems(7)).problems) == 7
-    with pytest.raises(UserError, match="at most 500 boards and GPU types in total"):
+    with pytest.raises(UserError, match="at most 500 pairs of a board and a GPU type"):
         parse(problems(8))
     with pytest.raises(UserError, match="gpus"):
         parse("name: Season\nproblems:\n" + problem.format(1, f"{gpus}, H100"))

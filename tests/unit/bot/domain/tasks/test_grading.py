@@ -4,7 +4,14 @@ import pytest
 
 from bot.domain.errors import UserError
 from bot.domain.tasks import grading
-from bot.domain.tasks.grading import Basis, choose_grader, not_run, script_hash, settle
+from bot.domain.tasks.grading import (
+    Basis,
+    choose_grader,
+    choose_later,
+    not_run,
+    script_hash,
+    settle,
+)
 from bot.domain.tasks.lint import Finding, GraderComparison, Level, TaskReport
 from bot.domain.tasks.task_file import ParsedTask, read_task
 from runners.contract.task import Device, Grader
@@ -229,3 +236,29 @@ def test_a_program_of_several_sources_is_named_by_the_tasks_own() -> None:
     faults = {NATIVE: "it cannot", POPCORN: ""}
     found = choose_grader(None, faults, "eval.cu", None)
     assert found.why == "The task's own eval.cu grades, because Podium's judge cannot: it cannot."
+
+
+def test_a_later_choice_of_the_grader_that_grades_changes_the_reason_alone() -> None:
+    parsed = read()
+
+    task, grading = choose_later(parsed.task, parsed.grading, POPCORN)
+
+    assert task == parsed.task
+    assert grading.why == "The task's own eval.py grades: the task's creator chose so."
+    assert (grading.grader, grading.basis, grading.other_device) == (POPCORN, Basis.CHOSEN, None)
+
+
+def test_after_the_choice_of_podiums_judge_the_check_still_compares_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known_one, unknown_one = known(monkeypatch), read(eval__py=SCRIPT + "# another\n")
+    for parsed in (known_one, unknown_one):
+        task, grading = choose_later(parsed.task, parsed.grading, NATIVE)
+
+        assert (task.grader, grading.grader) == (NATIVE, NATIVE)
+        assert grading.why.startswith("Podium's judge grades, and eval.py is not run: the task's")
+        assert grading.basis is Basis.CHOSEN
+        assert grading.other_device is parsed.task.device
+        other = grading.other_task(task)
+        assert other is not None
+        assert other.grader is POPCORN

@@ -68,5 +68,5 @@ async def test_a_line_that_breaks_or_never_ends_is_said(monkeypatch: pytest.Monk
     "line", [b"<html>\n", b'{"kind":"source","sha256":"../../etc/passwd","text":"x"}\n']
 )
 async def test_what_is_no_piece_is_another_version(line: bytes) -> None:
-    with pytest.raises(UserError, match="another way"):
+    with pytest.raises(UserError, match="does not understand"):
         await fetched(HEAD, line)

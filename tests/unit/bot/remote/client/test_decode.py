@@ -17,7 +17,7 @@ NOW = datetime(2026, 7, 1, tzinfo=UTC)
 def test_a_file_is_saved_under_no_name_that_leads_elsewhere(name: str) -> None:
     with pytest.raises(ValueError, match="name"):
         file_of(ProfileFile(gpu=CPU, name=name), b"x")
-    with pytest.raises(ValueError, match="no GPU type"):
+    with pytest.raises(ValueError, match="not a GPU type"):
         file_of(ProfileFile(gpu=f"../{name}", name="case-1.ncu-rep"), b"x")
 
 

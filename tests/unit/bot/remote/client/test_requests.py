@@ -59,8 +59,8 @@ async def test_a_request_has_the_token_and_a_later_servers_keys_do_no_harm() -> 
         (httpx.Response(429, text="slow down"), "too-many-requests", "Too Many"),
         (httpx.Response(404, text="<html>"), "no-podium", "is not a Podium server"),
         (httpx.Response(307, headers={"Location": "https://x.test"}), "redirected", "redirects to"),
-        (httpx.Response(200, text="<html>"), "other-version", "another way"),
-        (httpx.Response(200, json={"id": 1}), "other-version", "another way"),
+        (httpx.Response(200, text="<html>"), "other-version", "does not understand"),
+        (httpx.Response(200, json={"id": 1}), "other-version", "does not understand"),
     ],
 )
 async def test_what_the_person_can_change_is_said(
@@ -126,7 +126,7 @@ async def test_a_server_without_https_is_said() -> None:
         error.reason = "WRONG_VERSION_NUMBER"
         raise httpx.ConnectError("wrong version number", request=request) from error
 
-    with pytest.raises(SetupError, match="does not speak HTTPS there"):
+    with pytest.raises(SetupError, match="does not use HTTPS there"):
         await asked(plain)
 
 

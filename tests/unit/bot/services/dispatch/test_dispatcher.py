@@ -88,6 +88,17 @@ async def test_a_job_that_comes_later_is_taken_by_notice(place: Place) -> None:
     assert [job.attempt for job in await place.jobs(submission)] == [1]
 
 
+async def test_when_a_slot_becomes_free_the_next_job_is_taken_without_waiting_for_a_poll(
+    place: Place,
+) -> None:
+    submissions = [await place.submit(mode=Mode.TEST) for _ in range(3)]
+    runner = fake.create(slots={"CPU": 1})
+    store = silent(place.store)  # notices of ready jobs may be lost
+    async with dispatching(store, place.clock, [runner], poll_s=60.0, refresh_s=60.0):
+        for submission in submissions:
+            await until_state(place, submission, JobState.SUCCEEDED)
+
+
 async def test_ranked_jobs_have_a_fresh_nonce_and_others_none(place: Place) -> None:
     runner = RecordingRunner()
     submissions = [await place.submit(mode=mode) for mode in (Mode.RANKED, Mode.RANKED, Mode.TEST)]
@@ -288,7 +299,7 @@ async def test_a_call_of_a_runner_that_is_not_ours_is_started_anew(place: Place)
     assert ours.started == 1
 
 
-@pytest.mark.parametrize("operation", ["accept", "attach", "claim", "heartbeat", "tell"])
+@pytest.mark.parametrize("operation", ["accept", "attach", "claim", "heartbeat", "add_progress"])
 async def test_a_database_that_is_away_for_a_while_loses_nothing(
     place: Place, operation: str
 ) -> None:

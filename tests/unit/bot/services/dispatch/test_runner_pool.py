@@ -89,7 +89,7 @@ async def test_what_no_runner_offers_is_said() -> None:
 
 async def test_nothing_is_final_while_a_runner_is_away() -> None:
     pool = await pool_of(fake.create(), AwayRunner("far", make_capabilities()))
-    with pytest.raises(RunnerError, match="away: runner far"):
+    with pytest.raises(RunnerError, match="unavailable: runner far"):
         async with pool.hold_slot(make_task(libraries=("cutlass",)), "CPU"):
             pass
 

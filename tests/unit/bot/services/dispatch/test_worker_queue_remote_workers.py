@@ -33,7 +33,7 @@ async def test_who_guesses_job_and_fence_of_another_worker_is_refused(place: Pla
     deeds = [
         other.request(job.id, job.fence),
         other.attach(job.id, job.fence, "call"),
-        other.tell(job.id, job.fence, Progress(stage=Stage.TEST)),
+        other.report_progress(job.id, job.fence, Progress(stage=Stage.TEST)),
         other.accept(job.id, job.fence, evaluation),
         other.give_up(job.id, job.fence, GiveUpReason.HOPELESS, "mine"),
         agent(place).accept(job.id, job.fence + 1, evaluation),

@@ -7,12 +7,14 @@ import pytest
 import torch
 
 from bot.services.publishing.constant_answers import (
-    DEGENERATE,
+    FILLED,
     REPLAY,
-    degenerate_answers,
-    degenerate_source,
+    advice_for,
+    answers_for,
+    source_answering,
 )
-from runners.contract.task import TaskFormat
+from runners.contract.task import Grader, TaskFormat
+from tests.doubles.factories import make_task
 from tests.doubles.kernels import RIGHT
 
 SOURCE = """\
@@ -24,7 +26,7 @@ def custom_kernel(data):
 
 def answer(name: str) -> dict[str, Any]:
     space: dict[str, Any] = {}
-    exec(degenerate_source(SOURCE, name, TaskFormat.KERNEL), space)  # noqa: S102 - our own source
+    exec(source_answering(SOURCE, name, TaskFormat.KERNEL), space)  # noqa: S102 - our own source
     found: dict[str, Any] = space["custom_kernel"](torch.arange(3.0))
     return found
 
@@ -46,18 +48,18 @@ def test_nan_becomes_minus_one_where_there_is_no_nan() -> None:
 
 
 def test_there_are_four_degenerate_answers() -> None:
-    assert set(DEGENERATE) == {"zeros", "ones", "a constant", "NaN"}
+    assert set(FILLED) == {"zeros", "ones", "a constant", "NaN"}
 
 
 def test_a_models_output_is_filled_too() -> None:
     space: dict[str, Any] = {}
-    exec(degenerate_source(RIGHT, "ones", TaskFormat.KERNELBENCH), space)  # noqa: S102 - as above
+    exec(source_answering(RIGHT, "ones", TaskFormat.KERNELBENCH), space)  # noqa: S102 - as above
     assert space["ModelNew"](4)(torch.zeros(2, 4)).tolist() == [[1.0] * 4] * 2
 
 
 def test_a_model_may_remember_its_first_answer() -> None:
     space: dict[str, Any] = {}
-    exec(degenerate_source(RIGHT, REPLAY, TaskFormat.KERNELBENCH), space)  # noqa: S102 - as above
+    exec(source_answering(RIGHT, REPLAY, TaskFormat.KERNELBENCH), space)  # noqa: S102 - as above
     model = space["ModelNew"](4)
     with torch.no_grad():
         first, other = model(torch.ones(2, 4)), model(torch.full((2, 4), 9.0))
@@ -66,5 +68,21 @@ def test_a_model_may_remember_its_first_answer() -> None:
 
 
 def test_only_a_problem_with_several_tests_can_be_asked_whether_it_finds_that() -> None:
-    assert degenerate_answers(TaskFormat.KERNEL) == tuple(DEGENERATE)
-    assert degenerate_answers(TaskFormat.KERNELBENCH) == (*DEGENERATE, REPLAY)
+    assert answers_for(TaskFormat.KERNEL) == tuple(FILLED)
+    assert answers_for(TaskFormat.KERNELBENCH) == (*FILLED, REPLAY)
+
+
+@pytest.mark.parametrize(
+    ("grader", "task_format", "advice"),
+    [
+        (Grader.NATIVE, TaskFormat.KERNEL, "tighten the tolerance of check_implementation"),
+        (Grader.NATIVE, TaskFormat.KERNELBENCH, "cannot be used for a ranking"),
+        (Grader.POPCORN, TaskFormat.KERNEL, "make the task's own evaluation reject it"),
+    ],
+)
+def test_the_advice_names_what_accepts_a_constant_answer(
+    grader: Grader, task_format: TaskFormat, advice: str
+) -> None:
+    task = make_task().model_copy(update={"grader": grader, "format": task_format})
+
+    assert advice in advice_for(task)

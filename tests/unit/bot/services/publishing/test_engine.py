@@ -279,7 +279,7 @@ async def test_an_outcome_that_was_stored_before_a_kill_is_only_shown(place: Pla
     number = await waiting(place)
     before = PublicationState(outcome=PublicationOutcome(title="t", message="refused"))
     await place.store.publications.claim(DOOR, "killed", LEASE)
-    await place.store.publications.note(number, "killed", state=before.model_dump_json())
+    await place.store.publications.save_state(number, "killed", state=before.model_dump_json())
     place.clock.advance(31)
     recorder = Recorder()
     await judged(place, engine_of(place, recorder), number)
@@ -302,8 +302,8 @@ async def test_a_check_that_goes_on_waits_for_every_gpu_type(
     if begun:  # by a process that was stopped, and returned it untried
         await place.store.publications.claim(DOOR, "stopped", LEASE)
         state = PublicationState(begun=("running the solutions",)).model_dump_json()
-        await place.store.publications.note(number, "stopped", state=state)
-        await place.store.publications.let_go("stopped")
+        await place.store.publications.save_state(number, "stopped", state=state)
+        await place.store.publications.release_all("stopped")
     assert (await run(place, engine_of(place), number)).code == "no-runner"
     assert asked == [begun]
 
@@ -311,9 +311,9 @@ async def test_a_check_that_goes_on_waits_for_every_gpu_type(
 async def test_a_check_is_cancelled_by_its_submitter_and_by_admins(place: Place) -> None:
     store, number = place.store, await waiting(place)
     bob = await place.person("bob")
-    with pytest.raises(UserError, match=f"there is no check {number}, or not any more"):
+    with pytest.raises(UserError, match=f"check {number} does not exist, or was deleted"):
         await cancel_publication(store, Viewer(bob), DOOR, number)
-    with pytest.raises(UserError, match="there is no check"):
+    with pytest.raises(UserError, match="does not exist"):
         await cancel_publication(store, Viewer(place.ada), "discord", number)
     offer = {"fake": make_capabilities()}
     await store.workers.announce("busy", ["CPU"], LEASE, offer)  # it takes nothing
@@ -340,7 +340,7 @@ async def test_a_check_that_is_cancelled_as_it_passes_publishes_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = await waiting(place)
-    note = place.store.publications.note
+    note = place.store.publications.save_state
 
     async def cancelled_before(
         release: PublicationId, owner: str, *, state: str | None = None
@@ -349,7 +349,7 @@ async def test_a_check_that_is_cancelled_as_it_passes_publishes_nothing(
             await place.store.publications.cancel(place.ada, "by its submitter", number)
         return await note(release, owner, state=state)
 
-    monkeypatch.setattr(place.store.publications, "note", cancelled_before)
+    monkeypatch.setattr(place.store.publications, "save_state", cancelled_before)
     assert (await judged(place, engine_of(place), number)).code == "cancelled"
     assert await place.store.boards.find("double") is None
 
@@ -359,18 +359,18 @@ async def test_who_has_lost_the_publication_neither_publishes_nor_shows(
 ) -> None:
     recorder, number = Recorder(), await waiting(place)
     lost = asyncio.Event()
-    note = place.store.publications.note
+    note = place.store.publications.save_state
 
     async def refuse(release: PublicationId, owner: str, **given: str) -> bool:
         lost.set()
         return False
 
-    monkeypatch.setattr(place.store.publications, "note", refuse)
+    monkeypatch.setattr(place.store.publications, "save_state", refuse)
     engine = engine_of(place, recorder)
     async with engine.running():
         await asyncio.wait_for(lost.wait(), 10)
         await until(lambda: _none(engine))
-    monkeypatch.setattr(place.store.publications, "note", note)
+    monkeypatch.setattr(place.store.publications, "save_state", note)
     assert recorder.ends == []
     assert await place.store.boards.find("double") is None
     stored = await note_of(place, number)
@@ -422,7 +422,7 @@ async def test_what_is_claimed_while_leases_are_renewed_is_not_stopped(
     asked, stopped = asyncio.Event(), asyncio.Event()
     begun = asyncio.Event()
     claim: Callable[..., object] = publications.claim
-    keep = publications.keep
+    keep = publications.renew
 
     async def claim_afterwards(*given: object) -> tuple[Publication, ...]:
         await asked.wait()
@@ -442,7 +442,7 @@ async def test_what_is_claimed_while_leases_are_renewed_is_not_stopped(
             stopped.set()
 
     monkeypatch.setattr(publications, "claim", claim_afterwards)
-    monkeypatch.setattr(publications, "keep", answer_late)
+    monkeypatch.setattr(publications, "renew", answer_late)
     monkeypatch.setattr(module, "read_upload", read)
     await waiting(place)
     async with engine_of(place).running():

@@ -101,7 +101,7 @@ async def test_the_evaluation_of_a_run_comes_back_with_its_progress(
     waiting = asyncio.create_task(runner.wait(call, told.put_nowait))
     (job,) = await place.store.jobs.claim(Claim("box", {"CPU": 1}, LEASE))
     progress = Progress(stage=Stage.TEST, done=1, total=2)
-    await place.store.check_runs.tell(job.id, job.fence, progress)
+    await place.store.check_runs.save_progress(job.id, job.fence, progress)
     assert await asyncio.wait_for(told.get(), 5) == progress
     await runner.cancel(call)
     await place.store.check_runs.accept(job.id, job.fence, make_evaluation())
@@ -122,8 +122,8 @@ async def test_a_process_that_takes_over_finds_the_same_run(
 async def test_the_task_of_all_runs_is_stored_once(
     place: Place, runner: QueuedRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = AsyncMock(wraps=place.store.check_runs.keep_task)
-    monkeypatch.setattr(place.store.check_runs, "keep_task", kept)
+    kept = AsyncMock(wraps=place.store.check_runs.store_task)
+    monkeypatch.setattr(place.store.check_runs, "store_task", kept)
     task = make_task()
     same = [asked(source).model_copy(update={"task": task}) for source in "abc"]
     other = asked().model_copy(update={"task": make_task(description="Another one.")})
@@ -160,7 +160,7 @@ async def test_the_runs_of_a_publication_that_has_ended_belong_to_nobody(
 ) -> None:
     call = await runner.start(asked())
     await place.store.publications.claim("web", "one", LEASE)
-    await place.store.publications.end(runner.release, "one")
+    await place.store.publications.end(runner.publication, "one")
     with pytest.raises(RunnerError, match="publication has ended"):
         await runner.wait(call, ignored)
     with pytest.raises(RunnerError, match="publication has ended"):
@@ -169,7 +169,7 @@ async def test_the_runs_of_a_publication_that_has_ended_belong_to_nobody(
 
 async def test_the_runs_of_a_command_are_deleted_with_it(place: Place) -> None:
     async with command_publication(place.store, place.ada) as release:
-        await place.store.check_runs.keep_task(release, "d", make_task().model_dump_json())
+        await place.store.check_runs.store_task(release, "d", make_task().model_dump_json())
         job = await place.store.check_runs.add(release, "k", asked(), "d")
         assert job is not None
         assert await place.store.jobs.get(job) is not None

@@ -37,7 +37,7 @@ async def creating(api: Api) -> Api:
     """The same server with a runner, and Carol and Dan who may create boards."""
     for name in ("carol", "dan"):
         person = await api.place.person(name)
-        await api.place.store.rights.note(person, MACHINE, Rights(is_creator=True))
+        await api.place.store.rights.replace(person, MACHINE, Rights(is_creator=True))
     await api.place.store.workers.announce("box", ("CPU",), timedelta(days=1))
     return api
 
@@ -214,7 +214,7 @@ async def test_the_same_zip_again_changes_nothing_and_an_admin_may_change_it(
     async with creating.asking("dan") as asking:
         refused = await asking.post("/competitions", files=form())
         assert (refused.status_code, refused.json()["code"]) == (403, "not-yours")
-    await creating.place.store.rights.note(dan, MACHINE, Rights(is_admin=True, is_creator=True))
+    await creating.place.store.rights.replace(dan, MACHINE, Rights(is_admin=True, is_creator=True))
     async with creating.asking("dan", TokenScope.ADMIN) as admin:
         changed = await published(creating, admin, TEXT.replace("Two", "2"))
         assert changed["state"] == "published"

@@ -34,7 +34,7 @@ async def test_a_board_is_handed_out_whole_to_its_creator_alone(api: Api) -> Non
     (row,) = await api.place.store.audit.rows(1)
     assert (row.action, row.subject) == ("export", "board vectoradd")
     dan = await api.place.person("dan")
-    await api.place.store.rights.note(dan, MACHINE, Rights(is_creator=True))
+    await api.place.store.rights.replace(dan, MACHINE, Rights(is_creator=True))
     for name, code in (("bob", "not-allowed"), ("dan", "not-yours")):
         async with api.asking(name) as asks:
             refused = await asks.get(PATH)

@@ -27,7 +27,7 @@ async def test_a_body_of_thousands_of_fields_is_refused_before_each_is_looked_at
 
 
 async def test_a_long_form_that_is_not_multipart_is_refused_before_it_is_parsed(api: Api) -> None:
-    await api.place.store.rights.note(api.place.ada, MACHINE, Rights(is_creator=True))
+    await api.place.store.rights.replace(api.place.ada, MACHINE, Rights(is_creator=True))
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     async with api.asking("ada") as ada:
         for path in ("/leaderboards", "/leaderboards/vectoradd/task"):

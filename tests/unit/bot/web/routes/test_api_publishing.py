@@ -26,7 +26,7 @@ async def creating(api: Api) -> Api:
     """The same door with a runner, and Carol and Dan who may create boards."""
     for name in ("carol", "dan"):
         person = await api.place.person(name)
-        await api.place.store.rights.note(person, MACHINE, Rights(is_creator=True))
+        await api.place.store.rights.replace(person, MACHINE, Rights(is_creator=True))
     await api.place.store.workers.announce("box", ("CPU",), timedelta(days=1))
     return api
 

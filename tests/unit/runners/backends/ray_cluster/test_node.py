@@ -33,10 +33,10 @@ def assignment(source: str = "", call: str = "a-1", limit_s: float = 30.0) -> As
 
 
 async def ended(slot: NodeHarness, call: str = "a-1") -> CallUpdate:
-    news = CallUpdate()
-    while not news.ended:
-        news = await slot.news(call, news.number)
-    return news
+    update = CallUpdate()
+    while not update.ended:
+        update = await slot.next_update(call, update.number)
+    return update
 
 
 async def test_the_last_call_can_be_asked_about_again_and_again(slot: NodeHarness) -> None:
@@ -51,9 +51,9 @@ async def test_a_harness_stays_warm_from_call_to_call(slot: NodeHarness) -> None
     pids = []
     for call in ("a-1", "a-2"):
         await slot.begin(assignment(call=call))
-        news = await ended(slot, call)
-        assert news.evaluation is not None
-        pids.append(news.evaluation.message)
+        update = await ended(slot, call)
+        assert update.evaluation is not None
+        pids.append(update.evaluation.message)
     assert pids[0] == pids[1]
     assert not slot.knows("a-1")
 
@@ -61,9 +61,9 @@ async def test_a_harness_stays_warm_from_call_to_call(slot: NodeHarness) -> None
 async def test_progress_comes_before_the_answer(slot: NodeHarness) -> None:
     await slot.offer()
     await slot.begin(assignment("hang"))
-    news = await slot.news("a-1", 0)
-    assert news.progress is not None
-    assert news.number == 1
+    update = await slot.next_update("a-1", 0)
+    assert update.progress is not None
+    assert update.number == 1
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ async def test_what_fails_is_told_and_not_raised(
     slot: NodeHarness, source: str, fault: DriverFault, words: str
 ) -> None:
     await slot.begin(assignment(source))
-    news = await ended(slot)
-    assert news.fault is fault
-    assert words in news.words
+    update = await ended(slot)
+    assert update.fault is fault
+    assert words in update.message
 
 
 async def test_a_harness_over_its_limit_is_killed_on_the_node(slot: NodeHarness) -> None:
@@ -88,9 +88,9 @@ async def test_a_harness_over_its_limit_is_killed_on_the_node(slot: NodeHarness)
     first = await ended(slot, "a-0")
     assert first.evaluation is not None
     await slot.begin(assignment("hang", limit_s=0.2))
-    news = await ended(slot)
-    assert news.fault is DriverFault.ERROR
-    assert "within 0 s" in news.words
+    update = await ended(slot)
+    assert update.fault is DriverFault.ERROR
+    assert "within 0 s" in update.message
     assert not psutil.pid_exists(int(first.evaluation.message))
 
 
@@ -110,7 +110,7 @@ async def test_a_busy_slot_takes_nothing_and_another_call_is_unknown(slot: NodeH
     with pytest.raises(RunnerError, match="busy"):
         await slot.begin(assignment(call="a-2"))
     with pytest.raises(RunnerError, match="does not know call a-2"):
-        await slot.news("a-2", 0)
+        await slot.next_update("a-2", 0)
 
 
 def busy(slot: NodeHarness) -> bool:
@@ -121,7 +121,7 @@ async def test_an_answer_that_nobody_has_fetched_is_kept_for_longer(slot: NodeHa
     assert slot.idle_limit_s == node.IDLE_S
     await slot.begin(assignment("hang", limit_s=0.5))
     assert busy(slot)
-    while busy(slot):  # noqa: ASYNC110 - nobody may ask for news
+    while busy(slot):  # noqa: ASYNC110 - nobody may request updates
         await asyncio.sleep(0.02)
     assert slot.idle_limit_s == node.KEPT_S
     await ended(slot)

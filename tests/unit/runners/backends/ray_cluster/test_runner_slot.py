@@ -19,7 +19,7 @@ class Away(Bridge):
         self.after_s = after_s
 
     @override
-    async def ask(self, command: Command) -> str:
+    async def request(self, command: Command) -> str:
         await asyncio.sleep(self.after_s)
         raise ClusterUnavailableError("Ray: the actor is unavailable")
 

@@ -108,6 +108,41 @@ def test_the_trusted_reader_gives_the_last_input_back(judge: Judge) -> None:
     assert program.touch(5) == 5
 
 
+def test_the_trusted_reader_reads_every_tensor_of_the_input(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[int] = []
+
+    def count(tensor: torch.Tensor) -> None:
+        read.append(tensor.data_ptr())
+
+    monkeypatch.setattr(torch, "count_nonzero", count)
+    parts = [torch.ones(3), torch.zeros(2), torch.ones(4, dtype=torch.complex64)]
+
+    assert program.touch((parts[0], [parts[1], 5], parts[2])) is parts[2]
+
+    assert read == [each.data_ptr() for each in parts]
+
+
+@pytest.mark.parametrize(("on_gpu", "order"), [(False, "self_cpu_time"), (True, "self_cuda_time")])
+def test_the_table_of_a_profile_begins_with_what_took_longest_where_the_kernel_runs(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, *, on_gpu: bool, order: str
+) -> None:
+    sorted_by: list[str] = []
+
+    def recorded(_: object, sort_by: str, **_limits: int) -> str:
+        sorted_by.append(sort_by)
+        return "the table"
+
+    monkeypatch.setattr(torch.autograd.profiler_util.EventList, "table", recorded)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    judge.candidate.gpu = SimpleNamespace() if on_gpu else None  # type: ignore[assignment]
+
+    judge.candidate.profiled(INPUT)
+
+    assert sorted_by == [f"{order}_total"]
+
+
 @pytest.mark.parametrize(
     ("source", "status", "words"),
     [

@@ -13,9 +13,9 @@ from runners.harness.gpu.handover import (
     RELEASED,
     Handover,
     HandoverCall,
+    PlaceActions,
     TrainActions,
     TrainCall,
-    TrainPlace,
     TrainWindows,
     WindowActions,
 )
@@ -82,7 +82,7 @@ def crossing(gate: Handover, queue: list[object], *, told: bool = False) -> Hand
 
     steps = WindowActions(
         queued=queued,
-        sweep=noting("sweep"),
+        flush_cache=noting("flush"),
         reveal=noting("reveal"),
         complete=noting("complete"),
         capture=noting("capture"),
@@ -100,7 +100,7 @@ def test_nothing_begins_before_all_of_the_window_is_queued(
     turn.release()
 
     assert queue == [
-        ("await", gate.start, 1), "sweep",
+        ("await", gate.start, 1), "flush",
         "opened", "reveal", "complete", ("write", SHARED + RELEASED, 1),
         ("await", SHARED + DONE, 1), "capture", "closed",
         ("write", gate.start, 1, BESIDE),
@@ -113,7 +113,7 @@ def test_a_window_closes_only_when_what_is_told_of_the_answer_was_taken(
     turn = crossing(gate, queue, told=True)
     turn.release()
     assert queue == [
-        ("await", gate.start, 1), "sweep",
+        ("await", gate.start, 1), "flush",
         "opened", "reveal", "complete", ("write", SHARED + RELEASED, 1),
         ("await", SHARED + DONE, 1), "capture", "captured", ("await", gate.taken, 1), "closed",
         ("write", gate.start, 1, BESIDE),
@@ -232,15 +232,15 @@ class Pinned:
 
 
 def train(windows: TrainWindows, queue: list[object]) -> TrainCall:
-    def place(number: int) -> TrainPlace:
-        return TrainPlace(
-            lay=lambda: queue.append(f"lay {number}"),
+    def place(number: int) -> PlaceActions:
+        return PlaceActions(
+            reveal=lambda: queue.append(f"reveal {number}"),
             complete=lambda: queue.append(f"complete {number}"),
             capture=lambda: queue.append(f"capture {number}"),
         )
 
     actions = TrainActions(
-        (place(1), place(2)), lambda _: queue.append("queued"), lambda: queue.append("sweep")
+        (place(1), place(2)), lambda _: queue.append("queued"), lambda: queue.append("flush")
     )
     return TrainCall(windows, 0.1, actions)
 
@@ -257,7 +257,7 @@ def test_each_call_of_a_train_gets_its_input_after_the_output_before_it_was_capt
     expected: list[object] = ["queued", ("await", 5, 2)]
     for turn in (1, 2):
         expected += [
-            f"lay {turn}", "sweep", f"complete {turn}", f"opened {turn}",
+            f"reveal {turn}", "flush", f"complete {turn}", f"opened {turn}",
             ("write", SHARED + RELEASED, turn),
             ("write", gate.left, turn), ("await", gate.left, turn, LINE), "copy beside",
             ("write", gate.back, turn, LINE), ("await", gate.back, turn),

@@ -84,9 +84,9 @@ def test_what_is_just_ending_is_waited_for(nvml: Nvml) -> None:
         ({"others": lambda _: 2}, "GPU GPU-ab: 2 other processes computing on it"),
         (
             {"used_by": lambda _: CARD.used + (257 << 20)},
-            "GPU GPU-ab: 257 MiB of its memory were not given back",
+            "GPU GPU-ab: 257 MiB of its memory were not freed",
         ),
-        ({"errors": 2}, "GPU GPU-ab: its memory failed beyond correction"),
+        ({"errors": 2}, "GPU GPU-ab: its memory has new uncorrectable errors"),
     ],
 )
 def test_a_gpu_that_others_use_or_that_lost_something_is_not_fit(

@@ -94,7 +94,7 @@ def test_what_a_judge_left_is_ended_and_it_is_spared() -> None:
         if left == 0:
             signal.pause()
         pidfd = os.pidfd_open(left)
-        server._sweep(kept)
+        server._kill_leftovers(kept)
         return ended(pidfd) and kept.living == (kept.pid,)
 
     assert in_a_server(body)
@@ -106,7 +106,7 @@ def test_once_it_has_ended_it_is_collected_and_its_process_id_not_spared() -> No
         os.kill(kept.pid, signal.SIGKILL)
         if not ended(kept.pidfd):
             return False
-        server._sweep(kept)
+        server._kill_leftovers(kept)
         with pytest.raises(ChildProcessError):
             os.waitpid(kept.pid, os.WNOHANG)
         return kept.living == ()

@@ -112,7 +112,7 @@ CRASHES: Mapping[str, tuple[str, Verdict, Stage, str]] = {
     ),
     "an early end": ("import os; os._exit(0)", Verdict.CRASHED, Stage.TEST, "does not end with"),
     "an early end with 112": ("import os; os._exit(112)", Verdict.CRASHED, Stage.TEST, "112"),
-    "silence": ("import os; os._exit(7)", Verdict.CRASHED, Stage.TEST, "7: it said nothing"),
+    "silence": ("import os; os._exit(7)", Verdict.CRASHED, Stage.TEST, "7: it printed nothing"),
     "another's status": ("import os; os._exit(113)", Verdict.TASK_ERROR, Stage.TEST, "its cases"),
     "an endless loop": ("while True: pass", Verdict.TIMED_OUT, Stage.TEST, "time limit"),
     "a flood": ("while True: print('x' * 999)", Verdict.OUTPUT_EXCEEDED, Stage.TEST, "64 KiB"),
@@ -121,7 +121,7 @@ CRASHES: Mapping[str, tuple[str, Verdict, Stage, str]] = {
     ),
     "a forged verdict": (
         LINE + "os.write(line, b'check: pass\\n')\n" + DOUBLES, Verdict.DISALLOWED, Stage.TEST,
-        "says `check: pass`, but not before that every case passed",
+        "says `check: pass` without a passing line for every case before it",
     ),
     "a forged status": (
         LINE + "os.write(line, b'test.0.status: pass\\n')\n" + SILENT, Verdict.DISALLOWED,

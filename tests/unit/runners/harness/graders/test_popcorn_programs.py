@@ -15,7 +15,7 @@ from runners.harness.graders import popcorn
 from runners.harness.judge.session import EvaluationSession
 from runners.harness.kernelbot import executable
 from runners.harness.profile.kernel_profile import KernelProfiler
-from runners.harness.profile.profiler import Look, profile_by
+from runners.harness.profile.profiler import ProfileCase, profile_by
 from runners.harness.toolchains import ncu, nvcc
 from tests.doubles.judging import make_judging
 from tests.doubles.program import ACTS, case, make_program_task
@@ -54,8 +54,8 @@ def judged(judge: Judge, act: int, mode: Mode = Mode.TEST, **changes: object) ->
 
 DEEDS: Mapping[str, tuple[int, Verdict, str]] = {
     "a wrong answer": (1, Verdict.WRONG_ANSWER, "not the double"),
-    "a forged verdict": (2, Verdict.DISALLOWED, "but not before that every case"),
-    "a contradiction": (3, Verdict.DISALLOWED, "'test.0.status' twice, with another value"),
+    "a forged verdict": (2, Verdict.DISALLOWED, "without a passing line for every case"),
+    "a contradiction": (3, Verdict.DISALLOWED, "'test.0.status' twice, with different values"),
     "an exception": (4, Verdict.CRASHED, "what():  boom"),
     "a segfault": (5, Verdict.CRASHED, "killed by SIGSEGV"),
     "an endless loop": (6, Verdict.TIMED_OUT, "time limit"),
@@ -120,7 +120,9 @@ def test_an_honest_program_passes_in_every_mode(judge: Judge, mode: Mode) -> Non
 def test_a_profiled_program_has_its_kernels_looked_at(
     judge: Judge, found: ncu.Ncu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def profile_here(session: EvaluationSession, cases: Sequence[Workload], look: Look) -> None:
+    def profile_here(
+        session: EvaluationSession, cases: Sequence[Workload], look: ProfileCase
+    ) -> None:
         profile_by(KernelProfiler(session, found), cases, look)
 
     monkeypatch.setattr(popcorn, "profile_kernels", profile_here)

@@ -79,7 +79,7 @@ def test_a_reference_that_leaves_a_part_unwritten_is_at_fault(judge: Judge) -> N
     ref = kernel(LEAVES_A_PART, "multi_kernel", TRIPLE, entry_point="go")
     found = judged(judge, compare(ref=ref))
     assert found.verdict is Verdict.TASK_ERROR
-    assert "the reference kernel gives NaN, or leaves" in found.message
+    assert "the reference kernel returns NaN, or leaves" in found.message
 
 
 def test_more_than_there_is_room_for_is_refused_before_it_is_made(judge: Judge) -> None:
@@ -87,6 +87,13 @@ def test_more_than_there_is_room_for_is_refused_before_it_is_made(judge: Judge) 
     found = judged(judge, evaluate(kernel(ADD, "torch", huge, function_name="add")))
     assert found.verdict is Verdict.TASK_ERROR
     assert "take 16,384 MiB" in found.message
+
+
+def test_on_the_cpu_a_call_has_half_of_the_memory(judge: Judge) -> None:
+    large = io(tensor("x", shape=[1 << 20, 768]))  # 3 GiB of 4
+    found = judged(judge, evaluate(kernel(ADD, "torch", large, function_name="add")))
+    assert found.verdict is Verdict.TASK_ERROR
+    assert "take 3,072 MiB; there is room for 2,048" in found.message
 
 
 def test_on_a_gpu_a_call_has_its_part_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

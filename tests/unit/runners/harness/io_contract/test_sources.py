@@ -47,7 +47,7 @@ def test_what_has_fallen_on_public_data_is_not_tried_again_for_as_long(
     asked = SourceProcess(session, Side.REFERENCE)
     for _ in range(2):
         with pytest.raises(VerdictError, match="the reference kernel: timed out: too long"):
-            asked.ask("answer", {}, Deadline.after(29), dict)
+            asked.request("answer", {}, Deadline.after(29), dict)
     assert limits == [pytest.approx(session.request.task.test_timeout, abs=1)]
     assert session.request.task.test_timeout < 20
 

@@ -161,3 +161,15 @@ def test_a_transposed_input_may_be_given_back() -> None:
     data = [torch.arange(6.0).reshape(2, 3).T]
 
     assert refuse(data, 0, at(data, 0))
+
+
+@pytest.mark.parametrize("after", [torch.ones(4).view(torch.int32), torch.ones(2, 2)])
+def test_an_input_of_another_type_or_shape_has_changed_unless_all_of_it_is_given_back(
+    after: torch.Tensor,
+) -> None:
+    place = TensorNode(dtype="float32", shape=(4,), stride=(1,), offset=0)
+    changes = Changes([place], [after], [torch.ones(4)])
+
+    refuse_changed(changes, [range(16)])
+    with pytest.raises(VerdictError, match="input"):
+        refuse_changed(changes, [range(12)])

@@ -133,7 +133,7 @@ class Candidate:
         self.poisoned = set(changed.nonzero().flatten().tolist())
         assert all(self.memory[each] == POISON for each in self.poisoned)
         self.steps.append("open")
-        turn.steps.sweep()
+        turn.steps.flush_cache()
         turn.steps.reveal()
         self.early = self.memory.clone()
         turn.steps.complete()
@@ -187,7 +187,7 @@ def device_seat(
         check_free_memory=lambda: None,
         reveal=lambda: steps.append("reveal"),
         complete=lambda: withheld.reveal(memory[:OUTPUT_AT]),
-        sweep=lambda: None,
+        flush_cache=lambda: None,
         staging=staging,
         withheld=withheld,
     )
@@ -233,11 +233,11 @@ def play(device_seat: DeviceCandidate, candidate: Candidate) -> Play:
         value: object = 5,
         last: Node | None = None,
         late: bool = False,
-        launch: LaunchNumbers | None = None,
+        **options: Any,  # noqa: ANN401 - handed on
     ) -> Exchange:
         candidate.first, candidate.last, candidate.late = first, last, late
         deadline = Deadline.after(10)
-        return device_seat.call(operation, value, expected, deadline, launch=launch)
+        return device_seat.call(operation, value, expected, deadline, **options)
 
     return call
 
@@ -475,6 +475,15 @@ def test_of_the_last_frame_of_a_call_ahead_nothing_but_the_claim_is_believed(
         assert exchange.reply.output == first
         assert torch.equal(fetched(device_seat, exchange), VALUES)  # type: ignore[arg-type]
         candidate.memory.fill_(OLD)
+
+
+@pytest.mark.parametrize("waiting", [True, False])
+def test_the_calibration_kernel_waits_for_its_input_only_if_it_is_to(
+    play: Play, candidate: Candidate, *, waiting: bool
+) -> None:
+    play(EXPECTED, Operation.TOUCH, waiting=waiting)
+
+    assert candidate.orders[-1].ahead is not waiting
 
 
 def test_a_call_that_waits_for_its_input_leaves_its_output_in_the_room_for_it(

@@ -139,7 +139,7 @@ def test_reading_an_output_ends_at_the_deadline(sit: Sit) -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (torch.zeros(80 << 20, dtype=torch.uint8), "exceeds the memory limit"),
+        (torch.empty(80 << 20, dtype=torch.uint8), "exceeds the memory limit"),
         ([torch.zeros(1)] * 2000, "too many parts"),
         (torch.empty(3, dtype=torch.bits8), "bits8"),
         (torch.zeros(3, device="meta"), "device meta"),

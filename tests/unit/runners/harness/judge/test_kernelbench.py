@@ -198,9 +198,9 @@ def test_a_reference_that_nobody_can_match_is_no_kernels_fault(
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        ({"precision": "fp8"}, "precision 'fp8' is not known; there are fp32, fp16, bf16"),
-        ({"size": 3}, "has only precision, seed, weights"),
-        ({"weights": "a"}, "has only"),
+        ({"precision": "fp8"}, "precision 'fp8' is unknown; choose one of fp32, fp16, bf16"),
+        ({"size": 3}, "can set only precision, seed, weights"),
+        ({"weights": "a"}, "can set only"),
     ],
 )
 def test_a_case_that_means_nothing_is_the_tasks_fault(

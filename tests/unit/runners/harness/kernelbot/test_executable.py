@@ -61,7 +61,9 @@ def test_a_runner_that_cannot_compile_blames_nobody(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nvcc, "find", lambda: None)
-    with pytest.raises(MachineError, match="cannot compile tasks of sources: there is no nvcc in"):
+    with pytest.raises(
+        MachineError, match="cannot compile the task's program: there is no nvcc in"
+    ):
         judged(judge, DOUBLES)
 
 

@@ -22,17 +22,17 @@ def test_an_evaluation_is_known_by_a_file_of_the_task() -> None:
 @pytest.mark.parametrize(
     ("status", "log", "verdict", "words"),
     [
-        (2, "", Verdict.TASK_ERROR, "the task's eval.cu did not take its arguments"),
+        (2, "", Verdict.TASK_ERROR, "the task's eval.cu did not accept its arguments"),
         (
             2,
             "first\nUnsupported mode",
             Verdict.TASK_ERROR,
             "its arguments; the last line printed was: Unsupported mode",
         ),
-        (111, "", Verdict.TASK_ERROR, "could not open its line"),
+        (111, "", Verdict.TASK_ERROR, "could not open its result pipe"),
         (113, "", Verdict.TASK_ERROR, "could not read its cases"),
         (110, "an error\n\n", Verdict.CRASHED, "status 110: an error"),
-        (7, "", Verdict.CRASHED, "status 7: it said nothing"),
+        (7, "", Verdict.CRASHED, "status 7: it printed nothing"),
         (-signal.SIGSEGV, "what(): boom", Verdict.CRASHED, "killed by SIGSEGV: what(): boom"),
         (-signal.SIGKILL, "any words", Verdict.MEMORY_EXCEEDED, "for memory"),
         (1, "submission.cu\nImportError: x", Verdict.CRASHED, "status 1: ImportError: x"),

@@ -1,6 +1,13 @@
 """Tables of kernels are parsed as the profiler prints them, and shown as far as there is room."""
 
-from runners.harness.profile.kernel_profile import MEMORY_TABLES_MAX, Kernel, Tables, kernels_of
+from runners.harness.profile.kernel_profile import (
+    MEMORY_TABLES_MAX,
+    SHOWN_MAX,
+    Kernel,
+    Tables,
+    _output_end,
+    kernels_of,
+)
 from runners.harness.toolchains.ncu import KERNELS_MOST
 
 HEAD = "  add(float *, int) (16384, 1, 1)x(128, 1, 1), Context 1, Stream 7, Device 0, CC 9.0"
@@ -84,3 +91,10 @@ def test_of_another_version_all_is_shown_as_it_is() -> None:
     assert other.text(9999) == "total\n    Section: gibberish\n"
     assert kernels_of("\n") == ()
     assert Tables(()).text(9999) == ""
+
+
+def test_a_message_shows_the_end_of_what_the_profiler_printed() -> None:
+    printed = bytearray(b"begin\n" + b"x" * SHOWN_MAX + b"end\n")
+
+    assert _output_end(printed) == f"; the end of its output:\n{'x' * (SHOWN_MAX - 3)}end"
+    assert _output_end(bytearray(b"\n ")) == ""

@@ -55,7 +55,7 @@ nvlink info    : 0 bytes gmem
         (f"{USE}ptxas error   : Entry function 'k' uses too much shared data\n{USE}",
          "ptxas error   : Entry function 'k' uses too much shared data"),
         ("a.cu(1): warning: odd\nstrange end\n", "strange end"),
-        ("", "the compiler said nothing"),
+        ("", "the compiler printed nothing"),
     ],
 )  # fmt: skip
 def test_the_first_error_is_told_with_its_place(said: str, line: str) -> None:

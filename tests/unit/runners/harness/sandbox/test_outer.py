@@ -223,7 +223,7 @@ def test_a_machine_without_cgroups_is_strict_enough_and_it_is_said() -> None:
         pytest.skip("this machine lacks other layers")
     out, err, status = run(BEGIN + REFUSE.format(place="process_limits.make_cgroup") + strict)
     assert status == 0
-    why = "refused here; process limits and the watchdog stand in"
+    why = "refused here; process limits and the watchdog replace it"
     assert json.loads(out)[0]["missing"]["harness cgroup"] == why
     assert f"MISSING harness cgroup: {why}" in err
 

@@ -1,4 +1,5 @@
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -205,6 +206,27 @@ def test_an_answer_that_nobody_asked_for_is_refused(start: Start) -> None:
         VerdictError, match=r"out of turn|without a request|no valid reply"
     ) as ruling:
         _ = step(handle), step(handle), step(handle)
+
+    assert ruling.value.verdict is Verdict.DISALLOWED
+
+
+@pytest.mark.parametrize("asks", ["a call", "another request"])
+def test_nothing_is_asked_of_a_candidate_that_sent_an_answer_without_a_request(
+    start: Start, asks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = start(kernel("return data"))
+    step(handle)
+    judge, candidate = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with judge, candidate, monkeypatch.context() as replaced:
+        judge.settimeout(0)
+        candidate.settimeout(0)
+        replaced.setattr(handle, "orders", judge)
+        candidate.sendall(b'{"status":"done"}')
+
+        with pytest.raises(VerdictError, match="without a request") as ruling:
+            step(handle) if asks == "a call" else handle.request(RUN, Deadline.after(1))
+        with pytest.raises(BlockingIOError):
+            candidate.recv(100)
 
     assert ruling.value.verdict is Verdict.DISALLOWED
 

@@ -433,8 +433,8 @@ def trained(claim: float, bound: float, noise: float = 0.0) -> Round:
     result.could_train = True
     result.claims = [claim + each for each in spread]
     result.trains = Trains(
-        standin_windows=[300 * US] * 31,
-        standin_claims=[8 * US] * 31,
+        calibration_windows=[300 * US] * 31,
+        calibration_claims=[8 * US] * 31,
         windows=[292 * US + bound + each for each in spread],
         claims=result.claims,
     )

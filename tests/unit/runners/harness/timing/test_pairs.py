@@ -304,7 +304,9 @@ def test_a_time_that_needs_an_audit_gets_more_pairs(
 def trained(*times_us: float) -> list[Round]:
     rounds = rounds_of(*times_us)
     for each, time_us in zip(rounds, times_us, strict=True):
-        each.trains = Trains(windows=[time_us * 1e3] * 3, standin_windows=[0.0], standin_claims=[0])
+        each.trains = Trains(
+            windows=[time_us * 1e3] * 3, calibration_windows=[0.0], calibration_claims=[0]
+        )
     return rounds
 
 

@@ -230,3 +230,20 @@ def test_only_on_the_cpu_a_kept_call_takes_as_long_as_its_cpu_time(
     )
     quick.add(300.0, 250.0, 900)
     assert quick.bound == bound
+
+
+@pytest.mark.parametrize(("window", "bound"), [(8.0, 6.5), (9.5, 6.5), (12.0, 9.0)])
+def test_calls_that_wait_for_their_input_are_not_timed_shorter_than_a_trusted_wait(
+    window: float, bound: float
+) -> None:
+    timed = make_round(window, overheads_during=3.0)
+    timed.waiting_windows, timed.calibration_ns = [30.0, 10.0, 20.0], [0.4, 0.5, 0.7]
+
+    assert timed.bound == bound
+
+
+def test_calls_that_are_queued_ahead_do_not_wait() -> None:
+    timed = make_round(8.0, overheads_during=3.0, claimed=True)
+    timed.waiting_windows, timed.calibration_ns = [10.0], [0.5]
+
+    assert timed.bound == 5.0

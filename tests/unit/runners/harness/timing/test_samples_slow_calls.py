@@ -112,4 +112,4 @@ def test_the_timing_ends_if_every_candidate_was_too_slow(
     slow = slow_calls(sit)
     slow.reference_ns = 1e6
 
-    assert slow.end_timing([round_of(each * SLOWER_MOST * 1e6) for each in times]) is ends
+    assert slow.was_slow([round_of(each * SLOWER_MOST * 1e6) for each in times]) is ends

@@ -23,7 +23,7 @@ class Slow:
     def __init__(self, *, slow: bool) -> None:
         self.slow = slow
 
-    def end_timing(self, rounds: list[Round]) -> bool:
+    def was_slow(self, rounds: list[Round]) -> bool:
         return self.slow and len(rounds) > 1
 
 

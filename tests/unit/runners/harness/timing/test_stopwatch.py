@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from runners.contract.evaluation import RoundPolicy, StopReason
-from runners.contract.launch import LaunchNumbers
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
 from runners.harness.deadline import Deadline
@@ -302,15 +301,18 @@ def test_on_a_gpu_calibration_comes_before_the_submission_and_cpu_time_is_not_ta
 
         monkeypatch.setattr(candidate, "build", building)
 
-        def touching(candidate: HostCandidate) -> Exchange:
-            steps.append("own" if candidate is not calibrator else "trusted")
-            return touch(candidate)
+        def touching(candidate: HostCandidate, *, waiting: bool = False) -> Exchange:
+            steps.append(
+                "waiting" if waiting else "own" if candidate is not calibrator else "trusted"
+            )
+            return touch(candidate, waiting=waiting)
 
         monkeypatch.setattr(stopwatch, "_calibration_call", touching)
         found = stopwatch._round(candidate, calibrator, 0)
 
     count = timing.CALIBRATIONS
-    assert steps == ["own", "trusted"] * count + ["build"] + ["trusted"] * 2
+    waits = ["waiting"] * timing.WAITING_CALIBRATIONS
+    assert steps == ["own", "trusted"] * count + waits + ["build"] + ["trusted"] * 2
     assert (len(found.own_overheads), len(found.overheads_before), len(found.overheads_during)) == (
         count,
         count,
@@ -345,9 +347,9 @@ class Rehearsing:
         self,
         operation: Operation,
         *args: Any,  # noqa: ANN401 - handed on
-        launch: LaunchNumbers | None = None,
+        **options: Any,  # noqa: ANN401 - handed on
     ) -> Exchange:
-        exchange = self.plain(operation, *args, launch=launch)
+        exchange = self.plain(operation, *args, **options)
         self.made += operation is Operation.RUN
         if operation is not Operation.RUN or self.made <= WARM_UPS:
             assert not self.next_candidate.ahead or operation is not Operation.RUN
@@ -468,9 +470,9 @@ def test_on_a_gpu_a_calibration_stands_beside_every_second_sample_that_counts(
         made.append(LEFT_OUT if exchange.late else KEPT)
         return exchange
 
-    def touching(candidate: HostCandidate) -> Exchange:
+    def touching(candidate: HostCandidate, *, waiting: bool = False) -> Exchange:
         made.append(CALIBRATED)
-        return touch(candidate)
+        return touch(candidate, waiting=waiting)
 
     with two_candidates(stopwatch) as (candidate, calibrator):
         stopwatch.session.on_gpu = True
@@ -480,7 +482,7 @@ def test_on_a_gpu_a_calibration_stands_beside_every_second_sample_that_counts(
         monkeypatch.setattr(stopwatch, "_calibration_call", touching)
         stopwatch._round(candidate, calibrator, 0)
 
-    before = 2 * timing.CALIBRATIONS + WARM_UPS + REHEARSALS
+    before = 2 * timing.CALIBRATIONS + timing.WAITING_CALIBRATIONS + WARM_UPS + REHEARSALS
     assert "".join(made[before:]) == steps.replace(" ", "")
 
 
@@ -496,9 +498,9 @@ class Standing:
             candidate: HostCandidate,
             operation: Operation,
             *args: Any,  # noqa: ANN401 - handed on
-            launch: LaunchNumbers | None = None,
+            **options: Any,  # noqa: ANN401 - handed on
         ) -> Exchange:
-            exchange = call(candidate, operation, *args, launch=launch)
+            exchange = call(candidate, operation, *args, **options)
             self.note(candidate, operation)
             return exchange
 
@@ -532,7 +534,8 @@ def test_whoever_holds_no_submitted_code_runs_on_between_its_orders_on_a_gpu_alo
     calibrator, *own = stood.after.values()
     calibrated = timing.CALIBRATIONS + 2 if on_gpu else timing.HOST_CALIBRATIONS + 3
     assert calibrator == [(Operation.TOUCH, not on_gpu)] * (timing.SETTLING + 2 * calibrated)
-    trusted = timing.SETTLING + (timing.CALIBRATIONS if on_gpu else 0)
+    calibrated = timing.CALIBRATIONS + timing.WAITING_CALIBRATIONS if on_gpu else 0
+    trusted = timing.SETTLING + calibrated
     runs = WARM_UPS + (REHEARSALS if on_gpu else 0) + 3
     of_own = [(Operation.TOUCH, not on_gpu)] * trusted
     of_own += [(Operation.BUILD, True)] + [(Operation.RUN, True)] * runs
@@ -548,6 +551,28 @@ def test_of_a_late_call_nothing_is_looked_at(
     round_of()
 
     assert len(rehearsal.looked) == WARM_UPS + REHEARSALS - 1 + 6
+
+
+def test_before_the_import_a_trusted_kernel_shows_how_long_a_wait_for_the_input_is(
+    rehearsing: tuple[Rehearsing, Callable[[], Round]],
+) -> None:
+    kernel, time_round = rehearsing
+    waits: list[bool] = []
+    plain = kernel.plain
+
+    def call(*args: Any, **options: Any) -> Exchange:  # noqa: ANN401 - handed on
+        exchange = plain(*args, **options)
+        waits.append(options.get("waiting", False))
+        return dataclasses.replace(exchange, window_ns=7e9) if waits[-1] else exchange
+
+    kernel.plain = call
+    kernel.late = lambda number: True
+
+    timed = time_round()
+
+    assert waits.count(True) == timing.WAITING_CALIBRATIONS == len(timed.waiting_windows)
+    assert not any(waits[waits.index(True) + timing.WAITING_CALIBRATIONS :])
+    assert 6.9e9 < timed.bound <= 7e9
 
 
 def test_on_the_cpu_no_call_is_ahead_and_none_is_rehearsed(
@@ -652,8 +677,8 @@ def test_every_timed_call_has_a_calibration_with_what_it_used_beside_its_own_rea
     stopwatch = watch(sit)
     touch = stopwatch._calibration_call
 
-    def touching(candidate: HostCandidate, *_: object) -> Exchange:
-        touched.append(touch(candidate))
+    def touching(candidate: HostCandidate, **options: bool) -> Exchange:
+        touched.append(touch(candidate, **options))
         return touched[-1]
 
     monkeypatch.setattr(clocks, "measurement", lambda rounds, *_, **__: taken.extend(rounds))

@@ -51,7 +51,7 @@ class Handle:
         if not self.late:
             call.actions.queued(done)
             for place in call.actions.places:
-                place.lay()
+                place.reveal()
                 place.complete()
                 place.capture()
         return Exchange(0.0, done.model_copy(update={"claims_ns": self.claims}))
@@ -68,7 +68,7 @@ class Driver:
             place_size=PLACE_SIZE,
             staging=torch.zeros(INPUT_SIZE, dtype=torch.uint8),
             memory=SimpleNamespace(bytes=torch.zeros(PLACES_AT + CALLS * PLACE_SIZE)),
-            sweep=lambda: None,
+            flush_cache=lambda: None,
         )
         self.device_base = 0
         self.handover = SimpleNamespace(turn=0, abort=lambda: self.done.append(("abort", 0)))
@@ -297,9 +297,9 @@ def test_windows_count_only_of_trains_without_the_candidates_stamps(
 ) -> None:
     found = measured(monkeypatch, [times(8.0), times(), times()], [times(6.0), times(), times()])
     assert found is not None
-    assert found.standin_claims == [8.0]
+    assert found.calibration_claims == [8.0]
     assert found.claims == [6.0]
-    assert found.windows == found.standin_windows == [30.0, 31.0] * 2
+    assert found.windows == found.calibration_windows == [30.0, 31.0] * 2
     assert found.bound == pytest.approx(8.0)
 
 

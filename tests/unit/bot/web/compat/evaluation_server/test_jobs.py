@@ -317,7 +317,7 @@ async def test_a_job_whose_server_is_gone_does_not_wait_for_ever(
     """Of the evaluation server's such jobs were "submitted" until its end."""
     ada = await memory_store.people.ensure("local:ada", "Ada")
     async with eval_server(memory_store, clock):
-        await memory_store.moderation.pause_pool("CPU", "away")
+        await memory_store.moderation.pause_gpu("CPU", "away")
         made = await accept(memory_store, clock, ada.id, make_request())
         for seconds, state in ((3599, JobState.QUEUED), (2, JobState.CANCELLED)):
             clock.advance(seconds)

@@ -28,16 +28,16 @@ DEEDS = [
 async def root(place: Place) -> PopcornCli:
     """The command line of an admin, with a token of scope admin."""
     person = await place.person("root")
-    await place.store.rights.note(person, MACHINE, Rights(is_admin=True))
+    await place.store.rights.replace(person, MACHINE, Rights(is_admin=True))
     return await PopcornCli.of(place, "root", TokenScope.ADMIN)
 
 
 async def dismissed(place: Place) -> PopcornCli:
     """The command line of somebody who was an admin, with the token of those days."""
     person = await place.person("nero")
-    await place.store.rights.note(person, MACHINE, Rights(is_admin=True))
+    await place.store.rights.replace(person, MACHINE, Rights(is_admin=True))
     who = await PopcornCli.of(place, "nero", TokenScope.ADMIN)
-    await place.store.rights.note(person, MACHINE, Rights())
+    await place.store.rights.replace(person, MACHINE, Rights())
     return who
 
 

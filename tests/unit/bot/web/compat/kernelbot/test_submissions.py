@@ -60,7 +60,7 @@ async def test_a_submission_is_polled_from_the_queue_to_its_end(
     job = await place.claim()
     assert (await ada.poll(number))["job"]["status"] == "starting"
     step = Progress(stage=Stage.TEST, done=1, total=2).model_dump(mode="json")
-    assert await place.store.jobs.tell(job.id, job.fence, step.pop("stage"), step)
+    assert await place.store.jobs.add_progress(job.id, job.fence, step.pop("stage"), step)
     moving = await ada.poll(number)
     assert (moving["job"]["status"], moving["done"]) == ("test 1/2", False)
 

@@ -10,7 +10,7 @@ select kind from listeners where addressee = $1
 -- name: listeners
 select addressee from listeners where kind = $1 order by addressee collate "C"
 
--- name: untold
+-- name: unannounced
 select untold.job, submissions.id as submission, submissions.person, submissions.board, submissions.task_version,
     evaluations.gpu
 from untold
@@ -18,17 +18,17 @@ join evaluations using (job)
 join submissions on submissions.id = evaluations.submission
 order by evaluations.at, untold.job limit $1
 
--- name: settle
+-- name: mark_announced
 delete from untold where job = $1 returning job
 
 -- name: put
--- Without the condition each try would use up a number.
+-- The condition avoids conflicts, each of which would use up a number.
 insert into outbox (key, kind, addressee, board, text, due)
-select news.*, $6
+select new.*, $6
 from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[])
-    as news (key, kind, addressee, board, text)
-where not exists (select from outbox where outbox.key = news.key)
-    and exists (select from boards where boards.id = news.board)
+    as new (key, kind, addressee, board, text)
+where not exists (select from outbox where outbox.key = new.key)
+    and exists (select from boards where boards.id = new.board)
 on conflict (key) do nothing
 returning id
 
@@ -44,15 +44,15 @@ update outbox set owner = $2, lease_until = $4, tries = tries + 1
 from due where outbox.id = due.id
 returning outbox.*
 
--- name: done
+-- name: finish
 update outbox set owner = null, lease_until = null, done_at = $3, refusal = $4
 where id = $1 and owner = $2
 returning id
 
--- name: again
+-- name: retry_later
 update outbox set owner = null, lease_until = null, due = $3
 where id = $1 and owner = $2
 returning id
 
--- name: forget
+-- name: delete_finished
 delete from outbox where done_at < $1 returning id

@@ -55,6 +55,7 @@ comment on column confirmations.ratio is 'Time of the submission by time of the 
 create index confirmations_of_submission on confirmations (submission, gpu);
 create index confirmations_of_rival on confirmations (rival);
 create index confirmations_of_final on confirmations (final);
+create index confirmations_with_ratio on confirmations (task_version, gpu) where ratio is not null;
 create index confirmations_pending on confirmations (task_version, gpu) where state = 'pending';
 
 create table confirmation_runs (
@@ -63,10 +64,6 @@ create table confirmation_runs (
 );
 comment on table confirmation_runs is 'Every submission of the system that compared or judged again, for all attempts';
 create index runs_of_confirmation on confirmation_runs (confirmation);
-
-alter table scores add rival bigint references submissions (id) on delete set null;
-comment on column scores.rival is 'The submission that it was compared with: their difference counts by its own interval';
-create index scores_of_rival on scores (rival) where rival is not null;
 
 -- The runs of confirmations are counted apart.
 create or replace function tally_evaluation() returns trigger language plpgsql as $$

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from bot.web.marks import marked
+from bot.web.markup import marked
 
 
 def test_headings_code_and_strong_words_are_drawn() -> None:
