@@ -58,7 +58,6 @@ def pytest_collection_finish() -> None:
 
     Each full collection took most of a second, in this process and in each one forked from it.
     """
-    gc.collect()
     gc.freeze()
     gc.enable()
 

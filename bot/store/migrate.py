@@ -105,12 +105,12 @@ async def check(dsn: str, folder: Path | None = None) -> None:
 
 @asynccontextmanager
 async def connected(
-    dsn: str, what: str, answer_s: float = ANSWER_S, settings: dict[str, str] | None = None
+    dsn: str, what: str, answer_s: float | None = None, settings: dict[str, str] | None = None
 ) -> AsyncIterator[Connection]:
     """Yield a connection; SetupError that names `what` when the database refuses something."""
     with reaching(dsn):
         connection = await asyncpg.connect(
-            dsn, timeout=CONNECT_S, command_timeout=answer_s, server_settings=settings
+            dsn, timeout=CONNECT_S, command_timeout=answer_s or ANSWER_S, server_settings=settings
         )
     try:
         yield connection

@@ -44,8 +44,7 @@ class RoundPolicy(Wire):
     samples: int = Field(default=30, ge=3)
     """Timed calls per round."""
     half_width: float = Field(default=0.005, gt=0)
-    """The half-width at which the interval is narrow enough, as a fraction of the time. For a claim
-    on a GPU, 250 ns are always narrow enough."""
+    """The half-width that is narrow enough, as a fraction of the time; for a GPU claim, 250 ns."""
 
     @model_validator(mode="after")
     def _looks_ascend(self) -> Self:
@@ -199,8 +198,7 @@ class Measurement(Wire):
     samples: tuple[tuple[float, ...], ...]
     """Every raw sample, per round; empty with in-process timing, which reports only a mean."""
     discarded: int = 0
-    """Samples that were repeated: something ran while the candidate was frozen, calibration was
-    disturbed, the call was late, or the GPU was slowed."""
+    """Samples repeated for activity while frozen, disturbed calibration, lateness or a slow GPU."""
     stop_reason: StopReason
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""

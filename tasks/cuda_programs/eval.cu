@@ -1,13 +1,13 @@
-// Runs a task's cases and tells the judge: `eval.out MODE CASES`, with POPCORN_FD and POPCORN_SEED.
+// Runs a task's cases and reports the results: `eval.out MODE CASES`, with POPCORN_FD and POPCORN_SEED.
 //
-// A reference.cuh defines `class Problem`: made of a case's arguments, with `generate(seed)`, which
-// gives the kernel's input, and `check(output)`, which says what is wrong with its answer.
+// A reference.cuh defines `class Problem`. It is constructed from a case's arguments. Its
+// `generate(seed)` returns the kernel's input, and its `check(output)` says what is wrong with the output.
 //
-// A call is timed by two events round it. The cache is flushed before, and that work still runs while
-// the call is queued, so that no launch from the host lies between the events. Since events see one
-// stream alone, some more calls are timed from the host, on an idle device and less what an empty
-// kernel takes there; where that is longer, it is what counts. Every call has a fresh input, and every
-// output is checked.
+// A call is timed by two events, one before it and one after it. The cache is flushed first, and the
+// flush still runs while the call is queued, so the time of the launch is not between the events.
+// Events only measure one stream. So some more calls are timed by the host's clock, on an idle device,
+// and the time of an empty kernel is subtracted; if this time is longer, it counts. Every call has a
+// new input, and every output is checked.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -24,7 +24,7 @@ namespace {
 constexpr int kLeastRuns = 10;
 constexpr int kMostRuns = 200;
 constexpr double kMostSeconds = 10;
-constexpr double kEnough = 0.002;  // the error of the mean, as a share of it
+constexpr double kEnough = 0.002;  // of the mean: the standard error at which timing ends
 
 using Clock = std::chrono::steady_clock;
 
@@ -32,7 +32,7 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The line to the judge.
+// Writes the results, `key: value` on each line, to the judge.
 class Line {
 public:
     explicit Line(FILE* file) : file_(file) {}
@@ -70,11 +70,11 @@ Case read_case(const std::string& spec) {
     std::stringstream parts(spec);
     for (std::string part; std::getline(parts, part, ';');) {
         const auto colon = part.find(':');
-        if (colon == std::string::npos) leave(kBadCase, "a case reads `name: number; ...`, not " + spec);
+        if (colon == std::string::npos) leave(kBadCase, "`" + spec + "` is not `name: number; ...`");
         const std::string number = trimmed(part.substr(colon + 1));
         char* end = nullptr;
         const long long value = std::strtoll(number.c_str(), &end, 10);
-        if (number.empty() || *end != '\0') leave(kBadCase, number + " is no whole number in " + spec);
+        if (number.empty() || *end != '\0') leave(kBadCase, number + " is not an integer in " + spec);
         values[trimmed(part.substr(0, colon))] = value;
     }
     return {spec, Arguments(values)};
@@ -108,7 +108,7 @@ private:
 
 __global__ void nothing() {}
 
-// The least nanoseconds from a launch to the end of a kernel that does nothing.
+// The shortest time, in nanoseconds, from a launch to the end of a kernel that does nothing.
 double least_launch() {
     double least = INFINITY;
     for (int i = 0; i < 50; ++i) {
@@ -121,7 +121,7 @@ double least_launch() {
     return least;
 }
 
-// The least nanoseconds between two events around a kernel that does nothing.
+// The shortest time, in nanoseconds, between two events around a kernel that does nothing.
 double least_between_events() {
     cudaEvent_t begin = nullptr, end = nullptr;
     require(cudaEventCreate(&begin), "an event");
@@ -141,7 +141,7 @@ double least_between_events() {
     return least;
 }
 
-// One call after another, each on an input of its own.
+// Runs calls one after another, each on a new input.
 class Bench {
 public:
     explicit Bench(const Case& the_case, long long run_seed)
@@ -156,7 +156,7 @@ public:
     Bench(const Bench&) = delete;
     Bench& operator=(const Bench&) = delete;
 
-    // The nanoseconds of a call by two events; `fault` says what is wrong with its output.
+    // The time of a call in nanoseconds, by two events; `fault` says what is wrong with its output.
     double call(std::string& fault, const Flush* flush) {
         const input_t input = fresh(flush);
         require(cudaEventRecord(begin_), "an event");
@@ -170,7 +170,7 @@ public:
         return milliseconds * 1e6;
     }
 
-    // The nanoseconds of a call by the host, until nothing runs on any stream.
+    // The time of a call in nanoseconds, by the host's clock, until every stream is idle.
     double call_from_host(std::string& fault, const Flush* flush) {
         const input_t input = fresh(flush);
         require(cudaDeviceSynchronize(), "flushing");
@@ -183,7 +183,7 @@ public:
         return nanoseconds;
     }
 
-    // One call between the marks by which NVIDIA's profiler knows what it is to look at.
+    // One call between the marks that start and stop NVIDIA's profiler.
     void call_marked(std::string& fault) {
         const input_t input = fresh(nullptr);
         require(cudaProfilerStart(), "the profiler");
@@ -230,7 +230,7 @@ struct Times {
     double worst() const { return *std::max_element(all.begin(), all.end()); }
 };
 
-// Times of the host's clock, less what an empty kernel takes.
+// Times by the host's clock, without the time of an empty kernel.
 Times timed_from_host(Bench& bench, const Flush* flush, std::string& fault) {
     static const double launch = least_launch();
     Times times;
@@ -239,10 +239,10 @@ Times timed_from_host(Bench& bench, const Flush* flush, std::string& fault) {
     return times;
 }
 
-// Times of one case until their mean is known well enough; `fault` ends them.
+// Times one case until the mean is precise enough, or an output is wrong (`fault`).
 Times timed(Bench& bench, const Flush* flush, std::string& fault) {
     Times times;
-    bench.call(fault, nullptr);  // the first call loads what it needs
+    bench.call(fault, nullptr);  // the first call loads the kernel
     const auto begin = Clock::now();
     while (fault.empty() && int(times.all.size()) < kMostRuns) {
         times.all.push_back(bench.call(fault, flush));
@@ -251,7 +251,7 @@ Times timed(Bench& bench, const Flush* flush, std::string& fault) {
     }
     Times host = timed_from_host(bench, flush, fault);
     if (!fault.empty() || host.best() <= times.mean()) return times;
-    host.add(least_between_events());  // which every time by events has in it as well
+    host.add(least_between_events());  // every time by events includes it as well
     return host;
 }
 
@@ -297,7 +297,7 @@ std::string base64(const std::string& text) {
     return coded;
 }
 
-// What a cold cache costs: the same calls with and without the flush before each.
+// The cost of a cold cache: the same calls with and without a flush before each.
 bool profile(const Line& line, const std::string& name, const std::string& spec, Bench& bench,
              const Flush& flush) {
     std::string report = spec + "\n";
@@ -349,7 +349,7 @@ long long secret_seed() {
 int main(int count, char** arguments) {
     const char* descriptor = std::getenv("POPCORN_FD");
     FILE* file = descriptor ? fdopen(std::atoi(descriptor), "w") : nullptr;
-    if (file == nullptr) leave(kNoLine, "POPCORN_FD names no descriptor that can be written");
+    if (file == nullptr) leave(kNoLine, "POPCORN_FD is not a file descriptor that can be written");
     if (count != 3) leave(kUsage, "usage: eval.out test|benchmark|leaderboard|profile CASES");
     const std::string mode = arguments[1];
     const long long seed = secret_seed();

@@ -1,5 +1,5 @@
-// Shared by the evaluation and the references: a case, device memory, numbers from a seed.
-// All of it is local to the file that includes this, so no submission can replace it.
+// Shared by the evaluation and the references: a case, device memory, random numbers from a seed.
+// Everything is local to the file that includes this, so a submission cannot replace it.
 #pragma once
 
 #include <cmath>

@@ -12,7 +12,8 @@ from pathlib import Path
 from runners.contract.evaluation import Evaluation, EvaluationRequest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = (sys.executable, "-m", "runners.harness", "--serve", "--gpu-index", "0")
+ON_CPU = (sys.executable, "-m", "runners.harness", "--serve")
+COMMAND = (*ON_CPU, "--gpu-index", "0")
 
 
 class HarnessError(Exception):
@@ -44,10 +45,10 @@ class Server:
 
 
 @contextmanager
-def serving(environment: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """A ready harness, stopped after the block; by default with this process's environment."""
-    pipe = subprocess.PIPE
-    with subprocess.Popen(COMMAND, cwd=ROOT, stdin=pipe, stdout=pipe, env=environment) as process:
+def serving(environment: Mapping[str, str] | None = None, *, gpu: bool = True) -> Iterator[Server]:
+    """A harness that is ready, ended at the end; in this process's environment unless told."""
+    pipe, command = subprocess.PIPE, COMMAND if gpu else ON_CPU
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, env=environment) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         try:

@@ -128,8 +128,9 @@ async def test_a_database_that_stays_silent_is_waited_for_only_so_long(
     await transaction.start()
     await other.execute("lock table schema_migrations in access exclusive mode")
     monkeypatch.setattr(module, "ANSWER_S", 0.3)
-    with pytest.raises(SetupError, match="TimeoutError"):
-        await check(empty_dsn, folder)
+    async with asyncio.timeout(module.CONNECT_S):
+        with pytest.raises(SetupError, match="TimeoutError"):
+            await check(empty_dsn, folder)
     await transaction.rollback()
     await other.close()
     await check(empty_dsn, folder)

@@ -61,9 +61,8 @@ class Bridge:
             async with asyncio.timeout(command.within_s + _GRACE_S):
                 return _text(await reply)
         except TimeoutError as error:
-            raise ClusterUnavailableError(
-                f"Ray's driver did not answer {command.operation}"
-            ) from error
+            message = f"Ray's driver did not answer {command.operation}"
+            raise ClusterUnavailableError(message) from error
         finally:
             self._waiting.pop(numbered.number, None)
 

@@ -111,9 +111,8 @@ class RemoteHarness:
 
     async def stop(self) -> None:
         """End the actor, its harness and all their processes."""
-        await self._bridge.request(
-            protocol.Command(operation=protocol.DriverOperation.END, slot=self.name)
-        )
+        command = protocol.Command(operation=protocol.DriverOperation.END, slot=self.name)
+        await self._bridge.request(command)
 
     async def _request(self, method: str, *arguments: str, within_s: float = _REQUEST_S) -> str:
         command = protocol.Command(
@@ -291,16 +290,14 @@ class RayRunner(SlotRunner[RaySlot]):
         await self._bridge.aclose()
 
     async def _resources(self) -> protocol.Resources:
-        text = await self._bridge.request(
-            protocol.Command(operation=protocol.DriverOperation.RESOURCES)
-        )
+        command = protocol.Command(operation=protocol.DriverOperation.RESOURCES)
+        text = await self._bridge.request(command)
         return protocol.Resources.model_validate_json(text)
 
     async def _all_harnesses(self) -> list[RemoteHarness]:
         """The harness of every slot on the cluster, including slots of other or killed workers."""
-        text = await self._bridge.request(
-            protocol.Command(operation=protocol.DriverOperation.SLOTS)
-        )
+        command = protocol.Command(operation=protocol.DriverOperation.SLOTS)
+        text = await self._bridge.request(command)
         return [
             RemoteHarness(self._bridge, name)
             for name in protocol.SlotNames.model_validate_json(text).names

@@ -84,10 +84,8 @@ def _profile_kernels(session: EvaluationSession, program: int) -> None:
     task = session.request.task
 
     def profile_case(profiler: KernelProfiler, case: Workload, deadline: Deadline) -> KernelProfile:
-        phase = _Phase(
-            stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, deadline
-        )
-        return profiler.profile_program(_program(session, phase, program), deadline)
+        run = _Phase(stream.Step.PROFILE, evaluation.CaseKind.PROFILE, (case,), task.seed, deadline)
+        return profiler.profile_program(_program(session, run, program), deadline)
 
     profile_kernels(session, task.benchmarks, profile_case)
 

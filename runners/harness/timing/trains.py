@@ -154,10 +154,7 @@ class TrainTrack:
         )
 
     def _call(self, operation: channel.Operation) -> TrainCall:
-        memory, flush_cache = (
-            self.candidate.buffers.memory.bytes,
-            self.candidate.buffers.flush_cache,
-        )
+        memory, flush = self.candidate.buffers.memory.bytes, self.candidate.buffers.flush_cache
 
         def part(place: Place) -> torch.Tensor:
             return memory[place.shift : place.shift + place.staging.numel()]
@@ -185,7 +182,7 @@ class TrainTrack:
                 answer.expect_at(answer.room if in_room else answer.places(output))
             torch.cuda.synchronize()
 
-        actions = TrainActions([*map(steps, self.places)], queued, flush_cache)
+        actions = TrainActions([*map(steps, self.places)], queued, flush)
         return TrainCall(self.windows, len(self.places) * PATIENCE_S, actions)
 
     def _verify(self, data: Sequence[object], expected: values.Node, deadline: Deadline) -> None:
@@ -275,6 +272,7 @@ class ShortCalls:
     ) -> bool:
         """Time the submission in this candidate; False if a train was not queued in time.
 
+        In that case no further call is queued ahead, so the judge's clock includes the launches.
         `calibration` measures the overhead of a calibration window. Disturbed trains and windows
         are repeated, like disturbed single calls.
         """

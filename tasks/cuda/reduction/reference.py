@@ -14,5 +14,5 @@ def ref_kernel(data: torch.Tensor) -> torch.Tensor:
 
 def check_implementation(data: torch.Tensor, output: torch.Tensor) -> tuple[bool, str]:
     exact = data.to(torch.float64)
-    # What rounding can do to a sum grows with the sum of the magnitudes, not with the sum.
+    # The rounding error of a sum grows with the sum of the magnitudes, not with the sum.
     return compared(output, exact.sum(dim=0, keepdim=True), rtol=0.0, atol=1e-6 * exact.abs().sum())

@@ -1,10 +1,10 @@
-// The input and output of the kernel; all memory is on the device, row after row.
+// The input and output of the kernel; all memory is on the device, in row-major order.
 #pragma once
 
 struct input_t {
-    const float* a;  // m rows of k
-    const float* b;  // k rows of n
-    float* c;        // m rows of n
+    const float* a;  // m x k
+    const float* b;  // k x n
+    float* c;        // m x n
     int m, n, k;
 };
 using output_t = float*;

@@ -1,4 +1,4 @@
-// The sum in double precision, of inputs that are drawn again: what a kernel writes into them is lost.
+// The sum in double precision. `check` generates the inputs again, in case the kernel overwrote them.
 #pragma once
 
 #include "podium.cuh"

@@ -8,5 +8,5 @@ struct input_t {
 };
 using output_t = float*;
 
-// Puts the sum of `data.values` into `*data.output`, and returns `data.output`.
+// Writes the sum of `data.values` to `*data.output`, and returns `data.output`.
 output_t custom_kernel(input_t data);

@@ -10,7 +10,7 @@ def generate_input(size: int, seed: int) -> input_t:
     data = torch.randn(size, generator=random, device=device()) * 1000
     repeated = torch.rand(size, generator=random, device=device()) < 0.125
     data[repeated] = data[repeated].round()
-    # Never in order to begin with: the largest number comes first.
+    # The input is never sorted already: the largest number comes first.
     top = data.argmax()
     data[0], data[top] = data[top].clone(), data[0].clone()
     return data

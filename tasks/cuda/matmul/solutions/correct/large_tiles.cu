@@ -1,7 +1,7 @@
 //!PODIUM leaderboard matmul-cu
 //!PODIUM block 32, 32
 //!PODIUM shared 65536
-// Tiles of 32 x 256 and 256 x 32 numbers in single precision: more shared memory than 48 KiB.
+// Tiles of 32 x 256 and 256 x 32 numbers in single precision need more than 48 KiB of shared memory.
 #include <cuda_fp16.h>
 
 constexpr int EDGE = 32, DEPTH = 256;

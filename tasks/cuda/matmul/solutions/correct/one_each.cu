@@ -1,5 +1,5 @@
 //!PODIUM leaderboard matmul-cu
-// One thread an element, with every number read anew.
+// One thread per element; every number is read from global memory each time.
 #include <cuda_fp16.h>
 
 __global__ void matmul(const __half* a, const __half* b, __half* c, int m, int n, int k) {

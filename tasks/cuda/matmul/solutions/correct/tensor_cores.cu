@@ -1,7 +1,7 @@
 //!PODIUM leaderboard matmul-cu
 //!PODIUM block 32
 //!PODIUM grid (n + 15) // 16, (m + 15) // 16
-// One warp a tile of 16 x 16, on tensor cores; tiles at the edges are filled up with zeros.
+// One warp per 16 x 16 tile, on tensor cores; tiles at the edges are padded with zeros.
 #include <cuda_fp16.h>
 #include <mma.h>
 

@@ -1,6 +1,6 @@
 //!PODIUM expect crashed
 //!PODIUM block 32, 32
-// 1024 threads with more registers each than a multiprocessor has for so many.
+// 1024 threads, each with more registers than a multiprocessor has for that many threads.
 #include <cuda_fp16.h>
 
 __global__ void __launch_bounds__(128) matmul(const __half* a, const __half* b, __half* c, int m,

@@ -2,7 +2,7 @@
 //!PODIUM block 256
 //!PODIUM grid min((size + 8191) // 8192, 2048)
 //!PODIUM shared 4*block_x
-// Each block leaves its sum in memory of the kernel's own; the block that ends last adds them up.
+// Each block writes its sum to a buffer of the kernel; the block that ends last adds them up.
 __device__ float partial[2048];
 __device__ unsigned int done = 0;
 

@@ -1,5 +1,5 @@
 //!PODIUM leaderboard reduction-cu
-// One block walks over all numbers; the GPU has room for many more.
+// One block adds all numbers; the GPU could run many more blocks.
 __global__ void reduction(const float* in, float* out, int size) {
     __shared__ float parts[32];
     float sum = 0.0f;

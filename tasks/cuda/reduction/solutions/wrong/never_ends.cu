@@ -1,5 +1,5 @@
 //!PODIUM expect timed_out
-// Waits for a word that nobody writes.
+// Waits for a value that is never written.
 __device__ volatile int never = 0;
 
 __global__ void reduction(const float* in, float* out, int size) {

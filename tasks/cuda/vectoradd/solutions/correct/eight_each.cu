@@ -1,7 +1,7 @@
 //!PODIUM leaderboard vectoradd-cu
 //!PODIUM block 512
 //!PODIUM grid (size + 8*block_x - 1) // (8*block_x)
-// Sixteen bytes at once; what does not fill them at the end is added one by one.
+// Loads 16 bytes at once; the remaining elements at the end are added one by one.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void vectoradd(const __half* __restrict__ a, const __half* __restrict__ b,

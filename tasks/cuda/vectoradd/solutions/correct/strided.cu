@@ -1,6 +1,6 @@
 //!PODIUM leaderboard vectoradd-cu
 //!PODIUM grid min((size + block_x - 1) // block_x, 1056)
-// A fixed number of blocks walks over the vectors.
+// A fixed number of blocks processes the vectors in a grid-stride loop.
 #include <cuda_fp16.h>
 
 namespace {

@@ -1,5 +1,5 @@
 //!PODIUM expect wrong_answer
-// Adds in place first, which this task does not allow.
+// Adds in place first; this task does not allow writing to an input.
 #include <cuda_fp16.h>
 
 __global__ void vectoradd(__half* a, const __half* b, __half* out, int size) {

@@ -1,5 +1,5 @@
 //!PODIUM expect wrong_answer
-// Every element is right, and numbers are written beyond the end of the output.
+// Every element is right, but it also writes beyond the end of the output.
 #include <cuda_fp16.h>
 
 __global__ void vectoradd(const __half* a, const __half* b, __half* out, int size) {

@@ -1,6 +1,6 @@
 //!PODIUM expect wrong_answer
 //!PODIUM grid max(1, size // block_x)
-// Leaves out what does not fill a block.
+// Ignores the elements after the last complete block.
 #include <cuda_fp16.h>
 
 __global__ void vectoradd(const __half* a, const __half* b, __half* out, int size) {

@@ -1,7 +1,7 @@
 //!PODIUM expect wrong_answer
 #include "task.h"
 
-// Reads the right matrix as if it lay column after column.
+// Reads `b` as if it were stored in column-major order.
 __global__ void multiply(input_t data) {
     const int column = blockIdx.x * blockDim.x + threadIdx.x;
     const int row = blockIdx.y * blockDim.y + threadIdx.y;

@@ -1,7 +1,7 @@
 //!PODIUM expect wrong_answer
 #include "task.h"
 
-// Keeps as many bits of each number as TF32 does.
+// Rounds each number to the precision of TF32.
 __device__ float rounded(float value) {
     return __uint_as_float((__float_as_uint(value) + 0x1000u) & ~0x1fffu);
 }

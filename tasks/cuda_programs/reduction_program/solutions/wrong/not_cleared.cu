@@ -1,7 +1,7 @@
 //!PODIUM expect wrong_answer
 #include "task.h"
 
-// Adds to what lies there: NaN.
+// Adds to the output's initial value, which is NaN.
 __global__ void sum(const float* values, float* output, int size) {
     for (int at = threadIdx.x; at < size; at += blockDim.x) atomicAdd(output, values[at]);
 }

@@ -1,7 +1,7 @@
 //!PODIUM expect wrong_answer
 #include "task.h"
 
-// Makes the inputs such that an empty output would be their sum.
+// Sets the inputs and the output to zero, so that the output is the sum of the inputs.
 __global__ void clear(float* a, float* b, float* output, int size) {
     const int at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at < size) a[at] = b[at] = output[at] = 0;

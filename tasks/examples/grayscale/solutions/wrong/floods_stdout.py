@@ -1,5 +1,5 @@
 #!PODIUM expect output_exceeded
-# The answer is right; what it prints is too much.
+# The output is correct, but the submission prints too much.
 import torch
 from task import input_t, output_t
 

@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# The weights of another standard.
+# Uses the weights of another standard.
 import torch
 from task import input_t, output_t
 

@@ -1,6 +1,6 @@
 #!PODIUM leaderboard histogram
 #!PODIUM needs cuda
-# NVRTC compiles the kernel in this process, in a fraction of a second and with no host compiler.
+# NVRTC compiles the kernel in this process, in a fraction of a second and without a host compiler.
 import torch
 from task import input_t, output_t
 

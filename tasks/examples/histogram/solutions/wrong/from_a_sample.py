@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Counts every second value only, and doubles the counts.
+# Counts only every second value, and doubles the counts.
 import torch
 from task import input_t, output_t
 

@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Too short wherever the largest value does not occur.
+# The output is too short if the largest value does not occur.
 import torch
 from task import input_t, output_t
 

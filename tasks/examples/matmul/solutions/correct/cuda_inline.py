@@ -1,6 +1,6 @@
 #!PODIUM leaderboard matmul
 #!PODIUM needs cuda
-# It takes addresses and no tensors: without torch's headers the build takes seconds.
+# The functions take addresses instead of tensors. Without torch's headers the build takes seconds.
 import torch
 from task import input_t, output_t
 from torch.utils.cpp_extension import load_inline

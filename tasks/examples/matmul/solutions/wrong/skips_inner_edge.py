@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Leaves out what is left of k after whole tiles of 16.
+# Ignores the last, incomplete tile of 16 along k.
 from task import input_t, output_t
 
 

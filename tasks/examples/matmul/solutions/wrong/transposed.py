@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Looks right wherever the result is square.
+# Transposes the result; its shape is right only if it is square.
 from task import input_t, output_t
 
 

@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Two levels of blocks, which is enough for every test and for no benchmark.
+# Restarts the sum every 70001 elements, which is more than any test has.
 import torch
 from task import input_t, output_t
 

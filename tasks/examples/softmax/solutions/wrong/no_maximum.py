@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Overflows in rows that lie high, and gives NaN there.
+# Overflows in rows of large values, where it returns NaN.
 import torch
 from task import input_t, output_t
 

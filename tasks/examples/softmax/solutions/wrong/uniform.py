@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Rows sum up to one, as a careless check would ask.
+# Every row sums to one, which a careless check would accept.
 import torch
 from task import input_t, output_t
 

@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Sorts whole numbers only: neighbours that are closer stay as they were.
+# Sorts by the floor of each number: numbers with the same floor keep their order.
 import torch
 from task import input_t, output_t
 

@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Sets the place of a repeated number to infinity.
+# Replaces each repeated number by infinity.
 import torch
 from task import input_t, output_t
 

@@ -1,6 +1,6 @@
 #!PODIUM leaderboard vectoradd
 #!PODIUM needs cuda
-# The usual way, with tensors on both sides; torch's headers make the build slow.
+# The usual way, with tensors as arguments; torch's headers make the build slow.
 from task import input_t, output_t
 from torch.utils.cpp_extension import load_inline
 

@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Rounds to eight bits on the way, which shows in the third digit only.
+# Rounds to eight bits, which changes only the third digit.
 import torch
 from task import input_t, output_t
 

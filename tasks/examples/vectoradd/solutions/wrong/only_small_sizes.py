@@ -1,5 +1,5 @@
 #!PODIUM expect wrong_answer
-# Passes every test: it stops after the largest size of the tests.
+# Passes every test, because it computes only as many elements as the largest test has.
 from task import input_t, output_t
 
 
