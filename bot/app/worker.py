@@ -13,6 +13,7 @@ from bot.app.runners import grace_s, harness_version, require_available
 from bot.domain.api.workers import WorkerConfig
 from bot.domain.errors import SetupError, StoreError
 from bot.remote.http import ServerConnection, connected, server
+from bot.services.confirmations import run_confirmations
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.dispatch.dispatcher import Dispatcher
 from bot.services.dispatch.worker_queue import StoreQueue
@@ -139,6 +140,7 @@ async def _working(
     store, clock = podium.store, podium.clock
     upkeep: dict[str, _Upkeep] = {
         "reaper": lambda stop: recover(store, stop, every_s=period_s),
+        "confirmations": lambda stop: run_confirmations(store, clock, stop),
         "notifications": lambda stop: run_notifications(store, clock, stop, every_s=period_s),
     }
     if references:

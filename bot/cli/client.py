@@ -11,6 +11,7 @@ from bot.domain.api.boards import ExportEnd, ExportPiece
 from bot.domain.board import Board, Viewer
 from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.errors import StoreError
+from bot.domain.finals import Final, FinalRequest
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
@@ -21,7 +22,7 @@ from bot.domain.submission import SubmissionRequest
 from bot.domain.tasks.template import template_of
 from bot.reports.competition import competition_pieces
 from bot.reports.export import pieces
-from bot.services import boards, competitions, history, lookup, moderation, standings
+from bot.services import boards, competitions, finals, history, lookup, moderation, standings
 from bot.services.publishing.pipeline import Pipeline
 from bot.services.publishing.queued_runner import command_publication, has_workers, queued_runners
 from bot.services.status import profile_files, submission_status, unserved_in_words, watch
@@ -119,6 +120,15 @@ class Client(Protocol):
 
     def export_competition(self, name: str) -> AsyncGenerator[ExportPiece, None]:
         """Yield the export of a competition: its ranking, then the export of each board."""
+
+    async def start_final(self, request: FinalRequest, reason: str) -> Sequence[Final]:
+        """Start a final on each GPU type of a board, or on one; only for admins."""
+
+    async def finals(self, board: str) -> Sequence[Final]:
+        """Return the newest final of each GPU type of a board."""
+
+    async def cancel_final(self, board: str, reason: str) -> int:
+        """Cancel the running finals of a board; return how many."""
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
         """Return the live workers, and the current time of the Podium that they work for."""
@@ -259,6 +269,17 @@ class LocalClient:
                 async for piece in whole:
                     yield piece
         yield ExportEnd()
+
+    async def start_final(self, request: FinalRequest, reason: str) -> Sequence[Final]:
+        decision = moderation.Decision(self.viewer.person, reason)
+        return await finals.start_final(self.podium.store, self.viewer, decision, request)
+
+    async def finals(self, board: str) -> Sequence[Final]:
+        return await finals.finals_of(self.podium.store, self.viewer, board)
+
+    async def cancel_final(self, board: str, reason: str) -> int:
+        decision = moderation.Decision(self.viewer.person, reason)
+        return await finals.cancel_final(self.podium.store, self.viewer, decision, board)
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
         return await self.podium.store.workers.alive(), self.podium.clock.now()

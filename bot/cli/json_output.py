@@ -3,6 +3,8 @@
 from dataclasses import asdict
 
 from bot.domain.competition import Competition, CompetitionStandings
+from bot.domain.confirmation import Confirmation
+from bot.domain.finals import Final
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
@@ -92,6 +94,30 @@ def standings_json(leaderboard: BoardStandings) -> Json:
         "reference_failure": leaderboard.reference_failure,
         "entries": [_entry_json(entry, leaderboard.reference) for entry in leaderboard.entries],
         "absent": [_absent_json(refusal) for refusal in leaderboard.refused],
+        "pending": [_pending_json(each) for each in leaderboard.pending],
+        "final": None if leaderboard.final is None else final_json(leaderboard.final),
+    }
+
+
+def _pending_json(found: Confirmation) -> Json:
+    """Return a run that is not ranked until it is confirmed."""
+    return {
+        "person": found.person_name,
+        "time_ns": None if found.held is None else found.held.time_ns,
+        "half_width_ns": None if found.held is None else found.held.half_width_ns,
+        "place": found.place,
+        "submission": found.submission,
+    }
+
+
+def final_json(final: Final) -> Json:
+    """Return a final; its rows are null until it has ended."""
+    return {
+        "gpu": final.gpu,
+        "top": final.top,
+        "compared": final.compared,
+        "ended_at": None if final.ended_at is None else final.ended_at.isoformat(),
+        "rows": None if final.rows is None else [asdict(each) for each in final.rows],
     }
 
 
@@ -194,7 +220,22 @@ def _job_json(status: JobStatus) -> Json:
         "verdict": None if evaluation is None else evaluation.verdict.value,
         "message": "" if evaluation is None else evaluation.message,
         "cost": status.cost,
+        "confirmation": _confirmation_json(status.confirmation),
         "cases": [] if evaluation is None else [case_json(case) for case in evaluation.cases],
+    }
+
+
+def _confirmation_json(found: Confirmation | None) -> Json | None:
+    """Return the comparison with the holder of a place, null if there is none."""
+    if found is None:
+        return None
+    return {
+        "state": found.state.value,
+        "place": found.place,
+        "rival": found.rival,
+        "ratio": None if found.ratio is None else found.ratio.ratio,
+        "half_width": None if found.ratio is None else found.ratio.half_width,
+        "reason": found.reason,
     }
 
 

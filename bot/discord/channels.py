@@ -30,6 +30,10 @@ class SubmissionDisplay(BaseModel):
     """The live message, edited while the submission progresses."""
     reported: int = 0
     """How many messages of the full report were sent."""
+    awaited: bool = False
+    """Whether the report says that a confirmation is pending."""
+    confirmed: bool = False
+    """Whether its end was reported."""
     announced: int | None = None
     """The public line of a ranked submission."""
     opened: bool = False

@@ -13,9 +13,10 @@ import structlog
 
 from bot.discord.escaping import MESSAGE_LIMIT, fenced, line, plain, unfenced
 from bot.domain.leaderboard import Placement
-from bot.domain.status import JobStatus, SubmissionStatus
+from bot.domain.status import SubmissionStatus
 from bot.reports.blocks import Attachment, Block, Chart, Link, Log, Report, Table, Text, Tone
 from bot.reports.charts import as_table, describe_chart
+from bot.reports.confirmations import confirmation_lines
 from bot.reports.escaping import clean, one_line, table_lines
 from bot.reports.standings import placement_line
 from bot.reports.submission import job_line, warning_of
@@ -173,12 +174,21 @@ def live_text(status: SubmissionStatus) -> str:
     """Return the submission, one line per GPU type, and any warning."""
     warning = warning_of(status)
     warnings = [f"-# Warning: {line(warning, 400)}"] if warning else []
-    return _fit_message([headline(status), *map(_job, status.jobs), *warnings])
+    jobs = [*map(job_line, status.jobs), *confirmation_lines(status)]
+    return _fit_message([headline(status), *map(_quoted, jobs), *warnings])
 
 
-def _job(job: JobStatus) -> str:
-    text = job_line(job)
+def _quoted(text: Text) -> str:
     return f"> {_JOB_MARKS.get(text.tone, '')}{line(text.text, 150)}"
+
+
+def confirmation_text(status: SubmissionStatus) -> str:
+    """Return how the confirmations of a submission ended, as a message of its own."""
+    head = f"**Submission #{status.submission.id}**: its confirmation has ended"
+    lines = [
+        f"{_MARKS.get(each.tone, '')}{line(each.text, 600)}" for each in confirmation_lines(status)
+    ]
+    return _fit_message([head, *lines])
 
 
 def thread_name(status: SubmissionStatus) -> str:

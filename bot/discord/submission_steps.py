@@ -133,6 +133,9 @@ class ThreadUpdater:
             shown.private = True
             # The private reports of all submissions come before any public line.
             return DisplayProgress(again_s=0.0)
+        if not status.is_settled:
+            shown.doubtful = False
+            return DisplayProgress()
         await self._post_publicly(shown, owner, status)
         state = shown.state.model_dump_json()
         await self.context.store.displays.finish(shown.submission, owner, state)
@@ -157,6 +160,7 @@ class ThreadUpdater:
                 await self._report(
                     shown, owner, draw.message_drafts(await full_report(self.context, status))
                 )
+                await self._report_confirmation(shown, owner, status)
         except discord.HTTPException as error:
             if not shown.state.in_guild or not channels.is_lost(error):
                 raise
@@ -242,6 +246,19 @@ class ThreadUpdater:
                 message = _as_message(draft, f"{shown.submission}-report-{number}")
                 await self._send_once(shown, shown.state.private, message)
                 await self._record(shown, owner, reported=number)
+
+    async def _report_confirmation(
+        self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus
+    ) -> None:
+        """Send how its confirmation ended, if the report said that it was pending."""
+        if not status.is_settled and not shown.state.awaited:
+            await self._record(shown, owner, awaited=True)
+        if status.is_settled and shown.state.awaited and not shown.state.confirmed:
+            text = draw.confirmation_text(status)
+            first_line, nonce = text.splitlines()[0], f"{shown.submission}-confirmed"
+            message = _Message(text, nonce, lambda old: old.content.startswith(first_line))
+            await self._send_once(shown, shown.state.private, message)
+            await self._record(shown, owner, confirmed=True)
 
     async def _post_publicly(
         self, shown: DisplayedSubmission, owner: str, status: SubmissionStatus

@@ -176,6 +176,8 @@ DEMO = "demo"
 """The kind of identity of the people for whom `podium demo` submits; no front end uses it."""
 SYSTEM_IDENTITY = "podium:house"
 """The identity that owns the system's own jobs; no front end uses this kind."""
+SYSTEM_NAME = "Podium"
+"""The name of its account."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ PublicationId = NewType("PublicationId", int)
 CheckRunId = NewType("CheckRunId", int)
 AuditId = NewType("AuditId", int)
 CompetitionId = NewType("CompetitionId", int)
+ConfirmationId = NewType("ConfirmationId", int)
+FinalId = NewType("FinalId", int)
 
 
 NO_SUBMISSION = SubmissionId(0)
@@ -23,7 +25,7 @@ NO_SUBMISSION = SubmissionId(0)
 def is_system_submission(submission: SubmissionId) -> bool:
     """Return whether it is one of the system's own, whose numbers are negative.
 
-    Such a submission times a task's reference; it is not ranked, and no person waits for it.
+    Such a submission times a task's reference or confirms another submission; it is not ranked.
     """
     return submission < 0
 

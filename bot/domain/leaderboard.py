@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bot.domain.board import Board
+from bot.domain.confirmation import Confirmation
+from bot.domain.finals import Final
 from bot.domain.records import FailedRun, HistoryEntry
 from bot.domain.reference_times import Reference
 from bot.domain.scoring import Score, ScoreValue, Standing, records
@@ -24,13 +26,14 @@ class Leaderboard:
     """One task version on one GPU type; `revision` grows whenever another field changes.
 
     `refused` has the latest failed ranked run of each person without a score here, with messages
-    that everyone may read.
+    that everyone may read. `pending` has the runs that wait for their confirmation.
     """
 
     revision: int
     entries: tuple[Standing, ...]
     refused: tuple[FailedRun, ...]
     reference: Reference | None
+    pending: tuple[Confirmation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,10 @@ class BoardStandings:
     reference: ScoreValue | None = None
     reference_failure: str = ""
     in_process: bool = False
+    pending: tuple[Confirmation, ...] = ()
+    """The runs whose scores are held back until they are confirmed, oldest first."""
+    final: Final | None = None
+    """The newest final of this GPU type, of the shown task version."""
     quotes: bool = True
     """Whether messages of failed runs may quote exceptions."""
     revision: int = field(default=0, compare=False)

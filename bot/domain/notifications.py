@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from bot.domain.board import Board
 from bot.domain.competition import Competition
+from bot.domain.finals import Final
 from bot.domain.ids import BoardId, NotificationId, SubmissionId
 from bot.domain.scoring import (
     Entrant,
@@ -14,16 +15,18 @@ from bot.domain.scoring import (
     Standing,
     by_submission_time,
     entrants,
-    is_ahead,
+    leads,
     rank_entrants,
     records,
     show_score,
     show_speed_up,
 )
-from bot.domain.times import show_deadline
+from bot.domain.times import show_deadline, show_time
 
 LOWEST_ANNOUNCED_RANK = 10
 """The lowest rank whose loss may be announced."""
+FINAL_ROWS_TOLD = 10
+"""How many places of a final are in its notification."""
 REMIND_BEFORE = timedelta(hours=24)
 
 
@@ -37,7 +40,7 @@ class NotificationKind(StrEnum):
     LOST_RANK = "lost-rank"
     """Another person's score pushed the person down from a rank among the first ten."""
     RECORD = "record"
-    """A board has a new best time."""
+    """A board has a new best time, or a final has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class StandingsChange:
     @property
     def is_record(self) -> bool:
         """Return whether it is the first score, or ahead of the record until then."""
-        return self.record is None or is_ahead(self.score.value, self.record.value)
+        return self.record is None or leads(self.score, self.record)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -141,6 +144,17 @@ def record_notification(change: StandingsChange, board: Board, addressee: str) -
         text += f", {factor} faster than {old.person_name} ({show_score(old.value)})"
     key = f"record {new.submission} {new.gpu} {addressee}"
     return Notification(key, NotificationKind.RECORD, addressee, board.id, f"{text}.")
+
+
+def final_notification(final: Final, board: Board, addressee: str) -> Notification:
+    """Return the notification of the result of a final, with its first places."""
+    rows = [
+        f"{each.rank}. {each.person_name} {show_time(each.time_ns, each.half_width_ns)}"
+        for each in (final.rows or ())[:FINAL_ROWS_TOLD]
+    ]
+    text = f"Final of {board.name} ({final.gpu}): {'; '.join(rows)}."
+    key = f"final {final.id} {addressee}"
+    return Notification(key, NotificationKind.RECORD, addressee, board.id, text)
 
 
 def loss_notification(

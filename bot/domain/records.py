@@ -56,6 +56,8 @@ class FailedRun:
     stage: str | None
     message: str
     submitted_at: datetime
+    in_confirmation: bool = False
+    """Whether it passed at first and failed when it was compared; `message` then says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +294,9 @@ BUCKETS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 360
 The database function `bucket_of` has the same numbers.
 """
 REFERENCE = "reference"
-"""The value of `mode` for the system's own submissions, which time a task's reference."""
+"""The value of `mode` for the system's own submissions that time a task's reference."""
+CONFIRMATION = "confirmation"
+"""The value of `mode` for those that confirm a submission."""
 
 
 @dataclass(frozen=True, slots=True)

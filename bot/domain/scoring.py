@@ -3,9 +3,10 @@
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from operator import mul
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
@@ -61,6 +62,44 @@ class ScoreValue:
         return self.upper_ns + max(self.uncertainty_ns, TIE * self.upper_ns)
 
 
+class Outcome(StrEnum):
+    """What a comparison of two submissions says of the first."""
+
+    FASTER = "faster"
+    TIED = "tied"
+    """The interval of the ratio contains 1."""
+    SLOWER = "slower"
+
+
+@dataclass(frozen=True, slots=True)
+class PairRatio:
+    """The time of a submission divided by that of a rival, with half of its 95 % interval.
+
+    Both were timed in turns on one card, so it does not contain what the judge's clock cannot see.
+    """
+
+    ratio: float
+    half_width: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it says of the submission."""
+        if abs(self.ratio - 1.0) <= self.half_width:
+            return Outcome.TIED
+        return Outcome.FASTER if self.ratio < 1.0 else Outcome.SLOWER
+
+    @property
+    def inverse(self) -> "PairRatio":
+        """The ratio of the rival to the submission."""
+        return PairRatio(1.0 / self.ratio, self.half_width / self.ratio**2)
+
+    def times(self, other: "PairRatio") -> "PairRatio":
+        """Return the ratio to the rival of the rival, which `other` has."""
+        ratio = self.ratio * other.ratio
+        parts = self.half_width / self.ratio, other.half_width / other.ratio
+        return PairRatio(ratio, ratio * math.hypot(*parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """A stored score, comparable only within the same task version and GPU type."""
@@ -75,6 +114,8 @@ class Score:
     submitted_at: datetime
     pool: str = ""
     """The pool that timed it, see `pool_of`; empty if unrecorded."""
+    met: tuple[tuple[SubmissionId, PairRatio], ...] = ()
+    """The rivals with which it was compared (`bot.domain.confirmation`), oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +166,7 @@ def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
         return None
     if task.format is TaskFormat.IO_CONTRACT:  # it times a reference too, and ranks no submissions
         return None
-    times = _times(evaluation, floors(task, evaluation.gpu))
+    times = case_times(task, evaluation)
     if not times:
         return None
     combined = combine(task.ranking_by, times)
@@ -164,7 +205,9 @@ def ended_early(measured: Measurement) -> bool:
     return single or measured.cut_short or measured.stop_reason is StopReason.SLOW
 
 
-def _times(evaluation: Evaluation, least: Mapping[str, float]) -> list[ScoreValue]:
+def case_times(task: TaskDefinition, evaluation: Evaluation) -> list[ScoreValue]:
+    """Return the times that count, one for each timed case."""
+    least = floors(task, evaluation.gpu)
     times = [
         (counted(case.measurement), least.get(case.spec, 0.0))
         for case in evaluation.cases
@@ -222,20 +265,69 @@ def is_ahead(one: ScoreValue, other: ScoreValue) -> bool:
     return one.passes_ns < other.upper_ns
 
 
+def leads(one: Score, other: Score) -> bool:
+    """Return whether one score is ahead of another; if it was compared with it, the ratio says."""
+    ratio = dict(one.met).get(other.submission)
+    return is_ahead(one.value, other.value) if ratio is None else ratio.outcome is Outcome.FASTER
+
+
 def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
     """Return the standings of different people; ValueError for scores of several leaderboards.
 
-    A rank is one more than the number of people who are ahead.
+    A rank is one more than the number of people who are ahead. Between two that were compared, or
+    that a chain of comparisons connects, the ratio decides who is ahead.
     """
     ordered = sorted(entered, key=lambda each: by_speed(each.best))
     if len({(each.best.board, each.best.task_version, each.best.gpu) for each in ordered}) > 1:
         raise ValueError("scores of several boards, task versions or GPU types are not comparable")
     passes = sorted(each.best.value.passes_ns for each in ordered)
+    scores = {each.best.submission: each.best for each in ordered}
+    changed = Counter[SubmissionId]()
+    for (one, other), ratio in _connected(scores).items():
+        ahead = ratio.outcome is Outcome.FASTER
+        changed[other] += ahead - is_ahead(scores[one].value, scores[other].value)
     standings = [
-        Standing(1 + bisect_left(passes, each.best.value.upper_ns), each.best, each.attempts)
+        Standing(
+            1 + bisect_left(passes, each.best.value.upper_ns) + changed[each.best.submission],
+            each.best,
+            each.attempts,
+        )
         for each in ordered
     ]
     return tuple(sorted(standings, key=lambda each: (each.rank, each.score.value.time_ns)))
+
+
+_Ratios = Mapping[tuple[SubmissionId, SubmissionId], PairRatio]
+
+
+def _connected(scores: Mapping[SubmissionId, Score]) -> _Ratios:
+    """Return the ratio of every two scores that comparisons connect, each in both directions."""
+    direct: dict[tuple[SubmissionId, SubmissionId], PairRatio] = {}
+    for score in scores.values():
+        for rival, ratio in score.met:
+            if rival in scores:
+                direct[score.submission, rival] = ratio
+                direct[rival, score.submission] = ratio.inverse
+    neighbours: dict[SubmissionId, list[SubmissionId]] = {}
+    for one, other in direct:
+        neighbours.setdefault(one, []).append(other)
+    return dict(found for one in neighbours for found in _reached(one, neighbours, direct))
+
+
+def _reached(
+    start: SubmissionId, neighbours: Mapping[SubmissionId, list[SubmissionId]], direct: _Ratios
+) -> Iterator[tuple[tuple[SubmissionId, SubmissionId], PairRatio]]:
+    """Yield the ratio to each score that comparisons connect, over the shortest way."""
+    known, last = {start: PairRatio(1.0, 0.0)}, [start]
+    while last:
+        reached: list[SubmissionId] = []
+        for one in last:
+            for other in neighbours[one]:
+                if other not in known:
+                    known[other] = known[one].times(direct[one, other])
+                    reached.append(other)
+        last = reached
+    yield from (((start, other), ratio) for other, ratio in known.items() if other != start)
 
 
 @dataclass(frozen=True, slots=True)

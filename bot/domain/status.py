@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from bot.domain.board import Board
+from bot.domain.confirmation import Confirmation
 from bot.domain.job import FINAL_STATES, Job, submission_state
 from bot.domain.submission import Exclusion, Submission, SubmissionState
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
@@ -46,6 +47,8 @@ class JobStatus:
     evaluation: Evaluation | None = None
     cost: float | None = None
     """What its GPU time costs, in the owner's currency; None where no price is known."""
+    confirmation: Confirmation | None = None
+    """Its last comparison with the holder of a place; None if it needed none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,12 @@ class SubmissionStatus:
     def is_final(self) -> bool:
         """Whether all jobs have ended."""
         return all(each.job.state in FINAL_STATES for each in self.jobs)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all jobs have ended, and no result waits for its confirmation."""
+        pending = any(each.confirmation and each.confirmation.is_pending for each in self.jobs)
+        return self.is_final and (not pending or self.exclusion is not None)
 
     @property
     def may_be_ranked(self) -> bool:

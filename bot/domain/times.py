@@ -151,3 +151,13 @@ def show_span(seconds: float) -> str:
     if seconds < 48 * 3600:
         return f"{seconds / 3600:.0f} h"
     return f"{seconds / 86400:.0f} days"
+
+
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def ordinal(number: int) -> str:
+    """Return a rank as an ordinal: 1st, 2nd, 11th."""
+    if number % 100 in {11, 12, 13}:
+        return f"{number}th"
+    return f"{number}{_ENDINGS.get(number % 10, 'th')}"

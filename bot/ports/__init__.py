@@ -4,6 +4,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from bot.ports import admin, delivery, queue, records
+from bot.ports.confirmations import Confirmations, Finals
 from bot.ports.outside import IdentityProvider
 from bot.ports.queue import NO_RUNNERS, Clock, WorkerQueue
 
@@ -41,6 +42,10 @@ class Store(Protocol):
     def results(self) -> records.Results: ...
     @property
     def references(self) -> records.References: ...
+    @property
+    def confirmations(self) -> Confirmations: ...
+    @property
+    def finals(self) -> Finals: ...
     @property
     def requests(self) -> records.EvaluationServerRequests: ...
     @property

@@ -6,10 +6,9 @@ from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
 from bot.domain.scoring import show_score, show_speed_up
 from bot.domain.submission import SubmissionState
-from bot.domain.times import common_unit
+from bot.domain.times import common_unit, ordinal
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone
 from bot.reports.charts import DAY, points
-from bot.reports.standings import ordinal
 from bot.reports.submission import VERDICT_WORDS
 
 _COLUMNS = (

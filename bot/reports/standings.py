@@ -9,8 +9,9 @@ from dataclasses import replace
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
 from bot.domain.scoring import ScoreValue, Standing, show_score, show_speed_up, speed_up
-from bot.domain.times import show_deadline, show_time
+from bot.domain.times import ordinal, show_deadline, show_time
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
+from bot.reports.confirmations import final_line, pending_table
 from bot.reports.escaping import escape_formula, one_line
 from bot.reports.submission import IN_PROCESS, VERDICT_WORDS
 from runners.contract.task import Mode
@@ -44,6 +45,8 @@ def standings_report(leaderboard: BoardStandings) -> Report:
         blocks.append(standings_table(leaderboard, leaderboard.entries))
     else:
         blocks.append(Text("no ranked submissions yet", Tone.QUIET))
+    if leaderboard.pending:
+        blocks.append(pending_table(leaderboard.pending))
     if leaderboard.refused:
         blocks.append(absent_table(leaderboard.refused))
     return Report(_title(leaderboard), tuple(blocks))
@@ -55,6 +58,7 @@ def standings_pages(leaderboard: BoardStandings) -> tuple[Report, ...]:
     wider = 4 * _has_several_pools(leaderboard) + 3 * _has_claims(leaderboard.entries)
     tables = [
         *_chunks(ranks, 15 - wider, 24),
+        *_chunks(pending_table(leaderboard.pending), 15, 24),
         *_chunks(absent_table(leaderboard.refused), 8, 60),
     ]
     blocks: list[Block] = [*tables] or [Text("no ranked submissions yet", Tone.QUIET)]
@@ -112,8 +116,7 @@ def standings_notes(leaderboard: BoardStandings) -> Iterator[Text]:
         yield Text(f"ranked runs on {leaderboard.gpu} are timed only by pool {pool}", Tone.QUIET)
     if leaderboard.note:
         yield Text(f"task version {leaderboard.version}: {leaderboard.note}", Tone.QUIET)
-    if leaderboard.in_process:
-        yield Text(IN_PROCESS, Tone.QUIET)
+    yield from _confirming(leaderboard)
     if leaderboard.speed_of_light_ns is not None:
         least = show_time(leaderboard.speed_of_light_ns)
         yield Text(
@@ -145,6 +148,15 @@ def _how_to_read(entries: Sequence[Standing]) -> Iterator[str]:
 
 def _has_claims(entries: Sequence[Standing]) -> bool:
     return any(entry.score.value.claimed_ns is not None for entry in entries)
+
+
+def _confirming(leaderboard: BoardStandings) -> Iterator[Text]:
+    """Yield why no place is confirmed here, and how far the newest final is."""
+    if leaderboard.in_process:
+        yield Text(IN_PROCESS, Tone.QUIET)
+        yield Text("no place is confirmed: that needs the judge's own times", Tone.QUIET)
+    if leaderboard.final is not None:
+        yield Text(final_line(leaderboard.final), Tone.QUIET)
 
 
 def standings_table(leaderboard: BoardStandings, entries: Sequence[Standing]) -> Table:
@@ -211,7 +223,6 @@ def _first_line(text: str, most: int = 100) -> str:
 
 
 _MEDALS = {1: "🥇", 2: "🥈", 3: "🥉"}
-_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
 def placement_line(place: Placement) -> Text:
@@ -235,13 +246,6 @@ def standing_line(standing: Standing) -> str:
     score = standing.score
     time = show_score(score.value)
     return f"{ordinal(standing.rank)}: {one_line(score.person_name)}, {time} (#{score.submission})"
-
-
-def ordinal(number: int) -> str:
-    """Return a rank as an ordinal: 1st, 2nd, 11th."""
-    if number % 100 in {11, 12, 13}:
-        return f"{number}th"
-    return f"{number}{_ENDINGS.get(number % 10, 'th')}"
 
 
 COLUMNS = (

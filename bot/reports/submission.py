@@ -15,6 +15,7 @@ from bot.domain.scoring import counted, ended_early, judged, show_score
 from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
+from bot.reports.confirmations import confirmation_line
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     SLOWER_MOST,
@@ -226,6 +227,8 @@ def status_report(progress: SubmissionStatus, files: Sequence[StoredFile] = ()) 
             blocks.append(job_line(job))
         else:
             blocks += evaluation_report(job.evaluation, cost=job.cost).blocks
+        if job.confirmation is not None:
+            blocks.append(confirmation_line(job.confirmation))
     blocks += archives(submission.id, files)
     return Report(title, tuple(blocks))
 

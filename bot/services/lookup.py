@@ -90,7 +90,7 @@ async def visible_submission(
     """Return the viewer's own submission, or one to a board that they see; else UserError.
 
     Submissions of the system itself are only for the board's creator: their logs may quote hidden
-    files.
+    files. Those that confirm a submission have its source, so they are only for admins.
     """
     submission = await find_submission(store, submission_id)
     if submission.person != viewer.person:
@@ -98,6 +98,8 @@ async def visible_submission(
         if board is None or not board.visible_to(viewer):
             raise _unknown(submission_id)
         if is_system_submission(submission.id) and not board.belongs_to(viewer):
+            raise _unknown(submission_id)
+        if not viewer.sees_all and await store.confirmations.of_run(submission.id) is not None:
             raise _unknown(submission_id)
     return submission
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import structlog
 
-from bot.domain.accounts import SYSTEM_IDENTITY
+from bot.domain.accounts import SYSTEM_IDENTITY, SYSTEM_NAME
 from bot.domain.errors import StoreError
 from bot.domain.job import SYSTEM_PRIORITY
 from bot.domain.reference_times import Untimed, reference_source
@@ -75,8 +75,6 @@ async def _delete_old(store: Store) -> None:
 
 RETRY_AFTER = timedelta(days=1)
 """How long after a reference's job failed with an internal error a new one is queued."""
-_SYSTEM_NAME = "Podium"
-"""The name of the account to which the system's own jobs belong."""
 
 
 async def time_references(store: Store, stop: asyncio.Event, *, every_s: float = 5.0) -> None:
@@ -123,7 +121,7 @@ async def _source(store: Store, untimed: Untimed) -> str | None:
 
 
 async def _queue_reference(store: Store, untimed: Untimed, source: str) -> bool:
-    system = await store.people.ensure(SYSTEM_IDENTITY, _SYSTEM_NAME)
+    system = await store.people.ensure(SYSTEM_IDENTITY, SYSTEM_NAME)
     return await store.references.order(
         NewSubmission(
             person=system.id,

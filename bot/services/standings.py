@@ -29,6 +29,7 @@ from bot.domain.status import QUOTING, disclosed
 from bot.domain.submission import Submission
 from bot.ports import Clock, Store
 from bot.services.cache import SharedCache, always
+from bot.services.confirmations import unexcluded
 from bot.services.lookup import find_board, find_submission
 from runners.contract.gpus import find_gpu_type
 from runners.contract.task import Grader
@@ -105,7 +106,9 @@ async def _read_leaderboard(
     ranked = {entry.score.person for entry in entries}
     known = {each.submission: each for each in (old.refused if old else ())}
     refused = await _refused(store, (version, gpu), ranked, known)
-    return Leaderboard(revision, entries, refused, await store.references.of(version, gpu))
+    waiting = await unexcluded(store, await store.confirmations.pending(version, gpu))
+    pending = tuple(each for each in waiting if each.final is None)
+    return Leaderboard(revision, entries, refused, await store.references.of(version, gpu), pending)
 
 
 async def _refused(
@@ -131,7 +134,7 @@ async def _refused(
 
 async def _public_message(store: Store, refusal: FailedRun) -> str:
     """Return the message without what could reveal the ranked run's inputs."""
-    if refusal.stage is Stage.TEST:
+    if refusal.stage is Stage.TEST or refusal.in_confirmation:
         return refusal.message
     for stored in await store.results.evaluations(refusal.submission):
         if stored.gpu == refusal.gpu:
@@ -195,6 +198,7 @@ async def _standings(
     task, reference = version.definition, current.reference
     # The failure of a reference does not advance the change counter, so it is read for the creator.
     latest = await store.references.of(version.id, gpu) if own else None
+    finals = {(each.task_version, each.gpu): each for each in await store.finals.of(board.id)}
     return BoardStandings(
         board=board,
         version=version.number,
@@ -206,6 +210,8 @@ async def _standings(
         reference=None if reference is None else reference.value,
         reference_failure="" if latest is None else latest.failure,
         in_process=task.grader is Grader.POPCORN,
+        pending=current.pending,
+        final=finals.get((version.id, gpu)),
         revision=current.revision,
     )
 

@@ -40,9 +40,17 @@ async def submission_status(store: Store, submission_id: SubmissionId) -> Submis
     jobs = await store.jobs.of(submission_id)
     stored = {each.job: each for each in await store.results.evaluations(submission_id)}
     latest = {event.job: event for event in await store.jobs.latest(submission_id)}
+    compared = {each.gpu: each for each in await store.confirmations.of(submission_id)}
     statuses = [
-        await _job_status(
-            store, submission.task_version, job, event=latest.get(job.id), stored=stored.get(job.id)
+        replace(
+            await _job_status(
+                store,
+                submission.task_version,
+                job,
+                event=latest.get(job.id),
+                stored=stored.get(job.id),
+            ),
+            confirmation=compared.get(job.gpu),
         )
         for job in jobs
     ]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runners.calls import Calls
+from runners.contract.comparison import Comparison, Ratio
 from runners.contract.evaluation import (
     CPU,
     CaseKind,
@@ -163,6 +164,18 @@ def _evaluation(request: EvaluationRequest, script: _Script) -> Evaluation:
         environment=_ENVIRONMENT.model_copy(update={"gpu": request.gpu}),
         isolation=Isolation(outer="none"),
         wall_s=script.seconds,
+        comparison=None if request.rival is None else _comparison(request, script, request.rival),
+    )
+
+
+def _comparison(request: EvaluationRequest, script: _Script, rival: str) -> Comparison:
+    """Return the ratio of the times that the two sources name."""
+    other = _script(rival)
+    passed = script.verdict is other.verdict is Verdict.PASSED
+    found = Ratio(ratio=script.time_ns / other.time_ns, half_width=0.001, rounds=5)
+    count = len(request.task.timed(request.mode)) if passed else 0
+    return Comparison(
+        benchmarks=(found,) * count, rival_verdict=other.verdict, rival_detail=other.message
     )
 
 

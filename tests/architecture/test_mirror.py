@@ -26,6 +26,8 @@ COVERED_ELSEWHERE = {
     "bot/web/routes": "tests/unit/bot/web/test_app.py",
     "bot/remote/client/client.py": "tests/integration/test_commands_at_a_server.py",
     "bot/remote/worker.py": "tests/conformance/test_worker_queue.py",
+    "bot/services/confirmations.py": "tests/conformance/test_confirmations.py",
+    "bot/services/finals.py": "tests/conformance/test_finals.py",
     "bot/services/dispatch/execution.py": "tests/unit/bot/services/dispatch/test_dispatcher.py",
     "bot/services/dispatch/worker_queue.py": "tests/conformance/test_worker_queue.py",
     "bot/store/backup": "tests/integration/test_backup.py",

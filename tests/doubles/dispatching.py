@@ -83,11 +83,12 @@ class _Failing:
 
     def __init__(self, jobs: object, failures: dict[str, int]) -> None:
         self._jobs = jobs
-        self._failures = failures
+        self._failures = (failures,)  # a transaction of the store restores no tuples
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  a proxy of every operation
-        if self._failures.get(name, 0) > 0:
-            self._failures[name] -= 1
+        (failures,) = self._failures
+        if failures.get(name, 0) > 0:
+            failures[name] -= 1
             raise StoreError("the database is away")
         return getattr(self._jobs, name)
 

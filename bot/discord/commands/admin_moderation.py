@@ -1,4 +1,4 @@
-"""`/admin pause|resume|disqualify|requalify|rejudge|ban|unban`: who is ranked, who may submit."""
+"""`/admin pause|resume|disqualify|requalify|rejudge|final|ban|unban`: who is ranked and submits."""
 
 import discord
 from discord import app_commands
@@ -8,13 +8,15 @@ from bot.discord.context import FRONT_END, Interaction, Tree, add_commands, cont
 from bot.discord.escaping import line
 from bot.discord.responses import replying
 from bot.domain.errors import UserError
+from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, FinalRequest
 from bot.domain.ids import SubmissionId
-from bot.services import lookup, moderation, submissions
+from bot.reports.confirmations import finals_report
+from bot.services import finals, lookup, moderation, submissions
 
 
 async def setup(tree: Tree) -> None:
     """Add this file's commands."""
-    add_commands(tree, "admin", pause, resume, disqualify, requalify, rejudge, ban, unban)
+    add_commands(tree, "admin", pause, resume, disqualify, requalify, rejudge, final, ban, unban)
 
 
 _Reason = app_commands.Range[str, 1, 300]
@@ -159,3 +161,46 @@ async def unban(interaction: Interaction, who: discord.User, reason: _Reason) ->
         context = context_of(interaction)
         await moderation.unban(context.store, decision, f"{FRONT_END}:{who.id}")
         await answer.say(f"{line(who.name)} may submit again.")
+
+
+@app_commands.command(description="Compare a board's first entries, each with the one before")
+@app_commands.describe(
+    leaderboard_name="The board",
+    top="How many entries to compare",
+    gpu="Only this GPU type",
+    cancel="Cancel the running final",
+    reason="Reason, kept in the audit log",
+)
+@app_commands.autocomplete(leaderboard_name=options.boards, gpu=options.gpus)
+async def final(
+    interaction: Interaction,
+    *,
+    leaderboard_name: str,
+    top: app_commands.Range[int, LEAST_TOP, MOST_TOP] = DEFAULT_TOP,
+    gpu: str | None = None,
+    cancel: bool = False,
+    reason: app_commands.Range[str, 0, 300] = "",
+) -> None:
+    """Start a final; while one runs, show how far it is."""
+    async with replying(interaction) as answer:
+        decision = await roles.admin_decision(interaction, reason)
+        store, viewer = context_of(interaction).store, await roles.viewer_of(interaction)
+        name = line(leaderboard_name)
+        if cancel:
+            await finals.cancel_final(store, viewer, decision, leaderboard_name)
+            await answer.say(f"The final of {name} is cancelled; its standings stay as they are.")
+            return
+        request = FinalRequest(leaderboard_name, gpu, top)
+        try:
+            started = await finals.start_final(store, viewer, decision, request)
+        except UserError as error:
+            if error.code != "final-running":
+                raise
+            found = await finals.finals_of(store, viewer, leaderboard_name)
+            await answer.show(finals_report(leaderboard_name, found))
+            return
+        gpus = ", ".join(line(each.gpu) for each in started)
+        await answer.say(
+            f"The final of {name} on {gpus} has begun. `/leaderboard show` shows its progress; the "
+            "table goes to the board's page, and to everyone who is notified of records."
+        )

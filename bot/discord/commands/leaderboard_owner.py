@@ -119,7 +119,7 @@ async def delete(interaction: Interaction, leaderboard_name: str | None = None) 
 async def _confirm(interaction: Interaction, name: str) -> None:
     viewer = await roles.viewer_of(interaction)
     board = await lookup.own_board(context_of(interaction).store, viewer, name)
-    await interaction.response.send_modal(Confirmation(board.name))
+    await interaction.response.send_modal(DeletionForm(board.name))
 
 
 async def _ask_which(interaction: Interaction) -> None:
@@ -149,7 +149,7 @@ class _BoardMenu(discord.ui.Select[Any]):
             await _confirm(interaction, self.values[0])
 
 
-class Confirmation(discord.ui.Modal, title="Delete a leaderboard"):
+class DeletionForm(discord.ui.Modal, title="Delete a leaderboard"):
     """A form that asks for the exact name again."""
 
     typed: discord.ui.TextInput[Any] = discord.ui.TextInput(label="The board's exact name")

@@ -1,11 +1,14 @@
-"""The bodies of `/api/v1/admin`, and those about live workers and queues."""
+"""The bodies of `/api/v1/admin`, and those about finals, live workers and queues."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody
+from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody, Time
+from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, Final, FinalRow
+from bot.domain.scoring import PairRatio
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict
@@ -56,6 +59,100 @@ class Stopped(ResponseBody):
     """How many unfinished submissions a decision has stopped."""
 
     stopped: int
+
+
+class RatioBody(ResponseBody):
+    """The time of a run divided by that of the holder, and half of its 95 % interval."""
+
+    ratio: float
+    half_width: float
+
+    @classmethod
+    def of(cls, ratio: PairRatio | None) -> "RatioBody | None":
+        """Return a ratio, if there is one."""
+        if ratio is None:
+            return None
+        return cls(ratio=ratio.ratio, half_width=ratio.half_width)
+
+
+class FinalRowBody(Time):
+    """A row of a final's table; the ratio is to the entry before, None where undecided."""
+
+    rank: int
+    person: str
+    submission: int
+    ratio: RatioBody | None
+
+    @classmethod
+    def of(cls, row: FinalRow) -> "FinalRowBody":
+        """Return a row."""
+        return cls(
+            rank=row.rank,
+            person=row.person_name,
+            submission=row.submission,
+            time_ns=row.time_ns,
+            half_width_ns=row.half_width_ns,
+            ratio=RatioBody.of(row.ratio),
+        )
+
+
+class FinalBody(ResponseBody):
+    """A final on one GPU type; `rows` is None until it has ended."""
+
+    gpu: str
+    top: int
+    created_at: datetime
+    ended_at: datetime | None
+    entries: int | None
+    """How many entries it compares; None until it starts."""
+    compared: int
+    """How many comparisons are decided."""
+    rows: tuple[FinalRowBody, ...] | None
+
+    @classmethod
+    def of(cls, final: Final) -> "FinalBody":
+        """Return a final."""
+        return cls(
+            gpu=final.gpu,
+            top=final.top,
+            created_at=final.created_at,
+            ended_at=final.ended_at,
+            entries=None if final.entries is None else len(final.entries),
+            compared=final.compared,
+            rows=None if final.rows is None else tuple(map(FinalRowBody.of, final.rows)),
+        )
+
+
+class FinalsAnswer(ResponseBody):
+    """The newest final of each GPU type of a board."""
+
+    board: str
+    finals: tuple[FinalBody, ...]
+
+    @classmethod
+    def of(cls, board: str, found: Sequence[Final]) -> "FinalsAnswer":
+        """Return the finals of a board."""
+        return cls(board=board, finals=tuple(map(FinalBody.of, found)))
+
+
+class FinalOrder(DecisionBody):
+    """A final of the first entries of a board, on one of its GPU types or on each."""
+
+    board: Name
+    gpu: GpuName | None = None
+    top: Annotated[int, Field(ge=LEAST_TOP, le=MOST_TOP), WHOLE] = DEFAULT_TOP
+
+
+class FinalKey(DecisionBody):
+    """The board whose running finals are cancelled."""
+
+    board: Name
+
+
+class FinalsCancelled(ResponseBody):
+    """How many running finals were cancelled."""
+
+    cancelled: int
 
 
 class LimitAnswer(ResponseBody):

@@ -5,8 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter
 
+from bot.domain.api.admin import FinalBody, RatioBody
 from bot.domain.api.base import ResponseBody, Time
 from bot.domain.board import SourceVisibility, Visibility
+from bot.domain.confirmation import Confirmation, ConfirmationState
 from runners.contract.evaluation import Timing
 from runners.contract.task import Device, Grader, LanguageName, RankingBy, TaskFormat, Workload
 
@@ -139,6 +141,63 @@ class Absent(ResponseBody):
     submitted_at: datetime
 
 
+class ConfirmationBody(ResponseBody):
+    """The last comparison of a run that would take one of the first places."""
+
+    state: ConfirmationState
+    place: int
+    """The place that it would take."""
+    comparing: bool
+    """Whether the comparison has started."""
+    rival: int | None
+    """The submission that holds the place; None until the comparison starts."""
+    rival_person: str
+    ratio: RatioBody | None
+    reason: str
+
+    @classmethod
+    def of(cls, found: Confirmation | None) -> "ConfirmationBody | None":
+        """Return a comparison, if there is one."""
+        if found is None:
+            return None
+        return cls(
+            state=found.state,
+            place=found.place,
+            comparing=found.run is not None,
+            rival=found.rival,
+            rival_person=found.rival_name,
+            ratio=RatioBody.of(found.ratio),
+            reason=found.reason,
+        )
+
+
+class PendingBody(ResponseBody):
+    """A run that is not ranked until it is confirmed."""
+
+    person: str
+    person_id: int
+    submission: int
+    place: int
+    """The place that it would take."""
+    time: Time | None
+    submitted_at: datetime | None
+
+    @classmethod
+    def of(cls, found: Confirmation) -> "PendingBody":
+        """Return a run whose score is held back."""
+        held = found.held
+        return cls(
+            person=found.person_name,
+            person_id=found.person,
+            submission=found.submission,
+            place=found.place,
+            time=None
+            if held is None
+            else Time(time_ns=held.time_ns, half_width_ns=held.half_width_ns),
+            submitted_at=found.submitted_at,
+        )
+
+
 class StandingsAnswer(ResponseBody):
     """One leaderboard: one task version on one GPU type, the best rank first."""
 
@@ -156,6 +215,10 @@ class StandingsAnswer(ResponseBody):
     """Why the reference has no time; only for the board's creator."""
     entries: tuple[StandingBody, ...]
     absent: tuple[Absent, ...]
+    pending: tuple[PendingBody, ...] = ()
+    """Runs that would take one of the first places, until they are confirmed."""
+    final: FinalBody | None = None
+    """The newest final of this GPU type."""
 
 
 class LeaderboardsAnswer(ResponseBody):

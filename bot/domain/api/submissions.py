@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.api.base import GpuName, Reason, RequestBody, ResponseBody, Time
-from bot.domain.api.boards import BoardLine
+from bot.domain.api.boards import BoardLine, ConfirmationBody
 from bot.domain.job import JobState
 from bot.domain.submission import ExclusionKind, SubmissionState
 from runners.contract.evaluation import Evaluation
@@ -90,6 +90,8 @@ class JobAnswer(ResponseBody):
     """Without the secret inputs of ranked runs."""
     cost: float | None = None
     """The cost of its GPU seconds; None when the GPU type has no price."""
+    confirmation: ConfirmationBody | None = None
+    """Its comparison with the holder of one of the first places; None if it needs none."""
 
 
 class ExclusionAnswer(ResponseBody):

@@ -17,6 +17,7 @@ from bot.domain.api.base import MOST_ON_A_PAGE
 from bot.domain.board import Board, show_target
 from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.errors import SetupError, StoreError, UserError
+from bot.domain.finals import Final, FinalRequest
 from bot.domain.ids import SubmissionId
 from bot.domain.job import Worker
 from bot.domain.leaderboard import BoardStandings
@@ -195,6 +196,23 @@ class RemoteClient:
 
     def export_competition(self, name: str) -> AsyncGenerator[api.ExportPiece, None]:
         return export_pieces(self.client, "competitions", name)
+
+    async def start_final(self, request: FinalRequest, reason: str) -> Sequence[Final]:
+        body = {"board": request.board, "gpu": request.gpu, "top": request.top, "reason": reason}
+        answer = await self.client.post("admin/finals", admin.FinalsAnswer, body)
+        with self.client.decoding():
+            return decode.finals_of(answer)
+
+    async def finals(self, board: str) -> Sequence[Final]:
+        path = f"leaderboards/{quote(board, safe='')}/finals"
+        answer = await self.client.get(path, admin.FinalsAnswer)
+        with self.client.decoding():
+            return decode.finals_of(answer)
+
+    async def cancel_final(self, board: str, reason: str) -> int:
+        body = {"board": board, "reason": reason}
+        path, kind = "admin/finals/cancel", admin.FinalsCancelled
+        return (await self.client.post(path, kind, body)).cancelled
 
     async def workers(self) -> tuple[Sequence[Worker], datetime]:
         found = await self.client.get("runners", admin.RunnersAnswer)

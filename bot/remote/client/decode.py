@@ -6,15 +6,26 @@ ValueError when a response has a value that this version does not know.
 from datetime import UTC, datetime
 
 from bot.domain.api import boards, publishing, submissions
-from bot.domain.api.admin import RunnerAnswer
+from bot.domain.api.admin import FinalBody, FinalRowBody, FinalsAnswer, RatioBody, RunnerAnswer
 from bot.domain.api.base import Time
 from bot.domain.board import NOBODY, Access, Board, SeasonRules
 from bot.domain.competition import Competition, CompetitionStandings, OverallEntry, PointsRule
-from bot.domain.ids import BoardId, CompetitionId, JobId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.confirmation import Confirmation, ConfirmationState
+from bot.domain.finals import Final, FinalRow
+from bot.domain.ids import (
+    BoardId,
+    CompetitionId,
+    ConfirmationId,
+    FinalId,
+    JobId,
+    PersonId,
+    SubmissionId,
+    TaskVersionId,
+)
 from bot.domain.job import PRIORITIES, Job, Worker
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.records import FailedRun, HistoryEntry, JobResult, StoredFile
-from bot.domain.scoring import Score, ScoreValue, Standing
+from bot.domain.scoring import PairRatio, Score, ScoreValue, Standing
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.domain.submission import Exclusion, Submission
 from runners.contract.evaluation import Timing
@@ -104,6 +115,56 @@ def _standings(
         reference=None if answer.reference is None else _value(answer.reference),
         reference_failure=answer.reference_failure,
         in_process=answer.timing is Timing.IN_PROCESS,
+        pending=tuple(_pending(version, answer.gpu, each) for each in answer.pending),
+        final=None if answer.final is None else _final(answer.final),
+    )
+
+
+def _pending(version: TaskVersionId, gpu: str, answer: boards.PendingBody) -> Confirmation:
+    return Confirmation(
+        id=ConfirmationId(0),
+        submission=SubmissionId(answer.submission),
+        person=PersonId(answer.person_id),
+        person_name=answer.person,
+        task_version=version,
+        gpu=gpu,
+        place=answer.place,
+        state=ConfirmationState.PENDING,
+        created_at=answer.submitted_at or datetime.now(UTC),
+        submitted_at=answer.submitted_at,
+        held=None if answer.time is None else _value(answer.time),
+    )
+
+
+def finals_of(answer: FinalsAnswer) -> tuple[Final, ...]:
+    """Return the finals of a board."""
+    return tuple(map(_final, answer.finals))
+
+
+def _final(answer: FinalBody) -> Final:
+    """Return a final; until it has ended, who is in it is not sent, only how many they are."""
+    return Final(
+        id=FinalId(0),
+        board=BoardId(0),
+        task_version=TaskVersionId(0),
+        gpu=answer.gpu,
+        top=answer.top,
+        created_at=answer.created_at,
+        entries=None if answer.entries is None else (SubmissionId(0),) * min(answer.entries, 100),
+        rows=None if answer.rows is None else tuple(map(_final_row, answer.rows)),
+        ended_at=answer.ended_at,
+        compared=answer.compared,
+    )
+
+
+def _final_row(row: FinalRowBody) -> FinalRow:
+    return FinalRow(
+        rank=row.rank,
+        submission=SubmissionId(row.submission),
+        person_name=row.person,
+        time_ns=row.time_ns,
+        half_width_ns=row.half_width_ns,
+        ratio=_ratio(row.ratio),
     )
 
 
@@ -174,7 +235,34 @@ def _job_status(submission: Submission, answer: submissions.JobAnswer) -> JobSta
         place=None if place is None else _place(place),
         evaluation=answer.evaluation,
         cost=answer.cost,
+        confirmation=_confirmation(submission, answer),
     )
+
+
+def _confirmation(submission: Submission, answer: submissions.JobAnswer) -> Confirmation | None:
+    found = answer.confirmation
+    if found is None:
+        return None
+    return Confirmation(
+        id=ConfirmationId(0),
+        submission=submission.id,
+        person=submission.person,
+        person_name="",
+        task_version=submission.task_version,
+        gpu=answer.gpu,
+        place=found.place,
+        state=found.state,
+        created_at=answer.created_at,
+        rival=None if found.rival is None else SubmissionId(found.rival),
+        rival_name=found.rival_person,
+        run=SubmissionId(-1) if found.comparing else None,
+        ratio=_ratio(found.ratio),
+        reason=found.reason,
+    )
+
+
+def _ratio(answer: RatioBody | None) -> PairRatio | None:
+    return None if answer is None else PairRatio(answer.ratio, answer.half_width)
 
 
 def _place(answer: submissions.QueuePositionBody) -> QueuePosition:

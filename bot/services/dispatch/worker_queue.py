@@ -11,6 +11,7 @@ from typing import assert_never
 import structlog
 
 from bot.domain.accounts import PREFIX, Token, TokenScope, digest_of
+from bot.domain.confirmation import Confirmation
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.ids import JobId, PersonId
 from bot.domain.job import Claim, GiveUpReason, Heartbeat, Job, JobState, LeasedJob, Notice, Topic
@@ -20,6 +21,7 @@ from bot.domain.scoring import mismatch, pool_of, score
 from bot.domain.tasks.task_file import own_rounds
 from bot.ports import NO_RUNNERS, Clock, Store
 from bot.services.audit import audited
+from bot.services.confirmations import hold_if_contested
 from bot.services.dispatch.config import DispatchConfig
 from bot.services.tokens import NewToken
 from runners.contract.evaluation import Evaluation, EvaluationRequest, ProfileOptions, Progress
@@ -81,18 +83,29 @@ class StoreQueue:
         if version is None:
             raise LookupError(f"task version {submission.task_version} of job {job.id} is missing")
         task = version.definition
-        is_system_job, profile = job.is_system_job, submission.profile or ProfileOptions()
+        profile = submission.profile or ProfileOptions()
+        is_system_job, confirmation = job.is_system_job, await self._confirmation(job)
+        is_reference, rival = is_system_job and confirmation is None, None
+        if confirmation is not None and confirmation.alone is None and confirmation.rival:
+            rival = await self._store.submissions.source(confirmation.rival)
         request = EvaluationRequest(
             request_id=f"job-{job.id}",
-            task=as_candidate(task) if is_system_job else profile.select_benchmark(task),
+            task=as_candidate(task) if is_reference else profile.select_benchmark(task),
             source=await self._store.submissions.source(submission.id),
             mode=job.mode,
             gpu=job.gpu,
             rounds=own_rounds(task)
             or (None if is_system_job else self._config.rounds_of(submission.person)),
             profile=profile,
+            rival=rival,
         )
         return self._for_attempt(job, request)
+
+    async def _confirmation(self, job: LeasedJob) -> Confirmation | None:
+        """Return the comparison that the job makes; None for any other job."""
+        if not job.is_system_job:
+            return None
+        return await self._store.confirmations.of_run(job.submission)
 
     async def heartbeat(self, held: Sequence[LeasedJob]) -> tuple[Heartbeat, ...]:
         pairs = tuple((job.id, job.fence) for job in held)
@@ -115,7 +128,16 @@ class StoreQueue:
         if job.check_run is not None:
             return await self._store.check_runs.accept(job.id, job.fence, evaluation)
         value = score(request.task, evaluation)
-        return await self._store.jobs.accept(job.id, job.fence, evaluation, value)
+        if await self._confirmation(job) is not None:
+            value = None  # `bot.services.confirmations` decides by the ratio
+        if value is None or job.is_system_job or request.rounds is not None:
+            return await self._store.jobs.accept(job.id, job.fence, evaluation, value)
+        async with self._store.transaction() as tx:
+            accepted = await tx.jobs.accept(job.id, job.fence, evaluation, value)
+            submission = await tx.submissions.get(job.submission)
+            if accepted and submission is not None:
+                await hold_if_contested(tx, submission, job.id, job.gpu)
+        return accepted
 
     async def give_up(
         self, job: LeasedJob, reason: GiveUpReason, error: str = "", used_s: float = 0.0

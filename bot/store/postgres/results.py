@@ -1,6 +1,7 @@
 """Evaluations, scores and reference times in Postgres."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Generic, TypeVar
 
@@ -10,7 +11,7 @@ from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
-from bot.domain.scoring import Entrant, Score, ScoreValue, by_speed, pool_of
+from bot.domain.scoring import Entrant, PairRatio, Score, ScoreValue, by_speed, pool_of
 from bot.domain.submission import NewSubmission
 from bot.ports import Clock
 from bot.store.postgres.database import Database, query
@@ -105,7 +106,16 @@ class PostgresResults:
         self, person: PersonId, version: TaskVersionId, gpu: str
     ) -> tuple[Score, ...]:
         found = await self._database.rows("results.scores_of", person, version, gpu)
-        return tuple(map(_score, found))
+        met = await self._met(version, gpu) if found else {}
+        return tuple(_with_met(_score(row), met) for row in found)
+
+    async def _met(self, version: TaskVersionId, gpu: str) -> "_Met":
+        """Return the rivals of each submission that was compared with any, oldest first."""
+        met: _Met = {}
+        for row in await self._database.rows("confirmations.with_ratio", version, gpu):
+            pair = SubmissionId(row["rival"]), PairRatio(row["ratio"], row["half_width"])
+            met.setdefault(SubmissionId(row["submission"]), []).append(pair)
+        return met
 
     async def score_history(self, version: TaskVersionId, gpu: str, most: int) -> ScoreHistory:
         counted = await self._database.row("results.score_count", version, gpu)
@@ -122,8 +132,11 @@ class PostgresResults:
     async def entrants(self, version: TaskVersionId, gpu: str) -> tuple[Entrant, ...]:
         found = await self._database.rows("results.entrants", version, gpu)
         scores = await self._scores.of({row["best"]: row["person_name"] for row in found})
+        met = await self._met(version, gpu) if found else {}
         entered = [
-            Entrant(scores[row["best"]], row["attempts"]) for row in found if row["best"] in scores
+            Entrant(_with_met(_with_value(scores[row["best"]], row), met), row["attempts"])
+            for row in found
+            if row["best"] in scores
         ]
         return tuple(sorted(entered, key=lambda each: by_speed(each.best)))
 
@@ -160,6 +173,7 @@ class PostgresResults:
                 stage=row["stage"],
                 message=row["message"],
                 submitted_at=row["submitted_at"],
+                in_confirmation=row["in_confirmation"],
             )
             for row in found
         }
@@ -181,6 +195,21 @@ def _score(row: asyncpg.Record) -> Score:
         submitted_at=row["submitted_at"],
         pool=pool_of(row["worker"], row["call"]),
     )
+
+
+_Met = dict[SubmissionId, list[tuple[SubmissionId, PairRatio]]]
+
+
+def _with_met(score: Score, met: _Met) -> Score:
+    """Return the score with the rivals of its submission."""
+    found = tuple(met.get(score.submission, ()))
+    return score if score.met == found else replace(score, met=found)
+
+
+def _with_value(score: Score, row: asyncpg.Record) -> Score:
+    """Return the score with the value of the row."""
+    value = _value(row)
+    return score if score.value == value else replace(score, value=value)
 
 
 class PostgresReferences:

@@ -9,6 +9,7 @@ from bot.store.postgres import (
     accounts,
     admin,
     boards,
+    confirmations,
     delivery,
     publications,
     queue,
@@ -34,6 +35,8 @@ class PostgresStore:
         self.workers = queue.PostgresWorkers(database, clock)
         self.results = results.PostgresResults(database)
         self.references = results.PostgresReferences(database, clock)
+        self.confirmations = confirmations.PostgresConfirmations(database, clock)
+        self.finals = confirmations.PostgresFinals(database, clock)
         self.requests = submissions.PostgresRequests(database, clock, self.submissions)
         self.moderation = admin.PostgresModeration(database, clock)
         self.tokens = accounts.PostgresTokens(database, clock)

@@ -74,9 +74,10 @@ join people on people.id = best.person
 select moves from leaderboards where task_version = $1 and gpu = $2
 
 -- name: entrants
-select best, people.name as person_name, attempts
-from entrants join people on people.id = person
-where task_version = $1 and gpu = $2 and best is not null
+-- With the value, because a final changes it: the rest of a score never changes.
+select best, people.name as person_name, attempts, time_ns, half_width_ns, resolution_ns, claimed_ns
+from entrants join people on people.id = person join scores on job = best
+where entrants.task_version = $1 and entrants.gpu = $2
 
 -- name: scores_by_job
 select job, scores.submission, submissions.person, people.name as person_name, board,
@@ -92,10 +93,14 @@ select refused, people.name as person_name from entrants join people on people.i
 where task_version = $1 and gpu = $2 and refused is not null
 
 -- name: refusals_by_job
+-- Of a run that compared a submission, the submission itself.
 select job, submissions.id as submission, person, people.name as person_name, evaluations.gpu,
-    verdict, stage, message, submissions.created_at as submitted_at
+    verdict, stage, coalesce(confirmations.reason, message) as message,
+    confirmations.id is not null as in_confirmation, submissions.created_at as submitted_at
 from evaluations
-join submissions on submissions.id = evaluations.submission
+left join confirmation_runs on run = evaluations.submission
+left join confirmations on confirmations.id = confirmation
+join submissions on submissions.id = coalesce(confirmations.submission, evaluations.submission)
 join people on people.id = person
 where job = any ($1::bigint[])
 

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import Job, JobState
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.scoring import (
     Entrant,
+    PairRatio,
     Score,
     by_speed,
     by_submission_time,
@@ -72,9 +74,21 @@ class MemoryResults:
                         value=value,
                         submitted_at=submission.created_at,
                         pool=pool_of(job.worker, job.call),
+                        met=self._met(submission.id, gpu),
                     )
                 )
         return tuple(sorted(found, key=lambda score: (score.value.upper_ns, score.submission)))
+
+    def _met(
+        self, submission: SubmissionId, gpu: str
+    ) -> tuple[tuple[SubmissionId, PairRatio], ...]:
+        rows = self._tables.confirmations.values()
+        return tuple(
+            (each.rival, each.ratio)
+            for each in rows
+            if (each.submission, each.gpu) == (submission, gpu)
+            if each.rival is not None and each.ratio is not None
+        )
 
     async def scores_of(
         self, person: PersonId, version: TaskVersionId, gpu: str
@@ -106,6 +120,8 @@ class MemoryResults:
         for job_id, stored in self._tables.evaluations.items():
             submission = self._tables.submissions[self._tables.jobs[job_id].submission]
             refused = stored.evaluation.verdict is not Verdict.PASSED
+            if submission.id in self._tables.confirmation_runs:
+                found += self._refused_in(submission.id, stored.evaluation.verdict)
             here = submission.task_version == version and stored.gpu == gpu
             own = is_system_submission(submission.id)
             if refused and here and submission.mode is Mode.RANKED and not own:
@@ -124,6 +140,26 @@ class MemoryResults:
         oldest_first = sorted(found, key=lambda refusal: refusal.submission)
         newest = {refusal.person: refusal for refusal in oldest_first}
         return tuple(sorted(newest.values(), key=lambda each: each.submission, reverse=True))
+
+    def _refused_in(self, run: SubmissionId, verdict: Verdict) -> list[FailedRun]:
+        """The submission that failed in this run of its confirmation."""
+        of_run = self._tables.confirmations[self._tables.confirmation_runs[run]]
+        if of_run.state is not ConfirmationState.REFUSED or of_run.run != run:
+            return []
+        submission = self._tables.submissions[of_run.submission]
+        return [
+            FailedRun(
+                submission=submission.id,
+                person=submission.person,
+                person_name=self._tables.people[submission.person].name,
+                gpu=of_run.gpu,
+                verdict=verdict.value,
+                stage=None,
+                message=of_run.reason,
+                submitted_at=submission.created_at,
+                in_confirmation=True,
+            )
+        ]
 
     async def durations(self, version: TaskVersionId, gpu: str, limit: int) -> tuple[float, ...]:
         found = [

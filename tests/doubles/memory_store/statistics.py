@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from bot.domain.accounts import SYSTEM_IDENTITY
 from bot.domain.ids import BoardId, PersonId, is_system_submission
 from bot.domain.job import JobState
-from bot.domain.records import BUCKETS_S, REFERENCE, DayCount, Schema, Tally, Usage
+from bot.domain.records import BUCKETS_S, CONFIRMATION, REFERENCE, DayCount, Schema, Tally, Usage
 from runners.contract.verdict import Verdict
 from tests.doubles.memory_store.tables import Tables
 
@@ -46,15 +46,16 @@ class MemoryStatistics:
 
     async def usage(self, since: datetime) -> tuple[Usage, ...]:
         tables = self._tables
-        found: dict[tuple[str, PersonId, str], list[float]] = defaultdict(list)
+        found: dict[tuple[str, PersonId, str, str], list[float]] = defaultdict(list)
         for each in tables.evaluations.values():
             if each.at >= since:
                 made = tables.submissions[tables.jobs[each.job].submission]
-                key = (tables.boards[made.board].name, made.person, each.gpu)
+                kind = " (confirmations)" if made.id in tables.confirmation_runs else ""
+                key = (tables.boards[made.board].name, made.person, kind, each.gpu)
                 found[key].append(each.evaluation.gpu_s)
         return tuple(
-            Usage(board, tables.people[person].name, gpu, len(spent), sum(spent))
-            for (board, person, gpu), spent in sorted(found.items())
+            Usage(board, tables.people[person].name + kind, gpu, len(spent), sum(spent))
+            for (board, person, kind, gpu), spent in sorted(found.items())
         )
 
 
@@ -76,6 +77,7 @@ class MemoryOperations:
         waited: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         for job, stored in self._tables.tallied:
             mode = REFERENCE if is_system_submission(job.submission) else job.mode.value
+            mode = CONFIRMATION if job.submission in self._tables.confirmation_runs else mode
             key = job.gpu, mode, stored.evaluation.verdict.value
             began = job.started_at or job.created_at
             judged[key].append(stored.evaluation.wall_s)

@@ -13,6 +13,7 @@ from bot.store.postgres.events import Subscriptions
 from tests.doubles.memory_store.accounts import MemoryPeople, MemoryRights, MemoryTokens
 from tests.doubles.memory_store.boards import MemoryBoards
 from tests.doubles.memory_store.competitions import MemoryCompetitions
+from tests.doubles.memory_store.confirmations import MemoryConfirmations, MemoryFinals
 from tests.doubles.memory_store.delivery import (
     MemoryDisplays,
     MemoryListeners,
@@ -42,6 +43,8 @@ class MemoryStore:
         self.workers = MemoryWorkers(tables)
         self.results = MemoryResults(tables)
         self.references = MemoryReferences(tables, self.submissions)
+        self.confirmations = MemoryConfirmations(tables, self.submissions)
+        self.finals = MemoryFinals(tables)
         self.requests = MemoryRequests(tables, self.submissions)
         self.moderation = MemoryModeration(tables)
         self.tokens = MemoryTokens(tables)

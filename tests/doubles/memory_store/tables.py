@@ -10,11 +10,15 @@ from typing import Any
 from bot.domain.accounts import Person
 from bot.domain.board import Board, TaskVersion
 from bot.domain.competition import NewCompetition
+from bot.domain.confirmation import Confirmation
+from bot.domain.finals import Final
 from bot.domain.ids import (
     AuditId,
     BoardId,
     CompetitionId,
+    ConfirmationId,
     EventId,
+    FinalId,
     JobId,
     NotificationId,
     PersonId,
@@ -139,6 +143,10 @@ class Tables:
     keys: dict[tuple[PersonId, str], Keyed] = field(default_factory=dict)
     limits: dict[tuple[BoardId | None, Mode | None], RateLimit] = field(default_factory=dict)
     displays: dict[SubmissionId, Shown] = field(default_factory=dict)
+    confirmations: dict[ConfirmationId, Confirmation] = field(default_factory=dict)
+    held_scores: dict[ConfirmationId, JobId] = field(default_factory=dict)
+    confirmation_runs: dict[SubmissionId, ConfirmationId] = field(default_factory=dict)
+    finals: dict[FinalId, Final] = field(default_factory=dict)
     unannounced: list[JobId] = field(default_factory=list)
     outbox: dict[NotificationId, Posted] = field(default_factory=dict)
     tallied: list[tuple[Job, StoredEvaluation]] = field(default_factory=list)
@@ -174,6 +182,7 @@ class Tables:
         )
         self.board_pauses.pop(board, None)
         _drop(self.limits, [key for key in self.limits if key[0] == board])
+        _drop(self.finals, [key for key, row in self.finals.items() if row.board == board])
         self._leave_competitions(board)
         del self.boards[board]
 
@@ -192,6 +201,8 @@ class Tables:
             _drop(of_job, jobs)
         for of_submission in (self.submissions, self.displays, self.exclusions):
             _drop(of_submission, doomed)
+        compared = [key for key, row in self.confirmations.items() if row.submission in doomed]
+        _drop(self.confirmations, compared)
         _drop(self.keys, [key for key, row in self.keys.items() if row.submission in doomed])
         self.events = [event for event in self.events if event.submission not in doomed]
         self.unannounced = [job for job in self.unannounced if job in self.scores]

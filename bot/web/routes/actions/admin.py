@@ -9,11 +9,13 @@ from fastapi import APIRouter, Query, Request, Response
 from bot.domain.accounts import require_admin
 from bot.domain.board import NOBODY, Board, Viewer
 from bot.domain.errors import UserError
+from bot.domain.finals import DEFAULT_TOP, MOST_TOP, FinalRequest
 from bot.domain.ids import BoardId, SubmissionId
 from bot.domain.submission import RateLimit
 from bot.ports import Store
 from bot.reports.admin import stats_report, submission_rules_report, workers_report
-from bot.services import lookup, moderation, operations, submissions
+from bot.reports.confirmations import finals_report
+from bot.services import finals, lookup, moderation, operations, submissions
 from bot.services.audit import audit_page
 from bot.web.context import context_of
 from bot.web.routes.actions.page import SignedIn, reason_of, redirect, show
@@ -24,6 +26,7 @@ router = APIRouter(prefix="/admin")
 
 ROWS = 50
 """Rows on one page of the audit log."""
+_EVERYTHING = Viewer(NOBODY, sees_all=True)
 _MOST, _MOST_MINUTES = 100_000, 525_600
 """The limits of a rate limit: its submissions, and the minutes of its window."""
 
@@ -108,6 +111,19 @@ async def _resume(store: Store, decision: moderation.Decision, fields: Fields) -
     return "resumed"
 
 
+async def _final(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    request = FinalRequest(
+        fields.text("board"), fields.text("gpu") or None, _number(fields, "top", MOST_TOP)
+    )
+    await finals.start_final(store, _EVERYTHING, decision, request)
+    return "final"
+
+
+async def _cancel_final(store: Store, decision: moderation.Decision, fields: Fields) -> str:
+    await finals.cancel_final(store, _EVERYTHING, decision, fields.text("board"))
+    return "final-cancelled"
+
+
 ACTIONS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]]] = {
     "ban": _ban,
     "unban": _unban,
@@ -118,6 +134,8 @@ ACTIONS: dict[str, Callable[[Store, moderation.Decision, Fields], Awaitable[str]
     "unlimit": _unlimit,
     "pause": _pause,
     "resume": _resume,
+    "final": _final,
+    "cancel-final": _cancel_final,
 }
 
 
@@ -145,6 +163,12 @@ async def _page(request: Request, browser: Browser, *, fault: UserError | None =
         "rules": submission_rules_report(await moderation.submission_rules(context.store)),
         "workers": workers_report(await context.store.workers.alive(), context.clock.now()),
         "stats": stats_report(await operations.stats(context.store, context.clock, context.prices)),
+        "finals": [
+            finals_report(board.name, found)
+            for board in boards
+            if (found := await context.store.finals.of(board.id))
+        ],
+        "top": DEFAULT_TOP,
         "boards": boards,
         "gpus": sorted({gpu for board in boards for gpu in board.gpus}),
         "modes": tuple(Mode),
@@ -175,4 +199,4 @@ async def _scope(store: Store, fields: Fields) -> tuple[BoardId | None, Mode | N
 
 
 async def _board(store: Store, name: str) -> Board:
-    return await lookup.find_board(store, Viewer(NOBODY, sees_all=True), name)
+    return await lookup.find_board(store, _EVERYTHING, name)

@@ -46,6 +46,8 @@ _DONE_MESSAGES = {
     "resumed": "The pause has ended.",
     "limited": "The limit applies from now on.",
     "unlimited": "The limit is removed.",
+    "final": "The final has begun. Its progress is below and on the board's page.",
+    "final-cancelled": "The final is cancelled; the standings stay as they are.",
 }
 """Messages by the value of `done` in the address, so that an address cannot inject text."""
 

@@ -1,4 +1,4 @@
-"""`/api/v1/admin`: bans, pauses, limits, moderated submissions, statistics, the audit log."""
+"""`/api/v1/admin`: bans, pauses, limits, moderation, finals, statistics, the audit log."""
 
 from datetime import timedelta
 
@@ -10,11 +10,12 @@ from bot.domain.api.base import BODY_MAX
 from bot.domain.api.submissions import SubmissionNumber
 from bot.domain.board import Board
 from bot.domain.errors import UserError
+from bot.domain.finals import FinalRequest
 from bot.domain.ids import AuditId, BoardId
 from bot.domain.status import cost
 from bot.domain.submission import RateLimit
 from bot.ports import Store
-from bot.services import lookup, moderation, operations, submissions
+from bot.services import finals, lookup, moderation, operations, submissions
 from bot.services.audit import audit_rows
 from bot.web import auth, bodies
 from bot.web.context import context_of
@@ -209,6 +210,33 @@ async def unlimit(request: Request, viewer: auth.MayAdminister) -> None:
     store = _store(request)
     board = await _board(store, viewer, body.board)
     await moderation.drop_limit(store, _decision(viewer, body), board, body.mode)
+
+
+@router.post(
+    "/finals",
+    status_code=201,
+    openapi_extra=openapi.takes(api.FinalOrder),
+)
+async def start_final(request: Request, viewer: auth.MayAdminister) -> api.FinalsAnswer:
+    """Compare the first entries of a board, each with the one before."""
+    body = await bodies.read(request, api.FinalOrder, BODY_MAX)
+    wanted = FinalRequest(body.board, body.gpu, body.top)
+    started = await finals.start_final(_store(request), viewer, _decision(viewer, body), wanted)
+    return api.FinalsAnswer.of(body.board, started)
+
+
+@router.post(
+    "/finals/cancel",
+    openapi_extra=openapi.takes(api.FinalKey),
+)
+async def cancel_final(request: Request, viewer: auth.MayAdminister) -> api.FinalsCancelled:
+    """Cancel the running finals of a board; its standings stay as they are."""
+    body = await bodies.read(request, api.FinalKey, BODY_MAX)
+    return api.FinalsCancelled(
+        cancelled=await finals.cancel_final(
+            _store(request), viewer, _decision(viewer, body), body.board
+        )
+    )
 
 
 def _store(request: Request) -> Store:

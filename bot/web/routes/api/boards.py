@@ -14,6 +14,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from bot.domain.api import boards as api
+from bot.domain.api.admin import FinalBody, FinalsAnswer
 from bot.domain.api.base import MOST_ON_A_PAGE
 from bot.domain.board import Board, TaskVersion
 from bot.domain.errors import unknown_name
@@ -24,6 +25,7 @@ from bot.domain.tasks.grading import not_run
 from bot.domain.tasks.template import shown_files, template_of
 from bot.reports.standings import standings_csv
 from bot.services import boards, lookup
+from bot.services.finals import finals_of
 from bot.services.standings import board_standings
 from bot.web.auth import AnyViewer
 from bot.web.context import WebContext, context_of
@@ -158,6 +160,12 @@ async def standings(
     return Response(answer.body, headers=_standings_headers(answer.tag) | answer.headers)
 
 
+@_standings.get("/finals", dependencies=[Depends(openapi.uncached)])
+async def finals(request: Request, name: openapi.BoardName, viewer: AnyViewer) -> FinalsAnswer:
+    """The newest final of each GPU type: how far it is, or its table."""
+    return FinalsAnswer.of(name, await finals_of(context_of(request).store, viewer, name))
+
+
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """A standings response for any number of readers."""
@@ -182,7 +190,7 @@ async def _answer_of(
         return _Answer(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"', headers, revisions)
 
     contents = tuple(
-        (each.gpu, each.version, each.reference_failure, each.quotes) for each in ranked
+        (each.gpu, each.version, each.reference_failure, each.quotes, each.final) for each in ranked
     )
     key = (as_csv, board, board.is_open(now), contents)
     answer: _Answer = await context.long_responses.get(
@@ -283,6 +291,8 @@ async def _standings_answer(leaderboard: BoardStandings) -> api.StandingsAnswer:
             [_entry(each, leaderboard.reference) async for each in yielding(leaderboard.entries)]
         ),
         absent=tuple([_absence(each) async for each in yielding(leaderboard.refused)]),
+        pending=tuple(map(api.PendingBody.of, leaderboard.pending)),
+        final=None if leaderboard.final is None else FinalBody.of(leaderboard.final),
     )
 
 

@@ -41,6 +41,17 @@ _STANDINGS: Final[dict[str, Any]] = {
     "reference_failure": "",
     "entries": [_ENTRY],
     "absent": [],
+    "pending": [
+        {
+            "person": "Grace",
+            "person_id": 3,
+            "submission": 21,
+            "place": 1,
+            "time": {"time_ns": 28000.0, "half_width_ns": 50.0},
+            "submitted_at": "2026-11-03T09:30:00Z",
+        }
+    ],
+    "final": None,
 }
 _TOKEN: Final[dict[str, Any]] = {
     "id": 5,
@@ -278,5 +289,32 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "PersonDecision": {"identity": "discord:18", "reason": "forged times"},
     "PauseDecision": {"gpu": "H100", "reason": "the cards are being cooled"},
     "LimitOrder": {"board": "softmax", "mode": "ranked", "most": 5, "window_s": 3600.0},
+    "FinalsAnswer": {
+        "board": "softmax",
+        "finals": [
+            {
+                "gpu": "H100",
+                "top": 10,
+                "created_at": "2027-02-01T08:00:00Z",
+                "ended_at": "2027-02-01T08:20:00Z",
+                "entries": 2,
+                "compared": 1,
+                "rows": [
+                    {"rank": 1, "person": "Ada", "submission": 17, **_TIME, "ratio": None},
+                    {
+                        "rank": 2,
+                        "person": "Grace",
+                        "submission": 21,
+                        "time_ns": 29490.0,
+                        "half_width_ns": 60.0,
+                        "ratio": {"ratio": 1.012, "half_width": 0.002},
+                    },
+                ],
+            }
+        ],
+    },
+    "FinalOrder": {"board": "softmax", "top": 10, "reason": "the end of the season"},
+    "FinalKey": {"board": "softmax", "reason": "a broken card"},
+    "FinalsCancelled": {"cancelled": 1},
 }
 """By type name."""

@@ -48,6 +48,8 @@ _BODIES: tuple[type[BaseModel], ...] = (
     admin.PauseDecision,
     admin.LimitKey,
     admin.LimitOrder,
+    admin.FinalOrder,
+    admin.FinalKey,
 )
 """Bodies that routes do not declare to FastAPI, because it would read bodies of any length."""
 _ERRORS = {

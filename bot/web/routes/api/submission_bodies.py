@@ -10,6 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 from bot.domain.acceptance import MAX_SOURCE_BYTES
 from bot.domain.api import submissions as api
 from bot.domain.api.base import PATH
+from bot.domain.api.boards import ConfirmationBody
 from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
@@ -82,6 +83,7 @@ def _job(status: JobStatus) -> api.JobAnswer:
         place=_place(status.place),
         evaluation=evaluation,
         cost=status.cost,
+        confirmation=ConfirmationBody.of(status.confirmation),
     )
 
 

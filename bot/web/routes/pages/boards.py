@@ -20,6 +20,7 @@ from bot.domain.tasks.template import template_of
 from bot.reports import blocks, tasks
 from bot.reports.charts import as_table, describe_chart, scaling_report, season_chart
 from bot.reports.competition import dates_line, overall_blocks, points_line
+from bot.reports.confirmations import final_table, pending_table
 from bot.reports.standings import absent_table, standings_notes, standings_table
 from bot.services import lookup
 from bot.services.boards import list_boards
@@ -269,6 +270,8 @@ def _standings_values(leaderboard: BoardStandings, query: BoardPageQuery) -> dic
         "found": len(named),
         "pages": pages,
         "page": number,
+        "waiting": pending_table(leaderboard.pending) if leaderboard.pending else None,
+        "final": final_table(leaderboard.final),
         "absent_columns": missing.columns,
         "absent": list(map(Absence, absent, missing.rows)),
         "more_absent": max(0, len(absent) - _ROWS),

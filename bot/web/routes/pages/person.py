@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path, Request, Response
 
 from bot.domain.ids import PersonId
 from bot.domain.scoring import show_score, show_speed_up
+from bot.domain.times import ordinal
 from bot.reports import blocks, charts, history
-from bot.reports.standings import ordinal
 from bot.services.history import PersonProfile, PersonStanding, person_profile
 from bot.web import auth, figures, rendering
 from bot.web.context import context_of

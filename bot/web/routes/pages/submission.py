@@ -14,7 +14,8 @@ from bot.domain.ids import SubmissionId
 from bot.domain.scoring import ScoreValue, judged
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
 from bot.reports import history
-from bot.reports.blocks import Block
+from bot.reports.blocks import Block, Text
+from bot.reports.confirmations import confirmation_lines
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import archives, evaluation_report, job_line
 from bot.services import comparison, standings, status
@@ -105,7 +106,8 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "submission": reading.submission,
         "board": reading.board,
         "person": await context.store.people.get(reading.submission.person),
-        "lines": [job_line(each) for each in reading.jobs],
+        "lines": _lines(reading),
+        "confirmations": list(confirmation_lines(reading)),
         "buttons": sessions.submission_buttons(await sessions.browser_of(request), reading),
         "places": await _places(context, reading),
         "job_reports": _job_reports(reading),
@@ -115,6 +117,11 @@ async def submission(request: Request, number: Number, viewer: auth.AnyViewer) -
         "choices": [] if shown is None else await _choices(context, viewer, submission_id),
     }
     return await rendering.page(request, viewer, "submission.html", values)
+
+
+def _lines(reading: SubmissionStatus) -> list[Text]:
+    """Return the progress of each job, and of its confirmation."""
+    return [*map(job_line, reading.jobs), *confirmation_lines(reading)]
 
 
 async def _source(
@@ -175,8 +182,8 @@ async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> 
             found = await status.read_submission(
                 context.store, context.clock, viewer, submission_id
             )
-            values = {"lines": [job_line(each) for each in found.jobs]}
-            return rendering.render("parts/jobs.html", values), found.is_final
+            values = {"lines": _lines(found)}
+            return rendering.render("parts/jobs.html", values), found.is_settled
 
         return await context.cache.get(("progress", number, viewer), rendering.TICK_S / 2, make)
 

@@ -4,7 +4,8 @@ import pytest
 
 from bot.domain.leaderboard import Placement
 from bot.domain.scoring import ScoreValue, Standing
-from bot.reports.standings import ordinal, placement_line, standing_line
+from bot.domain.times import ordinal
+from bot.reports.standings import placement_line, standing_line
 from tests.doubles.factories import make_score
 
 VALUE = ScoreValue(29_140, 60)

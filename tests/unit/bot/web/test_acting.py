@@ -13,11 +13,13 @@ from bot.domain.records import KnownPerson
 from bot.remote.discord_oauth import DiscordIdentities
 from bot.services.tokens import create_local_token, revoke_token
 from bot.web.context import WebContext
+from runners.contract.evaluation import CaseKind
 from runners.contract.task import Mode
 from tests.doubles.agents import make_door
 from tests.doubles.browsers import HOME, SAME_ORIGIN, Browser, signed_in
 from tests.doubles.clock import ManualClock
 from tests.doubles.discord.server import LocalDiscord
+from tests.doubles.factories import make_case, make_measurement
 from tests.doubles.memory_store import MemoryStore
 from tests.doubles.place import Place, make_place
 from tests.doubles.spooling import spooling
@@ -368,6 +370,10 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
     await place.person("eve")
     submission = await place.submit(await place.person("eve"))
     number = str(submission.id)
+    for time_ns, name in enumerate(("eve", "bob", "dan"), start=100):
+        run = submission if name == "eve" else await place.submit(await place.person(name))
+        case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(10 * time_ns, 0))
+        await place.judged(run, cases=(case,))
     deeds: list[tuple[str, dict[str, str]]] = [
         ("ban", {"who": "local:eve", "reason": "<i>forged</i>"}),
         ("unban", {"who": "local:eve"}),
@@ -382,6 +388,8 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
         ("limit", {"most": "3", "minutes": "60", "board": "vectoradd", "mode": "ranked"}),
         ("unlimit", {"board": "vectoradd", "mode": "ranked"}),
         ("rejudge", {"submission": number}),
+        ("final", {"board": "vectoradd", "top": "2", "gpu": ""}),
+        ("cancel-final", {"board": "vectoradd"}),
     ]
     for deed, fields in deeds:
         answer = await root.post(f"/admin/{deed}", fields)
@@ -398,6 +406,8 @@ async def test_an_admin_decides_and_each_deed_is_in_the_record(
         ("limit", {"most": "0", "minutes": "1"}),
         ("unlimit", {"board": "nowhere"}),
         ("resume", {"what": "all"}),
+        ("final", {"board": "vectoradd", "top": "1"}),
+        ("cancel-final", {"board": "vectoradd"}),
     ):
         refused = await root.post(f"/admin/{deed}", fields)
         assert refused.status_code in {400, 404, 409}, deed

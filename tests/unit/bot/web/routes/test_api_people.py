@@ -9,10 +9,11 @@ from bot.domain.accounts import TokenScope
 from bot.domain.api import accounts, admin, base, boards, publishing, submissions
 from bot.domain.api import admin as running
 from bot.web.routes.api.examples import EXAMPLES
+from runners.contract.evaluation import CaseKind
 from runners.contract.wire import Wire
 from tests.architecture.tree import ROOT
 from tests.doubles.api import Api
-from tests.doubles.factories import make_capabilities
+from tests.doubles.factories import make_capabilities, make_case, make_measurement
 from tests.doubles.stored import LEASE
 
 MODULES = (admin, boards, accounts, publishing, running, submissions, base)
@@ -71,6 +72,31 @@ async def test_an_admin_bans_pauses_and_limits_and_the_audit_tells_it(api: Api) 
     actions = [each["action"] for each in first["decisions"] + rest_of.json()["decisions"]]
     assert actions == ["unlimit", "resume", "unban", "disqualified"]
     assert {each["actor"] for each in first["decisions"]} == {"ada"}
+
+
+async def test_an_admin_starts_a_final_which_everybody_may_read(api: Api) -> None:
+    for name, time_ns in (("ada", 100), ("bob", 200)):
+        case = make_case(CaseKind.BENCHMARK, measurement=make_measurement(time_ns, 0))
+        person = await api.place.person(name)
+        await api.place.judged(await api.place.submit(person), cases=(case,))
+    order = {"board": "vectoradd", "top": 2}
+    async with api.asking("ada", TokenScope.ADMIN) as ada, api.asking("bob") as bob:
+        assert (await bob.post("/admin/finals", json=order)).status_code == 403
+        assert (await ada.post("/admin/finals", json=order | {"top": 1})).status_code == 400
+        started = await ada.post("/admin/finals", json=order)
+        assert started.status_code == 201
+        (final,) = started.json()["finals"]
+        assert (final["gpu"], final["top"], final["rows"]) == ("CPU", 2, None)
+        again = await ada.post("/admin/finals", json=order)
+        assert again.json()["code"] == "final-running"
+        shown = await bob.get("/leaderboards/vectoradd/finals")
+        assert shown.json()["finals"][0]["compared"] == 0
+        (leaderboard,) = (await bob.get("/leaderboards/vectoradd/standings")).json()["leaderboards"]
+        assert leaderboard["final"]["ended_at"] is None
+        cancelled = await ada.post("/admin/finals/cancel", json={"board": "vectoradd"})
+        assert cancelled.json() == {"cancelled": 1}
+        gone = await ada.post("/admin/finals/cancel", json={"board": "vectoradd"})
+        assert gone.json()["code"] == "no-final"
 
 
 async def test_a_submission_is_judged_again_by_an_admin(api: Api) -> None:

@@ -1,0 +1,233 @@
+"""Confirmations: who takes one of the first places of a leaderboard is compared with its holder.
+
+The judge runs both on one card in the same minutes, in turns, and measures the ratio of their
+times. The score of the new run is held back until then. It becomes the holder's time multiplied by
+the ratio, and between the two the interval of the ratio alone decides.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from math import isfinite
+
+from bot.domain.ids import ConfirmationId, FinalId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.job import PRIORITIES
+from bot.domain.scoring import (
+    Entrant,
+    Outcome,
+    PairRatio,
+    Score,
+    ScoreValue,
+    by_speed,
+    case_times,
+    combine,
+    rank_entrants,
+)
+from runners.contract.comparison import Ratio
+from runners.contract.evaluation import Evaluation
+from runners.contract.task import Grader, Mode, TaskDefinition, TaskFormat
+from runners.contract.verdict import Verdict
+
+PLACES = 3
+"""How many places are confirmed."""
+MOST_PAIRS = 3
+"""The most holders with whom one run is compared."""
+MOST_ATTEMPTS = 3
+"""The most runs that compare the same two."""
+MOST_FAILURES = 2
+"""How often a holder fails alone before it loses its place."""
+PRIORITY = PRIORITIES[Mode.RANKED]
+"""Confirmations take fair turns with everybody's ranked jobs."""
+
+
+class ConfirmationState(StrEnum):
+    """How a comparison ended, for the run that had to be confirmed."""
+
+    PENDING = "pending"
+    """It waits, or the two are being compared."""
+    CONFIRMED = "confirmed"
+    """It was faster than the holder."""
+    TIED = "tied"
+    """The interval of the ratio contains 1: both share the place."""
+    SLOWER = "slower"
+    """It was slower than the holder, who keeps the place."""
+    REFUSED = "refused"
+    """It failed, so it is not ranked."""
+    UNDECIDED = "undecided"
+    """The comparison failed each time: both share the place."""
+    DROPPED = "dropped"
+    """It was not needed any more."""
+
+
+_STATES = {
+    Outcome.FASTER: ConfirmationState.CONFIRMED,
+    Outcome.TIED: ConfirmationState.TIED,
+    Outcome.SLOWER: ConfirmationState.SLOWER,
+}
+
+
+def state_of(ratio: PairRatio) -> ConfirmationState:
+    """Return how a comparison with this ratio ends."""
+    return _STATES[ratio.outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A stored comparison of a submission with a rival; names are those of their people."""
+
+    id: ConfirmationId
+    submission: SubmissionId
+    person: PersonId
+    person_name: str
+    task_version: TaskVersionId
+    gpu: str
+    place: int
+    """The place that the run would take."""
+    state: ConfirmationState
+    created_at: datetime
+    final: FinalId | None = None
+    held: ScoreValue | None = None
+    """The score that is held back."""
+    submitted_at: datetime | None = None
+    rival: SubmissionId | None = None
+    """The holder; None until the comparison starts."""
+    rival_name: str = ""
+    run: SubmissionId | None = None
+    """The system's submission that compares both now, or did last."""
+    alone: SubmissionId | None = None
+    """Whom the run judges alone, because it failed in a comparison; None: it compares both."""
+    attempts: int = 0
+    failures: int = 0
+    ratio: PairRatio | None = None
+    reason: str = ""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it is not decided yet."""
+        return self.state is ConfirmationState.PENDING
+
+
+def can_confirm(task: TaskDefinition) -> bool:
+    """Return whether the judge has a value of its own, by which it can compare two submissions."""
+    return task.grader is not Grader.POPCORN and task.format is not TaskFormat.IO_CONTRACT
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A place that a run would take, and the score of its present holder."""
+
+    place: int
+    holder: Score
+
+
+def contest(
+    new: Score,
+    others: Sequence[Entrant],
+    earlier: Score | None,
+    compared: Container[SubmissionId] = (),
+) -> Contest | None:
+    """Return which of the first places the run would take from another person; None for none.
+
+    `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
+    The holder is the first whom the run passes or draws level with. The first run on a board
+    displaces no one, and a place without a holder can be taken. The run was compared with
+    those in `compared` already.
+    """
+    if earlier is not None and by_speed(earlier) < by_speed(new):
+        return None
+    after = rank_entrants([*others, Entrant(new, 1)])
+    before = rank_entrants([*others, *([] if earlier is None else [Entrant(earlier, 1)])])
+    ranks = {each.score.person: each.rank for each in before}
+    place = next(each.rank for each in after if each.score.person == new.person)
+    own = ranks.get(new.person)
+    for each in after if place <= PLACES else ():
+        if each.score.person == new.person:
+            continue
+        if _behind(each.rank, place) > _behind(ranks[each.score.person], own):
+            known = each.score.submission in compared
+            return None if known else Contest(place, each.score)
+    return None
+
+
+def _behind(other: int, own: int | None) -> int:
+    """Return 0 when the other person is ahead, 1 when both share a rank, 2 when behind."""
+    if own is None or other < own:
+        return 0
+    return 1 if other == own else 2
+
+
+class Reading(StrEnum):
+    """What a run that compares two submissions has shown."""
+
+    MADE = "made"
+    """Both passed, and there is a ratio of each benchmark."""
+    FAILED = "failed"
+    """The submission did not pass."""
+    RIVAL_FAILED = "rival-failed"
+    """Only the rival did not pass."""
+    NOT_MADE = "not-made"
+    """Nothing: the run was lost, or its worker cannot compare."""
+
+
+def read(task: TaskDefinition, evaluation: Evaluation | None) -> Reading:
+    """Return what a run has shown; None for one that ended without an evaluation."""
+    if evaluation is None or evaluation.verdict is Verdict.TASK_ERROR:
+        return Reading.NOT_MADE
+    if evaluation.verdict is not Verdict.PASSED:
+        return Reading.FAILED
+    comparison = evaluation.comparison
+    if comparison is None or comparison.rival_verdict is Verdict.TASK_ERROR:
+        return Reading.NOT_MADE
+    if comparison.rival_verdict is not Verdict.PASSED:
+        return Reading.RIVAL_FAILED
+    ratios = comparison.benchmarks
+    whole = len(ratios) == len(task.timed(Mode.RANKED)) and len(ratios) > 0
+    sound = all(isfinite(each.ratio) and isfinite(each.half_width) for each in ratios)
+    return Reading.MADE if whole and sound else Reading.NOT_MADE
+
+
+def combined(task: TaskDefinition, measured: Evaluation, ratios: Sequence[Ratio]) -> PairRatio:
+    """Return the ratio of two scores: the rival's time of each benchmark times its ratio.
+
+    `measured` is an evaluation of the rival, which says how its score is made of benchmarks.
+    """
+    times = [each.upper_ns for each in case_times(task, measured)]
+    if len(times) != len(ratios):
+        times = [1.0] * len(ratios)
+    changed = [
+        ScoreValue(time * each.ratio, time * each.half_width)
+        for time, each in zip(times, ratios, strict=True)
+    ]
+    whole = combine(task.ranking_by, [ScoreValue(each, 0.0) for each in times]).time_ns
+    value = combine(task.ranking_by, changed)
+    return PairRatio(value.time_ns / whole, value.half_width_ns / whole)
+
+
+def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
+    """Return the score of a run with this ratio to its rival; its claim stays its own.
+
+    What the judge cannot see of the rival's time, it cannot see of this one either.
+    """
+    resolution_ns = None if rival.resolution_ns is None else rival.resolution_ns * ratio.ratio
+    return ScoreValue(
+        rival.time_ns * ratio.ratio,
+        rival.half_width_ns * ratio.ratio,
+        resolution_ns,
+        own.claimed_ns,
+    )
+
+
+def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:
+    """Return the score of a run after a comparison.
+
+    One that was compared with several holders counts with the slowest result, so that it passes
+    none of them without having been faster.
+    """
+    return max(held, found, key=lambda each: each.upper_ns) if again else found
+
+
+def level(held: ScoreValue, holder: ScoreValue) -> ScoreValue:
+    """Return the score of a run that could not be compared: it displaces no one."""
+    later_ns = max(0.0, holder.upper_ns - held.upper_ns)
+    return replace(held, time_ns=held.time_ns + later_ns)

@@ -1,0 +1,174 @@
+"""Finals: the first entries of a leaderboard are compared, each with the one before.
+
+They are inserted one after the other into the final order: an entry that is faster than the one
+before is compared with the next one above. So every two neighbours of the final order have met.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
+
+from bot.domain.confirmation import level, scaled
+from bot.domain.ids import BoardId, FinalId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.scoring import Entrant, Outcome, PairRatio, Score, ScoreValue, rank_entrants
+
+LEAST_TOP, DEFAULT_TOP, MOST_TOP = 2, 10, 50
+"""How many entries a final may compare."""
+
+Pair = tuple[SubmissionId, SubmissionId]
+"""An entry and the one before, with which it is compared."""
+Results = Mapping[Pair, PairRatio | None]
+"""The ratio of each compared pair; None where the comparison failed each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinalRow:
+    """One row of a final's table; the ratio is to the entry before, None where undecided."""
+
+    rank: int
+    submission: SubmissionId
+    person_name: str
+    time_ns: float
+    half_width_ns: float
+    """By how much the time may be wrong."""
+    ratio: PairRatio | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinalRequest:
+    """A final of the first `top` of a board, on one of its GPU types or on each."""
+
+    board: str
+    gpu: str | None = None
+    top: int = DEFAULT_TOP
+
+
+@dataclass(frozen=True, slots=True)
+class NewFinal:
+    """A final to be started on one GPU type of a board."""
+
+    board: BoardId
+    task_version: TaskVersionId
+    gpu: str
+    top: int
+    actor: PersonId
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """A stored final; `entries` is None until it starts, `rows` until it has ended."""
+
+    id: FinalId
+    board: BoardId
+    task_version: TaskVersionId
+    gpu: str
+    top: int
+    created_at: datetime
+    entries: tuple[SubmissionId, ...] | None = None
+    rows: tuple[FinalRow, ...] | None = None
+    ended_at: datetime | None = None
+    compared: int = 0
+    """How many comparisons are decided."""
+
+    @property
+    def left(self) -> int:
+        """How many comparisons are left at least."""
+        return max(0, len(self.entries or ()) - 1 - self.compared)
+
+
+@dataclass(frozen=True, slots=True)
+class FinalPlace:
+    """The score of an entry after a final, and its ratio to the entry before."""
+
+    score: Score
+    ratio: PairRatio | None = None
+
+
+def next_pair(
+    entries: Sequence[SubmissionId], results: Results
+) -> tuple[tuple[SubmissionId, ...], Pair | None]:
+    """Return the order so far, and who has to be compared next; None once all is decided."""
+    order: list[SubmissionId] = []
+    for entry in entries:
+        place = len(order)
+        while place > 0:
+            pair = entry, order[place - 1]
+            if pair not in results:
+                return tuple(order), pair
+            if not _is_faster(results[pair]):
+                break
+            place -= 1
+        order.insert(place, entry)
+    return tuple(order), None
+
+
+def _is_faster(ratio: PairRatio | None) -> bool:
+    return ratio is not None and ratio.outcome is Outcome.FASTER
+
+
+def final_places(
+    scores: Mapping[SubmissionId, Score], order: Sequence[SubmissionId], results: Results
+) -> tuple[FinalPlace, ...]:
+    """Return the scores after a final: each is that of the entry before times their ratio.
+
+    The best time before the final stays as it is.
+    """
+    if not order:
+        return ()
+    places = [FinalPlace(scores[order[0]])]
+    for above, entry in pairwise(order):
+        places.append(_below(places[-1].score, scores[entry], _ratio_to(results, entry, above)))
+    first = min(scores.values(), key=lambda each: each.value.upper_ns)
+    after = next(each.score for each in places if each.score.submission == first.submission)
+    factor = PairRatio(first.value.upper_ns / after.value.upper_ns, 0.0)
+    return tuple(
+        replace(each, score=_with_value(each.score, scaled(each.score.value, factor, own)))
+        for each in places
+        for own in (each.score.value,)
+    )
+
+
+def _ratio_to(results: Results, entry: SubmissionId, above: SubmissionId) -> PairRatio | None:
+    """Return the ratio of an entry to the one above, regardless of which was inserted later."""
+    if (entry, above) in results:
+        return results[entry, above]
+    inverse = results.get((above, entry))
+    return None if inverse is None else inverse.inverse
+
+
+def _below(above: Score, own: Score, ratio: PairRatio | None) -> FinalPlace:
+    """Return an entry's score given that of the one above, which it does not pass."""
+    if ratio is None:
+        return FinalPlace(_with_value(own, level(own.value, above.value)))
+    shown = PairRatio(max(1.0, ratio.ratio), 0.0)
+    return FinalPlace(_with_value(own, scaled(above.value, shown, own.value)), ratio)
+
+
+def _with_value(score: Score, value: ScoreValue) -> Score:
+    return replace(score, value=value)
+
+
+def final_rows(places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
+    """Return the table of a final: its places, ranked as on the board."""
+    ratios = {each.score.submission: each.ratio for each in places}
+    met = [
+        replace(each.score, met=() if each.ratio is None else ((above, each.ratio),))
+        for each, above in zip(
+            places, [SubmissionId(0), *(one.score.submission for one in places)], strict=False
+        )
+    ]
+    rows = []
+    for standing in rank_entrants(Entrant(each, 1) for each in met):
+        score = standing.score
+        rows.append(
+            FinalRow(
+                rank=standing.rank,
+                submission=score.submission,
+                person_name=score.person_name,
+                time_ns=score.value.time_ns,
+                half_width_ns=score.value.uncertainty_ns,
+                ratio=ratios[score.submission],
+            )
+        )
+    return tuple(rows)

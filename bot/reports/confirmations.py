@@ -1,0 +1,137 @@
+"""Comparisons with the holders of the first places, runs that wait for one, and finals."""
+
+from collections.abc import Iterator, Sequence
+
+from bot.domain.confirmation import Confirmation, ConfirmationState
+from bot.domain.finals import Final
+from bot.domain.scoring import Outcome, PairRatio
+from bot.domain.status import SubmissionStatus
+from bot.domain.times import ordinal, show_time
+from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
+
+_PENDING_COLUMNS = (
+    Column("who"),
+    Column("time", numeric=True),
+    Column("place"),
+    Column("submission", numeric=True),
+)
+_FINAL_COLUMNS = (
+    Column("rank", numeric=True),
+    Column("who"),
+    Column("time", numeric=True),
+    Column("vs the one before"),
+    Column("submission", numeric=True),
+)
+
+
+def confirmation_lines(status: SubmissionStatus) -> Iterator[Text]:
+    """Yield a line for each GPU type on which a submission is or was compared."""
+    for each in status.jobs:
+        if each.confirmation is not None:
+            yield confirmation_line(each.confirmation)
+
+
+def confirmation_line(found: Confirmation) -> Text:
+    """Return in a sentence how a comparison ended, or what it waits for."""
+    holder = f"#{found.rival} by {found.rival_name}" if found.rival_name else f"#{found.rival}"
+    words = {
+        ConfirmationState.PENDING: f"confirmation pending: {_waiting(found, holder)}",
+        ConfirmationState.CONFIRMED: f"confirmed: {_difference(found.ratio)} than {holder}",
+        ConfirmationState.TIED: f"tied with {holder}: {_tie(found.ratio)}",
+        ConfirmationState.SLOWER: f"not confirmed: {_difference(found.ratio)} than {holder}, who "
+        "keeps the place",
+        ConfirmationState.REFUSED: f"not ranked: {found.reason}",
+        ConfirmationState.UNDECIDED: f"not confirmed: {found.reason}, who is not displaced",
+        ConfirmationState.DROPPED: f"confirmation not needed: {found.reason}",
+    }
+    tones = {ConfirmationState.CONFIRMED: Tone.GOOD, ConfirmationState.REFUSED: Tone.BAD}
+    return Text(f"{found.gpu}: {words[found.state]}", tones.get(found.state, Tone.PLAIN))
+
+
+def _waiting(found: Confirmation, holder: str) -> str:
+    place = f"it would take {ordinal(found.place)} place"
+    if found.run is None:
+        return f"{place}; it waits for a comparison with the holder"
+    if found.alone == found.rival:
+        return f"{place}; {holder} failed in the comparison and is judged again"
+    return f"{place} from {holder}; both are compared on one card, in turns"
+
+
+def _difference(ratio: PairRatio | None) -> str:
+    """Return how much faster or slower, such as `1.20 % ± 0.10 faster`."""
+    if ratio is None:
+        return ""
+    change = 100 * (ratio.ratio - 1)
+    word = "faster" if change < 0 else "slower"
+    return f"{abs(change):.2f} % ± {100 * ratio.half_width:.2f} {word}"
+
+
+def _tie(ratio: PairRatio | None) -> str:
+    if ratio is None:
+        return "both share the place"
+    return (
+        f"the ratio of their times is {ratio.ratio:.4f} ± {ratio.half_width:.4f}, so both share "
+        "the place"
+    )
+
+
+def pending_table(pending: Sequence[Confirmation]) -> Table:
+    """Return a row for each run that is not ranked until it is confirmed."""
+    rows = tuple(
+        (
+            each.person_name,
+            "" if each.held is None else show_time(each.held.time_ns, each.held.half_width_ns),
+            f"would take {ordinal(each.place)}",
+            f"#{each.submission}",
+        )
+        for each in pending
+    )
+    return Table("confirmation pending", _PENDING_COLUMNS, rows)
+
+
+def final_line(final: Final) -> str:
+    """Return how far a final is."""
+    head = f"final of the first {final.top} on {final.gpu}"
+    if final.rows is not None and final.ended_at is not None:
+        return f"{head}: ended on {final.ended_at:%Y-%m-%d %H:%M} UTC"
+    if final.entries is None:
+        return f"{head}: waits for runs that are not judged or confirmed yet"
+    made = f"{final.compared} comparison{'' if final.compared == 1 else 's'} made"
+    return f"{head}: {made}, at least {final.left} left"
+
+
+def final_table(final: Final | None) -> Table | None:
+    """Return the published table of a final; None until it has ended."""
+    if final is None or final.rows is None:
+        return None
+    found = final.rows
+    ranks = [each.rank for each in found]
+    rows = tuple(
+        (
+            f"{each.rank}=" if ranks.count(each.rank) > 1 else str(each.rank),
+            each.person_name,
+            show_time(each.time_ns, each.half_width_ns),
+            _against(number, each.ratio),
+            f"#{each.submission}",
+        )
+        for number, each in enumerate(found)
+    )
+    return Table("final", _FINAL_COLUMNS, rows)
+
+
+def _against(number: int, ratio: PairRatio | None) -> str:
+    if number == 0:
+        return ""
+    if ratio is None:
+        return "not comparable"
+    return "tied" if ratio.outcome is Outcome.TIED else _difference(ratio)
+
+
+def finals_report(board: str, finals: Sequence[Final]) -> Report:
+    """Return the state or the table of each final of a board."""
+    blocks: list[Block] = []
+    for each in finals:
+        blocks.append(Text(final_line(each)))
+        table = final_table(each)
+        blocks += [] if table is None else [table]
+    return Report(f"final of {board}", tuple(blocks) or (Text("no final yet", Tone.QUIET),))

@@ -1,0 +1,320 @@
+"""Compares runs with the holders of the first places, and decides by the result.
+
+A run that would take one of the first places from another person has no score until it is
+confirmed. On each leaderboard one comparison runs at a time, so that everybody is compared with the
+holder of that moment. All state is in the store: any process may take the next step, and each step
+is one transaction.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot.domain.accounts import SYSTEM_IDENTITY, SYSTEM_NAME
+from bot.domain.confirmation import (
+    MOST_ATTEMPTS,
+    MOST_FAILURES,
+    MOST_PAIRS,
+    Confirmation,
+    ConfirmationState,
+    Contest,
+    Reading,
+    can_confirm,
+    combined,
+    contest,
+    level,
+    read,
+    scaled,
+    settled,
+    state_of,
+)
+from bot.domain.errors import StoreError
+from bot.domain.ids import ConfirmationId, JobId, SubmissionId, TaskVersionId
+from bot.domain.job import FINAL_STATES
+from bot.domain.scoring import Score, ScoreValue, by_speed
+from bot.domain.status import disclosed
+from bot.domain.submission import Exclusion, ExclusionKind, Submission
+from bot.ports import Clock, Store
+from bot.services.finals import next_comparison
+from runners.contract.comparison import Ratio
+from runners.contract.evaluation import Evaluation
+from runners.contract.task import TaskDefinition
+
+UNDECIDED = "confirmation-failed"
+"""The audit action for a comparison that failed each time."""
+_NOT_NEEDED = "it takes none of the first places from another person any more"
+_log = structlog.get_logger(__name__)
+
+
+async def run_confirmations(
+    store: Store, clock: Clock, stop: asyncio.Event, *, every_s: float = 1.0
+) -> None:
+    """Take what steps are due, every `every_s`, until `stop` is set."""
+    while not stop.is_set():
+        try:
+            await advance(store, clock)
+        except StoreError as error:
+            _log.warning("confirmations wait", action="confirmations-wait", error=str(error))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every_s):
+                await stop.wait()
+
+
+async def advance(store: Store, clock: Clock) -> None:
+    """Take the steps that are due: decide what was compared, and queue the next comparisons."""
+    for version, gpu in await store.confirmations.unfinished():
+        try:
+            await _advance(store, clock, version, gpu)
+        except StoreError as error:
+            _log.warning("confirmations wait", action="confirmations-wait", error=str(error))
+        except Exception:  # noqa: BLE001  a bug with one leaderboard must not stop the others
+            bug = {"task_version": version, "gpu": gpu}
+            _log.exception("bug in a confirmation", action="confirmation-bug", **bug)
+
+
+async def _advance(store: Store, clock: Clock, version: TaskVersionId, gpu: str) -> None:
+    async with store.transaction() as tx:
+        if not await tx.confirmations.lock(version, gpu):
+            return
+        pending = await tx.confirmations.pending(version, gpu)
+        running = next((each for each in pending if each.run is not None), None)
+        if running is not None and await _decide(tx, running):
+            return  # it still runs, or the same two are compared again
+        waiting = await unexcluded(tx, await tx.confirmations.pending(version, gpu))
+        final = await tx.finals.running(version, gpu)
+        begins = final is not None and (final.entries is not None or not waiting)
+        pair = await next_comparison(tx, clock, final) if final and begins else None
+        if pair is not None:
+            await _order(tx, *pair)
+            return
+        for each in waiting:
+            if await _start(tx, each):
+                return
+
+
+async def unexcluded(store: Store, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:
+    """Return those whose submissions are not excluded: the others wait until they are ranked."""
+    return tuple(
+        [each for each in waiting if await store.moderation.exclusion_of(each.submission) is None]
+    )
+
+
+async def hold_if_contested(tx: Store, submission: Submission, job: JobId, gpu: str) -> None:
+    """Hold a new score back if it takes one of the first places from another person.
+
+    To be called in the transaction that stored the score, which keeps others from adding one.
+    """
+    version = await tx.boards.version(submission.task_version)
+    if version is None or not can_confirm(version.definition):
+        return
+    own = await tx.results.scores_of(submission.person, version.id, gpu)
+    new = next((each for each in own if each.submission == submission.id), None)
+    found = None if new is None else await _contest_of(tx, new, own)
+    if found is not None:
+        await tx.confirmations.hold(job, found.place)
+
+
+async def _start(tx: Store, waiting: Confirmation) -> bool:
+    """Queue the comparison of a run with the present holder; False if there is none to make."""
+    found = await _present_contest(tx, waiting, waiting.held)
+    if found is None:
+        await tx.confirmations.settle(waiting.id, ConfirmationState.DROPPED, reason=_NOT_NEEDED)
+        if waiting.held is not None:
+            await tx.confirmations.enter(waiting, waiting.held)
+        return False
+    await _order(tx, waiting.id, found.holder.submission)
+    return True
+
+
+async def _contest_of(tx: Store, new: Score, own: tuple[Score, ...]) -> Contest | None:
+    """Return the place that a score takes from another person now; `own` are its person's."""
+    everyone = await tx.results.entrants(new.task_version, new.gpu)
+    others = [each for each in everyone if each.best.person != new.person]
+    earlier = [each for each in own if each.submission != new.submission]
+    known = await tx.confirmations.of(new.submission)
+    decided = (ConfirmationState.DROPPED, ConfirmationState.PENDING)
+    compared = {
+        each.rival
+        for each in known
+        if each.rival is not None and each.gpu == new.gpu and each.state not in decided
+    }
+    if len(compared) >= MOST_PAIRS:
+        return None
+    met = ((each.rival, each.ratio) for each in known if each.gpu == new.gpu)
+    pairs = tuple((rival, ratio) for rival, ratio in met if rival is not None and ratio is not None)
+    best = min(earlier, key=by_speed, default=None)
+    return contest(replace(new, met=pairs), others, best, compared)
+
+
+async def _present_contest(
+    tx: Store, waiting: Confirmation, value: ScoreValue | None
+) -> Contest | None:
+    """Return whom a held run would displace now, with this value."""
+    submission = await tx.submissions.get(waiting.submission)
+    if submission is None or value is None:
+        return None
+    own = await tx.results.scores_of(waiting.person, waiting.task_version, waiting.gpu)
+    new = Score(
+        submission=submission.id,
+        person=submission.person,
+        person_name=waiting.person_name,
+        board=submission.board,
+        task_version=submission.task_version,
+        gpu=waiting.gpu,
+        value=value,
+        submitted_at=submission.created_at,
+    )
+    return await _contest_of(tx, new, own)
+
+
+async def _order(
+    tx: Store, waiting: ConfirmationId, rival: SubmissionId, alone: SubmissionId | None = None
+) -> None:
+    """Queue the run that compares with this rival, or judges one of the two alone."""
+    system = await tx.people.ensure(SYSTEM_IDENTITY, SYSTEM_NAME)
+    await tx.confirmations.order(waiting, rival, system.id, alone=alone)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """A comparison with its rival, and the evaluation of its last run, if there is one."""
+
+    confirmation: Confirmation
+    rival: SubmissionId
+    evaluation: Evaluation | None
+
+    @property
+    def failure(self) -> str:
+        """Why the run failed, in words that everybody may read."""
+        if self.evaluation is None:
+            return ""
+        verdict, message = self.evaluation.verdict, disclosed(self.evaluation).message
+        words = message if verdict in message else f"{verdict}: {message}".rstrip(": ")
+        return words.replace("_", " ")
+
+
+async def _decide(tx: Store, running: Confirmation) -> bool:
+    """Decide by the last run of a comparison; return whether the same two are still compared."""
+    version = await tx.boards.version(running.task_version)
+    if running.run is None or running.rival is None or version is None:
+        return False
+    jobs = await tx.jobs.of(running.run)
+    if any(job.state not in FINAL_STATES for job in jobs):
+        return True
+    stored = await tx.results.evaluations(running.run)
+    met = _Meeting(running, running.rival, stored[0].evaluation if stored else None)
+    return await _go_on(tx, met, version.definition)
+
+
+async def _go_on(tx: Store, met: _Meeting, task: TaskDefinition) -> bool:
+    """Decide, or order the next run; return whether there is one."""
+    one, reading = met.confirmation, read(task, met.evaluation)
+    if one.alone is not None:
+        return await _after_alone(tx, met, one.alone, failed=reading is Reading.FAILED)
+    if reading is Reading.FAILED and one.final is None:
+        return await _refuse(tx, met)
+    comparison = None if met.evaluation is None else met.evaluation.comparison
+    if reading is Reading.MADE and comparison is not None:
+        return await _settle(tx, met, task, comparison.benchmarks)
+    return await _repeat(tx, met, reading)
+
+
+async def _refuse(tx: Store, met: _Meeting) -> bool:
+    """End the confirmation of a run that failed in it: the run is not ranked."""
+    one = met.confirmation
+    reason = f"it failed when it was compared with #{met.rival}: {met.failure}"
+    await tx.confirmations.settle(one.id, ConfirmationState.REFUSED, reason=reason)
+    await tx.confirmations.refuse(one)
+    return False
+
+
+async def _settle(
+    tx: Store, met: _Meeting, task: TaskDefinition, ratios: tuple[Ratio, ...]
+) -> bool:
+    """Decide by the ratio that was measured."""
+    one = met.confirmation
+    holder = await _score_of(tx, met.rival, one.gpu)
+    stored = await tx.results.evaluations(met.rival)
+    measured = next((each.evaluation for each in stored if each.gpu == one.gpu), None)
+    if holder is None or measured is None:
+        return await _drop(tx, one, f"#{met.rival} is not ranked any more")
+    ratio = combined(task, measured, ratios)
+    await tx.confirmations.settle(one.id, state_of(ratio), ratio=ratio)
+    if one.held is not None:
+        again = len(await tx.confirmations.of(one.submission)) > 1
+        found = scaled(holder.value, ratio, one.held)
+        await _place(tx, one, settled(one.held, found, again=again))
+    return False
+
+
+async def _place(tx: Store, decided: Confirmation, value: ScoreValue) -> None:
+    """Rank a run with this value, unless it still has to be compared with another holder."""
+    further = await _present_contest(tx, decided, value)
+    if further is None:
+        await tx.confirmations.enter(decided, value)
+    else:
+        await tx.confirmations.follow(decided, value, further.place)
+
+
+async def _drop(tx: Store, one: Confirmation, reason: str) -> bool:
+    """End a comparison with one who is not ranked; a new run meets the next holder."""
+    await tx.confirmations.settle(one.id, ConfirmationState.DROPPED, reason=reason)
+    if one.held is not None:
+        await _place(tx, one, one.held)
+    return False
+
+
+async def _repeat(tx: Store, met: _Meeting, reading: Reading) -> bool:
+    """Go on after a run without a ratio: the one that failed is judged again alone first."""
+    one = met.confirmation
+    counted = replace(one, attempts=one.attempts + 1)
+    await tx.confirmations.count(one.id, counted.attempts, one.failures)
+    failed = {Reading.FAILED: one.submission, Reading.RIVAL_FAILED: met.rival}.get(reading)
+    if failed is None:
+        return await _compare_again(tx, counted, met.rival)
+    await _order(tx, one.id, met.rival, failed)
+    return True
+
+
+async def _compare_again(tx: Store, one: Confirmation, rival: SubmissionId) -> bool:
+    """Compare the same two again, or give up: then the holder is not displaced."""
+    if one.attempts < MOST_ATTEMPTS:
+        await _order(tx, one.id, rival)
+        return True
+    reason = f"{one.attempts} runs could not compare it with #{rival}"
+    await tx.confirmations.settle(one.id, ConfirmationState.UNDECIDED, reason=reason)
+    subject = f"submission {one.submission} on {one.gpu}"
+    await tx.audit.record(None, UNDECIDED, subject, reason)
+    if one.held is not None:
+        holder = await _score_of(tx, rival, one.gpu)
+        value = one.held if holder is None else level(one.held, holder.value)
+        await tx.confirmations.enter(one, value)
+    return False
+
+
+async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed: bool) -> bool:
+    """Go on after one of the two was judged alone; it loses its place if it fails for good."""
+    one = met.confirmation
+    if not failed:
+        return await _compare_again(tx, one, met.rival)
+    failures = one.failures + 1
+    await tx.confirmations.count(one.id, one.attempts, failures)
+    if failures < MOST_FAILURES:
+        await _order(tx, one.id, met.rival, alone)
+        return True
+    reason = f"it failed in a comparison, and {failures} times alone: {met.failure}"
+    await tx.moderation.exclude(Exclusion(alone, ExclusionKind.DISQUALIFIED, reason))
+    await tx.audit.record(None, ExclusionKind.DISQUALIFIED, f"submission {alone}", reason)
+    return await _drop(tx, one, f"#{alone} is not ranked any more: {reason}")
+
+
+async def _score_of(tx: Store, submission: SubmissionId, gpu: str) -> Score | None:
+    """Return a submission's score, unless it does not count any more."""
+    found = await tx.submissions.get(submission)
+    if found is None:
+        return None
+    scores = await tx.results.scores_of(found.person, found.task_version, gpu)
+    return next((each for each in scores if each.submission == submission), None)

@@ -1,0 +1,28 @@
+"""A faster kernel on Discord: pending, confirmed, and a final that an admin starts."""
+
+import pytest
+
+from tests.e2e.discord.scene import Scene
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres, pytest.mark.slow]
+
+SHOWN_S = 40
+
+
+async def test_a_run_is_confirmed_then_announced_and_a_final_is_decided(stage: Scene) -> None:
+    await stage.submit(stage.alice, "time_us=30", name="holder.py")
+    await stage.alice.sees("1st of 1 on CPU", within=SHOWN_S)
+
+    await stage.submit(stage.bob, "time_us=20", name="faster.py")
+    thread = await stage.bob.sees_thread("faster.py on identity")
+    await stage.bob.sees("confirmation pending: it would take 1st place", thread, within=SHOWN_S)
+    await stage.bob.sees("its confirmation has ended", thread, within=SHOWN_S)
+    await stage.bob.sees("confirmed: 33.33 % ± 0.10 faster than", thread, within=SHOWN_S)
+    await stage.bob.sees("1st of 2 on CPU", within=SHOWN_S)
+
+    refused = await stage.bob.slash("admin final", leaderboard_name="identity")
+    assert "this needs the role" in (await refused.final()).text
+    started = await stage.carol.slash("admin final", leaderboard_name="identity")
+    assert "has begun" in (await started.final()).text
+    shown = await stage.carol.slash("leaderboard show", leaderboard_name="identity")
+    assert "final of the first 10 on CPU" in (await shown.final()).text

@@ -1,0 +1,198 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.confirmation import (
+    ConfirmationState,
+    Reading,
+    can_confirm,
+    combined,
+    contest,
+    level,
+    read,
+    scaled,
+    settled,
+    state_of,
+)
+from bot.domain.scoring import Entrant, PairRatio, Score, ScoreValue, entrants, rank_entrants
+from runners.contract.comparison import Comparison, Ratio
+from runners.contract.evaluation import CaseKind
+from runners.contract.task import Grader, RankingBy, TaskFormat
+from runners.contract.verdict import Verdict
+from tests.doubles.factories import (
+    make_case,
+    make_evaluation,
+    make_measurement,
+    make_score,
+    make_task,
+)
+
+
+def board(*times: float) -> list[Entrant]:
+    """People 1, 2, ... with these times, which can be told apart exactly."""
+    return [Entrant(make_score(each, time), 1) for each, time in enumerate(times, start=1)]
+
+
+def holder(new: Score, others: list[Entrant], earlier: Score | None = None) -> tuple[int, int]:
+    """The place that is contested, and whose it is; zeros for none."""
+    found = contest(new, others, earlier)
+    return (0, 0) if found is None else (found.place, found.holder.person)
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "met"),
+    [
+        (50, (1, 1)),
+        (100.2, (1, 1)),  # level with the first
+        (150, (2, 2)),
+        (250, (3, 3)),
+        (350, (0, 0)),  # the fourth place
+        (950, (0, 0)),  # a place that nobody holds
+    ],
+)
+def test_a_new_person_meets_the_holder_of_the_place(time_ns: float, met: tuple[int, int]) -> None:
+    others = board(100, 200, 300, 400)
+    assert holder(make_score(9, time_ns), others) == met
+
+
+def test_the_first_run_and_ones_own_better_time_displace_nobody() -> None:
+    assert holder(make_score(9, 100), []) == (0, 0)
+    assert holder(make_score(9, 90), board(200), make_score(9, 100)) == (0, 0)
+    assert holder(make_score(9, 100), board(200), make_score(9, 90)) == (0, 0)
+
+
+def test_a_shared_place_that_becomes_ones_own_is_contested() -> None:
+    earlier, others = make_score(9, 100), board(100.1, 300)
+    assert holder(make_score(9, 50), others, earlier) == (1, 1)
+    assert holder(make_score(9, 99.9), others, earlier) == (0, 0)  # still level
+
+
+def test_who_was_compared_is_not_compared_again() -> None:
+    others = board(100, 200, 300)
+    new = make_score(9, 90)
+    assert contest(new, others, None, {others[0].best.submission}) is None
+    # It was slower than the first, and now takes the second place from somebody else.
+    behind = make_score(9, 150)
+    found = contest(behind, others, None, {others[0].best.submission})
+    assert found is not None
+    assert found.holder.person == 2
+
+
+times = st.floats(10, 1e6).map(lambda time: round(time, 2))
+
+
+@given(st.lists(times, max_size=8), times)
+def test_everyone_who_loses_a_place_is_met_or_behind_the_one_who_is(
+    others: list[float], time_ns: float
+) -> None:
+    held, new = board(*others), make_score(99, time_ns)
+    before = {each.score.person: each.rank for each in rank_entrants(held)}
+    after = rank_entrants([*held, Entrant(new, 1)])
+    lost = [
+        each.score.person
+        for each in after
+        if before.get(each.score.person, 99) <= 3 and each.rank > before[each.score.person]
+    ]
+    found = contest(new, held, None)
+    if lost:
+        assert found is not None
+        assert before[found.holder.person] <= min(before[each] for each in lost)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "half_width", "state"),
+    [
+        (0.99, 0.002, ConfirmationState.CONFIRMED),
+        (0.999, 0.002, ConfirmationState.TIED),
+        (1.0019, 0.002, ConfirmationState.TIED),
+        (1.01, 0.002, ConfirmationState.SLOWER),
+    ],
+)
+def test_the_interval_of_the_ratio_decides(
+    ratio: float, half_width: float, state: ConfirmationState
+) -> None:
+    pair = PairRatio(ratio, half_width)
+    assert state_of(pair) is state
+    # The ranks say the same, however much the judge's clock cannot see of both times.
+    rival = make_score(1, 0, value=ScoreValue(10_000, 500, 2_000))
+    value = scaled(rival.value, pair, ScoreValue(9_000, 1, 2_000, 4_000))
+    assert value.claimed_ns == 4_000
+    new = make_score(2, 0, value=value, met=((rival.submission, pair),))
+    ranks = {int(each.score.person): each.rank for each in rank_entrants(entrants([rival, new]))}
+    tied, first = ranks[1] == ranks[2], ranks[2] < ranks[1]
+    assert tied is (state is ConfirmationState.TIED)
+    assert first is (state is ConfirmationState.CONFIRMED)
+
+
+def test_a_chain_of_comparisons_decides_between_its_ends() -> None:
+    blurred = [make_score(each, 0, value=ScoreValue(1_000, 0, 900)) for each in (1, 2, 3)]
+    met = [(), *(((each.submission, PairRatio(1.01, 0.002)),) for each in blurred)]
+    scores = [replace(each, met=pair) for each, pair in zip(blurred, met, strict=False)]
+    ranks = {int(each.score.person): each.rank for each in rank_entrants(entrants(scores))}
+    assert ranks == {1: 1, 2: 2, 3: 3}
+
+
+@pytest.mark.parametrize(
+    ("ranking_by", "ratio"),
+    [
+        (RankingBy.GEOM, (0.5 * 2.0) ** 0.5),
+        (RankingBy.LAST, 2.0),
+        (RankingBy.MEAN, (0.5 * 101 + 2.0 * 301) / 402),
+    ],
+)
+def test_ratios_are_combined_as_the_task_combines_times(
+    ranking_by: RankingBy, ratio: float
+) -> None:
+    task = make_task(ranking_by=ranking_by)
+    cases = [
+        make_case(CaseKind.BENCHMARK, spec=f"size: {time}", measurement=make_measurement(time, 0))
+        for time in (100.0, 300.0)
+    ]
+    found = combined(
+        task,
+        make_evaluation(cases=tuple(cases)),
+        (Ratio(ratio=0.5, half_width=0, rounds=5), Ratio(ratio=2.0, half_width=0, rounds=5)),
+    )
+    assert found.ratio == pytest.approx(ratio)
+
+
+def test_several_comparisons_count_with_the_slowest_and_none_displaces_nobody() -> None:
+    held, found = ScoreValue(100, 1), ScoreValue(90, 2)
+    assert settled(held, found, again=False) == found
+    assert settled(held, found, again=True) == held
+    assert level(ScoreValue(90, 1), ScoreValue(100, 5)) == ScoreValue(104, 1)
+    assert level(ScoreValue(106, 1), ScoreValue(100, 5)) == ScoreValue(106, 1)
+
+
+def test_a_task_whose_own_program_takes_the_times_confirms_nothing() -> None:
+    assert can_confirm(make_task())
+    assert not can_confirm(make_task().model_copy(update={"grader": Grader.POPCORN}))
+    assert not can_confirm(make_task().model_copy(update={"format": TaskFormat.IO_CONTRACT}))
+
+
+RATIO = Ratio(ratio=1.0, half_width=0.1, rounds=5)
+
+
+@pytest.mark.parametrize(
+    ("comparison", "reading"),
+    [
+        (None, Reading.NOT_MADE),
+        (Comparison(benchmarks=(RATIO,), rival_verdict=Verdict.PASSED), Reading.MADE),
+        (Comparison(benchmarks=(RATIO, RATIO), rival_verdict=Verdict.PASSED), Reading.NOT_MADE),
+        (Comparison(rival_verdict=Verdict.PASSED), Reading.NOT_MADE),
+        (Comparison(rival_verdict=Verdict.CRASHED), Reading.RIVAL_FAILED),
+        (Comparison(rival_verdict=Verdict.TASK_ERROR), Reading.NOT_MADE),
+    ],
+)
+def test_what_a_run_has_shown(comparison: Comparison | None, reading: Reading) -> None:
+    evaluation = make_evaluation().model_copy(update={"comparison": comparison})
+    assert read(make_task(), evaluation) is reading
+
+
+def test_a_run_that_failed_or_was_lost_has_shown_that() -> None:
+    assert read(make_task(), None) is Reading.NOT_MADE
+    assert read(make_task(), make_evaluation(verdict=Verdict.CRASHED)) is Reading.FAILED
+    broken = make_evaluation(verdict=Verdict.TASK_ERROR)
+    assert read(make_task(), broken) is Reading.NOT_MADE
