@@ -25,7 +25,7 @@ from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, seed_of
 from runners.harness.sandbox.view import remove_jobs
 from runners.harness.timing import clocks
-from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round, log_interval
+from runners.harness.timing.rounds import HIDDEN_NS, Round, log_interval
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import MachineError, VerdictError
 
@@ -37,6 +37,8 @@ LOOKED_OFTEN = 1.3
 With it, one of two equally fast submissions is called faster in 5.0 % of all comparisons with the
 looks of a ranked run, and without it in 12.6 % (200,000 simulated comparisons).
 """
+SHORT_COMPARED_NS = 150_000.0
+"""Two submissions that take less are compared by trains, which are finer than single calls."""
 SEEDS = 1 << 20
 """The seeds of one pair, which both of its rounds use from the first one on."""
 MADE_MOST = 2
@@ -166,6 +168,7 @@ class PairedTimer:
         if self.session.on_gpu and self.ours.expected is not None:
             self.ours.reserve()
             self.theirs.trains.places = self.theirs.pool.places = self.ours.pool.places
+            self.ours.trains.short_ns = self.theirs.trains.short_ns = SHORT_COMPARED_NS
 
     @contextmanager
     def _calibrator(self) -> Iterator[HostCandidate]:
@@ -238,7 +241,7 @@ class PairedTimer:
             (self.ours, self.theirs, self.made[-1][0]),
             (self.theirs, self.ours, self.made[-1][1]),
         ):
-            near = clocks.own_value(last) < SHORT_NS + 2 * HIDDEN_NS
+            near = clocks.own_value(last) < timer.trains.short_ns + 2 * HIDDEN_NS
             timer.trains.required |= other.trains.required and near
         for timer in (self.ours, self.theirs):
             timer.rounds = timer.trains.comparable(timer.rounds)

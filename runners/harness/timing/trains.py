@@ -212,6 +212,8 @@ class ShortCalls:
     """Whether a round was timed by trains; then all are, whatever a candidate claims."""
     current: "CandidateTrains | None" = None
     """The trains of the current candidate; None if it has none."""
+    short_ns: float = SHORT_NS
+    """Kernels that take less are timed by trains."""
 
     def reserve(
         self, plans: tuple[Plan, Plan], expected: values.Node | None, candidates: int
@@ -232,7 +234,7 @@ class ShortCalls:
 
         The limit of the bound is higher by what the window of a single call can hide.
         """
-        short = claim_ns < SHORT_NS or bound_ns < SHORT_NS + HIDDEN_NS
+        short = claim_ns < self.short_ns or bound_ns < self.short_ns + HIDDEN_NS
         return self.current is not None and (self.required or short)
 
     def fits_rehearsal(self, calls: Sequence[channel.Exchange], result: Round) -> bool:
