@@ -3,13 +3,13 @@
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from operator import mul
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
+from bot.domain.pairs import Met, Outcome, connected
 from bot.domain.times import show_factor, show_time
 from runners.contract.evaluation import (
     CaseKind,
@@ -62,44 +62,6 @@ class ScoreValue:
         return self.upper_ns + max(self.uncertainty_ns, TIE * self.upper_ns)
 
 
-class Outcome(StrEnum):
-    """What a comparison of two submissions says of the first."""
-
-    FASTER = "faster"
-    TIED = "tied"
-    """The interval of the ratio contains 1."""
-    SLOWER = "slower"
-
-
-@dataclass(frozen=True, slots=True)
-class PairRatio:
-    """The time of a submission divided by that of a rival, with half of its 95 % interval.
-
-    Both were timed in turns on one card, so it does not contain what the judge's clock cannot see.
-    """
-
-    ratio: float
-    half_width: float
-
-    @property
-    def outcome(self) -> Outcome:
-        """What it says of the submission."""
-        if abs(self.ratio - 1.0) <= self.half_width:
-            return Outcome.TIED
-        return Outcome.FASTER if self.ratio < 1.0 else Outcome.SLOWER
-
-    @property
-    def inverse(self) -> "PairRatio":
-        """The ratio of the rival to the submission."""
-        return PairRatio(1.0 / self.ratio, self.half_width / self.ratio**2)
-
-    def times(self, other: "PairRatio") -> "PairRatio":
-        """Return the ratio to the rival of the rival, which `other` has."""
-        ratio = self.ratio * other.ratio
-        parts = self.half_width / self.ratio, other.half_width / other.ratio
-        return PairRatio(ratio, ratio * math.hypot(*parts))
-
-
 @dataclass(frozen=True, slots=True)
 class Score:
     """A stored score, comparable only within the same task version and GPU type."""
@@ -114,7 +76,7 @@ class Score:
     submitted_at: datetime
     pool: str = ""
     """The pool that timed it, see `pool_of`; empty if unrecorded."""
-    met: tuple[tuple[SubmissionId, PairRatio], ...] = ()
+    met: Met = ()
     """The rivals with which it was compared (`bot.domain.confirmation`), oldest first."""
 
 
@@ -283,7 +245,7 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
     passes = sorted(each.best.value.passes_ns for each in ordered)
     scores = {each.best.submission: each.best for each in ordered}
     changed = Counter[SubmissionId]()
-    for (one, other), ratio in _connected(scores).items():
+    for (one, other), ratio in connected({each: scores[each].met for each in scores}).items():
         ahead = ratio.outcome is Outcome.FASTER
         changed[other] += ahead - is_ahead(scores[one].value, scores[other].value)
     standings = [
@@ -295,39 +257,6 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
         for each in ordered
     ]
     return tuple(sorted(standings, key=lambda each: (each.rank, each.score.value.time_ns)))
-
-
-_Ratios = Mapping[tuple[SubmissionId, SubmissionId], PairRatio]
-
-
-def _connected(scores: Mapping[SubmissionId, Score]) -> _Ratios:
-    """Return the ratio of every two scores that comparisons connect, each in both directions."""
-    direct: dict[tuple[SubmissionId, SubmissionId], PairRatio] = {}
-    for score in scores.values():
-        for rival, ratio in score.met:
-            if rival in scores:
-                direct[score.submission, rival] = ratio
-                direct[rival, score.submission] = ratio.inverse
-    neighbours: dict[SubmissionId, list[SubmissionId]] = {}
-    for one, other in direct:
-        neighbours.setdefault(one, []).append(other)
-    return dict(found for one in neighbours for found in _reached(one, neighbours, direct))
-
-
-def _reached(
-    start: SubmissionId, neighbours: Mapping[SubmissionId, list[SubmissionId]], direct: _Ratios
-) -> Iterator[tuple[tuple[SubmissionId, SubmissionId], PairRatio]]:
-    """Yield the ratio to each score that comparisons connect, over the shortest way."""
-    known, last = {start: PairRatio(1.0, 0.0)}, [start]
-    while last:
-        reached: list[SubmissionId] = []
-        for one in last:
-            for other in neighbours[one]:
-                if other not in known:
-                    known[other] = known[one].times(direct[one, other])
-                    reached.append(other)
-        last = reached
-    yield from (((start, other), ratio) for other, ratio in known.items() if other != start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.scoring import PairRatio, Score, ScoreValue
+from bot.domain.pairs import PairRatio
+from bot.domain.scoring import Score, ScoreValue
 
 
 class Confirmations(Protocol):
