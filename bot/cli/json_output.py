@@ -8,7 +8,8 @@ from bot.domain.finals import Final
 from bot.domain.leaderboard import BoardStandings
 from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
-from bot.domain.scoring import ScoreValue, Standing, score, speed_up
+from bot.domain.scoring import ScoreValue, Standing, score
+from bot.domain.speedups import speed_up
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.tasks.lint import TaskReport
 from bot.reports.competition import leaderboard_names

@@ -13,9 +13,10 @@ from math import isfinite
 
 from bot.domain.ids import ConfirmationId, FinalId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import PRIORITIES
-from bot.domain.pairs import Outcome, PairRatio
 from bot.domain.scoring import (
     Entrant,
+    Outcome,
+    PairRatio,
     Score,
     ScoreValue,
     by_speed,

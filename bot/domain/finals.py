@@ -11,8 +11,7 @@ from itertools import pairwise
 
 from bot.domain.confirmation import level, scaled
 from bot.domain.ids import BoardId, FinalId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.pairs import Outcome, PairRatio
-from bot.domain.scoring import Entrant, Score, ScoreValue, rank_entrants
+from bot.domain.scoring import Entrant, Outcome, PairRatio, Score, ScoreValue, rank_entrants
 
 LEAST_TOP, DEFAULT_TOP, MOST_TOP = 2, 10, 50
 """How many entries a final may compare."""

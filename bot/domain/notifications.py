@@ -18,9 +18,8 @@ from bot.domain.scoring import (
     leads,
     rank_entrants,
     records,
-    show_score,
-    show_speed_up,
 )
+from bot.domain.speedups import show_score, show_speed_up
 from bot.domain.times import show_deadline, show_time
 
 LOWEST_ANNOUNCED_RANK = 10

@@ -3,14 +3,13 @@
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from operator import mul
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from bot.domain.pairs import Met, Outcome, connected
-from bot.domain.times import show_factor, show_time
 from runners.contract.evaluation import (
     CaseKind,
     Evaluation,
@@ -62,6 +61,44 @@ class ScoreValue:
         return self.upper_ns + max(self.uncertainty_ns, TIE * self.upper_ns)
 
 
+class Outcome(StrEnum):
+    """What a comparison of two submissions says of the first."""
+
+    FASTER = "faster"
+    TIED = "tied"
+    """The interval of the ratio contains 1."""
+    SLOWER = "slower"
+
+
+@dataclass(frozen=True, slots=True)
+class PairRatio:
+    """The time of a submission divided by that of a rival, with half of its 95 % interval.
+
+    Both were timed in turns on one card, so it does not contain what the judge's clock cannot see.
+    """
+
+    ratio: float
+    half_width: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it says of the submission."""
+        if abs(self.ratio - 1.0) <= self.half_width:
+            return Outcome.TIED
+        return Outcome.FASTER if self.ratio < 1.0 else Outcome.SLOWER
+
+    @property
+    def inverse(self) -> "PairRatio":
+        """The ratio of the rival to the submission."""
+        return PairRatio(1.0 / self.ratio, self.half_width / self.ratio**2)
+
+    def times(self, other: "PairRatio") -> "PairRatio":
+        """Return the ratio to the rival of the rival, which `other` has."""
+        ratio = self.ratio * other.ratio
+        parts = self.half_width / self.ratio, other.half_width / other.ratio
+        return PairRatio(ratio, ratio * math.hypot(*parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """A stored score, comparable only within the same task version and GPU type."""
@@ -76,7 +113,7 @@ class Score:
     submitted_at: datetime
     pool: str = ""
     """The pool that timed it, see `pool_of`; empty if unrecorded."""
-    met: Met = ()
+    met: tuple[tuple[SubmissionId, PairRatio], ...] = ()
     """The rivals with which it was compared (`bot.domain.confirmation`), oldest first."""
 
 
@@ -245,7 +282,7 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
     passes = sorted(each.best.value.passes_ns for each in ordered)
     scores = {each.best.submission: each.best for each in ordered}
     changed = Counter[SubmissionId]()
-    for (one, other), ratio in connected({each: scores[each].met for each in scores}).items():
+    for (one, other), ratio in _connected(scores).items():
         ahead = ratio.outcome is Outcome.FASTER
         changed[other] += ahead - is_ahead(scores[one].value, scores[other].value)
     standings = [
@@ -259,48 +296,37 @@ def rank_entrants(entered: Iterable[Entrant]) -> tuple[Standing, ...]:
     return tuple(sorted(standings, key=lambda each: (each.rank, each.score.value.time_ns)))
 
 
-@dataclass(frozen=True, slots=True)
-class SpeedUp:
-    """How many times faster a time is than another, with the ends of its interval.
-
-    Without an interval of both times there are no ends; `high` is also None if it is unlimited.
-    """
-
-    factor: float
-    low: float | None = None
-    high: float | None = None
+_Ratios = Mapping[tuple[SubmissionId, SubmissionId], PairRatio]
 
 
-def speed_up(slower: ScoreValue, faster: ScoreValue) -> SpeedUp:
-    """Return how many times faster the second time is than the first."""
-    factor = slower.time_ns / faster.time_ns
-    if not (slower.confirmed and faster.confirmed):
-        return SpeedUp(factor)
-    low = max(0.0, slower.time_ns - slower.uncertainty_ns) / faster.upper_ns
-    least_ns = faster.time_ns - faster.uncertainty_ns
-    return SpeedUp(factor, low, slower.upper_ns / least_ns if least_ns > 0 else None)
+def _connected(scores: Mapping[SubmissionId, Score]) -> _Ratios:
+    """Return the ratio of every two scores that comparisons connect, each in both directions."""
+    direct: dict[tuple[SubmissionId, SubmissionId], PairRatio] = {}
+    for score in scores.values():
+        for rival, ratio in score.met:
+            if rival in scores:
+                direct[score.submission, rival] = ratio
+                direct[rival, score.submission] = ratio.inverse
+    neighbours: dict[SubmissionId, list[SubmissionId]] = {}
+    for one, other in direct:
+        neighbours.setdefault(one, []).append(other)
+    return dict(found for one in neighbours for found in _reached(one, neighbours, direct))
 
 
-def show_speed_up(slower: ScoreValue, faster: ScoreValue) -> str:
-    """Return a speedup such as `3.2x (2.9 to 3.6)`, without ends that are rounded away."""
-    found = speed_up(slower, faster)
-    factor = show_factor(found.factor)[:-1]
-    if found.low is None:
-        return f"{factor}x"
-    decimals = len(factor.partition(".")[2])
-    low = f"{found.low:.{decimals}f}"
-    if found.high is None:
-        return f"{factor}x (at least {low})"
-    high = f"{found.high:.{decimals}f}"
-    return f"{factor}x" if low == factor == high else f"{factor}x ({low} to {high})"
-
-
-UNCONFIRMED = " (unconfirmed)"
-
-
-def show_score(value: ScoreValue, unconfirmed: str = UNCONFIRMED) -> str:
-    """Return a time that counts, such as `5.9 us ± 1.2`, marked if the judge has no own value."""
-    return show_time(value.time_ns, value.uncertainty_ns) + ("" if value.confirmed else unconfirmed)
+def _reached(
+    start: SubmissionId, neighbours: Mapping[SubmissionId, list[SubmissionId]], direct: _Ratios
+) -> Iterator[tuple[tuple[SubmissionId, SubmissionId], PairRatio]]:
+    """Yield the ratio to each score that comparisons connect, over the shortest way."""
+    known, last = {start: PairRatio(1.0, 0.0)}, [start]
+    while last:
+        reached: list[SubmissionId] = []
+        for one in last:
+            for other in neighbours[one]:
+                if other not in known:
+                    known[other] = known[one].times(direct[one, other])
+                    reached.append(other)
+        last = reached
+    yield from (((start, other), ratio) for other, ratio in known.items() if other != start)
 
 
 def records(scores: Iterable[Score]) -> tuple[Score, ...]:

@@ -138,8 +138,10 @@ def disclosed(evaluation: Evaluation) -> Evaluation:
     """
     if is_public(evaluation):
         return evaluation
+    compared = evaluation.comparison
     return evaluation.model_copy(
         update={
+            "comparison": compared and compared.model_copy(update={"rival_detail": ""}),
             "log": "",
             "files": (),
             "message": _disclosed_message(evaluation),

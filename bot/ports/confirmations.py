@@ -13,8 +13,7 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.pairs import PairRatio
-from bot.domain.scoring import Score, ScoreValue
+from bot.domain.scoring import PairRatio, Score, ScoreValue
 
 
 class Confirmations(Protocol):

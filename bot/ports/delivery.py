@@ -75,7 +75,7 @@ class Displays(Protocol):
         """Mark it as finished; False when another owner has taken over."""
 
     async def release_all(self, owner: str) -> int:
-        """Let others claim the owner's displays; return how many these were."""
+        """Let others claim the owner's displays; return how many."""
 
     async def find(self, submission: SubmissionId) -> Display | None:
         """Return the display of a submission, finished or not."""

@@ -35,10 +35,9 @@ class Jobs(Protocol):
 
         Turns are fair: of the jobs stored before the first claim, each person's k-th comes before
         anyone's (k+1)-th. People who submit later join at the current turn (`next_turn` in the
-        database). Never claims
-        more than `slots` of a GPU type, and never lets more run than the GPU type's limit. A job
-        pinned to a pool is claimed only by a worker of that pool. What was claimed is returned even
-        if the store fails meanwhile, because no other process knows of it.
+        database). Never claims more than `slots` of a GPU type, and never lets more run than the
+        GPU type's limit. A job pinned to a pool is claimed only by a worker of that pool. What was
+        claimed is returned even if the store fails meanwhile, because no other process knows of it.
         """
 
     async def attach(self, job: JobId, fence: int, call: str) -> bool:

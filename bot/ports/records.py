@@ -140,7 +140,6 @@ class Submissions(Protocol):
 
         UserError `banned` or `rate-limit`: a person's submissions are serialized here, so that
         concurrent ones cannot exceed the limits.
-
         If `first` finds a submission with its key, nothing is stored, and that one is returned.
         """
 
@@ -161,8 +160,7 @@ class Submissions(Protocol):
     async def to(self, board: BoardId) -> tuple[Submission, ...]:
         """Return every submission to a board, oldest first."""
 
-    async def source(self, submission: SubmissionId) -> str:
-        """Return the source."""
+    async def source(self, submission: SubmissionId) -> str: ...
 
     async def history(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from bot.domain.confirmation import Confirmation, ConfirmationState
 from bot.domain.finals import Final
-from bot.domain.pairs import Outcome, PairRatio
+from bot.domain.scoring import Outcome, PairRatio
 from bot.domain.status import SubmissionStatus
 from bot.domain.times import ordinal, show_time
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone

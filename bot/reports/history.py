@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bot.domain.leaderboard import OwnStanding, PersonalBoard
 from bot.domain.records import HistoryEntry, JobResult
-from bot.domain.scoring import show_score, show_speed_up
+from bot.domain.speedups import show_score, show_speed_up
 from bot.domain.submission import SubmissionState
 from bot.domain.times import common_unit, ordinal
 from bot.reports.blocks import Block, Chart, Column, Report, Series, Table, Text, Tone

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from bot.domain.leaderboard import BoardStandings, Placement
 from bot.domain.records import FailedRun
-from bot.domain.scoring import ScoreValue, Standing, show_score, show_speed_up, speed_up
+from bot.domain.scoring import ScoreValue, Standing
+from bot.domain.speedups import show_score, show_speed_up, speed_up
 from bot.domain.times import ordinal, show_deadline, show_time
 from bot.reports.blocks import Block, Column, Report, Table, Text, Tone
 from bot.reports.confirmations import final_line, pending_table

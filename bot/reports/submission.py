@@ -11,7 +11,8 @@ from statistics import median
 from bot.domain.ids import SubmissionId
 from bot.domain.job import JobState
 from bot.domain.records import StoredFile
-from bot.domain.scoring import counted, ended_early, judged, show_score
+from bot.domain.scoring import counted, ended_early, judged
+from bot.domain.speedups import show_score
 from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from bot.domain.accounts import Person
 from bot.domain.board import NOBODY, Viewer
 from bot.domain.errors import StoreError, UserError
-from bot.domain.scoring import show_score
+from bot.domain.speedups import show_score
 from bot.domain.times import show_time
 from bot.reports import blocks, escaping
 from bot.web.context import STREAM_HEADERS, WebContext, context_of

@@ -37,7 +37,7 @@ class Comparison(Wire):
     rival_verdict: Verdict
     """How the rival's rounds ended; `passed` if none had failed when the submission failed."""
     rival_detail: str = ""
-    """Why the rival failed; only for admins and its own submitter."""
+    """Why the rival failed; only for admins, because it may tell of secret inputs."""
 
     @model_validator(mode="after")
     def _a_failed_rival_has_no_ratios(self) -> Self:

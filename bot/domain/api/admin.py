@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from bot.domain.api.base import WHOLE, GpuName, Name, Reason, RequestBody, ResponseBody, Time
 from bot.domain.finals import DEFAULT_TOP, LEAST_TOP, MOST_TOP, Final, FinalRow
-from bot.domain.pairs import PairRatio
+from bot.domain.scoring import PairRatio
 from runners.contract.runner import Capabilities
 from runners.contract.task import Mode
 from runners.contract.verdict import Verdict

@@ -24,9 +24,8 @@ from bot.domain.ids import (
 )
 from bot.domain.job import PRIORITIES, Job, Worker
 from bot.domain.leaderboard import BoardStandings
-from bot.domain.pairs import PairRatio
 from bot.domain.records import FailedRun, HistoryEntry, JobResult, StoredFile
-from bot.domain.scoring import Score, ScoreValue, Standing
+from bot.domain.scoring import PairRatio, Score, ScoreValue, Standing
 from bot.domain.status import JobStatus, QueuePosition, SubmissionStatus
 from bot.domain.submission import Exclusion, Submission
 from runners.contract.evaluation import Timing

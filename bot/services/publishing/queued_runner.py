@@ -117,7 +117,7 @@ class _StoredTasks:
     store: Store
     publication: PublicationId
     digests: dict[int, tuple[TaskDefinition, str]] = field(default_factory=dict)
-    """By the object's id; the object is kept: otherwise another one could get its id."""
+    """By the object's id. The object is kept, so that no other one gets its id."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def digest_of(self, task: TaskDefinition) -> str:
@@ -160,7 +160,7 @@ async def has_workers(store: Store) -> bool:
 async def command_publication(store: Store, person: PersonId) -> AsyncIterator[PublicationId]:
     """Yield a publication to which the runs of a command's check belong; delete both at the end.
 
-    No engine claims it. What a killed command leaves is deleted with old outcomes.
+    No engine claims it. `Publications.delete_ended` deletes that of a killed command.
     """
     owner = f"{COMMAND}-{secrets.token_hex(6)}"
     publication = await store.publications.add(NewPublication(owner, person, b"", "{}"))

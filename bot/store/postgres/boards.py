@@ -37,7 +37,7 @@ OF_SUBMISSIONS = (
 )
 """The queries that delete submissions, in this order."""
 _OF_BOARD = (
-    "boards.drop_news",
+    "boards.drop_outbox",
     "boards.drop_limits",
     "competitions.drop_board",
     "boards.unset_version",

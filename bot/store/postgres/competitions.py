@@ -50,7 +50,7 @@ class PostgresCompetitions:
         async with self._database.transaction() as connection:
             if await connection.fetchval(query("competitions.lock"), competition) is None:
                 return False
-            for name in ("competitions.drop_news", "competitions.clear", "competitions.drop"):
+            for name in ("competitions.drop_outbox", "competitions.clear", "competitions.drop"):
                 await connection.execute(query(name), competition)
         return True
 

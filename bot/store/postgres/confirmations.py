@@ -23,8 +23,7 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.pairs import PairRatio
-from bot.domain.scoring import Score, ScoreValue
+from bot.domain.scoring import PairRatio, Score, ScoreValue
 from bot.ports import Clock
 from bot.store.postgres.database import Database, query
 

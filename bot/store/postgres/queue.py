@@ -122,9 +122,8 @@ class PostgresJobs:
         return await self._leave(job, fence, change)
 
     async def mark_lost(self, job: JobId, fence: int, error: str) -> bool:
-        return await self._leave(
-            job, fence, lambda held, now: after_loss(held, storable(error), now)
-        )
+        text = storable(error)
+        return await self._leave(job, fence, lambda held, now: after_loss(held, text, now))
 
     async def return_to_queue(self, job: JobId, fence: int) -> bool:
         return await self._leave(job, fence, after_return)
@@ -168,9 +167,8 @@ class PostgresJobs:
             found = await connection.fetch(query("jobs.lock_expired"), now, EXPIRED_AT_ONCE)
             lost = [_job(row) for row in found]
             await _move(connection, [after_lost_lease(job, now) for job in lost], now)
-            await connection.execute(
-                query("operations.count_lost_leases"), [job.gpu for job in lost]
-            )
+            gpus = [job.gpu for job in lost]
+            await connection.execute(query("operations.count_lost_leases"), gpus)
         for job in lost:
             _log.warning(
                 "a lease has expired",
@@ -207,8 +205,7 @@ class PostgresJobs:
         return tuple(_event(row) for row in found)
 
     async def latest(self, submission: SubmissionId) -> tuple[JobEvent, ...]:
-        found = await self._database.rows("jobs.latest", submission)
-        return tuple(_event(row) for row in found)
+        return tuple(map(_event, await self._database.rows("jobs.latest", submission)))
 
     async def delete_events(self, age: timedelta) -> int:
         before, total = self._clock.now() - age, 0

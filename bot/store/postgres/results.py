@@ -9,10 +9,9 @@ import asyncpg
 
 from bot.domain.ids import BoardId, JobId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.job import JobState
-from bot.domain.pairs import PairRatio
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
-from bot.domain.scoring import Entrant, Score, ScoreValue, by_speed, pool_of
+from bot.domain.scoring import Entrant, PairRatio, Score, ScoreValue, by_speed, pool_of
 from bot.domain.submission import NewSubmission
 from bot.ports import Clock
 from bot.store.postgres.database import Database, query

@@ -15,7 +15,7 @@ from pg_class where relkind in ('r', 'p') and relnamespace = current_schema()::r
 select number, name, sha256 from schema_migrations order by number
 
 -- name: sequences
--- Without those that have returned no value yet.
+-- Leaves out sequences that have returned no value yet.
 select sequencename::text as name, last_value as value from pg_sequences
 where schemaname = current_schema() and last_value is not null order by sequencename
 

@@ -142,7 +142,7 @@ delete from reference_times using task_versions where id = task_version and boar
 -- name: drop_submissions
 delete from submissions where id = any ($1::bigint[])
 
--- name: drop_news
+-- name: drop_outbox
 delete from outbox where board = $1
 
 -- name: drop_limits

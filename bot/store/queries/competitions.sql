@@ -44,7 +44,7 @@ order by name collate "C"
 -- name: lock
 select id from competitions where id = $1 for update
 
--- name: drop_news
+-- name: drop_outbox
 -- The keys are those of bot.domain.notifications.
 delete from outbox
 where kind = 'competition' and done_at is null

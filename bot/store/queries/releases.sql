@@ -32,7 +32,7 @@ where id = $1 and owner = $2
 returning id
 
 -- name: cancel
--- Not after the check has passed: its board may already be stored.
+-- Not if its check has passed: the board may already be stored.
 update releases set cancelled = $3
 where person = $1 and ($2::bigint is null or id = $2) and ended_at is null and cancelled is null
     and not coalesce((state::json ->> 'publishing')::boolean, false)
@@ -88,7 +88,7 @@ where person = $1 and door = $2
 order by id desc limit 100
 
 -- name: delete_ended
--- Also those of killed commands, which no engine takes over.
+-- Also deletes those of killed commands, which no engine takes over.
 delete from releases where ended_at < $1 or (door like 'command-line-%' and lease_until < $1)
 returning id
 

@@ -39,7 +39,8 @@ UNAVAILABLE = (
 OFFERED = tuple(each.name for each in GPU_TYPES.values() if each.modal)
 """The GPU types that Modal has."""
 TIMEOUTS_S = (300, 900, 3600, 10_800)
-"""The possible hard limits of a container, in seconds; the last is above any task's limit."""
+"""The possible hard limits of a container, in seconds. The last is above any task's limit, but not
+above all limits of a comparison."""
 _MARGIN_S = 20.0
 
 

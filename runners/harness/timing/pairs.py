@@ -26,8 +26,6 @@ from runners.harness.judge.session import EvaluationSession, other_session, seed
 from runners.harness.sandbox.view import remove_jobs
 from runners.harness.timing import clocks
 from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round, log_interval
-from runners.harness.timing.samples import SLOW_ROUNDS
-from runners.harness.timing.stop_rule import MARGIN
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import MachineError, VerdictError
 
@@ -174,8 +172,8 @@ class PairedTimer:
         """Yield a candidate for calibration that has neither of both submissions."""
         task, timer = self.session.request.task, self.ours
         with (
-            other_session(self.session, task, "") as nobody,
-            fresh_candidate(nobody, timer.plan, timer.expected) as calibrator,
+            other_session(self.session, task, "") as neutral,
+            fresh_candidate(neutral, timer.plan, timer.expected) as calibrator,
         ):
             timer.settle(calibrator)
             self.processes = first_gpu().processes() if self.session.on_gpu else 0
@@ -221,7 +219,7 @@ class PairedTimer:
         finally:
             timer.pool.close()
         timer.samples.update(timer.rounds, spent)
-        self.late = self.late or timer.share.remaining < MARGIN * spent
+        self.late = self.late or timer.stop_rule.is_late(spent, timer.share)
         return timed
 
     def _clear(self) -> None:
@@ -255,7 +253,7 @@ class PairedTimer:
         """Return why timing stops; None if another pair follows."""
         count, slow = len(self.pairs), self.ours.stop_rule.slow_calls
         theirs = self.theirs.stop_rule.slow_calls
-        if count >= SLOW_ROUNDS and slow.was_slow(self.ours.rounds):
+        if count > 1 and slow.was_slow(self.ours.rounds):
             return StopReason.SLOW
         if count in self.ours.policy.looks and self._is_decided():
             return StopReason.PRECISE

@@ -74,6 +74,8 @@ DRIFT_HOSTED_NS = 20_000.0
 the windows differ by up to 16,000, an attack that leaves copies running by 44,000."""
 DRIFT_NOISE = 6
 """The same limit as a multiple of the standard error of the first windows, if that is more."""
+LATE_MOST = 3
+"""The most calls of a round on a GPU that may be late although the rehearsal was not."""
 DISCARDS_MOST = 10
 """The most calls of a round that are repeated; honest kernels rarely need one."""
 
@@ -201,11 +203,19 @@ class Round:
         if self.discarded > DISCARDS_MOST:
             raise why
 
-    def restart(self) -> None:
-        """Drop the timed calls, because calls are no longer queued ahead."""
+    def discard_late(self) -> bool:
+        """Discard a call that was not queued in time; return whether calls are still queued ahead.
+
+        After more than `LATE_MOST` they are not, and all timed calls are dropped.
+        """
+        self.discarded += 1
+        self.late += 1
+        if self.late <= LATE_MOST:
+            return True
         self.late = 0
         self.windows.clear()
         self.claims.clear()
+        return False
 
     @property
     def overhead(self) -> float:

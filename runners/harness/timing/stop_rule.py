@@ -36,7 +36,12 @@ class StopRule:
             return StopReason.PRECISE
         if count >= self.policy.looks[-1]:
             return StopReason.ROUND_CAP
-        return StopReason.TIME_CAP if share.remaining < MARGIN * spent else None
+        return StopReason.TIME_CAP if self.is_late(spent, share) else None
+
+    @staticmethod
+    def is_late(spent: float, share: Deadline) -> bool:
+        """Whether another round would take more than the time that is left."""
+        return share.remaining < MARGIN * spent
 
     def is_precise(self, rounds: list[Round]) -> bool:
         """Whether the interval is narrow enough, and a claim is confirmed."""

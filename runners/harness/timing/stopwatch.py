@@ -44,8 +44,6 @@ CALIBRATED_EVERY = 2
 """On a GPU, one calibration window follows this many calls."""
 REHEARSALS = 2
 """Untimed calls on a GPU that are queued ahead; the first one may load modules."""
-LATE_MOST = 3
-"""The most calls of a round on a GPU that may be late although the rehearsal was not."""
 ROUNDS_VOID_MOST = 4
 """The most times that a round is timed if its calibration drifts each time."""
 BLAMED_MOST = 2
@@ -289,7 +287,7 @@ class WorkloadTimer:
         elif calibration and result.disturbed_by(calibrator.overhead(calibration)):
             result.discard(DisturbedError(result))
         elif exchange.late:
-            self._discard_late(candidate, result)
+            candidate.ahead = result.discard_late()
         elif reasons := candidate.slowed_by():
             result.discarded += 1
             self.session.count_slowed(reasons)
@@ -299,15 +297,6 @@ class WorkloadTimer:
             if calibration:
                 cpu_ns = calibration.cpu_ns - calibration.reply.claimed_cpu_ns
                 result.add_calibration(calibrator.overhead(calibration), cpu_ns)
-
-    @staticmethod
-    def _discard_late(candidate: HostCandidate, result: Round) -> None:
-        """Discard a late call; after more than `LATE_MOST`, restart without queuing ahead."""
-        result.discarded += 1
-        result.late += 1
-        if result.late > LATE_MOST:
-            candidate.ahead = False
-            result.restart()
 
     def _calibrate(
         self, candidate: HostCandidate, calibrator: HostCandidate, result: Round

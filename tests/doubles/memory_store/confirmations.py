@@ -20,8 +20,7 @@ from bot.domain.ids import (
     is_system_submission,
 )
 from bot.domain.job import FINAL_STATES, Notice, Topic
-from bot.domain.pairs import PairRatio
-from bot.domain.scoring import Score, ScoreValue
+from bot.domain.scoring import PairRatio, Score, ScoreValue
 from bot.domain.submission import NewSubmission
 from runners.contract.task import Mode
 from tests.doubles.memory_store.submissions import MemorySubmissions

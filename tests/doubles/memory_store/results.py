@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from bot.domain.confirmation import ConfirmationState
 from bot.domain.ids import PersonId, SubmissionId, TaskVersionId, is_system_submission
 from bot.domain.job import Job, JobState
-from bot.domain.pairs import PairRatio
 from bot.domain.records import FailedRun, JobResult, ScoreHistory, StoredEvaluation, StoredFile
 from bot.domain.reference_times import FAILED, Reference, Untimed, failure, failure_subject
 from bot.domain.scoring import (
     Entrant,
+    PairRatio,
     Score,
     by_speed,
     by_submission_time,

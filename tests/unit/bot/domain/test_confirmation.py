@@ -16,8 +16,7 @@ from bot.domain.confirmation import (
     settled,
     state_of,
 )
-from bot.domain.pairs import PairRatio
-from bot.domain.scoring import Entrant, Score, ScoreValue, entrants, rank_entrants
+from bot.domain.scoring import Entrant, PairRatio, Score, ScoreValue, entrants, rank_entrants
 from runners.contract.comparison import Comparison, Ratio
 from runners.contract.evaluation import CaseKind
 from runners.contract.task import Grader, RankingBy, TaskFormat

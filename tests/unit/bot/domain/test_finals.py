@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bot.domain.finals import Final, Pair, final_places, final_rows, next_pair
 from bot.domain.ids import BoardId, FinalId, SubmissionId, TaskVersionId
-from bot.domain.pairs import PairRatio
+from bot.domain.scoring import PairRatio
 from tests.doubles.factories import NOON, make_score
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from bot.domain.status import disclosed
+from runners.contract.comparison import Comparison
 from runners.contract.evaluation import CaseKind, CaseResult, CaseStatus, Evaluation
 from runners.contract.files import EvaluationFile
 from runners.contract.task import Mode
@@ -66,3 +67,12 @@ def test_a_rejected_time_keeps_the_judge_s_numbers() -> None:
 def test_a_failure_without_a_failed_case_names_only_the_verdict() -> None:
     evaluation = make_evaluation(verdict=Verdict.TIMED_OUT, stage=Stage.TIMING, message=HIDDEN)
     assert disclosed(evaluation).message == "timed_out in the ranked run"
+
+
+def test_why_a_rival_failed_is_hidden_because_it_may_tell_of_secret_inputs() -> None:
+    compared = Comparison(rival_verdict=Verdict.CRASHED, rival_detail=HIDDEN)
+
+    shown = disclosed(make_evaluation(comparison=compared))
+
+    assert HIDDEN not in shown.model_dump_json()
+    assert shown.comparison == Comparison(rival_verdict=Verdict.CRASHED)

@@ -12,8 +12,7 @@ from bot.domain.ids import (
     SubmissionId,
     TaskVersionId,
 )
-from bot.domain.pairs import PairRatio
-from bot.domain.scoring import ScoreValue
+from bot.domain.scoring import PairRatio, ScoreValue
 from bot.reports.blocks import Table, Tone
 from bot.reports.confirmations import (
     confirmation_line,

@@ -116,7 +116,7 @@ async def test_without_a_runner_nothing_is_published_and_that_is_said(
         await own_check(door, Viewer(await place.person("eve")), number)
     place.clock.advance(KEEP.total_seconds() + 1)
     await ended(door, await waiting(place))
-    with pytest.raises(UserError, match="no check"):
+    with pytest.raises(UserError, match="does not exist"):
         await own_check(door, Viewer(place.ada), number)
 
 

@@ -109,12 +109,14 @@ def test_less_than_nothing_cannot_be_skipped() -> None:
 
 def test_a_restart_forgets_the_timed_calls_and_keeps_every_calibration() -> None:
     restarted = make_round(overheads_before=0.1 * MS)
-    restarted.late, restarted.discarded = 4, 5
+    restarted.late, restarted.discarded = 2, 4
 
-    restarted.restart()
+    assert restarted.discard_late()
+    assert len(restarted.windows) == len(restarted.claims) == 5
+    assert not restarted.discard_late()
 
     assert (restarted.windows, restarted.claims) == ([], [])
-    assert (restarted.late, restarted.discarded) == (0, 5)
+    assert (restarted.late, restarted.discarded) == (0, 6)
     assert (
         len(restarted.overheads_before)
         == len(restarted.own_overheads)

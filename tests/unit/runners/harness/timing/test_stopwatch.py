@@ -18,10 +18,10 @@ from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision.process import CandidateProcess
 from runners.harness.timing import clocks
 from runners.harness.timing import stopwatch as timing
-from runners.harness.timing.rounds import Round
+from runners.harness.timing.rounds import LATE_MOST, Round
 from runners.harness.timing.samples import SlowCalls
 from runners.harness.timing.stop_rule import StopRule
-from runners.harness.timing.stopwatch import LATE_MOST, REHEARSALS, WARM_UPS, WorkloadTimer
+from runners.harness.timing.stopwatch import REHEARSALS, WARM_UPS, WorkloadTimer
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import thread_states
 from tests.doubles.judging import SORT, SORTED, make_sort_task

@@ -1,7 +1,7 @@
 """Which kernels are timed by trains, and what one train does; no GPU is needed."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -210,7 +210,12 @@ def test_inputs_of_one_train_have_one_structure(driver: Driver) -> None:
 
 
 def short_calls(mode: Mode = Mode.RANKED, **changes: object) -> ShortCalls:
-    values = {"on_gpu": True, "launching": None, "request": SimpleNamespace(mode=mode)}
+    values: dict[str, object] = {
+        "on_gpu": True,
+        "launching": None,
+        "request": SimpleNamespace(mode=mode),
+    }
+    values["record_duration"] = lambda _: nullcontext()
     session = cast("EvaluationSession", SimpleNamespace(**(values | changes)))
     return ShortCalls(session, 5, lambda: 5)
 
