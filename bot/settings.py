@@ -98,6 +98,9 @@ class Settings(BaseSettings):
     With `none`, this process judges nothing; workers do."""
     lease_s: float = Field(default=30.0, ge=1, le=3600, validation_alias="PODIUM_LEASE_S")
     """Seconds without a heartbeat after which a process loses what it has claimed."""
+    confirm_places: bool = Field(default=True, validation_alias="PODIUM_CONFIRM_PLACES")
+    """Whether a run that would take one of the first three places is first compared with the run
+    that holds it."""
     require_sandbox: Literal["", "strict"] = Field(
         default="", validation_alias="PODIUM_REQUIRE_SANDBOX"
     )

@@ -28,6 +28,7 @@ class OpenPodium:
     shared: bool
     lease_s: float = 30.0
     prices: Prices = field(default_factory=dict)
+    confirm_places: bool = True
 
 
 LinkFor = Callable[[str], str]

@@ -101,6 +101,7 @@ async def _web(
         public_url=settings.public_url,
         device_metrics=settings.device_metrics,
         prices=settings.gpu_prices,
+        confirm_places=settings.confirm_places,
     )
     address = _http_settings(settings)
     serving = app.serving(door, address)

@@ -85,6 +85,7 @@ class Installation:
                 shared,
                 settings.lease_s,
                 settings.gpu_prices,
+                settings.confirm_places,
             )
 
     @asynccontextmanager

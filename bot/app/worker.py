@@ -136,6 +136,8 @@ async def _working(
         lease=timedelta(seconds=podium.lease_s),
         heartbeat_s=period_s,
         grace_s=grace_s(runners),
+        # A process that ends with its own submission would not make the comparison.
+        confirm_places=podium.confirm_places and references,
     )
     store, clock = podium.store, podium.clock
     upkeep: dict[str, _Upkeep] = {

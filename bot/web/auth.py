@@ -28,7 +28,8 @@ async def calling_worker(
     context = context_of(request)
     name = await admitted_worker(context.store, context.clock, bearer(request))
     _check_harness(request.headers.get(HARNESS_HEADER, ""), context)
-    return RemoteWorker(context.store, f"{name}:{session}", context.lease)
+    worker, confirm = f"{name}:{session}", context.confirm_places
+    return RemoteWorker(context.store, worker, context.lease, confirm_places=confirm)
 
 
 CallingWorker = Annotated[RemoteWorker, Depends(calling_worker)]

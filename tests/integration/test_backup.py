@@ -138,7 +138,7 @@ async def test_a_backup_goes_through_pipes(lived_in: str, empty_dsn: str, tmp_pa
     data_dir = tmp_path / "data"
     with (
         seekable(io.BytesIO(whole[:-100]), data_dir) as broken_off,
-        pytest.raises(UserError, match="no backup, or it is damaged"),
+        pytest.raises(UserError, match="is not a backup, or it is damaged"),
     ):
         await load(empty_dsn, broken_off)
     with seekable(io.BytesIO(whole), data_dir) as file:
@@ -318,7 +318,7 @@ async def test_a_backup_that_is_killed_leaves_nothing_that_looks_whole(
         await killed_while_it_waits(lived_in, tmp_path, "backup", file)
     assert (file.exists(), partial.exists()) == (False, True)
     partial.write_bytes(b"PK and some of the rest" * 100_000)
-    with pytest.raises(UserError, match="no backup"):
+    with pytest.raises(UserError, match="is not a backup"):
         await load(lived_in, partial, force=True)
     with partial.open("r+b") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
@@ -395,7 +395,7 @@ HARMS: tuple[tuple[str, Callable[[Path], object]], ...] = (
     ("people does not match its checksum", lambda file: _rewritten(file, _flip)),
     ("install the Podium", lambda file: _rewritten(file, _newer)),
     ("tables of its own", lambda file: _rewritten(file, _other_tables)),
-    ("no backup", lambda file: file.write_text("hello")),
+    ("is not a backup", lambda file: file.write_text("hello")),
     ("no such file", lambda file: file.unlink()),
 )
 

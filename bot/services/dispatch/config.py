@@ -51,6 +51,8 @@ class DispatchConfig:
     rounds_for: frozenset[PersonId] | None = None
     """The people to whose jobs `rounds` applies; None: everyone's."""
     limits: Limits = field(default_factory=Limits)
+    confirm_places: bool = True
+    """Whether a run for one of the first places is held back until it is compared."""
 
     def rounds_of(self, person: PersonId) -> RoundPolicy | None:
         """Return the rounds to use instead of the mode's for this person's jobs."""

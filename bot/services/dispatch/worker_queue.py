@@ -135,7 +135,7 @@ class StoreQueue:
         async with self._store.transaction() as tx:
             accepted = await tx.jobs.accept(job.id, job.fence, evaluation, value)
             submission = await tx.submissions.get(job.submission)
-            if accepted and submission is not None:
+            if accepted and submission is not None and self._config.confirm_places:
                 await hold_if_contested(tx, submission, job.id, job.gpu)
         return accepted
 
@@ -172,11 +172,14 @@ class RemoteWorker:
     `lease-lost` when another worker has the job or will get it.
     """
 
-    def __init__(self, store: Store, worker: str, lease: timedelta) -> None:
+    def __init__(
+        self, store: Store, worker: str, lease: timedelta, *, confirm_places: bool = True
+    ) -> None:
         self.worker = worker
         self.lease = lease
         self._store = store
-        self._queue = StoreQueue(store, DispatchConfig(worker=worker, lease=lease))
+        config = DispatchConfig(worker=worker, lease=lease, confirm_places=confirm_places)
+        self._queue = StoreQueue(store, config)
 
     async def announce(self, offers: Mapping[str, Capabilities] | None) -> None:
         """Register the worker as live, with its offers."""

@@ -105,7 +105,7 @@ def test_a_task_that_is_none(podium: Podium, text: str, words: str) -> None:
         ("no/where", "no such folder or zip; name a task's folder"),
         ("kernel.py", "neither a task's folder nor a file that ends in .zip"),
         (IDENTITY.parent / "identty", "are grayscale, histogram, identity"),
-        (IDENTITY.parent, "no task.yml in this folder; in"),
+        (IDENTITY.parent, "no task.yml in this folder; the tasks in"),
         ("nowhere.zip", "cannot be read (No such file or directory)"),
     ],
 )

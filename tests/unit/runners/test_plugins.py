@@ -8,8 +8,8 @@ from runners.plugins import load, load_all, names
 
 def test_every_module_of_a_folder_is_a_plugin() -> None:
     assert names(contract) == (
-        "evaluation", "files", "formula", "gpus", "io_contract", "launch", "parameters", "runner",
-        "task", "verdict", "wire",
+        "comparison", "evaluation", "files", "formula", "gpus", "io_contract", "launch",
+        "parameters", "runner", "task", "verdict", "wire",
     )  # fmt: skip
     assert "fake" in names(backends)
 

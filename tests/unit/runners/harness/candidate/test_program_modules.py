@@ -9,6 +9,7 @@ from tests.doubles.judging import SORTED, make_judging, serving
 LOADED = """
 runners
 runners.contract
+runners.contract.comparison
 runners.contract.evaluation
 runners.contract.files
 runners.contract.formula
@@ -88,6 +89,7 @@ runners.harness.supervision.template
 runners.harness.supervision.watched_program
 runners.harness.timing
 runners.harness.timing.clocks
+runners.harness.timing.pairs
 runners.harness.timing.rounds
 runners.harness.timing.samples
 runners.harness.timing.stop_rule
