@@ -97,6 +97,7 @@ async def test_when_a_slot_becomes_free_the_next_job_is_taken_without_waiting_fo
     async with dispatching(store, place.clock, [runner], poll_s=60.0, refresh_s=60.0):
         for submission in submissions:
             await until_state(place, submission, JobState.SUCCEEDED)
+    assert runner.started == 3
 
 
 async def test_ranked_jobs_have_a_fresh_nonce_and_others_none(place: Place) -> None:
