@@ -20,7 +20,10 @@ from runners.harness.protocol import arena, values
 from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
 
-_CHECK_ERRORS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
+_CHECK_ERRORS = (
+    TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError,
+    AssertionError, MemoryError,
+)  # fmt: skip
 """The exceptions that a correct check may raise for an unexpected output."""
 
 
