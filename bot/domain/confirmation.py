@@ -37,7 +37,7 @@ MOST_ATTEMPTS = 3
 """The most runs that compare the same two."""
 MOST_FAILURES = 2
 """How often a holder fails, compared with itself, before it loses its place."""
-LEADS_MOST = 0.01
+LEADS_MOST = 0.02
 """By how much a comparison alone may put a run ahead of the fastest other one."""
 PRIORITY = PRIORITIES[Mode.RANKED]
 """Confirmations take fair turns with everybody's ranked jobs."""
@@ -149,7 +149,8 @@ def contest(
     """Return which of the first places the run would take from another person; None for none.
 
     `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
-    The holder is the first whom the run passes or draws level with. The first run on a board
+    The holder is the first whom the run passes or draws level with, or who would draw level with
+    the person because only their earlier run was compared with it. The first run on a board
     displaces no one, and a place without a holder can be taken. The run was compared with
     those in `compared` already; those who were behind one of them need not be met, but those who
     shared its place do if they would lose it.
@@ -164,7 +165,7 @@ def contest(
     met: int | None = None
     for each in after if place <= PLACES else ():
         rank = ranks.get(each.score.person, 0)
-        if each.score.person == new.person or _behind(each.rank, place) <= _behind(rank, own):
+        if each.score.person == new.person or _behind(each.rank, place) == _behind(rank, own):
             continue
         if each.score.submission in compared:
             met = rank if met is None else min(met, rank)
