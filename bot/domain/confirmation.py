@@ -109,6 +109,13 @@ class Confirmation:
         """Whether it is not decided yet."""
         return self.state is ConfirmationState.PENDING
 
+    @property
+    def without_quotes(self) -> "Confirmation":
+        """It without words that could quote the hidden source of its submission."""
+        if self.state is not ConfirmationState.REFUSED:
+            return self
+        return replace(self, reason="it failed in its comparison")
+
 
 def can_confirm(task: TaskDefinition) -> bool:
     """Return whether the judge has a value of its own, by which it can compare two submissions."""
