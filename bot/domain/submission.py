@@ -90,7 +90,7 @@ class SubmissionRequest:
 
     @property
     def idempotency_key(self) -> IdempotencyKey | None:
-        """Return the key with a digest of the whole request."""
+        """Return the key with a digest of the file, the mode, the board and the GPU types."""
         if self.key is None:
             return None
         content = hashlib.sha256(self.content).hexdigest()
