@@ -128,7 +128,11 @@ RESULTS = DataTable(
             Kind.REAL,
             "the time of the task's reference on this GPU type, nanoseconds",
         ),
-        ("ranked", Kind.BOOLEAN, "whether it counts: not withdrawn and not disqualified"),
+        (
+            "ranked",
+            Kind.BOOLEAN,
+            "whether it counts: not withdrawn, not disqualified, not held back for a comparison",
+        ),
     ),
 )
 CASES = DataTable(
