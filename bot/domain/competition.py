@@ -119,7 +119,7 @@ class CompetitionStandings:
 
     competition: Competition
     leaderboards: tuple[tuple[Board, str], ...]
-    """Each open board on each of its GPU types."""
+    """Each board that the viewer sees, on each of its GPU types."""
     entries: tuple[OverallEntry, ...]
 
 

@@ -1,4 +1,4 @@
-"""Confirmations: a run that would take one of the first places is compared with its holder.
+"""Confirmations: before a run takes one of the first places, it is compared with the holder.
 
 The judge runs both on one card in the same minutes, in turns, and measures the ratio of their
 times. The score of the new run is held back until then. It becomes the holder's time multiplied by
@@ -36,7 +36,7 @@ MOST_PAIRS = 3
 MOST_ATTEMPTS = 3
 """The most runs that compare the same two."""
 MOST_FAILURES = 2
-"""How often a holder fails alone before it loses its place."""
+"""How often a holder, or an entry of a final, fails alone before it is disqualified."""
 PRIORITY = PRIORITIES[Mode.RANKED]
 """Confirmations take fair turns with everybody's ranked jobs."""
 

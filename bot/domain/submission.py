@@ -199,7 +199,7 @@ class ExclusionKind(StrEnum):
     WITHDRAWN = "withdrawn"
     """Its owner took it off the board."""
     DISQUALIFIED = "disqualified"
-    """An admin took it off the board."""
+    """An admin took it off the board, or Podium did because it failed in comparisons."""
 
 
 @dataclass(frozen=True, slots=True)
