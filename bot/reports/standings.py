@@ -40,7 +40,7 @@ _ABSENT_COLUMNS = (
 
 
 def standings_report(leaderboard: BoardStandings) -> Report:
-    """Return the ranked table, then the people whose ranked runs did not pass."""
+    """Return the ranks, the runs to be confirmed, then the people whose runs did not pass."""
     blocks: list[Block] = [*standings_notes(leaderboard)]
     if leaderboard.entries:
         blocks.append(standings_table(leaderboard, leaderboard.entries))
