@@ -128,11 +128,7 @@ RESULTS = DataTable(
             Kind.REAL,
             "the time of the task's reference on this GPU type, nanoseconds",
         ),
-        (
-            "ranked",
-            Kind.BOOLEAN,
-            "whether it counts: not withdrawn, not disqualified, not held back for a comparison",
-        ),
+        ("ranked", Kind.BOOLEAN, "whether it counts: not withdrawn, disqualified or held back"),
     ),
 )
 CASES = DataTable(
