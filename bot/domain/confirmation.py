@@ -36,7 +36,9 @@ MOST_PAIRS = 3
 MOST_ATTEMPTS = 3
 """The most runs that compare the same two."""
 MOST_FAILURES = 2
-"""How often a holder, or an entry of a final, fails alone before it is disqualified."""
+"""How often a holder or a final's entry fails, compared with itself, and is then disqualified."""
+LEADS_MOST = 0.01
+"""By how much a comparison alone may put a run ahead of the fastest other one."""
 PRIORITY = PRIORITIES[Mode.RANKED]
 """Confirmations take fair turns with everybody's ranked jobs."""
 
@@ -96,7 +98,7 @@ class Confirmation:
     run: SubmissionId | None = None
     """The system's submission that compares both now, or did last."""
     alone: SubmissionId | None = None
-    """Which of the two the run judges alone, after it failed; None: the run compares both."""
+    """Which of the two the run compares with itself, after it failed; None: it compares both."""
     attempts: int = 0
     failures: int = 0
     ratio: PairRatio | None = None
@@ -111,6 +113,23 @@ class Confirmation:
 def can_confirm(task: TaskDefinition) -> bool:
     """Return whether the judge has a value of its own, by which it can compare two submissions."""
     return task.grader is not Grader.POPCORN and task.format is not TaskFormat.IO_CONTRACT
+
+
+def in_turn(waiting: Sequence[Confirmation]) -> list[Confirmation]:
+    """Return those that wait in the order in which they are compared.
+
+    A person with fewer of them comes first and does not wait behind all runs of another person. Of
+    one person's the fastest comes first, because the others may not be needed then.
+    """
+    own: dict[PersonId, list[Confirmation]] = {}
+    for each in waiting:
+        own.setdefault(each.person, []).append(each)
+    people = sorted(own.values(), key=lambda each: (len(each), each[0].id))
+    return [one for each in people for one in sorted(each, key=_held_ns)]
+
+
+def _held_ns(waiting: Confirmation) -> float:
+    return 0.0 if waiting.held is None else waiting.held.upper_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +149,10 @@ def contest(
     """Return which of the first places the run would take from another person; None for none.
 
     `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
-    The holder is the first person whom the run passes or draws level with. If the run was already
-    compared with the holder, whose submission is then in `compared`, return None. The first run on
-    a board displaces no one, and a place without a holder needs no comparison.
+    The holder is the first person whom the run passes or draws level with. The first run on a board
+    displaces no one, and a place without a holder needs no comparison. The run was already compared
+    with those in `compared`: it need not meet those who were behind one of them. It does meet those
+    who shared the place of one and would lose it.
     """
     if earlier is not None and by_speed(earlier) < by_speed(new):
         return None
@@ -141,12 +161,15 @@ def contest(
     ranks = {each.score.person: each.rank for each in before}
     place = next(each.rank for each in after if each.score.person == new.person)
     own = ranks.get(new.person)
+    met: int | None = None
     for each in after if place <= PLACES else ():
-        if each.score.person == new.person:
+        rank = ranks.get(each.score.person, 0)
+        if each.score.person == new.person or _behind(each.rank, place) <= _behind(rank, own):
             continue
-        if _behind(each.rank, place) > _behind(ranks[each.score.person], own):
-            known = each.score.submission in compared
-            return None if known else Contest(place, each.score)
+        if each.score.submission in compared:
+            met = rank if met is None else min(met, rank)
+        elif met is None or (rank <= met and each.rank > place):
+            return Contest(place, each.score)
     return None
 
 
@@ -216,6 +239,18 @@ def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
         resolution_ns,
         own.claimed_ns,
     )
+
+
+def entered(value: ScoreValue, measured_ns: float, first_ns: float | None) -> ScoreValue:
+    """Return the score with which a run enters, given its own time and that of the fastest other.
+
+    A ratio is high only if the holder is still as fast as its score says. So it never puts a run
+    ahead of everybody by more than `LEADS_MOST`, unless the run was measured so fast itself.
+    """
+    if first_ns is None:
+        return value
+    least_ns = min(measured_ns, (1 - LEADS_MOST) * first_ns)
+    return replace(value, time_ns=max(value.time_ns, least_ns))
 
 
 def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:

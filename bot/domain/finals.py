@@ -4,17 +4,19 @@ They are inserted one after the other into the final order: an entry that is fas
 before is compared with the next one above. So every two neighbours of the final order have met.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
-from bot.domain.confirmation import level, scaled
+from bot.domain.confirmation import Confirmation, level, scaled
 from bot.domain.ids import BoardId, FinalId, PersonId, SubmissionId, TaskVersionId
 from bot.domain.scoring import Entrant, Outcome, PairRatio, Score, ScoreValue, rank_entrants
 
 LEAST_TOP, DEFAULT_TOP, MOST_TOP = 2, 10, 50
 """How many entries a final may compare."""
+GROWS_MOST = 2
+"""How many times as many entries it compares at most, if others turn out to be faster."""
 
 Pair = tuple[SubmissionId, SubmissionId]
 """An entry and the one before, with which it is compared."""
@@ -85,6 +87,17 @@ class FinalPlace:
     ratio: PairRatio | None = None
 
 
+def before(final: Final, waiting: Iterable[Confirmation]) -> tuple[Confirmation, ...]:
+    """Return what is compared before the final goes on: what was submitted before it was ordered.
+
+    Nothing is once it has begun. Later runs wait until it has ended.
+    """
+    if final.entries is not None:
+        return ()
+    since = final.created_at
+    return tuple(each for each in waiting if (each.submitted_at or since) <= since)
+
+
 def next_pair(
     entries: Sequence[SubmissionId], results: Results
 ) -> tuple[tuple[SubmissionId, ...], Pair | None]:
@@ -149,15 +162,10 @@ def _with_value(score: Score, value: ScoreValue) -> Score:
     return replace(score, value=value)
 
 
-def final_rows(places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
-    """Return the table of a final: its places, ranked as on the board."""
+def final_rows(places: Sequence[FinalPlace], results: Results) -> tuple[FinalRow, ...]:
+    """Return the table of a final: its places, ranked as on the board, by all its comparisons."""
     ratios = {each.score.submission: each.ratio for each in places}
-    met = [
-        replace(each.score, met=() if each.ratio is None else ((above, each.ratio),))
-        for each, above in zip(
-            places, [SubmissionId(0), *(one.score.submission for one in places)], strict=False
-        )
-    ]
+    met = [replace(each.score, met=_met(each.score.submission, results)) for each in places]
     rows = []
     for standing in rank_entrants(Entrant(each, 1) for each in met):
         score = standing.score
@@ -172,3 +180,8 @@ def final_rows(places: Sequence[FinalPlace]) -> tuple[FinalRow, ...]:
             )
         )
     return tuple(rows)
+
+
+def _met(entry: SubmissionId, results: Results) -> tuple[tuple[SubmissionId, PairRatio], ...]:
+    found = ((rival, ratio) for (one, rival), ratio in results.items() if one == entry)
+    return tuple((rival, ratio) for rival, ratio in found if ratio is not None)

@@ -48,7 +48,7 @@ class Confirmations(Protocol):
         *,
         alone: SubmissionId | None = None,
     ) -> None:
-        """Queue the job that compares with this rival, or judges one of the two alone."""
+        """Queue the job that compares with this rival, or one of the two with itself."""
 
     async def count(self, confirmation: ConfirmationId, attempts: int, failures: int) -> None:
         """Store how many runs have compared the two, and how often one of them failed alone."""

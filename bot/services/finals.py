@@ -11,6 +11,7 @@ from bot.domain.board import Board, Viewer
 from bot.domain.confirmation import can_confirm
 from bot.domain.errors import UserError, unknown_name
 from bot.domain.finals import (
+    GROWS_MOST,
     LEAST_TOP,
     MOST_TOP,
     Final,
@@ -23,7 +24,7 @@ from bot.domain.finals import (
 )
 from bot.domain.ids import ConfirmationId, SubmissionId
 from bot.domain.notifications import NotificationKind, final_notification
-from bot.domain.scoring import Score, rank_entrants
+from bot.domain.scoring import Score, is_ahead, rank_entrants
 from bot.ports import Clock, Store
 from bot.services.audit import audited
 from bot.services.lookup import find_board
@@ -138,8 +139,30 @@ async def _next_pair(
         later, earlier = pair
         place = order.index(earlier) + 1
         return await tx.confirmations.compare(final.id, later, place), earlier
-    await _end(tx, board, final, final_places(scores, order, results))
-    return None
+    places = final_places(scores, order, results)
+    passing = await _passing(tx, final, places)
+    if passing is None:
+        ended = replace(final, rows=final_rows(places, results))
+        await _end(tx, board, ended, places)
+        return None
+    entries = [*(final.entries or ()), passing]
+    await tx.finals.begin(final.id, tuple(entries))
+    return await _next_pair(tx, board, replace(final, entries=tuple(entries)))
+
+
+async def _passing(tx: Store, final: Final, places: Sequence[FinalPlace]) -> SubmissionId | None:
+    """Return the fastest of the others, if the last entry would now be behind it.
+
+    It is compared too, so that no entry falls behind somebody whom it never met.
+    """
+    most = min(MOST_TOP, GROWS_MOST * final.top)
+    if not places or len(final.entries or ()) >= most:
+        return None
+    known, last = {each.score.person for each in places}, places[-1].score.value
+    entrants = await tx.results.entrants(final.task_version, final.gpu)
+    others = (each.best for each in entrants if each.best.person not in known)
+    first = next((each for each in others if each.submission not in (final.entries or ())), None)
+    return first.submission if first is not None and is_ahead(first.value, last) else None
 
 
 async def _scores(tx: Store, final: Final) -> dict[SubmissionId, Score]:
@@ -151,11 +174,10 @@ async def _scores(tx: Store, final: Final) -> dict[SubmissionId, Score]:
     return found
 
 
-async def _end(tx: Store, board: Board, final: Final, places: Sequence[FinalPlace]) -> None:
+async def _end(tx: Store, board: Board, ended: Final, places: Sequence[FinalPlace]) -> None:
     """Store the scores of a final, its table, and the notifications of its result."""
     for each in places:
         await tx.finals.rescore(each.score)
-    ended = replace(final, rows=final_rows(places))
-    await tx.finals.end(final.id, ended.rows or ())
+    await tx.finals.end(ended.id, ended.rows or ())
     listeners = await tx.listeners.to(NotificationKind.RECORD)
     await tx.outbox.put([final_notification(ended, board, each) for each in listeners])

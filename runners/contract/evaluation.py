@@ -54,8 +54,7 @@ class RoundPolicy(Wire):
 
 
 RANKED_ROUNDS = RoundPolicy()
-COMPARED_ROUNDS = RoundPolicy(looks=(5, 8, 15, 30, 60))
-"""For a submission and its rival on a GPU; a look is at pairs of rounds."""
+COMPARED_ROUNDS = RoundPolicy(looks=(5, 8, 15, 30, 60))  # pairs, of a submission and its rival
 BENCHMARK_ROUNDS = RoundPolicy(looks=(3,), samples=15)
 
 
@@ -120,9 +119,8 @@ class EvaluationRequest(Wire):
         """The requested policy, otherwise that of the mode or of a comparison on a GPU."""
         if self.rounds is not None:
             return self.rounds
-        if self.rival is not None and self.gpu != CPU:
-            return COMPARED_ROUNDS
-        return RANKED_ROUNDS if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
+        ranked = RANKED_ROUNDS if self.rival is None or self.gpu == CPU else COMPARED_ROUNDS
+        return ranked if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
 
     @property
     def left_s(self) -> float:
@@ -254,9 +252,8 @@ class Environment(Wire):
     the task's own evaluation created them in the submission's process."""
     timing: Timing = Timing.OUTSIDE
     clocks: dict[str, float] = Field(default_factory=dict)
-    """The state of the GPU after the last timed round, or at the end if nothing was timed: clocks
-    in MHz, temperature in C, power and its limit in W, and whether that limit lowered the clocks (0
-    or 1)."""
+    """The GPU after the last timed round: clocks in MHz, temperature in C, power and its limit in W,
+    and whether that limit lowered the clocks (0 or 1)."""
     slowed: dict[str, int] = Field(default_factory=dict)
     """Reason that slowed the GPU -> number of samples that were repeated because of it."""
 

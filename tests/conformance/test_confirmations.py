@@ -64,6 +64,7 @@ async def test_an_interval_that_contains_1_is_a_tie_and_a_narrow_one_is_not(aren
     assert await arena.pending() == ()
     run = await arena.ran("eve", 800)
     await arena.compared(ratio=0.998, half_width=0.001)  # less than 0.5 %, but it was seen
+    await arena.compared(ratio=0.997, half_width=0.001)  # who shares the place is met too
     assert (await arena.confirmation(run)).state is ConfirmationState.CONFIRMED
     assert [each[:2] for each in await arena.ranks()] == [(1, "eve"), (2, "bob"), (2, "ada")]
 
@@ -92,12 +93,14 @@ async def test_a_run_that_fails_is_not_ranked_and_the_earlier_best_stands(arena:
     assert "failed when it was compared with #" in refused[0].message
 
 
-async def test_a_holder_that_fails_is_judged_again_alone_and_keeps_its_place(arena: Arena) -> None:
+async def test_a_holder_that_fails_is_compared_with_itself_and_stays(
+    arena: Arena,
+) -> None:
     await arena.ran("ada", 100)
     run = await arena.ran("bob", 90)
     await arena.rival_failed()
-    alone = await arena.answered()
-    assert (alone.source, alone.rival) == ("# ada 100\n", None)
+    alone = await arena.compared()
+    assert (alone.source, alone.rival) == ("# ada 100\n", "# ada 100\n")
     await arena.compared(ratio=0.9)
     assert (await arena.confirmation(run)).state is ConfirmationState.CONFIRMED
     assert await arena.ranks() == [(1, "bob", 90), (2, "ada", 100)]
