@@ -117,10 +117,8 @@ class EvaluationRequest(Wire):
     @property
     def round_policy(self) -> RoundPolicy:
         """The requested policy, otherwise that of the mode or of a comparison on a GPU."""
-        if self.rounds is not None:
-            return self.rounds
         ranked = RANKED_ROUNDS if self.rival is None or self.gpu == CPU else COMPARED_ROUNDS
-        return ranked if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
+        return self.rounds or (ranked if self.mode is Mode.RANKED else BENCHMARK_ROUNDS)
 
     @property
     def left_s(self) -> float:
@@ -252,8 +250,8 @@ class Environment(Wire):
     the task's own evaluation created them in the submission's process."""
     timing: Timing = Timing.OUTSIDE
     clocks: dict[str, float] = Field(default_factory=dict)
-    """The GPU after the last timed round: clocks in MHz, temperature in C, power and its limit in W,
-    and whether that limit lowered the clocks (0 or 1)."""
+    """After the last timed round: clocks in MHz, temperature in C, power and its limit in W, and
+    whether that limit lowered the clocks (0 or 1)."""
     slowed: dict[str, int] = Field(default_factory=dict)
     """Reason that slowed the GPU -> number of samples that were repeated because of it."""
 
