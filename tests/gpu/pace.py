@@ -102,14 +102,16 @@ def cold(runs: int, *, on_gpu: bool) -> list[str]:
     lines = []
     for number in range(runs + 1):
         begin = time.monotonic()
-        marks = []
+        marks: list[str] = []
         with subprocess.Popen(
             line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         ) as it:
             assert it.stdout is not None
-            for text in it.stdout:
-                if b"vectoradd: " in text:
-                    marks.append(f"{text.decode().strip()[11:]} {time.monotonic() - begin:.2f}")
+            marks += [
+                f"{text.decode().strip()[11:]} {time.monotonic() - begin:.2f}"
+                for text in it.stdout
+                if b"vectoradd: " in text
+            ]
         spent = time.monotonic() - begin
         good = it.returncode == 0 and (goal_s is None or spent <= goal_s or number == 0)
         first = " (first)" if number == 0 else ""
