@@ -133,10 +133,10 @@ def profiling() -> Iterator[None]:
         asking.COMMAND, asking.ON_CPU = before
 
 
-def profile(name: str, rounds: Mapping[str, RoundPolicy | None], *, on_gpu: bool) -> None:
+def profile(name: str, rounds: Mapping[Mode, RoundPolicy | None], *, on_gpu: bool) -> None:
     """Print the profile of a judge after a warm-up, in each of the modes."""
     with profiling(), asking.serving(gpu=on_gpu) as server:
-        for mode, policy in ((Mode.TEST, None), *((Mode(each), rounds[each]) for each in rounds)):
+        for mode, policy in ((Mode.TEST, None), *rounds.items()):
             asked = order(name, mode, policy, on_gpu=on_gpu)
             found, seconds = server.ask(asked)
             print(f"profile of {name} {mode}: {seconds:.2f} s {found.durations_s}", flush=True)

@@ -75,11 +75,13 @@ class WorkloadTimer:
         self.index = 0
         self.rounds: list[Round] = []
         self.pool = CandidatePool(session, self.plan, self.expected)
+        self.begun = False
         self.trains = trains.ShortCalls(session, self.calibration_input, self._fresh_input)
 
     def begin(self) -> None:
-        """On a GPU, start candidates in the background."""
-        if self.session.on_gpu and self.expected is not None:
+        """On a GPU, start candidates in the background; a second call does nothing."""
+        if self.session.on_gpu and self.expected is not None and not self.begun:
+            self.begun = True
             self.reserve()
             self.pool.begin(self._candidates_needed(1, 0))
 
@@ -94,8 +96,9 @@ class WorkloadTimer:
         VerdictError if an output is wrong or the time is not confirmed; MachineError if the machine
         is too unsteady. `report` gets the number of rounds after each one.
         """
-        self.open(budget)
         with self.pool:
+            self.begin()
+            self.open(budget)
             self._prepare(1, 0)
             with self.pool.next_candidate() as calibrator:
                 self.settle(calibrator)
