@@ -1,3 +1,4 @@
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import cast
 
@@ -102,12 +103,13 @@ def test_each_benchmark_has_its_share_of_the_time_that_is_left(
 
 @pytest.mark.parametrize(
     ("on_gpu", "steps"),
-    [(True, ["begin", "tests", "timed", "close"]), (False, ["tests", "timed"])],
+    [(True, ["first", "begin", "tests", "timed", "close"]), (False, ["first", "tests", "timed"])],
 )
 def test_on_a_gpu_those_who_are_timed_start_while_the_first_candidate_tests(
     *, sit: Sit, monkeypatch: pytest.MonkeyPatch, on_gpu: bool, steps: list[str]
 ) -> None:
     made: list[str] = []
+    monkeypatch.setattr(native, "_start_first", lambda *_: made.append("first"))
     monkeypatch.setattr(WorkloadTimer, "begin", lambda _: made.append("begin"))
     monkeypatch.setattr(CandidatePool, "close", lambda _: made.append("close"))
     monkeypatch.setattr(native, "_first_candidate", lambda *_: made.append("tests"))
@@ -129,7 +131,10 @@ def test_who_started_early_with_a_file_that_somebody_can_still_write_is_not_time
     pool = SimpleNamespace(close=lambda: closed.append("early"))
     timed = native._Timed(session.request.task.benchmarks, 20)
     timed.early = cast("WorkloadTimer", SimpleNamespace(pool=pool))
-    native._first_candidate(session, GradingResult(), session.request.task.tests, timed)
+    tests = session.request.task.tests
+    with ExitStack() as stack:
+        native._start_first(session, tests, timed, stack)
+        native._first_candidate(session, GradingResult(), tests, timed)
 
     assert closed == ([] if kept else ["early"])
 
