@@ -86,7 +86,7 @@ class _Timed:
         self.failed: dict[int, VerdictError] = {}
         """The number of a workload -> why the first candidate's call on it failed."""
         self.first: pool.CandidatePool | None = None
-        """The pool of the first candidate; None if there are no cases."""
+        """The pool of the first candidate; None if none is needed."""
         self.early: WorkloadTimer | None = None
         """The timer of the first workload; its candidates start while the tests still run."""
 
@@ -119,9 +119,13 @@ def _start_first(
     """Start the first candidate without waiting, if there are any cases; `stack` ends it.
 
     It starts before all others, because the driver creates one context at a time: it tests while
-    the others start.
+    the others start. If nothing is tested and only one round is timed, there is none: the round's
+    candidate builds the submission for itself, and gets no file to write to.
     """
-    if workloads := (*tests, *timed.workloads):
+    workloads = *tests, *timed.workloads
+    if len(workloads) == len(timed.workloads) == session.request.round_policy.looks[-1] == 1:
+        session.builds.seal()
+    elif workloads:
         timed.first = pool.CandidatePool(session, _first_plan(session, workloads), None)
         stack.enter_context(timed.first).begin(1)
 

@@ -1,3 +1,4 @@
+import os
 from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import cast
@@ -5,7 +6,14 @@ from typing import cast
 import pytest
 
 from bot.domain.status import disclosed
-from runners.contract.evaluation import CaseKind, CaseStatus, Measurement, Progress, StopReason
+from runners.contract.evaluation import (
+    CaseKind,
+    CaseStatus,
+    Measurement,
+    Progress,
+    RoundPolicy,
+    StopReason,
+)
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Stage, Verdict
 from runners.harness.deadline import TimeBudget
@@ -246,6 +254,47 @@ def test_a_test_run_rehearses_nothing(sit: Sit) -> None:
     assert grade(session).passed
     assert lines(session) == ["found []"]
     assert "rehearse" not in session.durations_s
+
+
+ONE_ROUND = RoundPolicy(looks=(1,), samples=3)
+
+
+def test_for_one_round_without_tests_one_candidate_builds_and_writes_no_file(sit: Sit) -> None:
+    session = sit(make_judging(TELLING, Mode.BENCHMARK, rounds=ONE_ROUND))
+
+    result = grade(session)
+
+    assert result.passed, result.message
+    (told,) = lines(session)
+    assert told.startswith("found [] 0")
+    assert set(os.pread(session.builds.fd, session.builds.size, 0)) == {0}
+    assert "rehearse" not in session.durations_s
+
+
+@pytest.mark.parametrize(("mode", "benchmarks"), [(Mode.RANKED, TWO[:1]), (Mode.BENCHMARK, TWO)])
+def test_what_is_tested_or_timed_twice_is_compiled_once(
+    sit: Sit, mode: Mode, benchmarks: tuple[Workload, ...]
+) -> None:
+    task = make_sort_task(benchmarks=benchmarks, ranking_by=RankingBy.GEOM)
+    session = sit(make_judging(KEEPING, mode, task=task, rounds=ONE_ROUND))
+
+    assert grade(session).passed
+    assert lines(session) == ["found []"] + ["found ['library']"] * len(benchmarks)
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict", "stage"),
+    [
+        ("x = (", Verdict.BUILD_FAILED, Stage.BUILD),
+        ("def custom_kernel(d): return d[1].zero_()", Verdict.WRONG_ANSWER, Stage.TIMING),
+    ],
+)
+def test_one_round_without_tests_is_checked_as_any_other(
+    sit: Sit, source: str, verdict: Verdict, stage: Stage
+) -> None:
+    result = grade(sit(make_judging(source, Mode.BENCHMARK, rounds=ONE_ROUND)))
+
+    assert (result.verdict, result.stage) == (verdict, stage)
 
 
 FALLING = """
