@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ from tests.gpu.accounts import Account, judge, table  # noqa: E402 - found by th
 
 PARTS = ("ranked", "trains", "quick", "cold")
 MIX = {
-    True: ("torch_add", "triton_add", "torch_softmax", "triton_softmax", "torch_sum_sines"),
+    True: ("torch_add", "triton_add", "torch_softmax", "triton_softmax", "torch_matmul"),
     False: ("new_tensor", "out_argument"),
 }
 """Kernels of the corpus, on a GPU of 30 to 200 us."""
@@ -40,7 +40,7 @@ GOALS = {"ranked": (2.0, 25.0), "trains": (3.5, None), "quick": (1.0, 60.0), "co
 ONE_ROUND = RoundPolicy(looks=(1,), samples=15)
 TASK = ROOT / "tasks" / "examples" / "vectoradd"
 SOLUTION = TASK / "solutions" / "correct" / "torch_add.py"
-PROFILED = """
+_WRAPPED = """
 import cProfile, pstats, sys
 from runners.harness import __main__ as program
 from runners.harness.sandbox import outer
@@ -49,6 +49,14 @@ confine = outer.confine
 def confined(*arguments, **options):
     isolation = confine(*arguments, **options)
     from runners.harness import server
+    {change}
+    return isolation
+
+outer.confine = confined
+raise SystemExit(program.main())
+"""
+PROFILED = _WRAPPED.format(
+    change="""
     evaluate = server.evaluate
 
     def profiled(*arguments):
@@ -60,12 +68,10 @@ def confined(*arguments, **options):
             found.sort_stats("tottime").print_stats(45)
             found.sort_stats("cumtime").print_stats(75)
 
-    server.evaluate = profiled
-    return isolation
-
-outer.confine = confined
-raise SystemExit(program.main())
-"""
+    server.evaluate = profiled"""
+)
+UNWARMED = _WRAPPED.format(change="server.warm.warm_up = lambda: None")
+"""A harness that imports and builds nothing for Triton in advance."""
 
 
 def order(name: str, mode: Mode, rounds: RoundPolicy | None, *, on_gpu: bool) -> EvaluationRequest:
@@ -121,11 +127,28 @@ def cold(runs: int, *, on_gpu: bool) -> list[str]:
     return lines
 
 
+def harnesses(*, on_gpu: bool) -> list[str]:
+    """How long a new harness takes, with and without what it prepares for Triton."""
+    lines = []
+    for name, program in {"as it is": None, "unwarmed": UNWARMED}.items():
+        with wrapped(program) if program else nullcontext():
+            begin = time.monotonic()
+            with asking.serving(gpu=on_gpu) as server:
+                marks = [f"ready {time.monotonic() - begin:.2f}"]
+                for each in MIX[on_gpu][:2]:
+                    _, seconds = server.ask(order(each, Mode.TEST, None, on_gpu=on_gpu))
+                    marks.append(f"{each} {seconds:.2f}")
+                begin = time.monotonic()
+            marks.append(f"ended {time.monotonic() - begin:.2f}")
+        lines.append(f"    new harness {name}: {', '.join(marks)}")
+    return lines
+
+
 @contextmanager
-def profiling() -> Iterator[None]:
-    """Make harnesses print Python's profile of each judge to stderr."""
+def wrapped(program: str) -> Iterator[None]:
+    """Make harnesses run this program."""
     before = asking.COMMAND, asking.ON_CPU
-    on_cpu = (sys.executable, "-c", PROFILED, "--serve")
+    on_cpu = (sys.executable, "-c", program, "--serve")
     asking.COMMAND, asking.ON_CPU = (*on_cpu, "--gpu-index", "0"), on_cpu
     try:
         yield
@@ -135,7 +158,7 @@ def profiling() -> Iterator[None]:
 
 def profile(name: str, rounds: Mapping[Mode, RoundPolicy | None], *, on_gpu: bool) -> None:
     """Print the profile of a judge after a warm-up, in each of the modes."""
-    with profiling(), asking.serving(gpu=on_gpu) as server:
+    with wrapped(PROFILED), asking.serving(gpu=on_gpu) as server:
         for mode, policy in ((Mode.TEST, None), *rounds.items()):
             asked = order(name, mode, policy, on_gpu=on_gpu)
             found, seconds = server.ask(asked)
@@ -154,7 +177,7 @@ def main() -> int:
     lines: list[str] = []
     for part in asked.part or PARTS:
         if part == "cold":
-            lines += cold(2, on_gpu=on_gpu)
+            lines += [*cold(2, on_gpu=on_gpu), *harnesses(on_gpu=on_gpu)]
             continue
         names = (SHORT if part == "trains" else MIX)[on_gpu]
         mode, rounds = (Mode.BENCHMARK, ONE_ROUND) if part == "quick" else (Mode.RANKED, None)
