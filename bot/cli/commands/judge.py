@@ -50,6 +50,9 @@ def judge(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of timed rounds")
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only time the benchmarks, in a single round each")
+    ] = False,
     save: Annotated[
         Path | None, typer.Option(help="Save profiler reports to this folder (profile mode)")
     ] = None,
@@ -58,6 +61,8 @@ def judge(
 ) -> int:
     """Judge one file: exit code 0 passed, 1 not passed, 2 usage error, 3 internal error."""
     line = command_line(ctx)
+    if quick:
+        mode, rounds = _quick(mode, rounds)
     definition = parse_task(line.installation.read_task(task, root))
     if grader is not None:
         definition = definition.model_copy(update={"grader": grader})
@@ -77,6 +82,15 @@ def judge(
             )
         )
     return ExitCode.PASSED if evaluation.verdict is Verdict.PASSED else ExitCode.VERDICT
+
+
+def _quick(mode: Mode, rounds: int | None) -> tuple[Mode, int]:
+    """Return the mode and the number of rounds of `--quick`, which fits the other options."""
+    if mode not in {Mode.TEST, Mode.BENCHMARK} or rounds not in {None, 1}:
+        raise UserError(
+            "usage", "--quick is --mode benchmark --rounds 1; leave out other modes and rounds"
+        )
+    return Mode.BENCHMARK, 1
 
 
 async def _judge(line: CommandLine, options: _JudgeOptions) -> Evaluation:
