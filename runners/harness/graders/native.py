@@ -56,6 +56,8 @@ def _grade(session: EvaluationSession) -> GradingResult:
     tests = task.tests if mode in (Mode.TEST, Mode.RANKED) else ()
     timed = _Timed(task.timed(mode), task.timeout_s(mode))
     compared = session.request.rival is not None and task.format is not TaskFormat.IO_CONTRACT
+    if compared:  # its rounds are checked by how many processes compute on the GPU
+        session.template.spares.close()
     try:
         with ExitStack() as stack:
             _start_first(session, tests, timed, stack)
