@@ -32,6 +32,7 @@ from runners.harness import HARNESS_VERSION, graders
 from runners.harness.build.kit import KIT
 from runners.harness.evaluate import evaluate, importable
 from runners.harness.gpu import warm
+from runners.harness.gpu.buffers import max_spares
 from runners.harness.gpu.health import Card, examine, read_cards
 from runners.harness.judge.host_candidate import threads_of
 from runners.harness.protocol.channel import SpareSpec
@@ -50,9 +51,9 @@ NO_EVALUATION = 65
 """The exit status of a judge without `--serve` if the request is invalid or the machine failed."""
 REQUEST_MAX = 64 << 20
 """The most bytes of a request."""
-SPARES = {True: 7, False: 2}
-"""How many spares start on a GPU and on the CPU: on a GPU, one for the tests, one for calibration
-and one for each of the first rounds of a ranked run."""
+SPARES_ON_GPU, SPARES_ON_CPU = 7, 2
+"""The most spares that start: on a GPU, one for the tests, one for calibration and one for each of
+the first rounds of a ranked run."""
 GRACE_S = 8.0
 """Seconds by which all attempts at an evaluation may exceed its limits, because a candidate on a
 GPU exits slowly. After them, two more seconds are enough to end it."""
@@ -186,7 +187,8 @@ def _prepare_spares(template: TemplateProcess, *, gpu: bool) -> None:
     """Start spares for a request with the usual limits, until it arrives."""
     limits = Limits()
     spec = SpareSpec(limits=limits, threads=threads_of(limits, gpu=gpu), gpu=gpu)
-    template.spares.prepare(spec, SPARES[gpu], request_fd=0)
+    most = min(SPARES_ON_GPU, max_spares()) if gpu else SPARES_ON_CPU
+    template.spares.prepare(spec, most, request_fd=0)
 
 
 def _answer_one(out: int, isolation: Isolation) -> int:

@@ -217,6 +217,12 @@ def pool_size(expected: values.Node | None, output_bytes: int, places: int) -> i
     return size if size < torch.cuda.mem_get_info()[0] // 8 else 0
 
 
+def max_spares() -> int:
+    """How many contexts may exist before there is a request: those of an eighth of the memory."""
+    free, _ = torch.cuda.mem_get_info()
+    return free // 8 // CONTEXT_BYTES
+
+
 def max_parallel_candidates(plan: Plan, expected: values.Node | None, places: int = 0) -> int:
     """How many candidates may exist at once without filling the GPU's memory."""
     output_bytes = 0 if expected is None else device_bytes(expected)
