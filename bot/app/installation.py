@@ -110,9 +110,12 @@ class Installation:
             return f"embedded Postgres in {self.data_dir.resolve() / 'postgres'}"
         return errors.where(dsn)
 
-    def runners(self) -> AbstractAsyncContextManager[Sequence[Runner]]:
-        """Open the runners that the settings name until the block ends."""
-        return open_runners(self.settings)
+    def runners(self, *, brief: bool = False) -> AbstractAsyncContextManager[Sequence[Runner]]:
+        """Open the runners that the settings name until the block ends.
+
+        With `brief`, those of this machine prepare nothing for later evaluations.
+        """
+        return open_runners(self.settings, brief=brief)
 
     def working(
         self, podium: OpenPodium, runners: Sequence[Runner], limit: RoundLimit | None = None

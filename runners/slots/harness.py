@@ -62,13 +62,15 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class SandboxOptions:
-    """Sandbox options of every harness."""
+class HarnessOptions:
+    """Options of every harness of a runner."""
 
     strict: bool = False
     """Whether to refuse to run if a layer is missing."""
     hidden: tuple[Path, ...] = ()
     """Folders that no submission may see."""
+    brief: bool = False
+    """Whether it judges so little that preparing for more would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,13 @@ class HarnessCall:
     line: bytes
 
 
-def command(gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> list[str]:
+def command(gpus: tuple[Gpu, ...], options: HarnessOptions) -> list[str]:
     """The command line of a harness."""
     line = [sys.executable, "-m", "runners.harness", "--serve"]
     line += ["--gpu-index", str(gpus[0].index)] if gpus else []
-    line += [word for folder in sandbox.hidden for word in ("--hide", str(folder.resolve()))]
-    return [*line, "--strict"] if sandbox.strict else line
+    line += [word for folder in options.hidden for word in ("--hide", str(folder.resolve()))]
+    line += ["--brief"] if options.brief else []
+    return [*line, "--strict"] if options.strict else line
 
 
 def environment(gpus: tuple[Gpu, ...]) -> dict[str, str]:
@@ -242,11 +245,11 @@ class Harness:
         await asyncio.wait({self._listener})
 
 
-async def start_harness(gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> Harness:
+async def start_harness(gpus: tuple[Gpu, ...], options: HarnessOptions) -> Harness:
     """Start a harness in its own session and wait until it is ready."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *command(gpus, sandbox),
+            *command(gpus, options),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

@@ -94,7 +94,8 @@ def _quick(mode: Mode, rounds: int | None) -> tuple[Mode, int]:
 
 
 async def _judge(line: CommandLine, options: _JudgeOptions) -> Evaluation:
-    async with line.installation.runners() as runners:
+    brief = options.mode is Mode.TEST or options.rounds == 1
+    async with line.installation.runners(brief=brief) as runners:
         with follow.ProgressLines(line.err) as lines:
             return await _evaluate(runners, options, lines)
 
