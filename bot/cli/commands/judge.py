@@ -37,6 +37,10 @@ class _JudgeOptions:
     rounds: int | None
 
 
+_ROUNDS = "Maximum number of timed rounds"
+_QUICK = "Only time the benchmarks, in a single round each"
+
+
 def judge(
     ctx: typer.Context,
     task: Annotated[Path, typer.Argument(help="Task folder or zip")],
@@ -47,12 +51,8 @@ def judge(
         Grader | None, typer.Option(help="Grader (default: the one the task names)")
     ] = None,
     gpu: Annotated[str | None, typer.Option(help="GPU type, such as H100 or CPU")] = None,
-    rounds: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of timed rounds")
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Only time the benchmarks, in a single round each")
-    ] = False,
+    rounds: Annotated[int | None, typer.Option(min=1, help=_ROUNDS)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help=_QUICK)] = False,
     save: Annotated[
         Path | None, typer.Option(help="Save profiler reports to this folder (profile mode)")
     ] = None,
@@ -61,8 +61,7 @@ def judge(
 ) -> int:
     """Judge one file: exit code 0 passed, 1 not passed, 2 usage error, 3 internal error."""
     line = command_line(ctx)
-    if quick:
-        mode, rounds = _quick(mode, rounds)
+    mode, rounds = _quick(mode, rounds) if quick else (mode, rounds)
     definition = parse_task(line.installation.read_task(task, root))
     if grader is not None:
         definition = definition.model_copy(update={"grader": grader})

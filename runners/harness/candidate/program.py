@@ -326,8 +326,9 @@ def enter(
     torch.set_num_threads(spec.threads)
     if gpu:
         limit_copy_queues()
+        make_context()
     if isinstance(spec, channel.SpareSpec):
-        spec, others = assigned(orders, spec)
+        spec, others = assigned(orders)
     files, *memory = others
     candidate = Candidate(orders, memory, spec)
     write_files(files)
@@ -340,15 +341,8 @@ def enter(
     candidate.serve()
 
 
-def assigned(
-    orders: socket.socket, spare: channel.SpareSpec
-) -> tuple[channel.CandidateSpec, list[int]]:
-    """Create the context, if on a GPU, and wait for what this spare becomes; exit if for nothing.
-
-    Return that with the descriptors of its files and its memory.
-    """
-    if spare.gpu:
-        make_context()
+def assigned(orders: socket.socket) -> tuple[channel.CandidateSpec, list[int]]:
+    """Return what this spare becomes, with its descriptors; exit if the judge closes the socket."""
     orders.sendall(channel.encode(channel.SpareStarted()))
     frame, fds = channel.receive(orders, channel.FRAME_MAX, channel.FDS)
     if not frame:

@@ -102,7 +102,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
         hosted = has_host_part(plan, expected)
         ahead = self.ahead and not hosted
         order = self._order(operation, plan, expected, ahead=ahead, launch=launch)
-        exchange = self._run(order, value, deadline)
+        self._replace_staged(order, value)
+        exchange = self._run(order, deadline)
         self.buffers.check_free_memory()
         return replace(exchange, late=exchange.late or (self.ahead and hosted))
 
@@ -127,7 +128,9 @@ class DeviceCandidate(host_candidate.HostCandidate):
             self.touches[waiting] = self._order(
                 channel.Operation.TOUCH, self._fitting_plan(value), expected, ahead=not waiting
             )
-        exchange = self._run(self.touches[waiting], value, deadline, staged=staged)
+        if not staged:
+            self._replace_staged(self.touches[waiting], value)
+        exchange = self._run(self.touches[waiting], deadline)
         self.staged = (value, expected)
         return exchange
 
@@ -151,20 +154,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
             operation=operation, value=plan.node, rooms=rooms, ahead=ahead, launch=launch
         )
 
-    def _run(
-        self,
-        order: channel.CandidateRequest,
-        value: object,
-        deadline: Deadline,
-        *,
-        staged: bool = False,
-    ) -> channel.Exchange:
-        """Execute a request in one window; the first frame of a call ahead has its output.
-
-        `staged` is whether its input is staged already.
-        """
-        if not staged:
-            self._stage_anew(order.value or values.ScalarNode(), value)
+    def _run(self, order: channel.CandidateRequest, deadline: Deadline) -> channel.Exchange:
+        """Execute a request in one window; the first frame of a call ahead has its output."""
         replies_ahead: list[channel.CandidateReply] = []
 
         def queued(first: channel.CandidateReply | None) -> None:
@@ -244,7 +235,8 @@ class DeviceCandidate(host_candidate.HostCandidate):
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> values.Node:
         """Learn the output's structure from one untimed call, if no reference defines it."""
         order = self._order(channel.Operation.RUN, plan, None, ahead=False)
-        exchange = self._run(order, value, deadline)
+        self._replace_staged(order, value)
+        exchange = self._run(order, deadline)
         if exchange.reply.output is None:
             raise VerdictError(Verdict.DISALLOWED, "the candidate described no output")
         with host_candidate.readable():
@@ -263,11 +255,11 @@ class DeviceCandidate(host_candidate.HostCandidate):
         self.discovered = wanted
         return wanted
 
-    def _stage_anew(self, node: values.Node, value: object) -> None:
+    def _replace_staged(self, order: channel.CandidateRequest, value: object) -> None:
         if self.staged is not None:
             self._restore()
         self.staged = None
-        self.stage(node, value)
+        self.stage(order.value or values.ScalarNode(), value)
 
     def stage(self, node: values.Node, value: object) -> None:
         for place, tensor in zip(values.tensors(node), values.leaves(value), strict=True):

@@ -3,7 +3,7 @@
 A spare is forked from the template and in its sandbox, on a GPU with a context, which takes most of
 a candidate's start. It has nothing of any request: its judge has read none yet. It becomes a
 candidate when it gets a submission's files and memory, and is used once. None starts while a judge
-has a request, so no context is created beside a calibration or a window.
+has a request, so no context is created during a calibration or a window.
 """
 
 import os

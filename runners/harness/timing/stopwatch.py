@@ -72,10 +72,9 @@ class WorkloadTimer:
         )
         self.expected = session.code.expected(self.calibration_input)
         self.plan = planned(self.calibration_input)
-        self.index = 0
+        self.index, self.begun = 0, False
         self.rounds: list[Round] = []
         self.pool = CandidatePool(session, self.plan, self.expected)
-        self.begun = False
         self.trains = trains.ShortCalls(session, self.calibration_input, self._fresh_input)
 
     def begin(self) -> None:
