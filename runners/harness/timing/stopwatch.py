@@ -156,6 +156,7 @@ class WorkloadTimer:
             try:
                 with self.pool.next_candidate() as candidate:
                     result = self._round(candidate, calibrator, done)
+                    self.session.clocks = candidate.clocks()
                 if not result.drifts(median(result.overheads_during)):
                     return result
             except DisturbedError as error:
@@ -272,9 +273,8 @@ class WorkloadTimer:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 
         The call is the submission's or, if `trusted`, the calibration kernel's. Both count only if
-        the candidate stayed frozen from its answer until the end of calibration. Otherwise it could
-        have finished its work after its window, or disturbed the calibration. A busy machine
-        sometimes looks the same, so a few such calls are only repeated.
+        the candidate stayed frozen until the end of calibration. Otherwise it could have worked
+        after its window. A busy machine can look the same, so a few such calls are only repeated.
         """
         ran_while_frozen = candidate.handle.process.ran_while_frozen
         exchange = (self._calibration_call if trusted else self._call)(candidate)
