@@ -51,9 +51,9 @@ NO_EVALUATION = 65
 """The exit status of a judge without `--serve` if the request is invalid or the machine failed."""
 REQUEST_MAX = 64 << 20
 """The most bytes of a request."""
-SPARES_ON_GPU, SPARES_ON_CPU = 7, 2
+SPARES_ON_GPU, SPARES_ON_CPU = 7, 0
 """The most spares that start: on a GPU, one for the tests, one for calibration and one for each of
-the first rounds of a ranked run."""
+the first rounds of a ranked run. On the CPU a candidate starts within 30 ms."""
 GRACE_S = 8.0
 """Seconds by which all attempts at an evaluation may exceed its limits, because a candidate on a
 GPU exits slowly. After them, two more seconds are enough to end it."""

@@ -122,7 +122,7 @@ def test_the_gpu_is_made_ready_before_there_is_a_request(
     assert said == {"health": {"unfit": "", "scrubbed": 8 if gpu else 0}}
 
 
-@pytest.mark.parametrize(("gpu", "room_for", "most"), [(True, 99, 7), (True, 1, 1), (False, 0, 2)])
+@pytest.mark.parametrize(("gpu", "room_for", "most"), [(True, 99, 7), (True, 1, 1), (False, 0, 0)])
 def test_spares_have_the_usual_limits_and_leave_most_of_the_gpus_memory(
     *, monkeypatch: pytest.MonkeyPatch, gpu: bool, room_for: int, most: int
 ) -> None:
@@ -154,6 +154,7 @@ def test_an_evaluation_in_a_waiting_judge_uses_its_spares_if_it_has_any(
         used.append(take(spares, spec, fds))
         return cast("ForkedProcess | None", used[-1])
 
+    monkeypatch.setattr(server, "SPARES_ON_CPU", 1)
     monkeypatch.setattr(server, "_read_line", reading)
     monkeypatch.setattr(Spares, "take", taking)
     reader, writer = os.pipe()
