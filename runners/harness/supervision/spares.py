@@ -105,6 +105,9 @@ class Spares:
         return None
 
     def close(self) -> None:
-        """End the spares that were not used."""
+        """End the spares that were not used; they have no processes of their own."""
+        for _, spare in self.waiting:
+            if spare.process is not None:
+                spare.process.kill_nowait()
         while self.waiting:
             self.waiting.pop()[1].close()
