@@ -174,6 +174,16 @@ def profile(name: str, rounds: Mapping[Mode, RoundPolicy | None], *, on_gpu: boo
             print(f"profile of {name} {mode}: {seconds:.2f} s {found.durations_s}", flush=True)
 
 
+def measured(part: str, runs: int, *, on_gpu: bool) -> list[str]:
+    """The rows of one part."""
+    if part == "cold":
+        return [*cold(2, on_gpu=on_gpu), *harnesses(on_gpu=on_gpu)]
+    names = (SHORT if part == "trains" else MIX)[on_gpu]
+    mode, rounds = (Mode.BENCHMARK, ONE_ROUND) if part == "quick" else (Mode.RANKED, None)
+    orders = [order(name, mode, rounds, on_gpu=on_gpu) for name in names]
+    return served(part, orders, runs, on_gpu=on_gpu) if orders else []
+
+
 def main() -> int:
     """Measure the requested parts; return the number of unexpected rows."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -185,14 +195,9 @@ def main() -> int:
     on_gpu = asking.gpus_here() > 0 if asked.device is None else asked.device == "cuda"
     lines: list[str] = []
     for part in asked.part or PARTS:
-        if part == "cold":
-            lines += [*cold(2, on_gpu=on_gpu), *harnesses(on_gpu=on_gpu)]
-            continue
-        names = (SHORT if part == "trains" else MIX)[on_gpu]
-        mode, rounds = (Mode.BENCHMARK, ONE_ROUND) if part == "quick" else (Mode.RANKED, None)
-        orders = [order(name, mode, rounds, on_gpu=on_gpu) for name in names]
-        if orders:
-            lines += served(part, orders, asked.runs, on_gpu=on_gpu)
+        found = measured(part, asked.runs, on_gpu=on_gpu)
+        print(*found, sep="\n", flush=True)  # now as well, in case a later part is cut off
+        lines += found
     if asked.profile:
         modes = {Mode.RANKED: None, Mode.BENCHMARK: ONE_ROUND}
         profile(MIX[on_gpu][0], modes, on_gpu=on_gpu)
