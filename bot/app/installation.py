@@ -110,12 +110,9 @@ class Installation:
             return f"embedded Postgres in {self.data_dir.resolve() / 'postgres'}"
         return errors.where(dsn)
 
-    def runners(self, *, brief: bool = False) -> AbstractAsyncContextManager[Sequence[Runner]]:
-        """Open the runners that the settings name until the block ends.
-
-        With `brief`, those of this machine prepare nothing for later evaluations.
-        """
-        return open_runners(self.settings, brief=brief)
+    def runners(self) -> AbstractAsyncContextManager[Sequence[Runner]]:
+        """Open the runners that the settings name until the block ends."""
+        return open_runners(self.settings)
 
     def working(
         self, podium: OpenPodium, runners: Sequence[Runner], limit: RoundLimit | None = None

@@ -18,19 +18,15 @@ _QUEUE_S = {_MODAL: 1800.0, _RAY: 1800.0}
 
 
 @asynccontextmanager
-async def open_runners(
-    settings: Settings, *, brief: bool = False
-) -> AsyncIterator[tuple[Runner, ...]]:
+async def open_runners(settings: Settings) -> AsyncIterator[tuple[Runner, ...]]:
     """Yield the runners that the settings name; they are closed at the end.
-
-    With `brief`, those of this machine prepare nothing for later evaluations.
 
     SetupError when a runner is named twice; other errors as in `create_runner`.
     """
     async with AsyncExitStack() as stack:
         opened: dict[str, Runner] = {}
         for choice in settings.runner_choices:
-            runner = create_runner(choice, settings, brief=brief)
+            runner = create_runner(choice, settings)
             stack.push_async_callback(runner.aclose)
             if runner.name in opened:
                 raise SetupError(
@@ -41,7 +37,7 @@ async def open_runners(
         yield tuple(opened.values())
 
 
-def create_runner(choice: RunnerChoice, settings: Settings, *, brief: bool = False) -> Runner:
+def create_runner(choice: RunnerChoice, settings: Settings) -> Runner:
     """Create the chosen runner; UserError for an unknown one, SetupError for a missing package."""
     name = _SHORT_NAMES.get(choice.name, choice.name)
     try:
@@ -49,11 +45,7 @@ def create_runner(choice: RunnerChoice, settings: Settings, *, brief: bool = Fal
     except LookupError as error:
         raise UserError("unknown-runner", f"PODIUM_RUNNERS: {error}") from error
     options: dict[str, dict[str, object]] = {
-        _LOCAL: {
-            "strict": settings.strict_sandbox,
-            "hidden": [settings.data_dir],
-            "brief": brief,
-        },
+        _LOCAL: {"strict": settings.strict_sandbox, "hidden": [settings.data_dir]},
         _MODAL: {"version": HARNESS_VERSION},
         _RAY: {"version": HARNESS_VERSION, "strict": settings.strict_sandbox},
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 from runners.contract.evaluation import CPU
 from runners.contract.gpus import gpu_type
 from runners.contract.runner import Capabilities, Runner, RunnerError
-from runners.slots.harness import Gpu, Harness, HarnessOptions, start_harness
+from runners.slots.harness import Gpu, Harness, SandboxOptions, start_harness
 from runners.slots.runner import Fitness, SlotRunner
 
 _NOISE = re.compile(r"NVIDIA|Tesla|GeForce|Quadro|SXM\d*|HBM\w*|\d+GB", re.IGNORECASE)
@@ -66,9 +66,9 @@ _log = logging.getLogger(__name__)
 class LocalSlot:
     """A slot with one GPU, with none (the CPU), or with several for one multi-GPU evaluation."""
 
-    def __init__(self, gpus: tuple[Gpu, ...], options: HarnessOptions) -> None:
+    def __init__(self, gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> None:
         self.gpus = gpus
-        self.options = options
+        self.sandbox = sandbox
         self.harness: Harness | None = None
         self.offered: Capabilities | None = None
         self.fitness = Fitness(gpus[0].kind if gpus else CPU, tuple(gpu.handle for gpu in gpus))
@@ -78,7 +78,7 @@ class LocalSlot:
             _log.warning("harness %d died while idle; starting another", self.harness.pid)
             await self.stop()
         if self.harness is None:
-            self.harness = await start_harness(self.gpus, self.options)
+            self.harness = await start_harness(self.gpus, self.sandbox)
             self.offered = self.harness.capabilities
         return self.harness
 
@@ -94,34 +94,29 @@ class LocalSlot:
 
 def join(slots: Sequence[LocalSlot]) -> LocalSlot:
     """One slot with the GPUs of all these slots, which must not be used at the same time."""
-    return LocalSlot(tuple(gpu for slot in slots for gpu in slot.gpus), slots[0].options)
+    return LocalSlot(tuple(gpu for slot in slots for gpu in slot.gpus), slots[0].sandbox)
 
 
 NAME = "local_process"
 
 
 def create(
-    *,
-    slots: Mapping[str, int] | None = None,
-    strict: bool = False,
-    hidden: Iterable[Path] = (),
-    brief: bool = False,
+    *, slots: Mapping[str, int] | None = None, strict: bool = False, hidden: Iterable[Path] = ()
 ) -> Runner:
     """A runner over this machine's GPUs, or its CPU if it has none.
 
     `slots` is GPU type -> number of slots, at most one per GPU; the default is one per GPU. With
     `strict` the harness refuses to run if a sandbox layer is missing. Submissions cannot see the
-    folders `hidden`. A `brief` runner prepares nothing for later evaluations. ModuleNotFoundError
-    if torch, which every harness needs, is missing; RunnerError for slots that this machine does
-    not have.
+    folders `hidden`. ModuleNotFoundError if torch, which every harness needs, is missing;
+    RunnerError for slots that this machine does not have.
     """
     if importlib.util.find_spec("torch") is None:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
     found = find_gpus()
     kinds = list(dict.fromkeys(gpu.kind for gpu in found)) or [CPU]
     wanted = slots or {kind: max(1, _count(found, kind)) for kind in kinds}
-    options = HarnessOptions(strict=strict, hidden=tuple(hidden), brief=brief)
-    slots_of = {kind: _slots(kind, count, found, options) for kind, count in wanted.items()}
+    sandbox = SandboxOptions(strict=strict, hidden=tuple(hidden))
+    slots_of = {kind: _slots(kind, count, found, sandbox) for kind, count in wanted.items()}
     return SlotRunner(NAME, slots_of, join, "this machine")
 
 
@@ -130,7 +125,7 @@ def _count(found: tuple[Gpu, ...], kind: str) -> int:
 
 
 def _slots(
-    kind: str, count: int, found: tuple[Gpu, ...], options: HarnessOptions
+    kind: str, count: int, found: tuple[Gpu, ...], sandbox: SandboxOptions
 ) -> tuple[LocalSlot, ...]:
     if kind == CPU:
         if count != 1:
@@ -138,8 +133,8 @@ def _slots(
                 f"{count} slots of {CPU} were requested; a machine runs one evaluation at a time "
                 "on its CPU, because two would disturb each other's times"
             )
-        return (LocalSlot((), options),)
+        return (LocalSlot((), sandbox),)
     gpus = [gpu for gpu in found if gpu.kind == kind]
     if not 1 <= count <= len(gpus):
         raise RunnerError(f"{count} slots of {kind} were requested; this machine has {len(gpus)}")
-    return tuple(LocalSlot((gpu,), options) for gpu in gpus[:count])
+    return tuple(LocalSlot((gpu,), sandbox) for gpu in gpus[:count])

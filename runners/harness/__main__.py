@@ -11,9 +11,6 @@ def main() -> int:
     """Parse the arguments, enter the sandbox before any large import, and run the harness."""
     parser = argparse.ArgumentParser(prog="python -m runners.harness")
     parser.add_argument("--serve", action="store_true", help="stay warm and answer request lines")
-    parser.add_argument(
-        "--brief", action="store_true", help="prepare nothing for requests after the first ones"
-    )
     parser.add_argument("--gpu-index", type=int, help="the one GPU that this process may use")
     parser.add_argument("--strict", action="store_true", help="refuse to run with layers missing")
     parser.add_argument(
@@ -31,8 +28,7 @@ def main() -> int:
     from runners.harness import server  # noqa: PLC0415 - torch is loaded only inside the sandbox
 
     if arguments.serve:
-        gpu = arguments.gpu_index is not None
-        return server.serve(isolation, gpu=gpu, brief=arguments.brief)
+        return server.serve(isolation, gpu=arguments.gpu_index is not None)
     return server.answer_once(isolation)
 
 

@@ -83,34 +83,24 @@ def _languages() -> tuple[LanguageName, ...]:
     )
 
 
-def serve(isolation: Isolation, *, gpu: bool = False, brief: bool = False) -> int:
-    """Answer request lines on standard input until it ends; return the exit status.
-
-    With `brief`, nothing is prepared that pays only after several evaluations.
-    """
+def serve(isolation: Isolation, *, gpu: bool = False) -> int:
+    """Answer request lines on standard input until it ends; return the exit status."""
     process.adopt_orphans()
     for name in names(graders):
         load(graders, name)  # otherwise every judge would import it again
     if not gpu:
-        return _serve_all(isolation, None, None, brief=brief)
+        return _serve_all(isolation, None, None)
     with closing(warm.DriverKeepAlive()) as keep_alive:
-        if not brief:
-            warm.warm_up()
-        return _serve_all(isolation, keep_alive, read_cards(), brief=brief)
+        warm.warm_up()
+        return _serve_all(isolation, keep_alive, read_cards())
 
 
 def _serve_all(
-    isolation: Isolation,
-    keep_alive: warm.DriverKeepAlive | None,
-    cards: tuple[Card, ...] | None,
-    *,
-    brief: bool,
+    isolation: Isolation, keep_alive: warm.DriverKeepAlive | None, cards: tuple[Card, ...] | None
 ) -> int:
     _emit(1, b'{"ready": %s}' % capabilities(isolation).model_dump_json().encode())
     while True:
-        status = _run_judge(
-            lambda out: _serve_one(out, isolation, cards, spares=not brief), keep_alive
-        )
+        status = _run_judge(lambda out: _serve_one(out, isolation, cards), keep_alive)
         if status == END_OF_INPUT:
             return 0
         if status == UNFIT:
@@ -162,9 +152,7 @@ def _kill_leftovers(keep_alive: warm.DriverKeepAlive | None = None) -> None:
     view.remove_jobs()
 
 
-def _serve_one(
-    out: int, isolation: Isolation, cards: tuple[Card, ...] | None = None, *, spares: bool = True
-) -> int:
+def _serve_one(out: int, isolation: Isolation, cards: tuple[Card, ...] | None = None) -> int:
     """Evaluate the next request and return the judge's exit status.
 
     Before it arrives, start a template process and check the state of the GPUs, if there are any.
@@ -176,8 +164,7 @@ def _serve_one(
     if health.unfit:
         template.close()
         return UNFIT
-    if spares:
-        _prepare_spares(template, gpu=cards is not None)
+    _prepare_spares(template, gpu=cards is not None)
     line = _read_line(0)
     if not line:
         template.close()

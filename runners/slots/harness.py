@@ -62,15 +62,13 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class HarnessOptions:
-    """Options of every harness of a runner."""
+class SandboxOptions:
+    """Sandbox options of every harness."""
 
     strict: bool = False
     """Whether to refuse to run if a layer is missing."""
     hidden: tuple[Path, ...] = ()
     """Folders that no submission may see."""
-    brief: bool = False
-    """Whether it judges so little that preparing for more would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +80,12 @@ class HarnessCall:
     line: bytes
 
 
-def command(gpus: tuple[Gpu, ...], options: HarnessOptions) -> list[str]:
+def command(gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> list[str]:
     """The command line of a harness."""
     line = [sys.executable, "-m", "runners.harness", "--serve"]
     line += ["--gpu-index", str(gpus[0].index)] if gpus else []
-    line += [word for folder in options.hidden for word in ("--hide", str(folder.resolve()))]
-    line += ["--brief"] if options.brief else []
-    return [*line, "--strict"] if options.strict else line
+    line += [word for folder in sandbox.hidden for word in ("--hide", str(folder.resolve()))]
+    return [*line, "--strict"] if sandbox.strict else line
 
 
 def environment(gpus: tuple[Gpu, ...]) -> dict[str, str]:
@@ -245,11 +242,11 @@ class Harness:
         await asyncio.wait({self._listener})
 
 
-async def start_harness(gpus: tuple[Gpu, ...], options: HarnessOptions) -> Harness:
+async def start_harness(gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> Harness:
     """Start a harness in its own session and wait until it is ready."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *command(gpus, options),
+            *command(gpus, sandbox),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

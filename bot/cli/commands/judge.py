@@ -93,8 +93,7 @@ def _quick(mode: Mode, rounds: int | None) -> tuple[Mode, int]:
 
 
 async def _judge(line: CommandLine, options: _JudgeOptions) -> Evaluation:
-    brief = options.mode is Mode.TEST or options.rounds == 1
-    async with line.installation.runners(brief=brief) as runners:
+    async with line.installation.runners() as runners:
         with follow.ProgressLines(line.err) as lines:
             return await _evaluate(runners, options, lines)
 

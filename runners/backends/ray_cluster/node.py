@@ -16,7 +16,7 @@ from runners.slots.harness import (
     Gpu,
     Harness,
     HarnessCall,
-    HarnessOptions,
+    SandboxOptions,
     UnfitError,
     UnreachedError,
     start_harness,
@@ -32,7 +32,7 @@ worker can take over from one that was killed."""
 class NodeHarness:
     """One warm harness and the state of its last call."""
 
-    def __init__(self, gpus: tuple[Gpu, ...], sandbox: HarnessOptions) -> None:
+    def __init__(self, gpus: tuple[Gpu, ...], sandbox: SandboxOptions) -> None:
         self._gpus = gpus
         self._sandbox = sandbox
         self._starting = asyncio.Lock()
@@ -152,7 +152,7 @@ class SlotActor:
     def __init__(self, kind: str, strict: str) -> None:
         self._loop = asyncio.SelectorEventLoop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        self._node = NodeHarness(assigned_gpus(kind), HarnessOptions(strict=bool(strict)))
+        self._node = NodeHarness(assigned_gpus(kind), SandboxOptions(strict=bool(strict)))
         self._last_used = time.monotonic()
         threading.Thread(target=self._end_when_idle, daemon=True).start()
 

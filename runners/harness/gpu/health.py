@@ -164,7 +164,7 @@ def _text(call: Callable[..., int], *device: ctypes.c_void_p) -> str:
 
 SETTLE_S = 10.0
 """Seconds that the driver has to free the memory of exited processes."""
-POLL_S = 0.005
+POLL_S = 0.02
 MAX_LEFT_BYTES = 256 << 20
 """The most bytes in use beyond those of the first check; the driver needs some itself."""
 SAMPLE_BYTES = 2 << 30

@@ -13,14 +13,12 @@ FOUND = Isolation(outer="unshare")
     [
         ([], "answer_once", False, False),
         (["--serve"], "serve", False, False),
-        (["--serve", "--brief"], "serve", False, False),
         (["--serve", "--gpu-index", "0", "--strict"], "serve", True, True),
     ],
 )
 def test_the_program_confines_itself_before_it_serves(
     *, monkeypatch: pytest.MonkeyPatch, arguments: list[str], entry: str, strict: bool, gpu: bool
 ) -> None:
-    brief = "--brief" in arguments
     steps: list[object] = []
 
     def confine(argv: list[str], *, strict: bool, gpu: bool, until_orphaned: bool) -> Isolation:
@@ -30,7 +28,7 @@ def test_the_program_confines_itself_before_it_serves(
 
     def answer(isolation: Isolation, **options: bool) -> int:
         steps.append(isolation)
-        assert options == ({"gpu": gpu, "brief": brief} if entry == "serve" else {})
+        assert options == ({"gpu": gpu} if entry == "serve" else {})
         return 5
 
     monkeypatch.setattr("sys.argv", ["harness", *arguments])

@@ -139,9 +139,8 @@ def test_spares_have_the_usual_limits_and_leave_most_of_the_gpus_memory(
     assert (count, request_fd) == (most, 0)
 
 
-@pytest.mark.parametrize("spares", [True, False])
-def test_an_evaluation_in_a_waiting_judge_uses_its_spares_if_it_has_any(
-    *, stdin: int, monkeypatch: pytest.MonkeyPatch, spares: bool
+def test_an_evaluation_in_a_waiting_judge_uses_its_spares(
+    stdin: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used: list[object] = []
     read_line, take = server._read_line, Spares.take
@@ -158,14 +157,14 @@ def test_an_evaluation_in_a_waiting_judge_uses_its_spares_if_it_has_any(
     monkeypatch.setattr(server, "_read_line", reading)
     monkeypatch.setattr(Spares, "take", taking)
     reader, writer = os.pipe()
-    assert server._serve_one(writer, OPEN, spares=spares) == 0
+    assert server._serve_one(writer, OPEN) == 0
     os.close(writer)
     os.close(stdin)
 
     *_, last = lines_of(reader)
     assert last["evaluation"]["verdict"] == "passed"
     assert len(used) == 1
-    assert all(used) is spares
+    assert all(used)
 
 
 def test_on_a_gpu_that_is_not_fit_no_request_is_read(
@@ -468,23 +467,22 @@ def test_the_server_ends_when_its_gpu_is_not_fit(
     assert server.serve(OPEN) == server.UNFIT
 
 
-@pytest.mark.parametrize(("gpu", "brief"), [(True, False), (True, True), (False, False)])
-def test_who_serves_a_gpu_warms_up_before_it_says_that_it_is_ready_unless_it_serves_few(
+@pytest.mark.parametrize("gpu", [True, False])
+def test_who_serves_a_gpu_warms_up_before_it_says_that_it_is_ready(
     *,
     stdin: int,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     gpu: bool,
-    brief: bool,
 ) -> None:
     os.close(stdin)
     monkeypatch.setattr(server, "_run_judge", lambda *_: server.END_OF_INPUT)
     monkeypatch.setattr(warm, "warm_up", lambda: os.write(1, b"warm\n"))
 
-    assert server.serve(OPEN, gpu=gpu, brief=brief) == 0
+    assert server.serve(OPEN, gpu=gpu) == 0
 
     first, *_ = capfd.readouterr().out.splitlines()
-    assert (first == "warm") is (gpu and not brief)
+    assert (first == "warm") is gpu
 
 
 def test_asking_once_gives_the_judges_status(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -301,18 +301,13 @@ def command_lines() -> Iterator[str]:
 def test_a_harness_is_told_its_gpus_and_its_strictness(
     gpus: tuple[Gpu, ...], expected: list[str], visible: str, *, strict: bool
 ) -> None:
-    line = harness.command(gpus, harness.HarnessOptions(strict=strict))
+    line = harness.command(gpus, harness.SandboxOptions(strict=strict))
     assert line[1:] == ["-m", "runners.harness", "--serve", *expected]
     assert harness.environment(gpus)["CUDA_VISIBLE_DEVICES"] == visible
 
 
-def test_a_harness_is_told_that_it_judges_little() -> None:
-    line = harness.command((), harness.HarnessOptions(brief=True))
-    assert line[1:] == ["-m", "runners.harness", "--serve", "--brief"]
-
-
 def test_a_harness_is_told_what_no_submission_may_see(tmp_path: Path) -> None:
-    line = harness.command((), harness.HarnessOptions(hidden=(tmp_path, tmp_path / "a" / "..")))
+    line = harness.command((), harness.SandboxOptions(hidden=(tmp_path, tmp_path / "a" / "..")))
     assert line[-4:] == ["--hide", str(tmp_path)] * 2
 
 

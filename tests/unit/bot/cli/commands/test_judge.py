@@ -29,11 +29,8 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[EvaluationReq
     monkeypatch.setattr(runner, "start", recording)
 
     @asynccontextmanager
-    async def runners(_: Installation, *, brief: bool) -> AsyncIterator[Sequence[Runner]]:
+    async def runners(_: Installation) -> AsyncIterator[Sequence[Runner]]:
         yield [runner]
-        (request,) = requests
-        few = request.round_policy.looks == (1,)
-        assert brief is (request.mode is Mode.TEST or few)
 
     monkeypatch.setattr(Installation, "runners", runners)
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,7 @@ from runners.backends.ray_cluster.node import NodeHarness
 from runners.backends.ray_cluster.protocol import Assignment, CallUpdate, DriverFault
 from runners.contract.runner import RunnerError
 from runners.slots import harness
-from runners.slots.harness import HarnessOptions
+from runners.slots.harness import SandboxOptions
 from tests.doubles.evaluating import make_request
 
 IMITATION = Path(__file__).parents[2] / "slots" / "imitation.py"
@@ -22,7 +22,7 @@ IMITATION = Path(__file__).parents[2] / "slots" / "imitation.py"
 @pytest.fixture
 async def slot(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[NodeHarness]:
     monkeypatch.setattr(harness, "command", lambda *_: [sys.executable, str(IMITATION)])
-    made = NodeHarness((), HarnessOptions())
+    made = NodeHarness((), SandboxOptions())
     yield made
     await made.stop()
 
