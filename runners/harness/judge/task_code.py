@@ -41,8 +41,7 @@ class KernelTask(TaskCode):
     @override
     def generate(self, workload: Workload, seed: int) -> Any:
         """Return a fresh input; Python's and torch's random number generators get the seed."""
-        random.seed(seed)
-        torch.manual_seed(seed)
+        seed_generators(seed)
         args = dict(workload.args)
         if self._takes_seed:
             args["seed"] = seed
@@ -84,6 +83,18 @@ class KernelTask(TaskCode):
         """Run the check on the reference's output; its exceptions pass through."""
         if self._reference is not None:
             self._check(data, self._reference(values.clone(data)))
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the random number generators of Python and of torch, as `torch.manual_seed` does.
+
+    That function also seeds devices that are not in use. For each of them it stores the current
+    stack, which takes longer than everything else here.
+    """
+    random.seed(seed)
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(seed)
 
 
 def _broke_context(error: Exception) -> bool:

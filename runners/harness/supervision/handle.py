@@ -16,6 +16,7 @@ from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
 from runners.harness.sandbox.process_limits import holds_more, memory_of_tree
 from runners.harness.supervision import process
+from runners.harness.supervision.spares import ForkedProcess
 from runners.harness.supervision.template import TemplateProcess
 from runners.harness.verdicts import VerdictError, error_of_exit
 
@@ -23,13 +24,15 @@ from runners.harness.verdicts import VerdictError, error_of_exit
 class OutputPipe:
     """A pipe for what a process writes, which is read up to a limit."""
 
-    def __init__(self, limit: int, excess: Callable[[], Exception] | None = None) -> None:
-        """`excess` creates the error beyond the limit; by default that of stdout and stderr."""
+    def __init__(
+        self, limit: int, excess: Callable[[], Exception] | None = None, reader: int | None = None
+    ) -> None:
+        """`excess` creates the error beyond the limit; `reader` is a pipe already in use."""
         self.limit = limit
         self.excess = excess or self._too_much_printed
         self.text = bytearray()
         self.ended = False
-        self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
+        self.reader, self.writer = (reader, -1) if reader is not None else os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.reader, False)
 
     def drain(self) -> None:
@@ -97,17 +100,14 @@ class CandidateHandle:
         self.spec = spec
         self.arena = arena
         self.next_check = 0.0
-        self.orders, theirs = channel.pair()
-        self.printed = OutputPipe(spec.limits.output)
-        self.known_process: process.CandidateProcess | None = None
         try:
-            template.fork_candidate(spec, [theirs.fileno(), self.printed.writer, *shared])
+            forked = template.spares.take(spec, shared) or ForkedProcess(
+                template.fork_candidate, spec, shared
+            )
         except OSError as error:
-            self.end()
             raise StartError(f"a candidate did not start: {error}") from error
-        finally:
-            theirs.close()  # otherwise the exit of a candidate would not be noticed
-            self.printed.close_writer()
+        self.orders, self.known_process = forked.orders, forked.process
+        self.printed = OutputPipe(spec.limits.output, reader=forked.reader)
 
     @functools.cached_property
     def ready(self) -> channel.CandidateReady:
@@ -131,9 +131,10 @@ class CandidateHandle:
                 self.printed.drain()
                 raise StartError("it ended at once")
             message = channel.HANDSHAKE.validate_json(frame)
-            if not isinstance(message, channel.CandidatePid):
+            if isinstance(message, channel.CandidateReady):
                 return message
-            self.known_process = process.CandidateProcess(message.pid)
+            if isinstance(message, channel.CandidatePid):
+                self.known_process = process.CandidateProcess(message.pid)
 
     def _start_watching(self) -> None:
         self.inherited = memory_of_tree(self.process.pid)

@@ -72,14 +72,15 @@ class WorkloadTimer:
         )
         self.expected = session.code.expected(self.calibration_input)
         self.plan = planned(self.calibration_input)
-        self.index = 0
+        self.index, self.begun = 0, False
         self.rounds: list[Round] = []
         self.pool = CandidatePool(session, self.plan, self.expected)
         self.trains = trains.ShortCalls(session, self.calibration_input, self._fresh_input)
 
     def begin(self) -> None:
-        """On a GPU, start candidates in the background."""
-        if self.session.on_gpu and self.expected is not None:
+        """On a GPU, start candidates in the background; a second call does nothing."""
+        if self.session.on_gpu and self.expected is not None and not self.begun:
+            self.begun = True
             self.reserve()
             self.pool.begin(self._candidates_needed(1, 0))
 
@@ -94,8 +95,9 @@ class WorkloadTimer:
         VerdictError if an output is wrong or the time is not confirmed; MachineError if the machine
         is too unsteady. `report` gets the number of rounds after each one.
         """
-        self.open(budget)
         with self.pool:
+            self.begin()
+            self.open(budget)
             self._prepare(1, 0)
             with self.pool.next_candidate() as calibrator:
                 self.settle(calibrator)
@@ -271,9 +273,8 @@ class WorkloadTimer:
         """Time one call and calibrate; on a GPU, which changes less, calibrate every other time.
 
         The call is the submission's or, if `trusted`, the calibration kernel's. Both count only if
-        the candidate stayed frozen from its answer until the end of calibration. Otherwise it could
-        have finished its work after its window, or disturbed the calibration. A busy machine
-        sometimes looks the same, so a few such calls are only repeated.
+        the candidate stayed frozen until the end of calibration. Otherwise it could have worked
+        after its window. A busy machine can look the same, so a few such calls are only repeated.
         """
         ran_while_frozen = candidate.handle.process.ran_while_frozen
         exchange = (self._calibration_call if trusted else self._call)(candidate)

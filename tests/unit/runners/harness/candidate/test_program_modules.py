@@ -85,6 +85,7 @@ runners.harness.supervision.fork
 runners.harness.supervision.handle
 runners.harness.supervision.process
 runners.harness.supervision.renew
+runners.harness.supervision.spares
 runners.harness.supervision.template
 runners.harness.supervision.watched_program
 runners.harness.timing

@@ -16,7 +16,7 @@ from runners.harness.judge.host_candidate import HostCandidate
 from runners.harness.protocol.channel import Exchange, Operation
 from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision.process import CandidateProcess
-from runners.harness.timing import clocks
+from runners.harness.timing import clocks, trains
 from runners.harness.timing import stopwatch as timing
 from runners.harness.timing.rounds import LATE_MOST, Round
 from runners.harness.timing.samples import SlowCalls
@@ -609,6 +609,23 @@ def test_every_look_has_its_candidates_started_at_once_on_a_gpu_and_the_anchor_f
 
     assert asked == [4, timing.STARTS_MOST, 3]
     assert early == [4]
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_every_workload_has_places_for_trains_and_they_are_reserved_once(
+    *, sit: Sit, monkeypatch: pytest.MonkeyPatch, early: bool
+) -> None:
+    """Only the first one had: the others' timers were not begun before they measured."""
+    counts = iter((16, 8))
+    monkeypatch.setattr(trains, "place_count", lambda *_: next(counts))
+    pool = without_gpu(monkeypatch, seen_on_gpu(100_000.0, 100_000.0))
+
+    stopwatch = watch(sit, on_gpu=True, mode=Mode.RANKED)
+    if early:
+        stopwatch.begin()
+    measured(stopwatch)
+
+    assert (pool.places, stopwatch.trains.places) == (16, 16)
 
 
 def test_without_a_reference_kernel_a_candidate_on_the_gpu_tells_the_outputs_structure(
