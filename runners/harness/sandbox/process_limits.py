@@ -1,4 +1,4 @@
-"""Limits of processes: a cgroup for the harness, the memory of a process tree, and killing one."""
+"""Limits of processes: cgroups for the harness, the memory of a process tree, and killing one."""
 
 import math
 import os
@@ -131,6 +131,14 @@ _MEMBERSHIP = Path("/proc/self/cgroup")
 _PREFIX = "podium-"
 _PROCESSES = 8192
 _SHARE_OF_MEMORY = 0.9
+TIMES_OTHERS = 64
+"""How many times as much CPU time as another process the harness and its candidates get together.
+
+Beside a candidate that occupies every core, another process still gets one part in so many. Without
+a group, 64 processes of a candidate would take as much.
+"""
+_NICE = -10
+_AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 class Group:
@@ -203,3 +211,58 @@ def make_cgroup() -> Group:
     if not {"memory", "pids"} <= own.keys():
         raise OSError("no memory and pids controllers are mounted")
     return Group(tuple(_make_group(own[name], limits[name]) for name in ("memory", "pids")))
+
+
+def make_priority(limited: Group | None) -> Group:
+    """Prefer the processes of `limited`, or of the group that this creates and returns, to others.
+
+    OSError if that is refused. In cgroup version 2 it is the group `limited` itself.
+    """
+    own = _own_folders()
+    if (_ROOT / "cgroup.controllers").exists():
+        folder = limited.folders[0] if limited else None
+        if folder is None or not (folder / "cpu.weight").exists():
+            raise OSError("no cpu controller is delegated")
+        (folder / "cpu.weight").write_text(str(100 * TIMES_OTHERS))
+        return Group(())
+    if "cpu" not in own:
+        raise OSError("no cpu controller is mounted")
+    folders = [_make_group(own["cpu"], {"cpu.shares": 1024 * TIMES_OTHERS})]
+    if "cpuacct" in own and not own["cpu"].samefile(own["cpuacct"]):
+        folders.append(_make_group(own["cpuacct"], {}))
+    return Group(tuple(folders))
+
+
+def raise_nice() -> None:
+    """Prefer this process and its future children by their nice value; OSError if impossible."""
+    if _AUTOGROUP.exists() and _AUTOGROUP.read_text().strip() != "0":
+        raise OSError("the scheduler groups by session, where nice values have no effect")
+    os.setpriority(os.PRIO_PROCESS, 0, _NICE)
+
+
+def require_priority() -> None:
+    """Raise OSError unless this process is preferred, as `make_priority` or `raise_nice` do."""
+    folders = _own_folders()
+    own = folders.get("cpu", folders.get("", _ROOT))
+    weight = own / "cpu.weight"
+    grouped = own.name.startswith(_PREFIX) and ("cpu" in folders or weight.exists())
+    if not grouped and os.getpriority(os.PRIO_PROCESS, 0) != _NICE:
+        raise OSError("other processes count as much")
+
+
+def group_cpu_ns() -> int | None:
+    """Return the CPU time of all processes, also ended ones, of this process's own group.
+
+    None if it has no group of its own.
+    """
+    folders = _own_folders()
+    own = folders.get("cpuacct", folders.get("", _ROOT))
+    if not own.name.startswith(_PREFIX):
+        return None
+    try:
+        if "cpuacct" in folders:
+            return int((own / "cpuacct.usage").read_text())
+        words = (own / "cpu.stat").read_text().split()
+        return int(words[words.index("usage_usec") + 1]) * 1000
+    except (OSError, ValueError):
+        return None

@@ -128,3 +128,74 @@ def test_a_folder_that_is_still_in_use_keeps_no_other_from_being_removed(tmp_pat
     process_limits.Group((used, free)).remove()
     assert used.is_dir()
     assert not free.exists()
+
+
+def test_in_the_one_hierarchy_the_groups_own_weight_is_raised(machine: Machine) -> None:
+    folder = machine.one_hierarchy() / OWN
+    group = process_limits.make_cgroup()
+    with pytest.raises(OSError, match="no cpu controller is delegated"):
+        process_limits.make_priority(group)
+    (folder / "cpu.weight").touch()
+
+    assert process_limits.make_priority(group).folders == ()
+
+    assert int((folder / "cpu.weight").read_text()) == 6400
+
+
+def test_with_a_hierarchy_a_controller_shares_are_raised_and_time_is_counted(
+    machine: Machine,
+) -> None:
+    own = machine.one_hierarchy_a_controller("cpu", "cpuacct")
+    machine.membership.write_text("1:cpu:/cpu-mine\n2:cpuacct:/cpuacct-mine\n")
+
+    group = process_limits.make_priority(None)
+
+    assert group.folders == (own["cpu"] / OWN, own["cpuacct"] / OWN)
+    assert int((own["cpu"] / OWN / "cpu.shares").read_text()) == 64 * 1024
+
+
+def test_where_nothing_weighs_processes_there_is_no_such_group(machine: Machine) -> None:
+    machine.membership.write_text("1:memory:/\n")
+    with pytest.raises(OSError, match="no cpu controller is mounted"):
+        process_limits.make_priority(None)
+
+
+def test_a_nice_value_counts_only_where_sessions_are_no_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(os, "setpriority", lambda _kind, _pid, nice: taken.append(nice))
+    monkeypatch.setattr(process_limits, "_AUTOGROUP", tmp_path / "autogroup")
+    process_limits.raise_nice()
+    (tmp_path / "autogroup").write_text("1\n")
+    with pytest.raises(OSError, match="groups by session"):
+        process_limits.raise_nice()
+    assert taken == [-10]
+
+
+def test_who_has_a_group_or_a_nice_value_is_preferred(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.membership.write_text("1:cpu:/podium-12\n")
+    process_limits.require_priority()
+    machine.membership.write_text("1:cpu:/mine\n")
+    with pytest.raises(OSError, match="other processes count as much"):
+        process_limits.require_priority()
+    monkeypatch.setattr(os, "getpriority", lambda *_: -10)
+    process_limits.require_priority()
+
+
+def test_the_cpu_time_of_a_group_is_read_in_either_version(machine: Machine) -> None:
+    folder = machine.one_hierarchy() / "podium-12"
+    folder.mkdir()
+    machine.membership.write_text("0::/user/mine\n")
+    assert process_limits.group_cpu_ns() is None
+    machine.membership.write_text("0::/user/mine/podium-12\n")
+    assert process_limits.group_cpu_ns() is None
+    (folder / "cpu.stat").write_text("usage_usec 12\nuser_usec 10\n")
+    assert process_limits.group_cpu_ns() == 12_000
+    counted = machine.root / "cpuacct" / "podium-12"
+    counted.mkdir(parents=True)
+    (counted / "cpuacct.usage").write_text("99\n")
+    machine.membership.write_text("1:cpuacct:/podium-12\n0::/\n")
+    assert process_limits.group_cpu_ns() == 99
