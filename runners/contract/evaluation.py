@@ -174,12 +174,30 @@ class StopReason(StrEnum):
     """The task's time limit was close."""
     TASK = "task"
     """The task's own evaluation decided."""
+    BUDGET = "budget"
+    """The seconds were used that a run on the CPU may take for one benchmark beyond its least."""
     SLOW = "slow"
     """Its calls took more than `SLOWER_MOST` times as long as the reference."""
 
 
 SLOWER_MOST = 100
 """A kernel that takes more than this many times as long as the reference is timed by few calls."""
+
+
+NOISY_MOST = 0.15
+"""The half-width, as a fraction of the time, above which a time on the CPU is not ranked."""
+NOISY_MOST_NS = 15_000.0
+"""The same in ns: a shorter kernel's time is not known to 15 % on any machine."""
+
+
+class SpeedUp(Wire):
+    """How many times faster than the reference a kernel is, from calls that alternated with it."""
+
+    factor: PositiveNs
+    half_width: Annotated[float, Field(ge=0)]
+    """Half-width of the 95 % interval of `factor`."""
+    reference_ns: PositiveNs
+    """The reference's time, in the same rounds."""
 
 
 class Measurement(Wire):
@@ -200,6 +218,10 @@ class Measurement(Wire):
     discarded: int = 0
     """Samples repeated for activity while frozen, disturbed calibration, lateness or a slow GPU."""
     stop_reason: StopReason
+    left_out: Annotated[int, Field(ge=0, exclude_if=lambda left_out: not left_out)] = 0
+    """On the CPU: calls that waited for other processes; they were checked, but are no samples."""
+    speed_up: Annotated[SpeedUp | None, Field(exclude_if=lambda speed_up: speed_up is None)] = None
+    """On the CPU, for a reference that can be called like a submission."""
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
 
@@ -207,6 +229,16 @@ class Measurement(Wire):
     def lifted(self) -> bool:
         """Whether the judge's clock did not confirm the claimed time, and a longer one counts."""
         return self.claimed_ns is not None and self.claimed_ns < self.time_ns
+
+    @property
+    def too_noisy(self) -> bool:
+        """Whether a time by the judge's clock is too uncertain to be ranked.
+
+        Not so for one that is much slower than the reference, or that the task reported.
+        """
+        if self.claimed_ns is not None or self.stop_reason in {StopReason.TASK, StopReason.SLOW}:
+            return False
+        return self.half_width_ns > max(NOISY_MOST * self.time_ns, NOISY_MOST_NS)
 
     @property
     def cut_short(self) -> bool:

@@ -124,10 +124,14 @@ def row(harness: Harness, name: str, count: int, limit_s: int) -> None:
     if found is None or reference is None:
         print(f"{start}  {evaluation.verdict}: {evaluation.message}", flush=True)
         return
+    own = found.speed_up
+    told = f"{own.factor:7.3f} {own.half_width / own.factor:6.1%}" if own else f"{'none':>14}"
+    calls = sum(map(len, found.samples))
     print(
         f"{start} {found.time_ns / 1e6:9.3f} {found.half_width_ns / found.time_ns:9.1%}"
-        f" {reference.time_ns / found.time_ns:7.2f}"
-        f" {found.rounds:>6} {evaluation.wall_s:8.1f}",
+        f" {reference.time_ns / found.time_ns:7.2f} {told}"
+        f" {found.left_out:>4}/{calls + found.left_out:<4} {found.rounds:>6}"
+        f" {evaluation.wall_s:8.1f}",
         flush=True,
     )
 
@@ -142,8 +146,8 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores; `others`: cores that other processes kept busy before")
     print(
-        f"{'kernel':>12} {'hogs':>4} {'others':>6} {'ms':>8} {'±':>9} {'ratio':>7}"
-        f" {'rounds':>6} {'seconds':>8}"
+        f"{'kernel':>12} {'hogs':>4} {'others':>6} {'ms':>8} {'±':>9} {'apart':>7}"
+        f" {'paired':>7} {'±':>6} {'left out':>9} {'rounds':>6} {'seconds':>8}"
     )
     with serving() as harness:
         for count in options.hogs:

@@ -29,7 +29,8 @@ from runners.harness.sandbox import isolate, process_limits, syscalls, view
 from runners.harness.sandbox.isolate import Layers
 
 LAUNCHER, NONE = "unshare", "none"
-CGROUP, PRIORITY = "cgroup", "priority"
+CGROUP, PRIORITY, WAIT_TIMES = "cgroup", "priority", "wait times"
+NO_PRIORITY = "times on a busy CPU vary more"
 STRICT_EXIT = 3
 _REPLACED = 75
 """The exit status of a process whose child continues in its place."""
@@ -53,7 +54,7 @@ def confine(
     if inside_bubblewrap():
         layers.active += _OUTSIDE
         layers.attempt(CGROUP, process_limits.require_cgroup)
-        layers.attempt(PRIORITY, process_limits.require_priority)
+        layers.missing[PRIORITY] = NO_PRIORITY
         outer = BUBBLEWRAP
     else:
         supervisor = os.pidfd_open(os.getpid())
@@ -64,6 +65,7 @@ def confine(
             )
         _enter_namespaces(layers, supervisor, gpu=gpu)
         outer = LAUNCHER if IsolationLayer.NAMESPACES in layers.active else NONE
+    layers.attempt(WAIT_TIMES, process_limits.require_wait_times)
     _drop_rights(layers)
     active, missing = candidate_layers(gpu=gpu)
     isolation = Isolation(
@@ -89,9 +91,9 @@ def _fork_under_supervisor(layers: Layers, backend: tuple[int, ...]) -> None:
         group = None
     try:
         preferred = process_limits.make_priority(group)
-        ungrouped = ""
     except OSError as error:
-        preferred, ungrouped = None, str(error)
+        layers.missing[PRIORITY] = f"{error}; {NO_PRIORITY}"
+        preferred = None
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
     if child := os.fork():
         _supervise(tuple(each for each in (group, preferred) if each), backend, child)
@@ -99,8 +101,6 @@ def _fork_under_supervisor(layers: Layers, backend: tuple[int, ...]) -> None:
         layers.attempt(CGROUP, group.enter)
     if preferred:
         layers.attempt(PRIORITY, preferred.enter)
-    elif not layers.attempt(PRIORITY, process_limits.raise_nice):
-        layers.missing[PRIORITY] += f", and {ungrouped}; times on a busy CPU vary more"
 
 
 def _enter_namespaces(layers: Layers, supervisor: int, *, gpu: bool) -> None:
@@ -212,7 +212,7 @@ def _drop_rights(layers: Layers) -> None:
     layers.attempt(isolate.CAPABILITIES, syscalls.drop_capabilities)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # a candidate's maps are written through /proc/self
-    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    isolate.close_others(frozenset({process_limits.precedence.file}))
 
 
 def candidate_layers(*, gpu: bool) -> isolate.LayerReport:

@@ -128,17 +128,12 @@ def _send(pids: Iterable[int], number: signal.Signals) -> None:
 
 _ROOT = Path("/sys/fs/cgroup")
 _MEMBERSHIP = Path("/proc/self/cgroup")
+_WAITED = Path("/proc/self/schedstat")
 _PREFIX = "podium-"
 _PROCESSES = 8192
 _SHARE_OF_MEMORY = 0.9
-TIMES_OTHERS = 64
-"""How many times as much CPU time as another process the harness and its candidates get together.
-
-Beside a candidate that occupies every core, another process still gets one part in so many. Without
-a group, 64 processes of a candidate would take as much.
-"""
-_NICE = -10
-_AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
+_WEIGHTS, _SHARES = (100, 10_000), (1024, 1 << 18)
+"""The usual and the greatest weight of a group, in cgroup version 2 and 1."""
 
 
 class Group:
@@ -213,8 +208,41 @@ def make_cgroup() -> Group:
     return Group(tuple(_make_group(own[name], limits[name]) for name in ("memory", "pids")))
 
 
+class Precedence:
+    """Lets the processes of the harness's group run before others of the machine, or as others.
+
+    Candidates are in the group too, so the judge takes precedence only while it times short calls.
+    """
+
+    def __init__(self) -> None:
+        self.file = -1
+        """The descriptor of the group's weight; below 0 if the system gives no precedence."""
+        self.weights = (b"", b"")
+        self.taken: bool | None = None
+
+    def use(self, file: Path, usual: int, most: int) -> None:
+        """Open the file with the group's weight while this process may."""
+        self.file = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
+        self.weights = (str(usual).encode(), str(most).encode())
+
+    def take(self, *, wanted: bool) -> None:
+        """Take precedence over other processes, or give it up."""
+        if self.file >= 0 and wanted is not self.taken:
+            os.pwrite(self.file, self.weights[wanted], 0)
+            self.taken = wanted
+
+    def reset(self) -> None:
+        """Give it up, whoever took it."""
+        self.taken = None
+        self.take(wanted=False)
+
+
+precedence = Precedence()
+"""That of this process's group."""
+
+
 def make_priority(limited: Group | None) -> Group:
-    """Prefer the processes of `limited`, or of the group that this creates and returns, to others.
+    """Prepare `precedence` for the group `limited`, or for a further one, which is returned.
 
     OSError if that is refused. In cgroup version 2 it is the group `limited` itself.
     """
@@ -223,31 +251,24 @@ def make_priority(limited: Group | None) -> Group:
         folder = limited.folders[0] if limited else None
         if folder is None or not (folder / "cpu.weight").exists():
             raise OSError("no cpu controller is delegated")
-        (folder / "cpu.weight").write_text(str(100 * TIMES_OTHERS))
+        precedence.use(folder / "cpu.weight", *_WEIGHTS)
         return Group(())
     if "cpu" not in own:
         raise OSError("no cpu controller is mounted")
-    folders = [_make_group(own["cpu"], {"cpu.shares": 1024 * TIMES_OTHERS})]
+    folders = [_make_group(own["cpu"], {"cpu.shares": _SHARES[0]})]
+    precedence.use(folders[0] / "cpu.shares", *_SHARES)
     if "cpuacct" in own and not own["cpu"].samefile(own["cpuacct"]):
         folders.append(_make_group(own["cpuacct"], {}))
     return Group(tuple(folders))
 
 
-def raise_nice() -> None:
-    """Prefer this process and its future children by their nice value; OSError if impossible."""
-    if _AUTOGROUP.exists() and _AUTOGROUP.read_text().strip() != "0":
-        raise OSError("the scheduler groups by session, where nice values have no effect")
-    os.setpriority(os.PRIO_PROCESS, 0, _NICE)
-
-
-def require_priority() -> None:
-    """Raise OSError unless this process is preferred, as `make_priority` or `raise_nice` do."""
-    folders = _own_folders()
-    own = folders.get("cpu", folders.get("", _ROOT))
-    weight = own / "cpu.weight"
-    grouped = own.name.startswith(_PREFIX) and ("cpu" in folders or weight.exists())
-    if not grouped and os.getpriority(os.PRIO_PROCESS, 0) != _NICE:
-        raise OSError("other processes count as much")
+def require_wait_times() -> None:
+    """Raise OSError unless this system tells which processes waited for cores, and for whom."""
+    for path in (_WAITED, Path("/proc/stat")):
+        if not path.exists():
+            raise OSError(f"{path} does not exist")
+    if group_cpu_ns() is None:
+        raise OSError("the harness has no cgroup that counts its CPU time")
 
 
 def group_cpu_ns() -> int | None:

@@ -3,16 +3,14 @@
 import math
 from statistics import fmean, stdev
 
-from runners.contract.evaluation import Measurement, StopReason
+from runners.contract.evaluation import Measurement, SpeedUp, StopReason
 from runners.contract.verdict import Verdict
-from runners.harness.timing.rounds import (
-    HIDDEN_NS,
-    SHORT_NS,
+from runners.harness.timing.intervals import (
     Interval,
-    Round,
     rounds_interval,
-    t_quantile,
+    trimmed_interval,
 )
+from runners.harness.timing.rounds import HIDDEN_NS, SHORT_NS, Round
 from runners.harness.verdicts import VerdictError
 
 HONEST_NS = 2_000.0
@@ -139,18 +137,19 @@ def own_value(timed: Round) -> float:
 
 
 def host_interval(rounds: list[Round]) -> Interval:
-    """The published time by the judge's clock: the mean of the bounds and its t interval.
+    """The published time by the judge's clock: the trimmed mean of the bounds and its t interval.
 
     `HIDDEN_NS` is added for a short kernel that could have been timed by trains but was not.
     Otherwise a candidate could refuse trains in order to hide work in its windows.
     """
     bounds = [each.bound for each in rounds]
-    centre = max(FLOOR_NS, fmean(bounds))
+    found = trimmed_interval(bounds) if len(bounds) > 1 else Interval(bounds[0], 0.0)
+    centre = max(FLOOR_NS, found.centre)
     if centre < SHORT_NS and any(each.could_train and each.trains is None for each in rounds):
         centre += HIDDEN_NS
     if len(bounds) < 2:
         return Interval(centre, 2 * rounds[0].error)
-    return Interval(centre, t_quantile(len(bounds) - 1) * stdev(bounds) / math.sqrt(len(bounds)))
+    return Interval(centre, found.half_width)
 
 
 def device_interval(rounds: list[Round]) -> Interval:
@@ -259,6 +258,22 @@ def interval_of(rounds: list[Round]) -> Interval:
     return device_interval(rounds) if publishes_claims(rounds) else host_interval(rounds)
 
 
+def speed_up(rounds: list[Round]) -> SpeedUp | None:
+    """How many times faster than the reference it is; None if that is not known.
+
+    Both are measured in each round, on the same inputs, so what slows a whole round slows both.
+    """
+    pairs = [(each.reference, each.bound) for each in rounds if each.reference is not None]
+    if len(pairs) < max(2, len(rounds)) or any(one < FLOOR_NS for pair in pairs for one in pair):
+        return None
+    logs = trimmed_interval([math.log(reference / own) for reference, own in pairs])
+    factor, half_width = math.exp(logs.centre), math.exp(logs.centre) * math.expm1(logs.half_width)
+    if half_width > factor:
+        return None
+    reference_ns = trimmed_interval([reference for reference, _ in pairs]).centre
+    return SpeedUp(factor=factor, half_width=half_width, reference_ns=reference_ns)
+
+
 def is_narrow(rounds: list[Round], relative: float) -> bool:
     """Whether the interval is narrow enough; for a claim, `NARROW_NS` always is."""
     interval = interval_of(rounds)
@@ -282,6 +297,8 @@ def measurement(rounds: list[Round], stop: StopReason) -> Measurement:
         rounds=len(rounds),
         samples=tuple(tuple(values) for values in samples),
         discarded=sum(each.discarded for each in rounds),
+        left_out=sum(each.left_out for each in rounds),
+        speed_up=speed_up(rounds),
         stop_reason=stop,
         claimed_ns=_claimed_interval(rounds).centre if by_claim else None,
     )

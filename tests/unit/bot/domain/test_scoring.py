@@ -10,7 +10,7 @@ from bot.domain.scoring import ScoreValue, combine, counted, judged, mismatch, s
 from runners.contract.evaluation import RANKED_ROUNDS, CaseKind, Evaluation, Measurement, StopReason
 from runners.contract.task import Mode, RankingBy, Workload
 from runners.contract.verdict import Verdict
-from runners.harness.timing.rounds import rounds_interval
+from runners.harness.timing.intervals import rounds_interval
 from tests.doubles.factories import (
     make_case,
     make_evaluation,

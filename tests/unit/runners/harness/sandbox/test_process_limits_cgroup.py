@@ -130,7 +130,16 @@ def test_a_folder_that_is_still_in_use_keeps_no_other_from_being_removed(tmp_pat
     assert not free.exists()
 
 
-def test_in_the_one_hierarchy_the_groups_own_weight_is_raised(machine: Machine) -> None:
+@pytest.fixture
+def precedence(monkeypatch: pytest.MonkeyPatch) -> process_limits.Precedence:
+    own = process_limits.Precedence()
+    monkeypatch.setattr(process_limits, "precedence", own)
+    return own
+
+
+def test_in_the_one_hierarchy_the_groups_own_weight_is_raised_and_lowered(
+    machine: Machine, precedence: process_limits.Precedence
+) -> None:
     folder = machine.one_hierarchy() / OWN
     group = process_limits.make_cgroup()
     with pytest.raises(OSError, match="no cpu controller is delegated"):
@@ -138,12 +147,18 @@ def test_in_the_one_hierarchy_the_groups_own_weight_is_raised(machine: Machine) 
     (folder / "cpu.weight").touch()
 
     assert process_limits.make_priority(group).folders == ()
+    precedence.take(wanted=True)
+    assert (folder / "cpu.weight").read_text() == "10000"
 
-    assert int((folder / "cpu.weight").read_text()) == 6400
+    (folder / "cpu.weight").write_text("")
+    precedence.take(wanted=True)  # it is known to be so
+    assert (folder / "cpu.weight").read_text() == ""
+    precedence.reset()
+    assert (folder / "cpu.weight").read_text() == "100"
 
 
-def test_with_a_hierarchy_a_controller_shares_are_raised_and_time_is_counted(
-    machine: Machine,
+def test_with_a_hierarchy_a_controller_there_are_groups_for_shares_and_for_the_time_used(
+    machine: Machine, precedence: process_limits.Precedence
 ) -> None:
     own = machine.one_hierarchy_a_controller("cpu", "cpuacct")
     machine.membership.write_text("1:cpu:/cpu-mine\n2:cpuacct:/cpuacct-mine\n")
@@ -151,38 +166,19 @@ def test_with_a_hierarchy_a_controller_shares_are_raised_and_time_is_counted(
     group = process_limits.make_priority(None)
 
     assert group.folders == (own["cpu"] / OWN, own["cpuacct"] / OWN)
-    assert int((own["cpu"] / OWN / "cpu.shares").read_text()) == 64 * 1024
+    shares = own["cpu"] / OWN / "cpu.shares"
+    assert int(shares.read_text()) == 1024
+    precedence.take(wanted=True)
+    assert int(shares.read_text()) == 1 << 18
 
 
-def test_where_nothing_weighs_processes_there_is_no_such_group(machine: Machine) -> None:
+def test_where_nothing_weighs_processes_there_is_no_such_group(
+    machine: Machine, precedence: process_limits.Precedence
+) -> None:
     machine.membership.write_text("1:memory:/\n")
     with pytest.raises(OSError, match="no cpu controller is mounted"):
         process_limits.make_priority(None)
-
-
-def test_a_nice_value_counts_only_where_sessions_are_no_groups(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taken: list[int] = []
-    monkeypatch.setattr(os, "setpriority", lambda _kind, _pid, nice: taken.append(nice))
-    monkeypatch.setattr(process_limits, "_AUTOGROUP", tmp_path / "autogroup")
-    process_limits.raise_nice()
-    (tmp_path / "autogroup").write_text("1\n")
-    with pytest.raises(OSError, match="groups by session"):
-        process_limits.raise_nice()
-    assert taken == [-10]
-
-
-def test_who_has_a_group_or_a_nice_value_is_preferred(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine.membership.write_text("1:cpu:/podium-12\n")
-    process_limits.require_priority()
-    machine.membership.write_text("1:cpu:/mine\n")
-    with pytest.raises(OSError, match="other processes count as much"):
-        process_limits.require_priority()
-    monkeypatch.setattr(os, "getpriority", lambda *_: -10)
-    process_limits.require_priority()
+    precedence.take(wanted=True)  # nothing to take
 
 
 def test_the_cpu_time_of_a_group_is_read_in_either_version(machine: Machine) -> None:
@@ -199,3 +195,17 @@ def test_the_cpu_time_of_a_group_is_read_in_either_version(machine: Machine) -> 
     (counted / "cpuacct.usage").write_text("99\n")
     machine.membership.write_text("1:cpuacct:/podium-12\n0::/\n")
     assert process_limits.group_cpu_ns() == 99
+
+
+def test_wait_times_need_a_counted_group_and_linuxs_own_files(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_limits, "_WAITED", tmp_path / "schedstat")
+    with pytest.raises(OSError, match="schedstat does not exist"):
+        process_limits.require_wait_times()
+    (tmp_path / "schedstat").touch()
+    machine.membership.write_text("0::/user/mine\n")
+    with pytest.raises(OSError, match="no cgroup that counts"):
+        process_limits.require_wait_times()
+    monkeypatch.setattr(process_limits, "group_cpu_ns", lambda: 1)
+    process_limits.require_wait_times()

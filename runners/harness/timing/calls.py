@@ -1,0 +1,104 @@
+"""Single calls of one workload: each on a fresh input, with a cold cache, and checked."""
+
+from typing import Any
+
+import torch
+
+from runners.contract.task import Workload
+from runners.harness.deadline import Deadline
+from runners.harness.judge.host_candidate import HostCandidate, verify
+from runners.harness.judge.session import EvaluationSession, planned, seed_of
+from runners.harness.protocol import channel
+from runners.harness.sandbox.process_limits import precedence
+from runners.harness.timing import samples
+from runners.harness.timing.reference import Reference
+from runners.harness.timing.rounds import Round, waited
+from runners.harness.timing.stop_rule import StopRule
+
+FLUSH_BYTES = 32 << 20
+"""Bytes that the judge writes before every window, so that no input is in a CPU cache."""
+REPEATS_MOST = 2
+"""How often a calibration window on the CPU is repeated if it waited although it has precedence."""
+
+
+class Calls:
+    """Makes the calls of one workload: the submission's, the reference's and those to calibrate."""
+
+    def __init__(self, session: EvaluationSession, workload: Workload) -> None:
+        self.session = session
+        self.workload = workload
+        self.deadline = self.share = Deadline.after(0)
+        self.policy = session.request.round_policy
+        slow_calls = samples.SlowCalls(session, workload)
+        self.stop_rule = StopRule(session.request, workload, slow_calls, on_cpu=not session.on_gpu)
+        self.samples = samples.Samples(
+            self.policy, noisy=not session.on_gpu, is_slow=slow_calls.is_slow
+        )
+        self.flush = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
+        self.calibration_input = session.code.generate(
+            workload, seed_of(session.nonce, workload, -1)
+        )
+        self.expected = session.code.expected(self.calibration_input)
+        self.plan = planned(self.calibration_input)
+        self.index = 0
+        self.reference = Reference(session, workload, self.plan)
+
+    def _calibration_call(
+        self, candidate: HostCandidate, *, waiting: bool = False
+    ) -> channel.Exchange:
+        """Run the calibration kernel; on the CPU again if it waited for other processes."""
+        called = self._calibrated(candidate, waiting=waiting)
+        for _ in range(REPEATS_MOST if precedence.taken else 0):
+            if not waited(called.waited_ns, called.window_ns):
+                break
+            called = self._calibrated(candidate, waiting=waiting)
+        return called
+
+    def _calibrated(self, candidate: HostCandidate, *, waiting: bool) -> channel.Exchange:
+        self._flush()
+        return candidate.call(
+            channel.Operation.TOUCH,
+            self.calibration_input,
+            self.expected,
+            self.deadline,
+            waiting=waiting,
+        )
+
+    def _call(self, candidate: HostCandidate, result: Round | None = None) -> channel.Exchange:
+        """Call the submission, and of timed calls every other one after the reference."""
+        data = self._fresh_input()
+        reference_first = self.index % 2 == 0
+        if reference_first:
+            self._call_reference(data, result)
+        with self.session.record_duration("run"):
+            self._flush()
+            launch = self.session.launch_of(self.workload)
+            exchange = candidate.call(
+                channel.Operation.RUN, data, self.expected, self.deadline, launch=launch
+            )
+        if not reference_first:
+            self._call_reference(data, result)
+        if not exchange.late:  # a late call does not count, and its output is not read
+            verify(candidate, data, exchange.reply, self.expected, deadline=self.deadline)
+        return exchange
+
+    def _call_reference(self, data: object, result: Round | None) -> None:
+        """Time the reference on this input, unless its calls take far longer."""
+        if result is None or self.session.on_gpu:
+            return
+        with self.session.record_duration("reference"):
+            if not result.reference_windows or 2 * self.reference.spent_s < self.samples.round_s:
+                self._flush()
+                self.reference.call(data, self.share, result)
+
+    def _flush(self) -> None:
+        """Before a call on the CPU, flush its caches and let it run before other processes."""
+        if not self.session.on_gpu:  # DeviceCandidate flushes the GPU's cache itself
+            self.flush.add_(1)
+            precedence.take(wanted=self.stop_rule.may_precede)
+
+    def _fresh_input(self) -> Any:  # noqa: ANN401 - the task's own type
+        self.index += 1
+        seed = seed_of(self.session.nonce, self.workload, self.index)
+        with self.session.record_duration("inputs"):
+            return self.session.code.generate(self.workload, seed)

@@ -1,0 +1,98 @@
+"""Which calls on the CPU are left out for waiting, and the speed-up over the reference."""
+
+import math
+
+import pytest
+
+from runners.contract.evaluation import StopReason
+from runners.harness.timing import clocks
+from runners.harness.timing.intervals import log_interval, trimmed_interval
+from runners.harness.timing.rounds import CALM_LEAST, WAITED, WAITED_NS, Round, waited
+from tests.unit.runners.harness.timed import MS, make_round
+
+
+def busy(others_ns: float = 100 * MS) -> Round:
+    return Round(others_ns=lambda: others_ns)
+
+
+@pytest.mark.parametrize("window", [0.1 * MS, 1 * MS, 10 * MS])
+def test_a_call_waited_if_that_is_more_than_a_part_of_its_window(window: float) -> None:
+    most = max(WAITED_NS, WAITED * window)
+    assert not waited(most, window)
+    assert waited(most + 1, window)
+
+
+def test_a_call_that_waited_for_others_is_left_out_and_counted() -> None:
+    result = busy()
+    assert result.leaves_out(1 * MS, 2 * MS, most=3)
+    assert not result.leaves_out(0.01 * MS, 2 * MS, most=3)
+    assert (result.left_out, result.left_out_ns) == (1, 1 * MS)
+
+
+def test_no_more_than_the_bound_are_left_out_however_long_they_waited() -> None:
+    result = busy()
+    assert [result.leaves_out(1 * MS, 2 * MS, most=2) for _ in range(4)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_only_as_much_waiting_as_other_processes_have_used_leaves_a_call_out() -> None:
+    """A candidate's own threads can wait for each other; on an idle machine that gains nothing."""
+    assert not busy(0).leaves_out(1 * MS, 2 * MS, most=9)
+    result = busy(2.5 * MS)
+    assert [result.leaves_out(1 * MS, 2 * MS, most=9) for _ in range(3)] == [True, True, False]
+
+
+def test_without_a_clock_of_others_nothing_is_left_out() -> None:
+    assert not Round().leaves_out(1 * MS, 2 * MS, most=9)
+
+
+def test_of_five_values_the_extremes_count_only_as_far_as_their_neighbours() -> None:
+    calm, odd = trimmed_interval([9.0, 10.0, 10.5, 11.0, 12.0]), [0.0, 10.0, 10.5, 11.0, 99.0]
+    assert calm == trimmed_interval(odd)
+    assert calm.centre == 10.5
+    assert trimmed_interval([1.0, 2.0, 3.0, 99.0]).centre == 26.25
+    assert trimmed_interval([9.0, 10.0, 11.0]).half_width == pytest.approx(4.3027 / math.sqrt(3))
+
+
+def paired(own: float, reference: float) -> Round:
+    result = make_round(window=own + 0.1 * MS, on_gpu=False)
+    result.reference_windows = [reference + 0.1 * MS] * CALM_LEAST
+    return result
+
+
+def test_the_speed_up_is_that_within_rounds_whatever_slows_both() -> None:
+    rounds = [paired(1 * MS * slow, 2 * MS * slow) for slow in (1, 3, 1.5, 2)]
+
+    found = clocks.measurement(rounds, StopReason.ROUND_CAP)
+
+    assert found.speed_up is not None
+    assert found.speed_up.factor == pytest.approx(2)
+    assert found.speed_up.half_width == pytest.approx(0, abs=1e-9)
+    assert found.half_width_ns > 0.5 * found.time_ns  # of the time itself little is known
+
+
+def test_a_speed_up_has_the_interval_of_its_rounds() -> None:
+    factors = (1.9, 2.0, 2.1)
+    found = clocks.speed_up([paired(1 * MS, factor * MS) for factor in factors])
+
+    assert found is not None
+    wanted = log_interval(factors)
+    assert (found.factor, found.half_width) == pytest.approx((wanted.centre, wanted.half_width))
+
+
+def test_without_a_reference_in_each_round_there_is_no_speed_up() -> None:
+    assert clocks.speed_up([paired(1 * MS, 2 * MS), make_round(on_gpu=False)]) is None
+    assert clocks.speed_up([paired(1 * MS, 2 * MS)]) is None
+    assert clocks.speed_up([paired(1 * MS, 0)] * 3) is None
+
+
+def test_calls_of_the_reference_that_waited_count_only_where_few_are_calm() -> None:
+    result = paired(1 * MS, 2 * MS)
+    result.reference_waited = [9 * MS] * 20
+    assert result.reference == pytest.approx(2 * MS)
+    del result.reference_windows[0]
+    assert result.reference == pytest.approx(8.9 * MS)
