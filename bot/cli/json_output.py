@@ -6,6 +6,7 @@ from bot.domain.competition import Competition, CompetitionStandings
 from bot.domain.confirmation import Confirmation
 from bot.domain.finals import Final
 from bot.domain.leaderboard import BoardStandings
+from bot.domain.noise import too_noisy
 from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
 from bot.domain.scoring import ScoreValue, Standing, score
@@ -28,6 +29,7 @@ def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
         "mode": evaluation.mode.value,
         "task": evaluation.task,
         "score_ns": None if value is None else value.time_ns,
+        "too_noisy": [case.spec for case in too_noisy(evaluation)],
         "cases": [case_json(case) for case in evaluation.cases],
         "compiled": compiled and compiled.model_dump(mode="json"),
         "environment": evaluation.environment.model_dump(mode="json"),
@@ -39,6 +41,7 @@ def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
 def case_json(case: CaseResult) -> Json:
     """Return one case; without a measurement, numbers are null and samples empty."""
     measured = case.measurement
+    speed_up = None if measured is None else measured.speed_up
     return {
         "spec": case.spec,
         "kind": case.kind.value,
@@ -51,6 +54,8 @@ def case_json(case: CaseResult) -> Json:
         "claimed_ns": None if measured is None else measured.claimed_ns,
         "rounds": None if measured is None else measured.rounds,
         "samples": [] if measured is None else [list(each) for each in measured.samples],
+        "left_out": None if measured is None else measured.left_out,
+        "speed_up": None if speed_up is None else speed_up.model_dump(mode="json"),
     }
 
 

@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
-from itertools import groupby
+from itertools import chain, groupby
 from statistics import median
 
 from bot.domain.ids import SubmissionId
@@ -17,6 +17,7 @@ from bot.domain.status import JobStatus, SubmissionStatus, numbered, show_cost
 from bot.domain.times import show_span, show_time
 from bot.reports.blocks import Attachment, Block, Column, Log, Report, Table, Text, Tone
 from bot.reports.confirmations import confirmation_line
+from bot.reports.time_notes import time_notes
 from runners.contract.evaluation import (
     RANKED_ROUNDS,
     SLOWER_MOST,
@@ -79,9 +80,9 @@ def evaluation_report(
         for case in evaluation.cases
         if case.message and case.message != evaluation.message
     ]
-    blocks += [Text(line, Tone.QUIET) for line in _ended_early(evaluation)]
-    blocks += [Text(line, Tone.QUIET) for line in _lifted(evaluation)]
-    blocks += [Text(line, Tone.QUIET) for line in _runs(evaluation.cases)]
+    blocks += time_notes(evaluation)
+    notes = chain(_ended_early(evaluation), _lifted(evaluation), _runs(evaluation.cases))
+    blocks += [Text(line, Tone.QUIET) for line in notes]
     if evaluation.mode is Mode.PROFILE:
         blocks += [Text(line, Tone.QUIET) for line in kernel_lines(evaluation.log, SHOWN)]
     if evaluation.compiled is not None:

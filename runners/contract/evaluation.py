@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from runners.contract.comparison import LIMITS_OF_COMPARISON, Comparison
+from runners.contract.comparison import LIMITS_OF_COMPARISON, Comparison, SpeedUp
 from runners.contract.files import EvaluationFile, fit
 from runners.contract.launch import Compiled
 from runners.contract.task import IsolationLayer, Mode, TaskDefinition
@@ -17,8 +17,7 @@ CPU = "CPU"
 RANKS_ON_CPU = 8
 """The most ranks of a multi-GPU task on the CPU, where each rank is only a process."""
 GRACE_S = 30.0
-"""Seconds by which a harness may exceed the task's time limits before its runner kills it; more
-than the harness's own grace, after which it returns a verdict."""
+"""Seconds beyond the task's limits after which a runner kills a harness, which allows fewer."""
 
 PositiveNs = Annotated[float, Field(gt=0)]
 
@@ -104,8 +103,7 @@ class EvaluationRequest(Wire):
     used_s: Annotated[float, Field(ge=0, exclude_if=lambda used_s: not used_s)] = 0.0
     """Seconds that failed attempts used; sent only if there were any, for older workers."""
     rival: Annotated[str | None, Field(exclude_if=lambda rival: rival is None)] = None
-    """The source that this one is compared with, round by round; only for mode `ranked`. An older
-    worker refuses it."""
+    """The source that this one is compared with; only if `ranked`. An older worker refuses it."""
 
     @model_validator(mode="after")
     def _only_ranked_runs_are_compared(self) -> Self:
@@ -184,28 +182,11 @@ SLOWER_MOST = 100
 """A kernel that takes more than this many times as long as the reference is timed by few calls."""
 
 
-NOISY_MOST = 0.15
-"""The half-width, as a fraction of the time, above which a time on the CPU is not ranked."""
-NOISY_MOST_NS = 15_000.0
-"""The same in ns: a shorter kernel's time is not known to 15 % on any machine."""
-
-
-class SpeedUp(Wire):
-    """How many times faster than the reference a kernel is, from calls that alternated with it."""
-
-    factor: PositiveNs
-    half_width: Annotated[float, Field(ge=0)]
-    """Half-width of the 95 % interval of `factor`."""
-    reference_ns: PositiveNs
-    """The reference's time, in the same rounds."""
-
-
 class Measurement(Wire):
     """The confirmed time of one benchmark; all times in nanoseconds."""
 
     time_ns: PositiveNs
-    """The time that is scored: the geometric mean of the rounds' medians of claims on a GPU, the
-    mean of the rounds' bounds, or with in-process timing what the task's evaluation reported."""
+    """The mean of claims on a GPU or of the judge's bounds, or what the task's code reported."""
     half_width_ns: Annotated[float, Field(ge=0)]
     """Half-width of the 95 % t interval of `time_ns`."""
     bound_ns: float
@@ -229,16 +210,6 @@ class Measurement(Wire):
     def lifted(self) -> bool:
         """Whether the judge's clock did not confirm the claimed time, and a longer one counts."""
         return self.claimed_ns is not None and self.claimed_ns < self.time_ns
-
-    @property
-    def too_noisy(self) -> bool:
-        """Whether a time by the judge's clock is too uncertain to be ranked.
-
-        Not so for one that is much slower than the reference, or that the task reported.
-        """
-        if self.claimed_ns is not None or self.stop_reason in {StopReason.TASK, StopReason.SLOW}:
-            return False
-        return self.half_width_ns > max(NOISY_MOST * self.time_ns, NOISY_MOST_NS)
 
     @property
     def cut_short(self) -> bool:
@@ -341,8 +312,7 @@ class Evaluation(Wire):
     gpus: Annotated[int, Field(ge=1, le=1024)] = 1
     """How many GPUs it used; 1 on the CPU."""
     used_s: Annotated[float, Field(ge=0)] | None = None
-    """Seconds for which it occupied its GPUs; None if that is `wall_s`. It is more if a container
-    starts for one evaluation."""
+    """Seconds for which it occupied its GPUs, with the container's start; None: `wall_s`."""
     comparison: Annotated[Comparison | None, Field(exclude_if=lambda found: found is None)] = None
     """What the comparison with the request's rival showed; None if none was made."""
 

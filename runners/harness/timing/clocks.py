@@ -3,7 +3,8 @@
 import math
 from statistics import fmean, stdev
 
-from runners.contract.evaluation import Measurement, SpeedUp, StopReason
+from runners.contract.comparison import SpeedUp
+from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.timing.intervals import (
     Interval,

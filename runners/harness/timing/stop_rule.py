@@ -1,5 +1,6 @@
 """Decides after each round whether timing stops, and whether its result needs an audit."""
 
+from runners.contract.comparison import is_noisy
 from runners.contract.evaluation import EvaluationRequest, StopReason
 from runners.contract.gpus import floor_ns
 from runners.contract.task import Mode, Workload
@@ -13,8 +14,9 @@ MARGIN = 1.3
 """A round starts only if this many times the last round's duration is left."""
 
 
-HOST_S = 8.0
-"""Seconds that all benchmarks of a run on the CPU may take together beyond their least rounds."""
+HOST_S = 7.0
+"""Seconds that all benchmarks of a run on the CPU may take together beyond their least rounds;
+twice as long while a time is too noisy to be ranked."""
 HOST_HALF_WIDTH = 0.01
 """The relative half-width that is narrow enough on the CPU, where rounds differ by more."""
 
@@ -35,16 +37,23 @@ class StopRule:
         self.slow_calls = slow_calls
         self.policy = request.round_policy
         self.on_cpu = on_cpu
+        self.budget_s = HOST_S / len(request.task.timed(request.mode))
         self.begin()
 
     def begin(self) -> None:
         """Begin the budget of this workload on the CPU."""
-        self.budget = Deadline.after(HOST_S / len(self.request.task.timed(self.request.mode)))
+        self.budget = Deadline.after(self.budget_s)
+
+    def budget_left(self, rounds: list[Round]) -> float:
+        """Return the seconds that are left for further rounds on the CPU."""
+        found = clocks.interval_of(rounds)
+        noisy = is_noisy(found.centre, found.half_width)
+        return self.budget.remaining + (self.budget_s if noisy else 0.0)
 
     @property
     def may_precede(self) -> bool:
         """Whether calls may run before other processes, which is for twice the budget at most."""
-        return self.on_cpu and self.budget.remaining > -HOST_S
+        return self.on_cpu and self.budget.remaining > -self.budget_s
 
     def round_deadline(self, done: int, share: Deadline) -> Deadline:
         """Return until when the next round takes more than its least samples."""
@@ -66,7 +75,7 @@ class StopRule:
             return StopReason.PRECISE
         if count >= self.policy.looks[-1]:
             return StopReason.ROUND_CAP
-        if self.on_cpu and count >= self.policy.looks[0] and self.budget.remaining < spent:
+        if self.on_cpu and count >= self.policy.looks[0] and self.budget_left(rounds) < spent:
             return StopReason.BUDGET
         return StopReason.TIME_CAP if self.is_late(spent, share) else None
 

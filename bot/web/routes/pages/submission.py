@@ -18,6 +18,7 @@ from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import archives, evaluation_report, job_line
+from bot.reports.time_notes import show_speed_up
 from bot.services import comparison, standings, status
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
@@ -35,6 +36,7 @@ _STOPPED = {
     StopReason.ROUND_CAP: "which is the maximum",
     StopReason.TIME_CAP: "until shortly before the time limit",
     StopReason.TASK: "as the task decides",
+    StopReason.BUDGET: "in the seconds that a run on the CPU may take",
     StopReason.SLOW: f"as it is more than {SLOWER_MOST} times slower than the reference",
 }
 
@@ -53,6 +55,12 @@ class Benchmark:
     def stopped(self) -> str:
         """Return why there were no more rounds, in words."""
         return _STOPPED[self.measured.stop_reason]
+
+    @property
+    def speed_up(self) -> str:
+        """Return how many times faster than the reference it is; empty if that is unknown."""
+        found = self.measured.speed_up
+        return "" if found is None else show_speed_up(found)
 
 
 def benchmarks(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:
