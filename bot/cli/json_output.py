@@ -10,7 +10,7 @@ from bot.domain.noise import too_noisy
 from bot.domain.publication import PublishedDraft
 from bot.domain.records import BackupContents, FailedRun, HistoryEntry
 from bot.domain.scoring import ScoreValue, Standing, score
-from bot.domain.speedups import speed_up
+from bot.domain.speedups import of_ratio, speed_up
 from bot.domain.status import JobStatus, SubmissionStatus
 from bot.domain.tasks.lint import TaskReport
 from bot.reports.competition import leaderboard_names
@@ -41,7 +41,8 @@ def evaluation_json(task: TaskDefinition, evaluation: Evaluation) -> Json:
 def case_json(case: CaseResult) -> Json:
     """Return one case; without a measurement, numbers are null and samples empty."""
     measured = case.measurement
-    speed_up = None if measured is None else measured.speed_up
+    ratio = None if measured is None else measured.vs_reference
+    faster = None if ratio is None else of_ratio(ratio)
     return {
         "spec": case.spec,
         "kind": case.kind.value,
@@ -55,7 +56,9 @@ def case_json(case: CaseResult) -> Json:
         "rounds": None if measured is None else measured.rounds,
         "samples": [] if measured is None else [list(each) for each in measured.samples],
         "left_out": None if measured is None else measured.left_out,
-        "speed_up": None if speed_up is None else speed_up.model_dump(mode="json"),
+        "vs_reference": None if faster is None else faster.factor,
+        "vs_reference_low": None if faster is None else faster.low,
+        "vs_reference_high": None if faster is None else faster.high,
     }
 
 

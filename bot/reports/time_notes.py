@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from bot.domain.noise import too_noisy
-from bot.domain.times import show_time
+from bot.domain.speedups import of_ratio, show
 from bot.reports.blocks import Text, Tone
-from runners.contract.comparison import NOISY_MOST, SpeedUp
+from runners.contract.comparison import NOISY_MOST
 from runners.contract.evaluation import Evaluation
 
 
@@ -31,19 +31,12 @@ def noisy_lines(evaluation: Evaluation) -> Iterator[str]:
 def _speed_ups(evaluation: Evaluation) -> Iterator[str]:
     for case in evaluation.cases:
         measured = case.measurement
-        if measured is not None and measured.speed_up is not None:
-            yield (
-                f"{case.spec}: {show_speed_up(measured.speed_up)} as fast as the reference, which"
-                f" took {show_time(measured.speed_up.reference_ns)} in turn with it"
-            )
+        if measured is not None and measured.vs_reference is not None:
+            speedup = show(of_ratio(measured.vs_reference))
+            yield f"{case.spec}: {speedup} vs reference, timed in turn with it"
         if measured is not None and measured.left_out:
             calls = measured.left_out + sum(map(len, measured.samples))
             yield (
                 f"{case.spec}: {measured.left_out} of {calls} calls waited for other processes of"
                 " the machine: they were checked, and do not count into the time"
             )
-
-
-def show_speed_up(found: SpeedUp) -> str:
-    """Return a speedup with its interval, such as `1.24x ± 0.03`."""
-    return f"{found.factor:.3g}x ± {found.half_width:.2g}"

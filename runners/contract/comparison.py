@@ -23,25 +23,15 @@ def is_noisy(time_ns: float, half_width_ns: float) -> bool:
     return half_width_ns > max(NOISY_MOST * time_ns, NOISY_MOST_NS)
 
 
-class SpeedUp(Wire):
-    """How many times faster than the reference a kernel is, from calls that alternated with it."""
-
-    factor: Annotated[float, Field(gt=0)]
-    half_width: Annotated[float, Field(ge=0)]
-    """Half-width of the 95 % interval of `factor`."""
-    reference_ns: Annotated[float, Field(gt=0)]
-    """The reference's time, in the same rounds."""
-
-
 class Ratio(Wire):
-    """How long the submission takes compared with its rival in one benchmark."""
+    """How long the submission takes compared with its rival or its reference in one benchmark."""
 
     ratio: Annotated[float, Field(gt=0)]
-    """Time of the submission / time of the rival, both by the judge's own clock."""
+    """Time of the submission / time of the other, both by the judge's own clock."""
     half_width: Annotated[float, Field(ge=0)]
     """Half-width of the 95 % interval of `ratio`."""
     rounds: Annotated[int, Field(ge=2)]
-    """How many pairs of rounds were timed."""
+    """How many rounds of both were timed."""
 
     @property
     def is_tie(self) -> bool:

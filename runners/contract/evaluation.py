@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from runners.contract.comparison import LIMITS_OF_COMPARISON, Comparison, SpeedUp
+from runners.contract.comparison import LIMITS_OF_COMPARISON, Comparison, Ratio
 from runners.contract.files import EvaluationFile, fit
 from runners.contract.launch import Compiled
 from runners.contract.task import IsolationLayer, Mode, TaskDefinition
@@ -201,8 +201,8 @@ class Measurement(Wire):
     stop_reason: StopReason
     left_out: Annotated[int, Field(ge=0, exclude_if=lambda left_out: not left_out)] = 0
     """On the CPU: calls that waited for other processes; they were checked, but are no samples."""
-    speed_up: Annotated[SpeedUp | None, Field(exclude_if=lambda speed_up: speed_up is None)] = None
-    """On the CPU, for a reference that can be called like a submission."""
+    vs_reference: Annotated[Ratio | None, Field(exclude_if=lambda ratio: ratio is None)] = None
+    """On the CPU, from calls in turn with the reference, if that can run as a submission does."""
     claimed_ns: float | None = None
     """The candidate's own time, which became `time_ns` unless it is `lifted`; None without one."""
 

@@ -124,8 +124,8 @@ def row(harness: Harness, name: str, count: int, limit_s: int) -> None:
     if found is None or reference is None:
         print(f"{start}  {evaluation.verdict}: {evaluation.message}", flush=True)
         return
-    own = found.speed_up
-    told = f"{own.factor:7.3f} {own.half_width / own.factor:6.1%}" if own else f"{'none':>14}"
+    own = found.vs_reference
+    told = f"{1 / own.ratio:7.3f} {own.half_width / own.ratio:6.1%}" if own else f"{'none':>14}"
     calls = sum(map(len, found.samples))
     print(
         f"{start} {found.time_ns / 1e6:9.3f} {found.half_width_ns / found.time_ns:9.1%}"

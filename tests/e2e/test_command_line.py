@@ -22,7 +22,8 @@ JUDGE_KEYS = [
 ]  # fmt: skip
 CASE_KEYS = [
     "spec", "kind", "status", "message", "time_ns", "half_width_ns", "bound_ns",
-    "resolution_ns", "claimed_ns", "rounds", "samples", "left_out", "speed_up",
+    "resolution_ns", "claimed_ns", "rounds", "samples", "left_out", "vs_reference",
+    "vs_reference_low", "vs_reference_high",
 ]  # fmt: skip
 
 

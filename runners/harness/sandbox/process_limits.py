@@ -232,7 +232,7 @@ class Precedence:
             self.taken = wanted
 
     def reset(self) -> None:
-        """Give it up, whoever took it."""
+        """Give it up, also if another process took it."""
         self.taken = None
         self.take(wanted=False)
 

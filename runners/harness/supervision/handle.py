@@ -15,18 +15,9 @@ from runners.harness.deadline import Deadline
 from runners.harness.protocol import channel
 from runners.harness.protocol.arena import Arena
 from runners.harness.sandbox.process_limits import holds_more, memory_of_tree, precedence
-from runners.harness.supervision import process
-from runners.harness.supervision.placement import CORES, spread
+from runners.harness.supervision import process, waiting
 from runners.harness.supervision.template import TemplateProcess
-from runners.harness.supervision.waiting import (
-    computing,
-    forks_so_far,
-    own_wait_ns,
-    thread_times,
-    waited_ns,
-)
 from runners.harness.verdicts import VerdictError, error_of_exit
-from runners.process_tree import descendants
 
 WATCH_S = 0.1
 """Interval in seconds at which a waiting judge checks a candidate's memory, output and deadline."""
@@ -128,10 +119,7 @@ class CandidateHandle:
     def call(self, order: bytes, deadline: Deadline, write: Callable[[], None]) -> channel.Exchange:
         """Let the candidate prepare a call, freeze it, write its input, and time the call.
 
-        The window begins before the candidate can read the input and ends with the answer. All CPU
-        time that it uses from then on until every thread is frozen counts too: on a busy machine
-        its threads may wait for long until they stop. If it has other processes, which could use
-        more, the window ends when all are frozen.
+        The window begins before the candidate can read the input and ends when it is frozen.
         """
         with self._as_verdicts(deadline):
             self._refuse_unrequested()
@@ -151,24 +139,19 @@ class CandidateHandle:
 
     def _timed_reply(self, order: bytes, deadline: Deadline) -> channel.Exchange:
         self.orders.sendall(order)
-        before, used = thread_times(self.process.pid), self.process.cpu_ns()
-        judge = own_wait_ns()
-        with spread(self.computing):
+        before, used = waiting.thread_times(self.process.pid), self.process.cpu_ns()
+        judge = waiting.own_wait_ns()
+        with waiting.spread(thread for thread in self.computing if thread in before):
             begin = time.perf_counter_ns()
             self.process.resume()
         frame = self._await_frame(deadline)
-        answered, used_then = time.perf_counter_ns(), self.process.cpu_ns()
-        after, judge = thread_times(self.process.pid), own_wait_ns() - judge
-        alone, forks = not descendants(self.process.pid), forks_so_far()
         end = self.process.freeze()
-        used_now = self.process.cpu_ns()
-        if alone and not self.process.descendants and forks == forks_so_far():
-            end = min(end, answered + used_now - used_then)
         self._enforce(deadline)
         reply = self._checked_reply(frame)
-        self.computing = computing(before, after)
-        used, window = used_now - used, end - begin
-        waited = min(waited_ns(before, after) + judge, len(CORES) * window - used)
+        used, window = self.process.cpu_ns() - used, end - begin
+        after, judge = waiting.thread_times(self.process.pid), waiting.own_wait_ns() - judge
+        self.computing = waiting.computing(before, after)
+        waited = min(waiting.waited_ns(before, after) + judge, len(waiting.CORES) * window - used)
         return channel.Exchange(window, reply, used, waited_ns=max(0, waited))
 
     def call_on_device(

@@ -4,14 +4,23 @@ Linux counts for each thread how long it was ready to run without running. A can
 own threads wait for each other, so that alone shows nothing. What processes outside of the harness
 used of the cores is all the time that was neither idle nor the harness's own, which its group
 counts for all of its processes, also for those that have ended.
+
+On a busy machine no core is idle, so Linux wakes a thread where it last ran. Two threads on one
+core then stay there for hundreds of calls, which take twice as long as those of a candidate whose
+threads happen to be apart. `spread` therefore gives each a core.
 """
 
 import os
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from runners.harness.sandbox.process_limits import group_cpu_ns
 
+CORES = frozenset(os.sched_getaffinity(0))
+_CORES_MOST = 16
+"""On a machine with more cores some are idle, and setting all would take too long."""
 _STAT = Path("/proc/stat")
 _TICK_NS = 1e9 / os.sysconf("SC_CLK_TCK")
 _IDLE = slice(4, 6)
@@ -54,21 +63,11 @@ def computing(before: ThreadTimes, after: ThreadTimes) -> tuple[int, ...]:
     return tuple(thread for thread, each in ran.items() if 10 * each >= max(ran.values()))
 
 
-def forks_so_far() -> int:
-    """Return how many processes and threads this machine has started; 0 if it does not tell."""
-    try:
-        text = _STAT.read_bytes()
-        at = text.rindex(b"\nprocesses ")
-        return int(text[at:].split(None, 2)[1])
-    except (OSError, ValueError):
-        return 0
-
-
 class OtherProcesses:
     """What processes outside of the harness have used of its cores since this was created."""
 
     def __init__(self) -> None:
-        self.cores = os.sched_getaffinity(0)
+        self.cores = CORES
         self.begin = self._sample()
 
     def used_ns(self) -> float:
@@ -92,3 +91,36 @@ class OtherProcesses:
         words = (line.split() for line in lines if line.startswith("cpu"))
         idle = sum(sum(map(int, each[_IDLE])) for each in words if each[0] in names)
         return float(time.monotonic_ns()), idle * _TICK_NS, float(own)
+
+
+@contextmanager
+def spread(threads: Iterable[int]) -> Iterator[None]:
+    """Wake these threads, in the block, on different cores; a candidate's own choice stays.
+
+    They may run everywhere again as soon as they are awake.
+    """
+    chosen = list(threads)
+    moved: list[int] = []
+    try:
+        if 1 < len(chosen) <= len(CORES) <= _CORES_MOST and all(map(_is_free, chosen)):
+            for thread, core in zip(chosen, sorted(CORES), strict=False):
+                os.sched_setaffinity(thread, {core})
+                moved.append(thread)
+    except OSError:
+        pass  # it has ended, or belongs to another user
+    try:
+        yield
+    finally:
+        for thread in moved:
+            _free(thread)
+
+
+def _is_free(thread: int) -> bool:
+    return os.sched_getaffinity(thread) == CORES
+
+
+def _free(thread: int) -> None:
+    try:
+        os.sched_setaffinity(thread, CORES)
+    except OSError:
+        return  # it has ended

@@ -1,5 +1,14 @@
-"""Single calls of one workload: each on a fresh input, with a cold cache, and checked."""
+"""Single calls of one workload: each on a fresh input, with a cold cache, and checked.
 
+On the CPU the task's reference is a second kernel, timed in turn with the submission on the same
+inputs. It is trusted: a fresh candidate that never has the submission's files. Whatever goes wrong
+with it is no fault of the submission, which then has no speedup of its own.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -7,21 +16,84 @@ import torch
 from runners.contract.task import Workload
 from runners.harness.deadline import Deadline
 from runners.harness.judge.host_candidate import HostCandidate, verify
-from runners.harness.judge.session import EvaluationSession, planned, seed_of
+from runners.harness.judge.pool import fresh_candidate
+from runners.harness.judge.session import EvaluationSession, other_session, planned, seed_of
 from runners.harness.protocol import channel
+from runners.harness.protocol.arena import Plan
 from runners.harness.sandbox.process_limits import precedence
+from runners.harness.supervision.handle import StartError
 from runners.harness.timing import samples
-from runners.harness.timing.reference import Reference
 from runners.harness.timing.rounds import Round, waited
 from runners.harness.timing.stop_rule import StopRule
+from runners.harness.verdicts import VerdictError
 
 FLUSH_BYTES = 32 << 20
 """Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 REPEATS_MOST = 2
 """How often a calibration window on the CPU is repeated if it waited although it has precedence."""
+CALL_SHARE = 0.05
+"""The most of a workload's time that one call of the reference may take."""
 
 
-class Calls:
+class ReferenceTimer:
+    """The reference of one workload; `candidate` is None while there is none to time."""
+
+    def __init__(self, session: EvaluationSession, workload: Workload, plan: Plan) -> None:
+        self.session = session
+        self.workload = workload
+        self.plan = plan
+        self.source = None if session.on_gpu else session.code.reference_source(session.request)
+        self.candidate: HostCandidate | None = None
+        self.spent_s = 0.0
+        """How long it took in this round."""
+
+    @contextmanager
+    def fresh(self, data: object, share: Deadline) -> Iterator[None]:
+        """Start a candidate for one round, if there is a reference, and call it once."""
+        self.spent_s = 0.0
+        with ExitStack() as stack:
+            if self.source is not None and not self.session.on_gpu:
+                with self._forgiving(), self.session.record_duration("reference"):
+                    self.candidate = stack.enter_context(self._started(self.source, share))
+                    self.call(data, share, None)
+            yield
+            self.candidate = None
+
+    @contextmanager
+    def _started(self, source: str, share: Deadline) -> Iterator[HostCandidate]:
+        task = self.session.request.task
+        whole = task.model_copy(update={"shared_files": tuple(task.files)})
+        with other_session(self.session, whole, source) as own:
+            apart = replace(own, log=bytearray(), durations_s={})
+            with fresh_candidate(apart, self.plan, None) as candidate:
+                candidate.build(share)
+                yield candidate
+
+    def call(self, data: object, share: Deadline, result: Round | None) -> None:
+        """Time a call on the submission's input, if the reference has not taken too long."""
+        if self.candidate is None:
+            return
+        begin = time.monotonic()
+        with self._forgiving():
+            deadline = Deadline.after(share.remaining * CALL_SHARE)
+            run = channel.Operation.RUN
+            exchange = self.candidate.call(run, data, None, deadline)
+            if result is not None:
+                noisy = waited(exchange.waited_ns, exchange.window_ns)
+                kept = result.reference_waited if noisy else result.reference_windows
+                kept.append(exchange.window_ns)
+        self.spent_s += time.monotonic() - begin
+
+    @contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        """Give up the reference if it fails, such as at its deadline."""
+        try:
+            yield
+        except (VerdictError, StartError):
+            self.source = self.candidate = None
+
+
+class WorkloadCalls:
     """Makes the calls of one workload: the submission's, the reference's and those to calibrate."""
 
     def __init__(self, session: EvaluationSession, workload: Workload) -> None:
@@ -41,7 +113,7 @@ class Calls:
         self.expected = session.code.expected(self.calibration_input)
         self.plan = planned(self.calibration_input)
         self.index = 0
-        self.reference = Reference(session, workload, self.plan)
+        self.reference = ReferenceTimer(session, workload, self.plan)
 
     def _calibration_call(
         self, candidate: HostCandidate, *, waiting: bool = False

@@ -54,6 +54,8 @@ def trimmed_interval(values: Sequence[float]) -> Interval:
     On a busy machine a few rounds are far off; with fewer than `TRIMMED_ROUNDS` values all count.
     Source: R. Wilcox, Introduction to Robust Estimation (2012), 4.3: the winsorised variance.
     """
+    if len(values) < 2:
+        return Interval(values[0], math.inf)
     cut, ordered = len(values) // TRIMMED_ROUNDS, sorted(values)
     kept = ordered[cut : len(ordered) - cut]
     winsorised = [kept[0]] * cut + kept + [kept[-1]] * cut

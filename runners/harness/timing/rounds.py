@@ -29,6 +29,9 @@ WAITED = 0.1
 """How much longer than its calmest call one on the CPU may have waited for cores and still counts:
 in ns, or as a fraction of its window if that is more. All threads are added up."""
 
+LEFT_OUT = 2
+"""Of this many calls that a round wants, it leaves out at most one."""
+
 CALM_LEAST = 3
 """How many calm windows of the reference suffice; with fewer, those that waited count too."""
 
@@ -140,8 +143,8 @@ class Round:
     discarded: int = 0
     """Calls that were repeated: something ran while the candidate was frozen, calibration was
     disturbed, the call was late, or the GPU was slowed."""
-    left_out: int = 0
-    """On the CPU: calls that waited for other processes."""
+    left_out: list[float] = field(default_factory=list)
+    """On the CPU: the windows of calls that waited for other processes."""
     left_out_ns: float = 0.0
     """How long these calls waited."""
     others_ns: Callable[[], float] = float
@@ -160,18 +163,20 @@ class Round:
         if not self.on_gpu:
             self.cpu_ns_used.append(cpu_ns)
 
-    def leaves_out(self, waited_ns: float, window_ns: float, most: int) -> bool:
-        """Whether a call is left out because it waited for other processes; counts it then.
+    def leaves_out(self, waited_ns: float, window_ns: float, cpu_ns: int, most: int) -> bool:
+        """Whether a call is left out because it waited for other processes; keeps its window then.
 
         At most `most` are, and all of them together have waited at most as long as other processes
-        have used the cores in this round.
+        have used the cores in this round. A candidate can make its threads wait in the calls of its
+        choice, so its CPU time counts all the same, and so does what it `could_choose`.
         """
-        if not waited(waited_ns, window_ns) or self.left_out >= most:
+        if not waited(waited_ns, window_ns) or len(self.left_out) >= most:
             return False
         if self.left_out_ns + waited_ns > self.others_ns():
             return False
-        self.left_out += 1
+        self.left_out.append(window_ns)
         self.left_out_ns += waited_ns
+        self.cpu_ns_used.append(cpu_ns)
         return True
 
     def add_calibration(self, overhead_ns: float, cpu_ns: float) -> None:
@@ -236,6 +241,16 @@ class Round:
             return self.trains.bound
         window = median(self.windows) - self.overhead
         return max(window, self.least_wall_ns, self.least_wait_ns)
+
+    @property
+    def could_choose(self) -> float:
+        """By how much the bound may be too low because a candidate chose the calls left out.
+
+        With it, the round counts at least what it would if no call had been left out.
+        """
+        if not self.left_out:
+            return 0.0
+        return max(0.0, median(self.windows + self.left_out) - median(self.windows))
 
     @property
     def reference(self) -> float | None:

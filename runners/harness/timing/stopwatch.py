@@ -18,8 +18,8 @@ from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.supervision.waiting import OtherProcesses
 from runners.harness.timing import clocks, trains
-from runners.harness.timing.calls import Calls
-from runners.harness.timing.rounds import DisturbedError, Round
+from runners.harness.timing.calls import WorkloadCalls
+from runners.harness.timing.rounds import LEFT_OUT, DisturbedError, Round
 from runners.harness.verdicts import MachineError, VerdictError
 
 WARM_UPS = 3
@@ -49,7 +49,7 @@ CALIBRATIONS_ALONE_MOST = 20
 """The most medians of calibration windows that are measured while no other candidate exists."""
 
 
-class WorkloadTimer(Calls):
+class WorkloadTimer(WorkloadCalls):
     """Times one workload of a submission, round by round."""
 
     def __init__(self, session: EvaluationSession, workload: Workload) -> None:
@@ -281,7 +281,9 @@ class WorkloadTimer(Calls):
         elif reasons := candidate.slowed_by():
             result.discarded += 1
             self.session.count_slowed(reasons)
-        elif not result.leaves_out(called.waited_ns, called.window_ns, self.samples.wanted):
+        elif not result.leaves_out(
+            called.waited_ns, called.window_ns, called.cpu_ns, self.samples.wanted // LEFT_OUT
+        ):
             self._add(candidate, calibrator, result, (called, calibration))
 
     @staticmethod
@@ -291,7 +293,7 @@ class WorkloadTimer(Calls):
         result: Round,
         calls: tuple[channel.Exchange, channel.Exchange | None],
     ) -> None:
-        """Add a timed call, and the calibration beside it if there was one."""
+        """Add a timed call, and the calibration that followed it if there was one."""
         called, calibration = calls
         result.claimed, result.remote = candidate.ahead, candidate.remote
         result.add(called.window_ns, called.reply.claimed_ns, called.cpu_ns)

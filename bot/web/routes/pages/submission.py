@@ -12,13 +12,13 @@ from bot.domain.board import Viewer
 from bot.domain.errors import UserError
 from bot.domain.ids import SubmissionId
 from bot.domain.scoring import ScoreValue, judged
+from bot.domain.speedups import of_ratio, show
 from bot.domain.status import JobStatus, SubmissionStatus, with_costs
 from bot.reports import history
 from bot.reports.blocks import Block, Text
 from bot.reports.confirmations import confirmation_lines
 from bot.reports.standings import placement_line, standing_line
 from bot.reports.submission import archives, evaluation_report, job_line
-from bot.reports.time_notes import show_speed_up
 from bot.services import comparison, standings, status
 from bot.web import auth, figures, rendering, sessions
 from bot.web.context import WebContext, context_of
@@ -59,8 +59,8 @@ class Benchmark:
     @property
     def speed_up(self) -> str:
         """Return how many times faster than the reference it is; empty if that is unknown."""
-        found = self.measured.speed_up
-        return "" if found is None else show_speed_up(found)
+        found = self.measured.vs_reference
+        return "" if found is None else show(of_ratio(found))
 
 
 def benchmarks(cases: Sequence[CaseResult]) -> tuple[Benchmark, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.harness.supervision import placement, waiting
+from runners.harness.supervision import waiting
 
 
 def test_a_threads_times_grow_as_it_runs() -> None:
@@ -44,7 +44,7 @@ class Machine:
         monkeypatch.setattr(waiting, "_STAT", self.stat)
         monkeypatch.setattr(waiting, "group_cpu_ns", lambda: self.own)
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now * 1_000_000_000)
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 2})
+        monkeypatch.setattr(waiting, "CORES", frozenset({1, 2}))
         self.idle(0)
 
     def idle(self, seconds: int) -> None:
@@ -81,22 +81,13 @@ def test_where_the_harness_has_no_group_others_have_used_nothing(
     assert others.used_ns() == 0
 
 
-def test_forks_are_counted_and_zero_where_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine = Machine(tmp_path, monkeypatch)
-    assert waiting.forks_so_far() == 77
-    machine.stat.unlink()
-    assert waiting.forks_so_far() == 0
-
-
 def test_threads_are_set_apart_and_free_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     masks = {1: {0, 1}, 2: {0, 1}}
-    monkeypatch.setattr(placement, "CORES", frozenset({0, 1}))
+    monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
     monkeypatch.setattr(os, "sched_getaffinity", masks.__getitem__)
     monkeypatch.setattr(os, "sched_setaffinity", masks.__setitem__)
 
-    with placement.spread((1, 2)):
+    with waiting.spread((1, 2)):
         assert masks == {1: {0}, 2: {1}}
     assert masks == {1: {0, 1}, 2: {0, 1}}
 
@@ -106,20 +97,20 @@ def test_a_single_thread_more_than_cores_and_a_choice_of_its_own_stay(
     threads: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     masks = {1: {0, 1}, 2: {0, 1}, 3: {0, 1}, 4: {1}}
-    monkeypatch.setattr(placement, "CORES", frozenset({0, 1}))
+    monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
     monkeypatch.setattr(os, "sched_getaffinity", masks.__getitem__)
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: pytest.fail("moved"))
 
-    with placement.spread(threads):
+    with waiting.spread(threads):
         pass
 
 
 def test_a_thread_that_has_ended_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "CORES", frozenset({0, 1}))
+    monkeypatch.setattr(waiting, "CORES", frozenset({0, 1}))
 
     def gone(_: int) -> None:
         raise ProcessLookupError
 
     monkeypatch.setattr(os, "sched_getaffinity", gone)
-    with placement.spread((1, 2)):
+    with waiting.spread((1, 2)):
         pass

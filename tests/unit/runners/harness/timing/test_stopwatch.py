@@ -188,15 +188,16 @@ def test_where_rounds_differ_far_more_than_samples_later_ones_have_fewer(
     assert counts[3:] == [6, 6] if spared else [NOISY_SAMPLES] * 2
 
 
-def ran_while_frozen(at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the machine look busy, as often as calls are counted in `at`."""
+def ran_while_frozen(of: HostCandidate, at: set[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the machine look busy, as often as checks of this candidate are counted in `at`."""
     asked: list[int] = []
     confirm = CandidateProcess.verify_frozen
 
     def counting(subject: CandidateProcess) -> None:
         confirm(subject)
-        asked.append(1)
-        subject.ran_while_frozen += len(asked) in at
+        if subject is of.handle.process:
+            asked.append(1)
+            subject.ran_while_frozen += len(asked) in at
 
     monkeypatch.setattr(CandidateProcess, "verify_frozen", counting)
 
@@ -206,7 +207,7 @@ def test_a_call_beside_which_something_ran_is_repeated(
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
     with two_candidates(stopwatch) as (candidate, calibrator):
-        ran_while_frozen(set(range(1, 300, 11)), monkeypatch)
+        ran_while_frozen(candidate, set(range(1, 300, 13)), monkeypatch)
         found = stopwatch._round(candidate, calibrator, 0)
 
     assert 0 < found.discarded <= 4
@@ -223,7 +224,7 @@ def test_a_kernel_beside_which_something_always_runs_is_refused(
 ) -> None:
     stopwatch = watch(sit, rounds=RoundPolicy(looks=(1,), samples=4))
     with two_candidates(stopwatch) as (candidate, calibrator):
-        ran_while_frozen(set(range(1000)), monkeypatch)
+        ran_while_frozen(candidate, set(range(1000)), monkeypatch)
         with pytest.raises(VerdictError, match="continues to work after its calls") as ruling:
             stopwatch._round(candidate, calibrator, 0)
 
