@@ -11,7 +11,7 @@ from bot.domain.leaderboard import BoardStandings
 from bot.domain.scoring import is_ahead
 from bot.domain.status import SubmissionStatus
 from bot.domain.tasks.bundle import Solution
-from bot.reports.time_notes import noisy_lines
+from bot.reports.machine import noisy_lines
 from runners.contract.verdict import Verdict
 
 PEOPLE = (

@@ -1,4 +1,4 @@
-"""Confirmations: who takes one of the first places of a leaderboard is compared with its holder.
+"""Confirmations: before a run takes one of the first places, it is compared with the holder.
 
 The judge runs both on one card in the same minutes, in turns, and measures the ratio of their
 times. The score of the new run is held back until then. It becomes the holder's time multiplied by
@@ -36,7 +36,7 @@ MOST_PAIRS = 3
 MOST_ATTEMPTS = 3
 """The most runs that compare the same two."""
 MOST_FAILURES = 2
-"""How often a holder fails alone before it loses its place."""
+"""How often a holder, or an entry of a final, fails alone before it is disqualified."""
 PRIORITY = PRIORITIES[Mode.RANKED]
 """Confirmations take fair turns with everybody's ranked jobs."""
 
@@ -57,7 +57,7 @@ class ConfirmationState(StrEnum):
     UNDECIDED = "undecided"
     """The comparison failed each time: both share the place."""
     DROPPED = "dropped"
-    """It was not needed any more."""
+    """The comparison was not needed any more."""
 
 
 _STATES = {
@@ -96,7 +96,7 @@ class Confirmation:
     run: SubmissionId | None = None
     """The system's submission that compares both now, or did last."""
     alone: SubmissionId | None = None
-    """Whom the run judges alone, because it failed in a comparison; None: it compares both."""
+    """Which of the two the run judges alone, after it failed; None: the run compares both."""
     attempts: int = 0
     failures: int = 0
     ratio: PairRatio | None = None
@@ -130,9 +130,9 @@ def contest(
     """Return which of the first places the run would take from another person; None for none.
 
     `others` are the other people of the leaderboard, `earlier` is the person's best score so far.
-    The holder is the first whom the run passes or draws level with. The first run on a board
-    displaces no one, and a place without a holder can be taken. The run was compared with
-    those in `compared` already.
+    The holder is the first person whom the run passes or draws level with. If the run was already
+    compared with the holder, whose submission is then in `compared`, return None. The first run on
+    a board displaces no one, and a place without a holder needs no comparison.
     """
     if earlier is not None and by_speed(earlier) < by_speed(new):
         return None
@@ -188,9 +188,9 @@ def read(task: TaskDefinition, evaluation: Evaluation | None) -> Reading:
 
 
 def combined(task: TaskDefinition, measured: Evaluation, ratios: Sequence[Ratio]) -> PairRatio:
-    """Return the ratio of two scores: the rival's time of each benchmark times its ratio.
+    """Return the ratio of two scores, combined from the ratio of each benchmark.
 
-    `measured` is an evaluation of the rival, which says how its score is made of benchmarks.
+    `measured` is an evaluation of the rival: its times are the weights of the benchmarks.
     """
     times = [each.upper_ns for each in case_times(task, measured)]
     if len(times) != len(ratios):
@@ -219,9 +219,9 @@ def scaled(rival: ScoreValue, ratio: PairRatio, own: ScoreValue) -> ScoreValue:
 
 
 def settled(held: ScoreValue, found: ScoreValue, *, again: bool) -> ScoreValue:
-    """Return the score of a run after a comparison.
+    """Return the score of a run after a comparison; `again` if another one came before it.
 
-    One that was compared with several holders counts with the slowest result, so that it passes
+    A run that was compared with several holders counts with the slowest result, so that it passes
     none of them without having been faster.
     """
     return max(held, found, key=lambda each: each.upper_ns) if again else found

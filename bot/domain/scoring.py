@@ -69,7 +69,8 @@ class Outcome(StrEnum):
 class PairRatio:
     """The time of a submission divided by that of a rival, with half of its 95 % interval.
 
-    Both were timed in turns on one card, so it does not contain what the judge's clock cannot see.
+    Both were timed in turns on one card, so the half-width does not include what the judge's clock
+    cannot see.
     """
 
     ratio: float
@@ -88,7 +89,7 @@ class PairRatio:
         return PairRatio(1.0 / self.ratio, self.half_width / self.ratio**2)
 
     def times(self, other: "PairRatio") -> "PairRatio":
-        """Return the ratio to the rival of the rival, which `other` has."""
+        """Return the ratio to a third submission; `other` is the ratio of the rival to it."""
         ratio = self.ratio * other.ratio
         parts = self.half_width / self.ratio, other.half_width / other.ratio
         return PairRatio(ratio, ratio * math.hypot(*parts))
@@ -256,7 +257,7 @@ def entrants(scores: Iterable[Score]) -> tuple[Entrant, ...]:
 
 
 def is_ahead(one: ScoreValue, other: ScoreValue) -> bool:
-    """Return whether one time is ahead of the other: the only way in which times are compared.
+    """Return whether one time is ahead of the other, for runs that no comparison connects.
 
     Its upper end is below that of the other by more than its own uncertainty.
     """
@@ -315,7 +316,7 @@ def _connected(scores: Mapping[SubmissionId, Score]) -> _Ratios:
 def _reached(
     start: SubmissionId, neighbours: Mapping[SubmissionId, list[SubmissionId]], direct: _Ratios
 ) -> Iterator[tuple[tuple[SubmissionId, SubmissionId], PairRatio]]:
-    """Yield the ratio to each score that comparisons connect, over the shortest way."""
+    """Yield the ratio to each score that comparisons connect, over the fewest comparisons."""
     known, last = {start: PairRatio(1.0, 0.0)}, [start]
     while last:
         reached: list[SubmissionId] = []

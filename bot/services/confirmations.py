@@ -135,11 +135,11 @@ async def _contest_of(tx: Store, new: Score, own: tuple[Score, ...]) -> Contest 
     others = [each for each in everyone if each.best.person != new.person]
     earlier = [each for each in own if each.submission != new.submission]
     known = await tx.confirmations.of(new.submission)
-    decided = (ConfirmationState.DROPPED, ConfirmationState.PENDING)
+    not_compared = (ConfirmationState.DROPPED, ConfirmationState.PENDING)
     compared = {
         each.rival
         for each in known
-        if each.rival is not None and each.gpu == new.gpu and each.state not in decided
+        if each.rival is not None and each.gpu == new.gpu and each.state not in not_compared
     }
     if len(compared) >= MOST_PAIRS:
         return None
@@ -152,7 +152,7 @@ async def _contest_of(tx: Store, new: Score, own: tuple[Score, ...]) -> Contest 
 async def _present_contest(
     tx: Store, waiting: Confirmation, value: ScoreValue | None
 ) -> Contest | None:
-    """Return whom a held run would displace now, with this value."""
+    """Return the place that a held run would take now with this value, and its holder."""
     submission = await tx.submissions.get(waiting.submission)
     if submission is None or value is None:
         return None
@@ -260,7 +260,7 @@ async def _place(tx: Store, decided: Confirmation, value: ScoreValue) -> None:
 
 
 async def _drop(tx: Store, one: Confirmation, reason: str) -> bool:
-    """End a comparison with one who is not ranked; a new run meets the next holder."""
+    """End a comparison because one of the two is not ranked; then compare with the next holder."""
     await tx.confirmations.settle(one.id, ConfirmationState.DROPPED, reason=reason)
     if one.held is not None:
         await _place(tx, one, one.held)
@@ -268,7 +268,7 @@ async def _drop(tx: Store, one: Confirmation, reason: str) -> bool:
 
 
 async def _repeat(tx: Store, met: _Meeting, reading: Reading) -> bool:
-    """Go on after a run without a ratio: the one that failed is judged again alone first."""
+    """Go on after a run without a ratio: if one of the two failed, it is judged alone first."""
     one = met.confirmation
     counted = replace(one, attempts=one.attempts + 1)
     await tx.confirmations.count(one.id, counted.attempts, one.failures)
@@ -296,7 +296,7 @@ async def _compare_again(tx: Store, one: Confirmation, rival: SubmissionId) -> b
 
 
 async def _after_alone(tx: Store, met: _Meeting, alone: SubmissionId, *, failed: bool) -> bool:
-    """Go on after one of the two was judged alone; it loses its place if it fails for good."""
+    """Go on after one of the two was judged alone; it loses its place if it failed too often."""
     one = met.confirmation
     if not failed:
         return await _compare_again(tx, one, met.rival)

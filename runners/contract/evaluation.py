@@ -249,11 +249,11 @@ class Environment(Wire):
     platform: str
     harness_version: str
     transport: str
-    """How inputs and outputs were transferred: `shared-memory`, `vmm`, `pinned-host`, or `none` if
-    the task's own evaluation created them in the submission's process."""
+    """How inputs and outputs moved: `shared-memory`, `vmm` or `pinned-host`; `none` in-process."""
     timing: Timing = Timing.OUTSIDE
     clocks: dict[str, float] = Field(default_factory=dict)
-    """Readings of the judge: clocks in MHz, temperature in C, power in W."""
+    """The state of the GPU after the last timed round, or at the end: clocks in MHz, temperature in
+    C, power and its limit in W, and whether that limit lowered the clocks (0 or 1)."""
     slowed: dict[str, int] = Field(default_factory=dict)
     """Reason that slowed the GPU -> number of samples that were repeated because of it."""
 

@@ -156,7 +156,7 @@ class _DemoRun:
                 each
                 for each in solutions(bundle)
                 if not any(missing_for(offer, each, gpu) for offer in offers for gpu in offer.gpus)
-                and await fault_of(each.source) is None  # else refused when submitted, not judged
+                and await fault_of(each.source) is None  # others are refused before they are judged
             ]
             found.append(_Task(folder, parse_task(bundle), tuple(usable)))
         return found

@@ -205,6 +205,10 @@ class DeviceCandidate(host_candidate.HostCandidate):
     def slowed_by(self) -> tuple[str, ...]:
         return first_gpu().slowed_by()
 
+    @override
+    def clocks(self) -> dict[str, float]:
+        return first_gpu().clocks()
+
     def _discover(self, plan: Plan, value: object, deadline: Deadline) -> values.Node:
         """Learn the output's structure from one untimed call, if no reference defines it."""
         order = self._order(channel.Operation.RUN, plan, None, ahead=False)

@@ -49,6 +49,8 @@ class EvaluationSession:
     files: list[EvaluationFile] = field(default_factory=list)
     durations_s: dict[str, float] = field(default_factory=dict)
     slowed: Counter[str] = field(default_factory=Counter)
+    clocks: dict[str, float] = field(default_factory=dict)
+    """The state of the GPU after the last timed round, as in `evaluation.Environment`."""
     compiled: Compiled | None = None
     extra_candidates: ExitStack = field(default_factory=ExitStack)
     """Ends the candidates that exist in addition to the judged ones, such as a reference's. They

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import torch
 
-from runners.contract.verdict import Verdict
 from runners.harness.protocol.values import DTYPES, TensorNode, bits
 from runners.harness.sandbox.process_limits import kill_tree
-from runners.harness.verdicts import VerdictError
+from runners.harness.verdicts import too_much_printed
 from runners.process_tree import descendants, thread_states
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -286,7 +285,7 @@ class OutputPipe:
     def __init__(self, limit: int, excess: Callable[[], Exception] | None = None) -> None:
         """`excess` creates the error beyond the limit; by default that of stdout and stderr."""
         self.limit = limit
-        self.excess = excess or self._too_much_printed
+        self.excess = excess or (lambda: too_much_printed(limit))
         self.text = bytearray()
         self.ended = False
         self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
@@ -304,12 +303,6 @@ class OutputPipe:
             if len(self.text) > self.limit:
                 del self.text[self.limit :]
                 raise self.excess()
-
-    def _too_much_printed(self) -> VerdictError:
-        return VerdictError(
-            Verdict.OUTPUT_EXCEEDED,
-            f"more than {self.limit >> 10} KiB were written to stdout or stderr",
-        )
 
     def close_writer(self) -> None:
         """Close the write end, which the process has inherited."""

@@ -19,7 +19,6 @@ from runners.harness.judge.host_candidate import HostCandidate, verify
 from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, planned, seed_of
 from runners.harness.protocol import channel
-from runners.harness.protocol.arena import Plan
 from runners.harness.sandbox.process_limits import precedence
 from runners.harness.supervision.handle import StartError
 from runners.harness.timing import samples
@@ -38,10 +37,9 @@ CALL_SHARE = 0.05
 class ReferenceTimer:
     """The reference of one workload; `candidate` is None while there is none to time."""
 
-    def __init__(self, session: EvaluationSession, workload: Workload, plan: Plan) -> None:
+    def __init__(self, session: EvaluationSession, data: object) -> None:
         self.session = session
-        self.workload = workload
-        self.plan = plan
+        self.plan = planned(data)
         self.source = None if session.on_gpu else session.code.reference_source(session.request)
         self.candidate: HostCandidate | None = None
         self.spent_s = 0.0
@@ -113,7 +111,7 @@ class WorkloadCalls:
         self.expected = session.code.expected(self.calibration_input)
         self.plan = planned(self.calibration_input)
         self.index = 0
-        self.reference = ReferenceTimer(session, workload, self.plan)
+        self.reference = ReferenceTimer(session, self.calibration_input)
 
     def _calibration_call(
         self, candidate: HostCandidate, *, waiting: bool = False

@@ -3,7 +3,7 @@
 import math
 from statistics import fmean, stdev
 
-from runners.contract.comparison import Ratio
+from runners.contract.comparison import Ratio, is_noisy
 from runners.contract.evaluation import Measurement, StopReason
 from runners.contract.verdict import Verdict
 from runners.harness.timing.intervals import (
@@ -277,6 +277,12 @@ def ratio_to_reference(rounds: list[Round]) -> Ratio | None:
     if half_width > ratio:
         return None
     return Ratio(ratio=ratio, half_width=half_width, rounds=len(pairs))
+
+
+def is_too_noisy(rounds: list[Round]) -> bool:
+    """Whether the time is too uncertain to be ranked."""
+    found = interval_of(rounds)
+    return is_noisy(found.centre, found.half_width)
 
 
 def is_narrow(rounds: list[Round], relative: float) -> bool:

@@ -1,6 +1,5 @@
 """Decides after each round whether timing stops, and whether its result needs an audit."""
 
-from runners.contract.comparison import is_noisy
 from runners.contract.evaluation import EvaluationRequest, StopReason
 from runners.contract.gpus import floor_ns
 from runners.contract.task import Mode, Workload
@@ -46,9 +45,8 @@ class StopRule:
 
     def budget_left(self, rounds: list[Round]) -> float:
         """Return the seconds that are left for further rounds on the CPU."""
-        found = clocks.interval_of(rounds)
-        noisy = is_noisy(found.centre, found.half_width)
-        return self.budget.remaining + (self.budget_s if noisy else 0.0)
+        extra = self.budget_s if clocks.is_too_noisy(rounds) else 0.0
+        return self.budget.remaining + extra
 
     @property
     def may_precede(self) -> bool:

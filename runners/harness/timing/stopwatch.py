@@ -136,6 +136,7 @@ class WorkloadTimer(WorkloadCalls):
             try:
                 with self.pool.next_candidate() as candidate:
                     result = self._round(candidate, calibrator, done)
+                    self.session.clocks = candidate.clocks()
                 if not result.drifts(median(result.overheads_during)):
                     return result
             except DisturbedError as error:

@@ -181,7 +181,7 @@ async def _choices(
 
 @router.get("/{number}/events")
 async def progress(request: Request, number: Number, viewer: auth.AnyViewer) -> StreamingResponse:
-    """Stream the lines of the jobs after each change; they are read once for all viewers."""
+    """Stream the lines of the jobs after each change; a viewer's streams share one read."""
     context, submission_id = context_of(request), SubmissionId(number)
     await status.read_submission(context.store, context.clock, viewer, submission_id)
 
