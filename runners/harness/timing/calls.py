@@ -26,6 +26,8 @@ from runners.harness.timing.rounds import Round, waited
 from runners.harness.timing.stop_rule import StopRule
 from runners.harness.verdicts import VerdictError
 
+WARM_UPS = 3
+"""Untimed calls of a fresh candidate on inputs of the same shapes."""
 FLUSH_BYTES = 32 << 20
 """Bytes that the judge writes before every window, so that no input is in a CPU cache."""
 REPEATS_MOST = 2
@@ -47,13 +49,14 @@ class ReferenceTimer:
 
     @contextmanager
     def fresh(self, data: object, share: Deadline) -> Iterator[None]:
-        """Start a candidate for one round, if there is a reference, and call it once."""
+        """Start a candidate for one round, if there is a reference, and warm it up."""
         self.spent_s = 0.0
         with ExitStack() as stack:
             if self.source is not None and not self.session.on_gpu:
                 with self._forgiving(), self.session.record_duration("reference"):
                     self.candidate = stack.enter_context(self._started(self.source, share))
-                    self.call(data, share, None)
+                    for _ in range(WARM_UPS):
+                        self.call(data, share, None)
             yield
             self.candidate = None
 

@@ -269,7 +269,9 @@ def ratio_to_reference(rounds: list[Round]) -> Ratio | None:
     Both are measured in each round, on the same inputs, so what slows a whole round slows both.
     """
     pairs = [(each.bound, each.reference) for each in rounds if each.reference is not None]
-    if len(pairs) < max(2, len(rounds)) or any(one < FLOOR_NS for pair in pairs for one in pair):
+    if len(pairs) < max(2, len(rounds) / 2) or any(
+        one < FLOOR_NS for pair in pairs for one in pair
+    ):
         return None
     logs = trimmed_interval([math.log(own / reference) for own, reference in pairs])
     ratio, hidden = math.exp(logs.centre), fmean(each.could_choose / each.bound for each in rounds)

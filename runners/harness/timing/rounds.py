@@ -33,7 +33,7 @@ LEFT_OUT = 2
 """Of this many calls that a round wants, it leaves out at most one."""
 
 CALM_LEAST = 3
-"""How many calm windows of the reference suffice; with fewer, those that waited count too."""
+"""How many calm windows of the reference a round needs if others waited."""
 
 
 def waited(waited_ns: float, window_ns: float) -> bool:
@@ -254,10 +254,11 @@ class Round:
 
     @property
     def reference(self) -> float | None:
-        """The reference's time, measured as the kernel's; None without one."""
-        kept = self.reference_windows
-        windows = kept if len(kept) >= CALM_LEAST else self.reference_waited + kept
-        return median(windows) - self.overhead if windows else None
+        """The reference's time, measured as the kernel's; None without enough calm windows."""
+        windows = self.reference_windows
+        if not windows or (self.reference_waited and len(windows) < CALM_LEAST):
+            return None
+        return median(windows) - self.overhead
 
     @property
     def least_wall_ns(self) -> float:

@@ -18,12 +18,10 @@ from runners.harness.judge.session import EvaluationSession, planned
 from runners.harness.protocol import channel, values
 from runners.harness.supervision.waiting import OtherProcesses
 from runners.harness.timing import clocks, trains
-from runners.harness.timing.calls import WorkloadCalls
+from runners.harness.timing.calls import WARM_UPS, WorkloadCalls
 from runners.harness.timing.rounds import LEFT_OUT, DisturbedError, Round
 from runners.harness.verdicts import MachineError, VerdictError
 
-WARM_UPS = 3
-"""Untimed calls of a fresh candidate on inputs of the same shapes."""
 CALIBRATIONS = 15
 """Windows of the calibration candidate before the timed candidate imports the submission."""
 HOST_CALIBRATIONS = 9

@@ -6,7 +6,9 @@ import pytest
 
 from runners.contract.evaluation import RoundPolicy
 from runners.contract.task import TaskDefinition
-from runners.harness.timing import stop_rule
+from runners.harness.deadline import Deadline
+from runners.harness.timing import calls, stop_rule
+from runners.harness.timing.rounds import Round
 from tests.doubles.judging import SORT, SORTED, make_sort_task
 from tests.unit.runners.harness.conftest import Sit
 from tests.unit.runners.harness.watches import measured, watch
@@ -67,3 +69,23 @@ def test_a_reference_that_is_judged_itself_has_none_beside_it(sit: Sit) -> None:
     task = make_sort_task(shared_files=("reference.py",))
     found = measured(watch(sit, task=task, rounds=POLICY))
     assert found.vs_reference is None
+
+
+def test_the_reference_is_warmed_up_as_often_as_a_submission(
+    sit: Sit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a single untimed call it was told to be 10 to 30 % slower than itself."""
+    untimed: list[object] = []
+    call = calls.ReferenceTimer.call
+
+    def counting(
+        self: calls.ReferenceTimer, data: object, share: Deadline, result: Round | None
+    ) -> None:
+        if result is None:
+            untimed.append(data)
+        call(self, data, share, result)
+
+    monkeypatch.setattr(calls.ReferenceTimer, "call", counting)
+    found = measured(watch(sit, rounds=POLICY))
+
+    assert len(untimed) == calls.WARM_UPS * found.rounds

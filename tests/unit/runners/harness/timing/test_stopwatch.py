@@ -18,10 +18,11 @@ from runners.harness.protocol.values import ScalarNode
 from runners.harness.supervision.process import CandidateProcess
 from runners.harness.timing import calls, clocks, stop_rule
 from runners.harness.timing import stopwatch as timing
+from runners.harness.timing.calls import WARM_UPS
 from runners.harness.timing.rounds import LATE_MOST, Round
 from runners.harness.timing.samples import NOISY_SAMPLES, SlowCalls
 from runners.harness.timing.stop_rule import StopRule
-from runners.harness.timing.stopwatch import REHEARSALS, WARM_UPS, WorkloadTimer
+from runners.harness.timing.stopwatch import REHEARSALS, WorkloadTimer
 from runners.harness.verdicts import VerdictError
 from runners.process_tree import thread_states
 from tests.doubles.judging import SORT, SORTED, make_sort_task
