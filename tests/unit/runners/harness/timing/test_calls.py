@@ -38,7 +38,8 @@ def test_the_reference_is_timed_in_turn_on_the_submissions_inputs(sit: Sit) -> N
     stopwatch = watch(sit, task=reference("time.sleep(0.05)"), rounds=POLICY)
     found = measured(stopwatch)
 
-    assert median(each.reference or 0 for each in stopwatch.rounds) > 50e6 > found.time_ns
+    for each in stopwatch.rounds:  # on a busy machine most calls may have waited
+        assert median(each.reference_windows + each.reference_waited) > 50e6 > found.time_ns
 
 
 def test_a_submission_sees_nothing_of_the_reference(sit: Sit) -> None:
