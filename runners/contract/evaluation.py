@@ -53,6 +53,8 @@ class RoundPolicy(Wire):
 
 
 RANKED_ROUNDS = RoundPolicy()
+COMPARED_ROUNDS = RoundPolicy(looks=(5, 8, 15, 30, 60))
+"""For a submission and its rival on a GPU; a look is at pairs of rounds."""
 BENCHMARK_ROUNDS = RoundPolicy(looks=(3,), samples=15)
 
 
@@ -113,9 +115,11 @@ class EvaluationRequest(Wire):
 
     @property
     def round_policy(self) -> RoundPolicy:
-        """The requested policy, otherwise that of the mode."""
+        """The requested policy, otherwise that of the mode or of a comparison on a GPU."""
         if self.rounds is not None:
             return self.rounds
+        if self.rival is not None and self.gpu != CPU:
+            return COMPARED_ROUNDS
         return RANKED_ROUNDS if self.mode is Mode.RANKED else BENCHMARK_ROUNDS
 
     @property
