@@ -10,13 +10,8 @@ from enum import StrEnum
 from operator import mul
 
 from bot.domain.ids import BoardId, PersonId, SubmissionId, TaskVersionId
-from runners.contract.evaluation import (
-    CaseKind,
-    Evaluation,
-    EvaluationRequest,
-    Measurement,
-    StopReason,
-)
+from bot.domain.noise import too_noisy
+from runners.contract.evaluation import Evaluation, EvaluationRequest, Measurement, StopReason
 from runners.contract.gpus import floors
 from runners.contract.task import Mode, RankingBy, TaskDefinition, TaskFormat
 from runners.contract.verdict import Verdict
@@ -148,7 +143,7 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
             return f"asked for {name} {requested!r}, the runner answered {returned!r}"
     if evaluation.task != request.task.name:
         return f"asked for task {request.task.name!r}, the runner answered {evaluation.task!r}"
-    timed = sum(case.kind is CaseKind.BENCHMARK for case in evaluation.cases)
+    timed = sum(case.measurement is not None for case in evaluation.cases)
     ranked = request.mode is Mode.RANKED and evaluation.verdict is Verdict.PASSED
     wanted = len(request.task.timed(request.mode))
     if ranked and timed != wanted:
@@ -156,15 +151,19 @@ def mismatch(request: EvaluationRequest, evaluation: Evaluation) -> str | None:
     return None
 
 
-def score(task: TaskDefinition, evaluation: Evaluation) -> ScoreValue | None:
+def score(
+    task: TaskDefinition, evaluation: Evaluation, *, ranked: bool = True
+) -> ScoreValue | None:
     """Return the score of a passed ranked evaluation; None for any other.
 
+    A run that is `too_noisy` has none, unless it is not `ranked`, as that of a reference.
     A workload counts at least the time that the GPU's nominal rates require. The half-widths of
     cases are independent, because they come from separate rounds; what the judge cannot see is not.
     """
     if evaluation.verdict is not Verdict.PASSED or evaluation.mode is not Mode.RANKED:
         return None
-    if task.format is TaskFormat.IO_CONTRACT:  # it times a reference too, and ranks no submissions
+    contract = task.format is TaskFormat.IO_CONTRACT  # times a reference too, ranks no submissions
+    if contract or (ranked and too_noisy(evaluation)):
         return None
     times = case_times(task, evaluation)
     if not times:

@@ -132,6 +132,7 @@ def _run_judge(body: Callable[[int], int], keep_alive: warm.DriverKeepAlive | No
             sys.stderr.flush()
             os._exit(status)
     _, status = os.waitpid(judge, 0)
+    process_limits.precedence.reset()
     _kill_leftovers(keep_alive)
     return os.waitstatus_to_exitcode(status)
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from typing_extensions import override
 
+from runners.contract.evaluation import EvaluationRequest
 from runners.contract.task import Workload
 from runners.contract.verdict import Verdict
 from runners.harness.judge.checks import difference
@@ -19,7 +20,9 @@ from runners.harness.judge.session import TaskCode
 from runners.harness.protocol import arena, values
 from runners.harness.supervision.process import new_memory_zeroed
 from runners.harness.verdicts import VerdictError, as_task_error
+from runners.languages import spec_of
 
+REFERENCE_KERNEL = "from reference import ref_kernel as custom_kernel\n"
 _CHECK_ERRORS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
 """The exceptions that a correct check may raise for an unexpected output."""
 
@@ -78,6 +81,13 @@ class KernelTask(TaskCode):
                 return f"the output cannot be compared: {type(error).__name__}: {error}"
 
         return as_task_error("check_implementation", check)
+
+    @override
+    def reference_source(self, request: EvaluationRequest) -> str | None:
+        """Return a submission that imports `ref_kernel`; None if the request is for one already."""
+        if self._reference is None or not spec_of(request.task.lang).is_python:
+            return None
+        return None if "reference.py" in request.task.shared_files else REFERENCE_KERNEL
 
     def _try_check(self, data: object) -> None:
         """Run the check on the reference's output; its exceptions pass through."""

@@ -257,6 +257,8 @@ class Exchange:
     """CPU time of the candidate's threads in the window; not measured on a GPU."""
     host_part_ns: float = 0.0
     """On a GPU: the last part of the window, after the outputs on the GPU were captured."""
+    waited_ns: int = 0
+    """How much longer than in the calmest such call candidate and judge waited for cores."""
     late: bool = False
     """On a GPU: whether the call was not queued in time. Its window then contains launches, and the
     judge did not know where its output is."""

@@ -25,7 +25,8 @@ from runners.harness.judge.pool import fresh_candidate
 from runners.harness.judge.session import EvaluationSession, other_session, seed_of
 from runners.harness.sandbox.view import remove_jobs
 from runners.harness.timing import clocks
-from runners.harness.timing.rounds import HIDDEN_NS, Round, log_interval
+from runners.harness.timing.intervals import log_interval
+from runners.harness.timing.rounds import HIDDEN_NS, Round
 from runners.harness.timing.stopwatch import WorkloadTimer
 from runners.harness.verdicts import MachineError, VerdictError
 
@@ -142,6 +143,7 @@ class PairedTimer:
 
     def __init__(self, ours: WorkloadTimer, theirs: WorkloadTimer) -> None:
         self.ours, self.theirs = ours, theirs
+        theirs.reference.source = None
         self.session = ours.session
         self.most = max(2, ours.policy.looks[-1])
         self.least = min(PAIRS_LEAST, self.most)
